@@ -1,0 +1,58 @@
+# `make help` lists the targets. Override on the command line: CORES=2, PYTHON=python3.12, EXTRAS=cuda.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+CORES ?= all
+CONFIG ?= config/config.yaml
+EXTRAS ?=
+ARGS ?=
+BIN := .venv/bin
+STAMP := .venv/.padir-stamp
+
+# The tested Python first; the lock holds the pins of newer ones too.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+.PHONY: help setup reproduce test lint lock bench
+
+help: ## list these targets
+	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+setup: $(STAMP) ## create .venv with the locked packages and padir itself
+
+$(STAMP): requirements.lock pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then \
+	  echo "make setup: error: no Python 3.11 or newer with venv was found; install one or set PYTHON=/path/to/python3.11" >&2; exit 2; fi
+	@$(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) or print("note: Python 3.11 is the tested one; this is", sys.version.split()[0], "with newer jax: numbers may differ slightly")'
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.txt
+	@[ -x $(BIN)/uv ] || $(BIN)/python -m pip install --quiet --require-hashes --no-deps -r .venv/uv.txt
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps -e .
+	@if [ -n "$(EXTRAS)" ]; then \
+	  $(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation -c <(grep -E '^[a-z].*==' requirements.lock | sed 's/ *\\$$//') -e '.[$(EXTRAS)]'; fi
+	@touch $@
+
+reproduce: setup ## run the experiment of CONFIG and show table 1
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) $(ARGS)
+	@cat results/report/tables/table1.md
+	@echo "report: $(CURDIR)/results/report/index.html"
+
+test: setup ## run all tests
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest $(ARGS)
+
+lint: setup ## formatters, linters and the type checker
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/pyright
+
+lock: setup ## solve requirements.lock again (ARGS=--upgrade for newer versions)
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	  --extra test --extra cluster $(ARGS) pyproject.toml --output-file requirements.lock
+
+bench: setup ## time every trained model at batch 1, alone on the machine
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) --forcerun latency $(ARGS) -- latency
