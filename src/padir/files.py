@@ -1,0 +1,308 @@
+"""Files of every kind: parallel text, JSON, JSON lines, model bundles. All writes are atomic.
+
+Text is UTF-8, and a line ends at "\\n" and nowhere else: carriage returns, U+2028, NEL and their
+kind stay inside the line, so that files of a pair never lose their alignment. What cannot be
+text (invalid UTF-8, a NUL character) or hides in it (a byte order mark) is an error, not a guess.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+BOM = b"\xef\xbb\xbf"
+BUNDLE_FORMAT = "padir bundle 1"
+MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, CARD_FILE = (
+    "model.safetensors",
+    "spec.json",
+    "spm.model",
+    "README.md",
+)
+
+
+class InputError(ValueError):
+    """What was given cannot be used; the message is one line for the person who gave it."""
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """The path for a message: as it is, or escaped and quoted where it would break the line."""
+    text = os.fspath(path)
+    return text if text.isprintable() else ascii(text)
+
+
+@contextmanager
+def _readable(path: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{shown(path)}: cannot read: {error.strerror}") from error
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a path to write to, which takes the place of `path` once the block ends well.
+
+    The file appears whole, synced to disk, or not at all; after a failure nothing is left behind
+    and an older file at `path` stands untouched. Missing folders are made.
+
+    Raises:
+        InputError: the file cannot be written (no permission, full disk, ...).
+    """
+    path = Path(path)
+    temporary = path.parent / f".padir-{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        _sync(temporary)
+        temporary.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        if error.filename is not None and os.fspath(error.filename) not in _own_names(
+            path, temporary
+        ):
+            raise
+        raise InputError(f"{shown(path)}: cannot write: {error.strerror}") from error
+    finally:
+        # ENOTDIR and the like: the folder does not exist, so neither does the temporary file.
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _own_names(path: Path, temporary: Path) -> set[str]:
+    return {str(temporary), str(path), *map(str, path.parents)}
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a whole file atomically. Raises InputError as `atomic_path` does."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write text as UTF-8, atomically and without touching its line ends."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Read a whole file. Raises InputError where that is impossible."""
+    with _readable(path):
+        return Path(path).read_bytes()
+
+
+def iter_lines(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield a text file's lines without their "\\n"; a final "\\n" ends the last line.
+
+    Raises:
+        InputError: unreadable; a byte order mark; invalid UTF-8 (line, and byte within the line,
+            both from 1); a NUL character (line).
+    """
+    with _readable(path), Path(path).open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            if number == 1 and raw.startswith(BOM):
+                raise InputError(
+                    f"{shown(path)}: starts with a byte order mark;"
+                    " save the file as UTF-8 without one"
+                )
+            try:
+                line = raw.removesuffix(b"\n").decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"{shown(path)}: line {number}, byte {error.start + 1}: not valid UTF-8"
+                ) from error
+            if "\0" in line:
+                raise InputError(f"{shown(path)}: line {number}: holds a NUL character")
+            yield line
+
+
+def read_lines(path: str | os.PathLike[str]) -> list[str]:
+    """All lines of a text file; errors as in `iter_lines`."""
+    return list(iter_lines(path))
+
+
+def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> int:
+    """Write one line each, atomically; return how many.
+
+    Raises:
+        InputError: a line that would not be read back as it is (it holds "\\n", NUL or a lone
+            surrogate, or the first begins with a byte order mark), or an unwritable file.
+    """
+    count = 0
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        for count, line in enumerate(lines, start=1):
+            if "\n" in line or "\0" in line or (count == 1 and line.startswith("\ufeff")):
+                raise InputError(
+                    f"{shown(path)}: line {count} holds a newline, NUL or byte order mark"
+                    " and would not be read back as written"
+                )
+            try:
+                file.write(line.encode("utf-8") + b"\n")
+            except UnicodeEncodeError as error:
+                raise InputError(
+                    f"{shown(path)}: line {count} holds a lone surrogate, which UTF-8 cannot"
+                ) from error
+    return count
+
+
+def write_json(path: str | os.PathLike[str], value: Any) -> None:
+    """Write one JSON document, indented, keys in the order given. NaN and infinity: ValueError."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Read one JSON document. Raises InputError with the line that is wrong."""
+    return _parse(path, read_bytes(path), 0)
+
+
+def write_jsonl(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) -> int:
+    """Write one JSON object a line, atomically; return how many."""
+    return write_lines(
+        path,
+        (json.dumps(dict(record), ensure_ascii=False, allow_nan=False) for record in records),
+    )
+
+
+def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Read one JSON object a line. Raises InputError with the line that is wrong."""
+    records = []
+    for number, line in enumerate(iter_lines(path), start=1):
+        record = _parse(path, line.encode("utf-8"), number)
+        if not isinstance(record, dict):
+            raise InputError(f"{shown(path)}: line {number}: not a JSON object")
+        records.append(record)
+    return records
+
+
+def _parse(path: str | os.PathLike[str], content: bytes, number: int) -> Any:
+    """Parse one document; `number` is its line in a JSON-lines file, 0 for a whole file."""
+
+    def refuse(constant: str) -> None:
+        raise InputError(f"{shown(path)}: {constant} is not JSON")
+
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        line = number or error.lineno
+        raise InputError(f"{shown(path)}: line {line}: not JSON: {error.msg}") from error
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{shown(path)}: line {line}: not valid UTF-8") from error
+
+
+def sha256_file(path: str | os.PathLike[str]) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with _readable(path), Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a JSON value's canonical form: sorted keys, no spaces."""
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A trained model as it lies on disk.
+
+    Attributes:
+        arrays: parameters by "/"-joined path.
+        spec: contents of spec.json.
+        vocabulary: path of the SentencePiece model.
+        folder: the bundle's folder.
+    """
+
+    arrays: dict[str, np.ndarray]
+    spec: dict[str, Any]
+    vocabulary: Path
+    folder: Path
+
+
+def write_bundle(
+    folder: str | os.PathLike[str],
+    arrays: Mapping[str, np.ndarray],
+    spec: Mapping[str, Any],
+    vocabulary: str | os.PathLike[str],
+    card: str,
+) -> None:
+    """Write a model bundle; `model.safetensors` comes last, so its presence means a whole bundle.
+
+    Equal arguments give equal bytes. The model file names the digests of the other two parts,
+    so that parts of different bundles cannot be mixed unseen.
+    """
+    folder = Path(folder)
+    pieces = read_bytes(vocabulary)
+    write_bytes(folder / VOCABULARY_FILE, pieces)
+    write_json(folder / SPEC_FILE, dict(spec))
+    write_text(folder / CARD_FILE, card)
+    header = {
+        "format": BUNDLE_FORMAT,
+        "spec": digest(dict(spec)),
+        "vocabulary": hashlib.sha256(pieces).hexdigest(),
+    }
+    # One metadata key only: the writer stores several in an order that changes from run to run.
+    content = safetensors.numpy.save(
+        {name: np.ascontiguousarray(array) for name, array in arrays.items()},
+        metadata={"padir": json.dumps(header, sort_keys=True)},
+    )
+    write_bytes(folder / MODEL_FILE, content)
+
+
+def read_bundle(folder: str | os.PathLike[str]) -> Bundle:
+    """Read a model bundle.
+
+    Raises:
+        InputError: a file is missing, cut short, not one of ours, or of another bundle.
+    """
+    folder = Path(folder)
+    model, vocabulary = folder / MODEL_FILE, folder / VOCABULARY_FILE
+    for part in (model, folder / SPEC_FILE, vocabulary):
+        if not part.is_file():
+            raise InputError(f"{shown(folder)}: not a model bundle: {part.name} is missing")
+    try:
+        with safetensors.safe_open(model, framework="numpy") as file:
+            header = _bundle_header(model, file.metadata())
+            arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
+    except (safetensors.SafetensorError, OSError) as error:
+        raise InputError(
+            f"{shown(model)}: damaged or not a safetensors file: {shown(str(error))}"
+        ) from error
+    spec = read_json(folder / SPEC_FILE)
+    if not isinstance(spec, dict) or digest(spec) != header["spec"]:
+        raise InputError(
+            f"{shown(folder / SPEC_FILE)}: is not the spec that {model.name} was written with"
+        )
+    if sha256_file(vocabulary) != header["vocabulary"]:
+        raise InputError(
+            f"{shown(vocabulary)}: is not the vocabulary that {model.name} was written with"
+        )
+    return Bundle(arrays=arrays, spec=spec, vocabulary=vocabulary, folder=folder)
+
+
+def _bundle_header(model: Path, metadata: dict[str, str] | None) -> dict[str, str]:
+    if metadata is None or "padir" not in metadata:
+        raise InputError(f"{shown(model)}: a safetensors file, but not a padir model")
+    header = _parse(model, metadata["padir"].encode("utf-8"), 1)
+    if not isinstance(header, dict) or not {"format", "spec", "vocabulary"} <= header.keys():
+        raise InputError(f"{shown(model)}: its padir header is incomplete")
+    if header["format"] != BUNDLE_FORMAT:
+        raise InputError(
+            f"{shown(model)}: format {header['format']!r}; this version reads {BUNDLE_FORMAT!r}"
+        )
+    return header

@@ -1,0 +1,184 @@
+"""The bilingual SentencePiece vocabulary of a language pair, and the ids every model shares.
+
+Paper: L.2 (one 32k vocabulary per pair); Kudo and Richardson 2018.
+
+Text is not normalised: what goes in comes out. `decode(encode(line)) == line` with byte fallback,
+and without it wherever each character of the line was seen in training, but for three cases:
+
+* U+2581 comes back as a space, since SentencePiece writes spaces as that character inside pieces;
+* without byte fallback, a run of unseen characters becomes UNK and comes back as " \u2047 ";
+* vocabularies of kind `word` know the whitespace-separated words of the training text and nothing
+  else: any other word is UNK.
+"""
+
+import io
+import random
+import re
+from collections.abc import Iterable, Sequence
+from os import PathLike
+
+import sentencepiece
+
+from padir.config.data import VocabularySettings
+from padir.files import InputError, read_bytes, shown, write_bytes
+
+PAD, EOS, UNK = 0, 1, 2
+START = 3
+"""First decoder input of AR models."""
+LENGTH = 4
+"""Source token whose encoding predicts the target length."""
+MASK = 5
+"""A hidden target position, for models that start from masks."""
+FIRST_PIECE = 8
+"""Ids from here on are pieces of text; 6 and 7 are reserved."""
+
+_SYMBOLS = ("<pad>", "</s>", "<unk>", "<start>", "<length>", "<mask>", "<reserved6>", "<reserved7>")
+_SAMPLE_SEED = 20240607
+_TOO_LARGE = re.compile(r"Vocabulary size too high \(\d+\)\. Please set it to a value <= (\d+)")
+_TOO_SMALL = re.compile(r"Vocabulary size is smaller than required_chars\. \d+ vs (\d+)")
+# Raw bytes that a model may spell out but no line may hold.
+_NOT_IN_LINES = {ord("\n"): " ", ord("\0"): " "}
+
+
+def sample_lines(lines: Iterable[str], count: int) -> list[str]:
+    """Draw `count` lines evenly, in their order; all of them where there are no more.
+
+    The draw depends on nothing but the number of lines and `count`.
+    """
+    chosen: list[tuple[int, str]] = []
+    generator = random.Random(_SAMPLE_SEED)
+    for index, line in enumerate(lines):
+        if len(chosen) < count:
+            chosen.append((index, line))
+        elif (slot := generator.randrange(index + 1)) < count:
+            chosen[slot] = (index, line)
+    return [line for _, line in sorted(chosen)]
+
+
+def train_vocabulary(
+    lines: Iterable[str], settings: VocabularySettings, path: str | PathLike[str]
+) -> None:
+    """Learn a vocabulary from the text of both languages and write it to `path`.
+
+    Equal lines and settings give equal bytes: one thread, no shuffling, a seeded subsample.
+
+    Raises:
+        InputError: no text; more pieces asked for than the text allows, or fewer than its
+            characters need; the message names the largest or smallest size possible.
+    """
+    sample = [line for line in sample_lines(lines, settings.max_lines) if line.strip()]
+    if not sample:
+        raise InputError(f"{shown(path)}: there is no text to learn a vocabulary from")
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sample),
+            model_writer=model,
+            model_type=settings.kind,
+            vocab_size=settings.size,
+            character_coverage=settings.character_coverage,
+            byte_fallback=settings.byte_fallback,
+            pad_id=PAD,
+            eos_id=EOS,
+            unk_id=UNK,
+            bos_id=-1,
+            pad_piece=_SYMBOLS[PAD],
+            eos_piece=_SYMBOLS[EOS],
+            unk_piece=_SYMBOLS[UNK],
+            control_symbols=list(_SYMBOLS[START:FIRST_PIECE]),
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            add_dummy_prefix=True,
+            max_sentence_length=max(len(line.encode("utf-8")) for line in sample),
+            num_threads=1,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise InputError(_training_failure(settings, str(error))) from error
+    write_bytes(path, model.getvalue())
+
+
+def _training_failure(settings: VocabularySettings, message: str) -> str:
+    if found := _TOO_LARGE.search(message):
+        return (
+            f"vocabulary.size is {settings.size}: the text allows at most {found[1]}"
+            f" pieces of kind {settings.kind}"
+        )
+    if found := _TOO_SMALL.search(message):
+        return (
+            f"vocabulary.size is {settings.size}: the text's characters need at least"
+            f" {found[1]} pieces; or lower vocabulary.character_coverage"
+        )
+    return f"vocabulary of kind {settings.kind}, size {settings.size}: {' '.join(message.split())}"
+
+
+class Vocabulary:
+    """Text to token ids and back."""
+
+    def __init__(self, processor: sentencepiece.SentencePieceProcessor):
+        self._processor = processor
+        self.size: int = processor.get_piece_size()
+        """Number of ids in use, special and reserved ones included."""
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Vocabulary":
+        """Read a vocabulary file.
+
+        Raises:
+            InputError: unreadable, not a SentencePiece model, or one with other special ids.
+        """
+        content = read_bytes(path)
+        processor = sentencepiece.SentencePieceProcessor()
+        try:
+            valid = bool(content) and processor.load_from_serialized_proto(content)
+        except RuntimeError:
+            valid = False
+        if not valid:
+            raise InputError(f"{shown(path)}: damaged or not a SentencePiece model")
+        found = tuple(
+            processor.id_to_piece(i) for i in range(min(FIRST_PIECE, processor.get_piece_size()))
+        )
+        if found != _SYMBOLS:
+            raise InputError(
+                f"{shown(path)}: a SentencePiece model of another project: ids 0 to"
+                f" {FIRST_PIECE - 1} must be {' '.join(_SYMBOLS)}, found {shown(' '.join(found))}"
+            )
+        return cls(processor)
+
+    def table_size(self, settings: VocabularySettings) -> int:
+        """Rows of the embedding table: size + extra_ids, rounded up to the table multiple."""
+        multiple = settings.table_multiple
+        return -(-(self.size + settings.extra_ids) // multiple) * multiple
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Token ids of each line, without EOS; an empty line gives no ids."""
+        return self._processor.encode(list(lines), num_threads=1)
+
+    def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        """Text of each sequence up to its first EOS; always one line each.
+
+        Special ids are skipped but for UNK, which reads " \u2047 ". Newline and NUL, which a model
+        with byte fallback can spell, read as spaces.
+
+        Raises:
+            IndexError: an id outside 0 to size - 1.
+        """
+        kept = [self._text_ids(sequence) for sequence in ids]
+        return [text.translate(_NOT_IN_LINES) for text in self._processor.decode(kept)]
+
+    def _text_ids(self, sequence: Sequence[int]) -> list[int]:
+        kept = []
+        for token in map(int, sequence):
+            if token == EOS:
+                break
+            if not 0 <= token < self.size:
+                raise IndexError(f"token id {token} is outside 0 to {self.size - 1}")
+            if token >= FIRST_PIECE or token == UNK:
+                kept.append(token)
+        return kept
+
+    def piece(self, token: int) -> str:
+        """The piece of an id, as SentencePiece writes it (U+2581 marks a space)."""
+        if not 0 <= token < self.size:
+            raise IndexError(f"token id {token} is outside 0 to {self.size - 1}")
+        return self._processor.id_to_piece(token)
