@@ -53,6 +53,10 @@ lock: setup ## solve requirements.lock again (ARGS=--upgrade for newer versions)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	  --extra test --extra cluster $(ARGS) pyproject.toml --output-file requirements.lock
+	@{ echo "# For conda users: the pins of requirements.lock; written by make lock."; \
+	  printf 'name: padir\nchannels: [conda-forge]\ndependencies:\n  - python=3.11\n  - pip\n  - pip:\n'; \
+	  grep -E '^[a-z0-9].*==' requirements.lock | sed 's/ *\\$$//; s/^/      - /'; \
+	  echo '      - -e .'; } > environment.yml
 
 bench: setup ## time every trained model at batch 1, alone on the machine
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) --forcerun latency $(ARGS) -- latency

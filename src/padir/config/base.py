@@ -1,0 +1,20 @@
+"""What every group of settings has in common: frozen, and no key that nothing reads."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_]*$"
+
+# Names become parts of paths: letters, digits and underscore only.
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=40)]
+Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
+Direction = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}-[a-z]{2,3}$")]
+
+
+class Settings(BaseModel):
+    """Base of all settings: frozen, finite, unknown keys refused, defaults validated."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
+    )

@@ -1,0 +1,176 @@
+"""Settings of data: where pairs come from, which are dropped, and the vocabulary.
+
+Paper: section L.2 (datasets, bilingual 32k vocabulary, no other preprocessing).
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from padir.config.base import Direction, Language, Settings
+
+SYNTHETIC_PAIR = "xs-xt"
+
+
+class SyntheticSource(Settings):
+    """A seeded grammar of an invented language pair, with exact references and validity."""
+
+    kind: Literal["synthetic"] = "synthetic"
+    train: int = Field(default=24_000, ge=1, description="Number of training pairs.")
+    valid: int = Field(default=500, ge=1, description="Number of validation pairs.")
+    test: int = Field(default=500, ge=1, description="Number of test pairs.")
+    seed: int = Field(
+        default=1, ge=0, description="Seed of the lexicon, the grammar and the sentences."
+    )
+    mode_strength: float = Field(
+        default=0.8,
+        ge=0,
+        le=1,
+        description="How evenly register and word order vary between translations: each binary"
+        " mode takes its second value with probability half of this. 0: one mode; 1: even odds.",
+    )
+    references: int = Field(
+        default=4, ge=1, le=4, description="References per validation and test source."
+    )
+    nouns: int = Field(default=40, ge=4, description="Nouns in the lexicon.")
+    verbs: int = Field(default=24, ge=4, description="Verbs in the lexicon.")
+    adjectives: int = Field(default=16, ge=2, description="Adjectives in the lexicon.")
+    adverbs: int = Field(default=10, ge=2, description="Adverbs in the lexicon.")
+    postpositions: int = Field(default=6, ge=2, description="Postpositions in the lexicon.")
+    min_words: int = Field(default=4, ge=3, description="Shortest source sentence, in words.")
+    max_words: int = Field(
+        default=12, ge=6, le=60, description="Longest source sentence, in words."
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "SyntheticSource":
+        if self.min_words > self.max_words:
+            raise ValueError(
+                f"min_words ({self.min_words}) must not exceed max_words ({self.max_words})"
+            )
+        return self
+
+
+class RemoteFile(Settings):
+    """One file to download, accepted only with the right digest."""
+
+    url: str = Field(description="http, https or file address; .gz is unpacked.")
+    sha256: str = Field(
+        pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the file as downloaded, in hexadecimal."
+    )
+
+
+class SplitFiles(Settings):
+    """The aligned files of one split: language code -> path or address."""
+
+    files: dict[Language, str | RemoteFile] = Field(
+        description="Language code -> path (relative paths start at `folder`) or {url, sha256}."
+    )
+    references: dict[Language, list[str | RemoteFile]] = Field(
+        default_factory=dict, description="Language code -> further reference files, if any."
+    )
+
+
+class FilesSource(Settings):
+    """Aligned plain UTF-8 text, one sentence a line, split at newline only."""
+
+    kind: Literal["files"] = "files"
+    folder: str = Field(default=".", description="Folder that relative paths start from.")
+    train: SplitFiles
+    valid: SplitFiles
+    test: SplitFiles
+
+
+DataSource = Annotated[SyntheticSource | FilesSource, Field(discriminator="kind")]
+
+
+class Cleaning(Settings):
+    """Which pairs are dropped. Only `max_bytes` and the two empty-side rules touch test data
+    at all, and there they stop with an error, as a scored set must stay whole."""
+
+    drop_duplicates: bool = Field(
+        default=True, description="Drop training pairs whose two sides both occurred before."
+    )
+    drop_overlap: bool = Field(
+        default=True,
+        description="Drop training pairs whose source stands in the validation or test split.",
+    )
+    drop_empty: bool = Field(default=True, description="Drop training pairs with an empty side.")
+    min_words: int = Field(default=1, ge=0, description="Fewest words on either side.")
+    max_words: int = Field(
+        default=250, ge=1, description="Most words on either side (characters for zh)."
+    )
+    max_ratio: float = Field(
+        default=9.0,
+        ge=1,
+        description="Largest ratio of the two lengths, in words (characters for zh).",
+    )
+    max_bytes: int = Field(
+        default=20_000, ge=16, description="Longest line in bytes, on either side."
+    )
+
+
+class VocabularySettings(Settings):
+    """One SentencePiece model for both languages of a pair. Paper: L.2, Kudo & Richardson 2018."""
+
+    kind: Literal["unigram", "bpe", "word"] = Field(
+        default="unigram", description="SentencePiece model type."
+    )
+    size: int = Field(
+        default=32_000, ge=16, description="Pieces, special and reserved ids included."
+    )
+    character_coverage: float = Field(
+        default=1.0,
+        gt=0.9,
+        le=1,
+        description="Share of the training text's characters that must be covered.",
+    )
+    byte_fallback: bool = Field(
+        default=False,
+        description="Spell unknown characters as bytes, so that nothing becomes unknown.",
+    )
+    max_lines: int = Field(
+        default=2_000_000,
+        ge=100,
+        description="Most training lines that the vocabulary is learnt from.",
+    )
+
+
+class Dataset(Settings):
+    """One language pair: its text, cleaning, vocabulary and the directions to run."""
+
+    source: DataSource
+    directions: list[Direction] = Field(
+        min_length=1, description="Directions to run, such as de-en (German to English)."
+    )
+    cleaning: Cleaning = Cleaning()
+    vocabulary: VocabularySettings = VocabularySettings()
+
+    @model_validator(mode="after")
+    def _one_pair(self) -> "Dataset":
+        pairs = set()
+        for direction in self.directions:
+            source, target = direction.split("-")
+            if source == target:
+                raise ValueError(f"direction {direction!r} must name two languages")
+            pairs.add("-".join(sorted((source, target))))
+        if len(pairs) > 1:
+            raise ValueError(f"directions must be of one language pair, found {sorted(pairs)}")
+        if isinstance(self.source, SyntheticSource) and self.pair != SYNTHETIC_PAIR:
+            raise ValueError(
+                f"directions of synthetic data are of {SYNTHETIC_PAIR}, found {self.pair}"
+            )
+        if isinstance(self.source, FilesSource):
+            for split in ("train", "valid", "test"):
+                files = getattr(self.source, split).files
+                if sorted(files) != self.pair.split("-"):
+                    raise ValueError(
+                        f"source.{split}.files must name the languages of {self.pair},"
+                        f" found {', '.join(sorted(files)) or 'none'}"
+                    )
+        return self
+
+    @property
+    def pair(self) -> str:
+        """The pair's two codes in alphabetical order, such as de-en for both directions."""
+        return "-".join(sorted(self.directions[0].split("-")))

@@ -1,0 +1,171 @@
+"""Errors of settings in one line each: key path, what was found, what is allowed."""
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import pydantic
+
+from padir.config.base import NAME_PATTERN, Settings
+from padir.files import shown
+
+SHOWN_CHARACTERS = 60
+
+
+def describe(
+    error: pydantic.ValidationError,
+    kind: type[Settings],
+    settings: Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> list[str]:
+    """One line per wrong key.
+
+    Args:
+        error: what validation of `settings` found.
+        kind: the settings that were expected.
+        settings: what was validated.
+        given: what the user wrote; a wrong default of all models is named as such, once.
+    """
+    allowed: dict[tuple[str, str], list[str]] = {}
+    for problem in error.errors(include_url=False):
+        path = _path(problem, settings)
+        label = ".".join(shown(part) for part in _as_written(path, given))
+        head, choices = _one(problem, path, kind, settings)
+        known = allowed.setdefault((label, head), [])
+        if choices not in known:
+            known.append(choices)
+    lines = []
+    for (label, head), known in allowed.items():
+        choices = " or ".join(filter(None, known))
+        text = f"{label}: {head}" if label else head
+        lines.append(f"{text}; allowed: {choices}" if choices else text)
+    return lines
+
+
+def _one(
+    problem: Any, path: list[str], kind: type[Settings], settings: Mapping[str, Any]
+) -> tuple[str, str]:
+    """What is wrong, and what is allowed, of one pydantic problem."""
+    context = problem.get("ctx", {})
+    match problem["type"]:
+        case "extra_forbidden":
+            keys = sorted(_keys_at(kind, path[:-1], settings))
+            nearest = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.0)
+            return f"unknown key; nearest known key: {nearest[0]}", ", ".join(keys)
+        case "missing":
+            return "missing", ""
+        case "value_error":
+            return str(context["error"]), ""
+        case "union_tag_not_found":
+            return f"missing {context['discriminator'].strip(chr(39))}", _tags(path, kind, settings)
+        case "union_tag_invalid":
+            return f"found kind {context['tag']!r}", context["expected_tags"]
+        case "string_pattern_mismatch" if context["pattern"] == NAME_PATTERN:
+            return (
+                f"found {_found(problem['input'])}",
+                "a letter, then letters, digits and underscores",
+            )
+        case "literal_error":
+            return f"found {_found(problem['input'])}", context["expected"]
+        case "too_short":
+            return f"found {_found(problem['input'])}", f"at least {context['min_length']} entries"
+    message = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    return f"found {_found(problem['input'])}", message
+
+
+def _tags(path: list[str], kind: type[Settings], settings: Mapping[str, Any]) -> str:
+    found = set()
+    for candidate in _types_at(kind, path, settings):
+        if isinstance(candidate, type) and issubclass(candidate, Settings):
+            found.update(get_args(candidate.model_fields["kind"].annotation))
+    return "kind: " + ", ".join(sorted(found))
+
+
+def _found(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    text = text if text.isprintable() else json.dumps(value)
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "..."
+
+
+def _path(problem: Any, settings: Mapping[str, Any]) -> list[str]:
+    """The keys that lead to the problem; pydantic's location names union members besides."""
+    path: list[str] = []
+    here: Any = settings
+    location = [part for part in problem["loc"] if part != "[key]"]
+    for index, part in enumerate(location):
+        inside_mapping = isinstance(here, Mapping) and part in here
+        inside_list = isinstance(here, list) and isinstance(part, int) and part < len(here)
+        if inside_mapping or inside_list:
+            here = here[part]
+            path.append(str(part))
+        elif problem["type"] == "missing" and index == len(location) - 1:
+            path.append(str(part))
+    return path
+
+
+def _as_written(path: list[str], given: Mapping[str, Any]) -> list[str]:
+    """`models.NAME.KEY` as `model_defaults.KEY` where the user wrote it there."""
+    if len(path) < 3 or path[0] != "models" or not _holds(given, ["model_defaults", *path[2:]]):
+        return path
+    return path if _holds(given, path) else ["model_defaults", *path[2:]]
+
+
+def _holds(here: Any, path: list[str]) -> bool:
+    for part in path:
+        if isinstance(here, Mapping) and part in here:
+            here = here[part]
+        elif isinstance(here, list) and part.isdigit() and int(part) < len(here):
+            here = here[int(part)]
+        else:
+            return False
+    return True
+
+
+def _keys_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]) -> set[str]:
+    keys: set[str] = set()
+    for candidate in _types_at(kind, path, settings):
+        if isinstance(candidate, type) and issubclass(candidate, Settings):
+            keys.update(candidate.model_fields)
+    return keys | ({"model_defaults"} if not path and "models" in keys else set())
+
+
+def _types_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]) -> list[Any]:
+    """The types that may stand at a path; of a tagged union, only the member that was chosen."""
+    candidates: list[Any] = [kind]
+    here: Any = settings
+    for part in path:
+        following: list[Any] = []
+        for candidate in candidates:
+            if get_origin(candidate) is dict:
+                following += _members(get_args(candidate)[1])
+            elif get_origin(candidate) is list:
+                following += _members(get_args(candidate)[0])
+            elif isinstance(candidate, type) and issubclass(candidate, Settings):
+                field = candidate.model_fields.get(part)
+                following += [] if field is None else _members(field.annotation)
+        here = here[int(part)] if isinstance(here, list) else here[part]
+        tag = here.get("kind") if isinstance(here, Mapping) else None
+        chosen = [
+            candidate for candidate in following if tag is not None and _tag(candidate) == tag
+        ]
+        candidates = chosen or following
+    return candidates
+
+
+def _tag(candidate: Any) -> str | None:
+    fields = getattr(candidate, "model_fields", {})
+    choices = get_args(fields["kind"].annotation) if "kind" in fields else ()
+    return choices[0] if len(choices) == 1 else None
+
+
+def _members(annotation: Any) -> Iterator[Any]:
+    """The types inside Annotated and unions."""
+    if get_origin(annotation) is Annotated:
+        yield from _members(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, UnionType):
+        for member in get_args(annotation):
+            yield from _members(member)
+    elif get_origin(annotation) is not Literal:
+        yield annotation

@@ -1,0 +1,221 @@
+"""Reading settings: YAML files to one validated `Config`, and spec files to a `RunSpec`.
+
+Several files are merged in order: mappings key by key, everything else replaced. `models.NAME` is
+then `model_defaults` merged with the model's own differences. Validation is strict: no text
+where a number belongs, no true for 1, no unknown key. All errors are reported, one line each:
+the key's path, what was found, what is allowed, and the nearest known key.
+"""
+
+import datetime
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pydantic
+import yaml
+
+from padir.config.base import Settings
+from padir.config.data import Dataset, VocabularySettings
+from padir.config.errors import describe
+from padir.config.experiment import Config
+from padir.config.model import RunSpec
+from padir.files import InputError, shown
+
+S = TypeVar("S", bound=Settings)
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """Safe YAML that refuses a key given twice (YAML itself forbids it; PyYAML keeps the last)."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: dict[object, int] = {}
+        for key_node, _ in node.value:
+            key = key_node.value
+            if key in seen and key_node.tag != "tag:yaml.org,2002:merge":
+                line = key_node.start_mark.line + 1
+                raise InputError(f"line {line}: key {key!r} given twice, first in line {seen[key]}")
+            seen[key] = key_node.start_mark.line + 1
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: str | Path) -> dict[str, Any]:
+    """Read one YAML mapping; a key given twice is an error.
+
+    Raises:
+        InputError: the file is missing, no YAML, not a mapping, or repeats a key.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        found = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
+    except OSError as error:
+        raise InputError(f"{shown(str(path))}: cannot read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{shown(str(path))}: byte {error.start}: not valid UTF-8") from error
+    except InputError as error:
+        raise InputError(f"{shown(str(path))}: {error}") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else "?"
+        raise InputError(f"{shown(str(path))}: line {line}: not YAML: {error.problem}") from error
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{shown(str(path))}: not YAML: {reason}") from error
+    if not isinstance(found, dict):
+        kind = "nothing" if found is None else type(found).__name__
+        raise InputError(f"{shown(str(path))}: found {kind}, allowed: a mapping of settings")
+    return found
+
+
+def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with `changes`: mappings are merged key by key, anything else is replaced."""
+    merged = dict(base)
+    for key, value in changes.items():
+        old = merged.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            value = merge(old, value)
+        merged[key] = value
+    return merged
+
+
+def _plain(value: Any, path: tuple[str, ...] = ()) -> Any:
+    """The value in JSON's types, with numbers that only look like text made numbers.
+
+    Text that YAML 1.2 reads as a number or truth value becomes one: YAML 1.1 takes 1e-3 for
+    text, and Snakemake hands over every nested `--config` value as text.
+    """
+    where = ".".join(path)
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise InputError(f"{where or 'config'}: key {key!r} is not text; put it in quotes")
+        return {key: _plain(item, (*path, shown(key))) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, (*path, str(index))) for index, item in enumerate(value)]
+    if isinstance(value, datetime.date):
+        raise InputError(f"{where}: found the date {value}; put it in quotes if it is text")
+    if isinstance(value, Path):
+        return str(value)
+    return _scalar(value) if isinstance(value, str) else value
+
+
+def _scalar(text: str) -> str | int | float | bool:
+    if text in ("true", "false"):
+        return text == "true"
+    if not text or not set(text) <= set("0123456789+-.eE") or not any(map(str.isdigit, text)):
+        return text
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _with_defaults(mapping: dict[str, Any]) -> dict[str, Any]:
+    """Replace `model_defaults` and each model's differences by whole models."""
+    settings = {key: value for key, value in mapping.items() if key != "model_defaults"}
+    defaults = mapping.get("model_defaults", {})
+    if not isinstance(defaults, dict):
+        raise InputError(f"model_defaults: found {defaults!r}, allowed: a mapping of settings")
+    models = settings.get("models")
+    if isinstance(models, dict):
+        settings["models"] = {
+            name: merge(defaults, {} if model is None else model)
+            if model is None or isinstance(model, dict)
+            else model
+            for name, model in models.items()
+        }
+    return settings
+
+
+def _validate(kind: type[S], mapping: Mapping[str, Any], given: Mapping[str, Any], label: str) -> S:
+    try:
+        return kind.model_validate_json(json.dumps(mapping), strict=True)
+    except pydantic.ValidationError as error:
+        lines = describe(error, kind, mapping, given)
+        raise InputError("\n".join(f"{label}{line}" for line in lines)) from None
+
+
+def check_config(mapping: Mapping[str, Any]) -> Config:
+    """Validate a merged mapping, such as Snakemake's `config`.
+
+    Raises:
+        InputError: with one line per error.
+    """
+    given = _plain(mapping)
+    return _validate(Config, _with_defaults(given), given, "config: ")
+
+
+def load_config(paths: Sequence[str | Path], overrides: Mapping[str, Any] | None = None) -> Config:
+    """Read, merge and validate YAML files.
+
+    Args:
+        paths: later files override earlier ones.
+        overrides: merged over all files.
+    """
+    if not paths:
+        raise InputError("no config file was given")
+    merged: dict[str, Any] = {}
+    for path in paths:
+        merged = merge(merged, read_yaml(path))
+    return check_config(merge(merged, overrides or {}))
+
+
+def refuse_repeated_keys(paths: Iterable[str | Path]) -> None:
+    """Read files for the one error that is lost once they are merged: a key given twice."""
+    for path in paths:
+        read_yaml(path)
+
+
+def run_spec(config: Config, dataset: str, direction: str, model: str) -> RunSpec:
+    """What one model reads on one dataset in one direction."""
+    for kind, name, known in (
+        ("datasets", dataset, config.datasets),
+        ("models", model, config.models),
+    ):
+        if name not in known:
+            raise InputError(f"{kind}: no entry {name!r}, allowed: {', '.join(known)}")
+    if direction not in config.datasets[dataset].directions:
+        allowed = ", ".join(config.datasets[dataset].directions)
+        raise InputError(f"datasets.{dataset}.directions: no {direction!r}, allowed: {allowed}")
+    return RunSpec(dataset=dataset, direction=direction, model=model, run=config.models[model])
+
+
+def data_spec(config: Config, dataset: str) -> dict[str, Any]:
+    """What getting and cleaning a dataset reads: a `Dataset` without vocabulary, and with the
+    pair as its one direction, so that a further direction or another vocabulary keeps the data."""
+    settings = config.datasets[dataset]
+    alone = Dataset(source=settings.source, directions=[settings.pair], cleaning=settings.cleaning)
+    return alone.model_dump(mode="json", exclude={"vocabulary"})
+
+
+def _read_json_settings(kind: type[S], path: str | Path) -> S:
+    label = f"{shown(str(path))}: "
+    try:
+        mapping = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{label}cannot read: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{label}not JSON: {error}") from error
+    if not isinstance(mapping, dict):
+        raise InputError(f"{label}found {type(mapping).__name__}, allowed: an object of settings")
+    return _validate(kind, mapping, mapping, label)
+
+
+def read_spec(path: str | Path) -> RunSpec:
+    """Read a run's `spec.json`.
+
+    Raises:
+        InputError: with one line per error.
+    """
+    return _read_json_settings(RunSpec, path)
+
+
+def read_dataset(path: str | Path) -> Dataset:
+    """Read a dataset's settings as written by `data_spec`."""
+    return _read_json_settings(Dataset, path)
+
+
+def read_vocabulary_settings(path: str | Path) -> VocabularySettings:
+    """Read the settings of a vocabulary."""
+    return _read_json_settings(VocabularySettings, path)
