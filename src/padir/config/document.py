@@ -1,0 +1,148 @@
+"""The JSON schema of a config file and the page of all settings, written from the models.
+
+The models are the only definition of a setting; a test compares both files with what this
+module writes (`padir schema`).
+"""
+
+import json
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+from pydantic.fields import FieldInfo
+
+from padir.config.base import Settings
+from padir.config.experiment import Config
+from padir.config.model import ModelRun
+
+SCHEMA_PATH = "workflow/schemas/config.schema.json"
+README_PATH = "config/README.md"
+
+INTRODUCTION = """\
+# Settings
+
+Written by `padir schema` from the models in `src/padir/config`; do not edit by hand.
+
+- `config.yaml` is what a bare `snakemake --cores N` runs. `--configfile config/multi30k.yaml`
+  runs that file instead of it: a config file is complete in itself. Several files after
+  `--configfile` are merged in order, mapping by mapping, and everything else is replaced.
+- A single value on the command line:
+  `snakemake --cores 2 --config 'model_defaults={training: {steps: 100}}'`. It is merged over the
+  files and validated in the same way.
+- `model_defaults` takes every key of an entry under `models`; an entry gives its differences.
+- Editing one model reruns that model and what is made of it, nothing else.
+- Threads, memory and accelerators are no settings: they stand in `workflow/profiles` and change no
+  result.
+- Names of datasets, teachers and models become parts of paths: a letter, then letters, digits and
+  underscores, 40 characters at most.
+"""
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema (draft 2020-12) of a config file."""
+    written = Config.model_json_schema()
+    written["properties"]["model_defaults"] = {
+        "$ref": "#/$defs/ModelRun",
+        "description": "What all models share; same keys as an entry under `models`.",
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **written}
+
+
+def schema_text() -> str:
+    """The schema as it stands in its file."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def readme_text() -> str:
+    """The page of all settings, in Markdown: one table per group."""
+    sections = [INTRODUCTION]
+    for path, kind in _groups():
+        title = f"## `{path}`" if path else "## Top level"
+        rows = [
+            "| key | allowed | default | meaning |",
+            "|---|---|---|---|",
+            *(_row(name, field) for name, field in kind.model_fields.items()),
+        ]
+        if kind is Config:
+            rows.append("| `model_defaults` | keys of a model | `{}` | What all models share. |")
+        sections.append(
+            "\n\n".join([title, " ".join((kind.__doc__ or "").split()), "\n".join(rows)])
+        )
+    return "\n\n".join(section.strip() for section in sections) + "\n"
+
+
+def _groups() -> list[tuple[str, type[Settings]]]:
+    """Every group of settings with the path of its keys, outermost first."""
+    found: list[tuple[str, type[Settings]]] = []
+
+    def visit(path: str, kind: type[Settings]) -> None:
+        found.append((path, kind))
+        for name, field in kind.model_fields.items():
+            for suffix, inner in _settings_in(field.annotation):
+                visit(f"{path}.{name}{suffix}".lstrip("."), inner)
+
+    visit("", Config)
+    return found
+
+
+def _settings_in(annotation: Any, suffix: str = "") -> list[tuple[str, type[Settings]]]:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _settings_in(arguments[0], suffix)
+    if origin in (Union, UnionType):
+        return [pair for member in arguments for pair in _settings_in(member, suffix)]
+    if origin is dict:
+        return _settings_in(arguments[1], suffix + ".NAME")
+    if origin is list:
+        return _settings_in(arguments[0], suffix + "[]")
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        kinds = annotation.model_fields.get("kind")
+        tag = get_args(kinds.annotation) if kinds and annotation is not ModelRun else ()
+        return [(suffix + (f" (kind: {tag[0]})" if len(tag) == 1 else ""), annotation)]
+    return []
+
+
+def _row(name: str, field: FieldInfo) -> str:
+    if field.is_required():
+        default = "required"
+    else:
+        value = field.get_default(call_default_factory=True)
+        default = "its defaults" if isinstance(value, Settings) else f"`{json.dumps(value)}`"
+    meaning = field.description or ("What it is." if name == "kind" else "A group, below.")
+    cells = (f"`{name}`", _allowed(field.annotation, field.metadata), default, meaning)
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _allowed(annotation: Any, metadata: list[Any]) -> str:
+    limits = []
+    for item in metadata:
+        match item:
+            case Ge(bound):
+                limits.append(f"≥ {bound}")
+            case Gt(bound):
+                limits.append(f"> {bound}")
+            case Le(bound):
+                limits.append(f"≤ {bound}")
+            case Lt(bound):
+                limits.append(f"< {bound}")
+            case MinLen(length):
+                limits.append(f"at least {length}")
+            case MaxLen(length):
+                limits.append(f"at most {length} characters")
+    return ", ".join([_type(annotation), *limits])
+
+
+def _type(annotation: Any) -> str:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _type(arguments[0])
+    if origin is Literal:
+        return " or ".join(f"`{choice}`" for choice in arguments)
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_type(member) for member in arguments))
+    if origin is dict:
+        return f"mapping of {_type(arguments[1])}"
+    if origin is list:
+        return f"list of {_type(arguments[0])}"
+    names = {int: "integer", float: "number", bool: "`true` or `false`", str: "text"}
+    return names.get(annotation, "settings")
