@@ -145,11 +145,6 @@ class Vocabulary:
             )
         return cls(processor)
 
-    def table_size(self, settings: VocabularySettings) -> int:
-        """Rows of the embedding table: size + extra_ids, rounded up to the table multiple."""
-        multiple = settings.table_multiple
-        return -(-(self.size + settings.extra_ids) // multiple) * multiple
-
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Token ids of each line, without EOS; an empty line gives no ids."""
         return self._processor.encode(list(lines), num_threads=1)

@@ -31,6 +31,12 @@ class Architecture(Settings):
     tied_output: bool = Field(
         default=True, description="Output matrix = embedding table / sqrt(width)."
     )
+    extra_ids: int = Field(
+        0, ge=0, description="Unused rows added to the embedding table (T5 keeps 100)."
+    )
+    table_multiple: int = Field(
+        1, ge=1, description="The embedding table's row count is rounded up to a multiple of this."
+    )
     max_positions: int = Field(
         default=256, ge=8, description="Longest source and target, in tokens."
     )

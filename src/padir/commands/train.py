@@ -1,0 +1,83 @@
+"""`padir train`: one model, one seed. In: spec, vocabulary, aligned text. Out: a model bundle."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from padir.launch import prepare
+
+EXAMPLES = """\
+examples:
+  padir train --spec spec.json --vocabulary spm.model --train-source train.de \\
+      --train-target train.en --valid-source valid.de --valid-target valid.en \\
+      --seed 0 --work work --out bundle
+  The same command again goes on from the last checkpoint; delete the work folder to train anew.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    parse = argparse.ArgumentParser(
+        prog="padir train",
+        description="Train one model with one seed into a model bundle. Interrupted, it saves and"
+        " the same command goes on.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parse.add_argument("--spec", type=Path, required=True, help="the model's spec.json")
+    parse.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
+    for split in ("train", "valid"):
+        for side in ("source", "target"):
+            parse.add_argument(f"--{split}-{side}", type=Path, required=True, metavar="FILE")
+    parse.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
+    parse.add_argument("--work", type=Path, required=True, help="folder for checkpoints")
+    parse.add_argument("--out", type=Path, required=True, help="folder of the finished bundle")
+    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    return parse
+
+
+def main(argv: list[str]) -> int:
+    """Run the verb; exit status 143 after a requested stop, with a checkpoint saved."""
+    arguments = parser().parse_args(argv)
+    prepare(arguments.threads)
+    from padir.config.read import read_spec
+    from padir.files import write_bundle
+    from padir.model.card import model_card
+    from padir.model.parameters import table_size
+    from padir.provenance import write_provenance
+    from padir.train import Stopped, TrainingText, train
+    from padir.vocab import Vocabulary
+
+    spec = read_spec(arguments.spec)
+    text = TrainingText(
+        arguments.train_source,
+        arguments.train_target,
+        arguments.valid_source,
+        arguments.valid_target,
+    )
+    vocabulary = Vocabulary.load(arguments.vocabulary)
+    rows = table_size(spec.run.architecture, vocabulary.size)
+    try:
+        trained = train(spec, arguments.vocabulary, rows, text, arguments.seed, arguments.work)
+    except Stopped as stopped:
+        print(f"padir train: {stopped}", file=sys.stderr)
+        return 143
+    content = {
+        "format": 1,
+        "run_spec": spec.model_dump(mode="json"),
+        "table_size": trained.table_size,
+        "vocabulary_size": vocabulary.size,
+        "seed": arguments.seed,
+        "steps_chosen": trained.steps_chosen,
+    }
+    card = model_card(spec, arguments.seed, trained.summary, trained.valid, trained.steps_chosen)
+    write_bundle(arguments.out, trained.arrays, content, arguments.vocabulary, card)
+    write_provenance(
+        arguments.out.parent if arguments.out.name == "bundle" else arguments.out,
+        ["train", *argv],
+        inputs=[arguments.spec, arguments.vocabulary, *map(Path, map(os.fspath, vars(text).values()))],
+        spec=spec.model_dump(mode="json"),
+        seed=arguments.seed,
+    )
+    return 0

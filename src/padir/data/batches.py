@@ -1,0 +1,145 @@
+"""Encoded pairs and the batch that step n trains on: a function of (seed, n) alone.
+
+Pairs are put into length buckets; an epoch visits every pair about once, in groups of
+consecutive steps that share a bucket, so that several steps run in one compiled call.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from padir.config.model import Training
+
+EOS_ID = 1
+# Batches hold a multiple of this many sentences, so that 1, 2, 4 and 8 devices share them evenly.
+ROW_UNIT = 8
+
+
+class Ragged:
+    """Rows of ids of different length, in one array: `values[offsets[i]:offsets[i + 1]]`."""
+
+    def __init__(self, rows: Sequence[Sequence[int]]):
+        """Store `rows` with EOS appended to each."""
+        lengths = np.fromiter((len(row) + 1 for row in rows), np.int64, len(rows))
+        self.offsets = np.concatenate([[0], np.cumsum(lengths)])
+        self.values = np.full(int(self.offsets[-1]), EOS_ID, np.int32)
+        for start, row in zip(self.offsets, rows, strict=False):
+            self.values[start : start + len(row)] = row
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens per row, EOS included."""
+        return np.diff(self.offsets)
+
+    def padded(self, rows: np.ndarray, length: int) -> np.ndarray:
+        """The given rows as [n, length] int32 ids, padded with 0; a row of -1 is all padding."""
+        columns = np.arange(length)
+        starts = self.offsets[rows]
+        counts = np.where(rows < 0, 0, self.offsets[rows + 1] - starts)
+        inside = columns[None, :] < counts[:, None]
+        index = np.where(inside, starts[:, None] + columns[None, :], 0)
+        return np.where(inside, self.values[index], 0).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Encoded sources and targets, aligned."""
+
+    source: Ragged
+    target: Ragged
+
+    def longer(self) -> np.ndarray:
+        """The longer side's length of each pair, EOS included."""
+        return np.maximum(self.source.lengths, self.target.lengths)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Consecutive steps that share a bucket; `rows` holds pair numbers, [steps, sentences]."""
+
+    first_step: int
+    bucket: int
+    rows: np.ndarray
+
+
+def sentences_per_batch(batch_tokens: int, bucket: int) -> int:
+    """How many pairs of a bucket make a batch: a multiple of 8 unless fewer than 8 fit."""
+    fitting = max(batch_tokens // bucket, 1)
+    return fitting if fitting < ROW_UNIT else fitting // ROW_UNIT * ROW_UNIT
+
+
+class BatchPlan:
+    """Which pairs make which batch.
+
+    Attributes:
+        too_long: pairs that fit no bucket; training leaves them out.
+        steps_per_epoch: the same for every epoch.
+    """
+
+    def __init__(self, pairs: Pairs, training: Training, seed: int):
+        self._seed = seed
+        self._group_steps = training.dispatch_steps
+        which = np.searchsorted(training.buckets, pairs.longer())
+        self.too_long = int(np.sum(which == len(training.buckets)))
+        members = [np.flatnonzero(which == i) for i in range(len(training.buckets))]
+        self._buckets = [
+            (bucket, sentences_per_batch(training.batch_tokens, bucket), rows)
+            for bucket, rows in zip(training.buckets, members, strict=True)
+            if len(rows)
+        ]
+        if not self._buckets:
+            raise ValueError(
+                f"no training pair fits training.buckets {list(training.buckets)}:"
+                f" the shortest pair has {int(min(pairs.longer(), default=0))} tokens"
+            )
+        self.steps_per_epoch = sum(-(-len(rows) // size) for _, size, rows in self._buckets)
+        self._epoch: tuple[int, list[Group]] | None = None
+
+    def _groups(self, epoch: int) -> list[Group]:
+        if self._epoch is not None and self._epoch[0] == epoch:
+            return self._epoch[1]
+        random = np.random.Generator(np.random.Philox(key=[self._seed, epoch]))
+        chunks = []
+        for bucket, size, rows in self._buckets:
+            # The last batch is filled up from the start of the same order.
+            order = random.permutation(rows)
+            order = np.resize(order, -(-len(rows) // size) * size).reshape(-1, size)
+            chunks += [
+                (bucket, order[i : i + self._group_steps])
+                for i in range(0, len(order), self._group_steps)
+            ]
+        first = epoch * self.steps_per_epoch
+        groups = []
+        for index in random.permutation(len(chunks)):
+            bucket, rows = chunks[index]
+            groups.append(Group(first, bucket, rows))
+            first += len(rows)
+        self._epoch = (epoch, groups)
+        return groups
+
+    def group_at(self, step: int) -> Group:
+        """The steps from `step` to the end of its group."""
+        for group in self._groups(step // self.steps_per_epoch):
+            done = step - group.first_step
+            if done < len(group.rows):
+                return Group(step, group.bucket, group.rows[done:])
+        raise ValueError(f"step {step} lies outside its epoch")
+
+
+def in_order(pairs: Pairs, training: Training) -> list[tuple[int, np.ndarray]]:
+    """Every fitting pair once, for validation: (bucket, pair numbers padded with -1)."""
+    which = np.searchsorted(training.buckets, pairs.longer())
+    batches = []
+    for i, bucket in enumerate(training.buckets):
+        members = np.flatnonzero(which == i)
+        size = sentences_per_batch(training.batch_tokens, bucket)
+        for start in range(0, len(members), size):
+            rows = np.full(size, -1)
+            chunk = members[start : start + size]
+            rows[: len(chunk)] = chunk
+            batches.append((bucket, rows))
+    return batches

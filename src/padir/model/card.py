@@ -1,0 +1,55 @@
+"""The model card of a bundle, written from the run's own data."""
+
+from collections.abc import Mapping, Sequence
+
+from padir.config.model import RunSpec
+
+NAMES = {"ar": "autoregressive", "padir": "PaDIR, parallel decoding by iterative refinement"}
+
+
+def model_card(
+    spec: RunSpec,
+    seed: int,
+    summary: Mapping[str, object],
+    valid: Mapping[str, float],
+    steps: Sequence[int],
+) -> str:
+    """Markdown: what the model is, what it was trained on, how it did, how to use it.
+
+    Args:
+        spec: the run's settings.
+        seed: the run's seed.
+        summary: parameters, pairs, epochs and compilations of the run.
+        valid: mean validation losses at the last step.
+        steps: the step, or the averaged steps, that the parameters come from.
+    """
+    run = spec.run
+    architecture = run.architecture
+    taken = str(steps[0]) if len(steps) == 1 else f"the mean of {', '.join(map(str, steps))}"
+    targets = "the original targets" if run.targets == "raw" else f"targets by {run.targets}"
+    rows = [
+        ("System", NAMES[run.system]),
+        ("Direction", spec.direction),
+        ("Dataset", spec.dataset),
+        ("Trained on", targets),
+        ("Parameters", f"{summary['parameters']:,}"),
+        (
+            "Size",
+            f"{architecture.encoder_layers} + {architecture.decoder_layers} layers,"
+            f" width {architecture.width}, {architecture.heads} heads,"
+            f" feed-forward {architecture.feed_forward_width}",
+        ),
+        ("Training pairs", f"{summary['pairs']:,}, of which {summary['pairs_too_long']:,} too long"),
+        ("Steps", f"{run.training.steps:,} ({summary['epochs']:.1f} epochs)"),
+        ("Parameters taken from step", taken),
+        ("Seed", str(seed)),
+        *((f"Validation {name.replace('_', ' ')}", f"{value:.4f}") for name, value in valid.items()),
+    ]
+    table = "\n".join(f"| {name} | {value} |" for name, value in rows)
+    option = "" if run.system == "ar" else " --steps 4"
+    return (
+        f"# {spec.model}: {spec.direction}\n\n| | |\n|---|---|\n{table}\n\n"
+        f"    padir translate --model FOLDER{option} < source.txt > translation.txt\n\n"
+        "The files are `model.safetensors` (parameters), `spec.json` (settings) and `spm.model`\n"
+        "(vocabulary). Quality on the test set is in the report of the experiment, not here.\n"
+    )

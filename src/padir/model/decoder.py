@@ -1,0 +1,188 @@
+"""The decoder: parallel (every position sees every other) or causal, with a cached step.
+
+Each layer adds, in this order: self-attention, positional attention (parallel only, a setting),
+cross-attention, feed-forward. Positional attention asks with absolute position vectors and
+returns the residual stream itself, so position enters through attention weights alone.
+Paper: L.2 (positional attention after Gu et al. 2018, Kreutzer et al. 2020).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Bool, Float, Int
+
+from padir.config.model import Architecture
+from padir.model.attention import Attention, RelativePositionBias, additive
+from padir.model.layers import Embedding, FeedForward, RMSNorm, dropout, split
+from padir.shapes import DropoutKey, Hidden, Mask, Memory, SourceMask
+
+
+class CrossMemory(NamedTuple):
+    """Each layer's cross-attention keys and values of one source: computed once, read by every pass."""
+
+    keys: tuple[Float[Array, "B S H D"], ...]
+    values: tuple[Float[Array, "B S H D"], ...]
+    bias: Float[Array, "B 1 1 S"]
+
+
+class Cache(NamedTuple):
+    """Self-attention keys and values of the positions decoded so far, for the causal decoder."""
+
+    keys: tuple[Float[Array, "B L H D"], ...]
+    values: tuple[Float[Array, "B L H D"], ...]
+
+
+class Attentions(NamedTuple):
+    """Attention weights of one pass, after softmax: layer is the second axis."""
+
+    self_attention: Float[Array, "B layer H L L"]
+    cross_attention: Float[Array, "B layer H L S"]
+
+
+class DecoderLayer(nnx.Module):
+    """One decoder layer, as the module's docstring says."""
+
+    def __init__(self, architecture: Architecture, positional: bool, dtype, rngs: nnx.Rngs):
+        width = architecture.width
+        self.self_norm = RMSNorm(width, dtype)
+        self.self_attention = Attention(architecture, dtype, rngs)
+        self.positional = positional
+        if positional:
+            self.position_norm = RMSNorm(width, dtype)
+            self.positional_attention = Attention(architecture, dtype, rngs)
+        self.cross_norm = RMSNorm(width, dtype)
+        self.cross_attention = Attention(architecture, dtype, rngs)
+        self.feed_forward_norm = RMSNorm(width, dtype)
+        self.feed_forward = FeedForward(architecture, dtype, rngs)
+        self.rate = architecture.dropout
+
+    def _after_self_attention(self, x, cross, cross_bias, keys):
+        """Cross-attention and feed-forward: the part that passes and cached steps share."""
+        update, weights = self.cross_attention.attend(self.cross_norm(x), *cross, cross_bias, keys[0])
+        x = x + dropout(update, self.rate, keys[1], shared_axis=1)
+        update = self.feed_forward(self.feed_forward_norm(x), keys[2])
+        return x + dropout(update, self.rate, keys[3], shared_axis=1), weights
+
+    def __call__(self, x: Hidden, positions, bias, cross, cross_bias, key: DropoutKey):
+        keys = split(key, 7)
+        normed = self.self_norm(x)
+        update, self_weights = self.self_attention(normed, normed, normed, bias, keys[4])
+        x = x + dropout(update, self.rate, keys[5], shared_axis=1)
+        if self.positional:
+            normed = self.position_norm(positions)
+            normed = jnp.broadcast_to(normed, x.shape)
+            x = x + self.positional_attention(normed, normed, x, bias, keys[6])[0]
+        x, cross_weights = self._after_self_attention(x, cross, cross_bias, keys[:4])
+        return x, self_weights, cross_weights
+
+    def step(self, x: Float[Array, "B 1 E"], cached, position, bias, cross, cross_bias):
+        """One position of the causal decoder; returns the output and the extended cache."""
+        normed = self.self_norm(x)
+        key, value = self.self_attention.project(normed, normed)
+        keys = jax.lax.dynamic_update_slice_in_dim(cached[0], key, position, axis=1)
+        values = jax.lax.dynamic_update_slice_in_dim(cached[1], value, position, axis=1)
+        update, _ = self.self_attention.attend(normed, keys, values, bias)
+        x, _ = self._after_self_attention(x + update, cross, cross_bias, (None,) * 4)
+        return x, (keys, values)
+
+
+class Decoder(nnx.Module):
+    """Embedded hypothesis and memory to decoder vectors."""
+
+    def __init__(self, architecture: Architecture, causal: bool, dtype, rngs: nnx.Rngs):
+        self.causal = causal
+        self.positional = architecture.positional_attention and not causal
+        self.position_bias = RelativePositionBias(architecture.heads, not causal, rngs)
+        if self.positional:
+            self.positions = Embedding(architecture.max_positions, architecture.width, dtype, rngs)
+        self.layers = nnx.List(
+            DecoderLayer(architecture, self.positional, dtype, rngs)
+            for _ in range(architecture.decoder_layers)
+        )
+        self.norm = RMSNorm(architecture.width, dtype)
+        self.rate = architecture.dropout
+
+    def cross_memory(self, memory: Memory, visible: SourceMask) -> CrossMemory:
+        """Project the encoder's output for every layer's cross-attention."""
+        projected = [layer.cross_attention.project(memory, memory) for layer in self.layers]
+        keys, values = zip(*projected, strict=True)
+        return CrossMemory(keys, values, additive(visible)[:, None, None, :])
+
+    def __call__(
+        self, x: Hidden, visible: Mask, cross: CrossMemory, key: DropoutKey = None
+    ) -> tuple[Hidden, Attentions]:
+        """One pass over all positions.
+
+        Args:
+            x: embedded hypothesis.
+            visible: False at padding; position 0 is always visible.
+            cross: the source, from `cross_memory`.
+            key: for dropout; None switches it off.
+        """
+        length = x.shape[1]
+        keys = split(key, len(self.layers) + 2)
+        visible = visible.at[:, 0].set(True)
+        pairs = visible[:, None, :, None] & visible[:, None, None, :]
+        if self.causal:
+            pairs = pairs & jnp.tril(jnp.ones((length, length), bool))[None, None]
+        bias = self.position_bias(length, length) + additive(pairs)
+        cross_bias = jnp.broadcast_to(cross.bias, (*cross.bias.shape[:2], length, cross.bias.shape[3]))
+        positions = self.positions(jnp.arange(length))[None] if self.positional else None
+        x = dropout(x, self.rate, keys[0], shared_axis=1)
+        self_weights, cross_weights = [], []
+        for index, layer in enumerate(self.layers):
+            pair = (cross.keys[index], cross.values[index])
+            x, own, source = layer(x, positions, bias, pair, cross_bias, keys[2 + index])
+            self_weights.append(own)
+            cross_weights.append(source)
+        x = dropout(self.norm(x), self.rate, keys[1], shared_axis=1)
+        # Unread, these cost nothing: the compiler drops the stacking.
+        return x, Attentions(jnp.stack(self_weights, 1), jnp.stack(cross_weights, 1))
+
+    def empty_cache(self, batch: int, length: int) -> Cache:
+        """A cache for `length` positions of a causal decoder."""
+        attention = self.layers[0].self_attention
+        shape = (batch, length, attention.heads, attention.head_width)
+        zeros = tuple(jnp.zeros(shape, self.norm.dtype) for _ in self.layers)
+        return Cache(zeros, zeros)
+
+    def step(
+        self,
+        x: Float[Array, "B 1 E"],
+        position: Int[Array, ""],
+        cache: Cache,
+        cross: CrossMemory,
+        visible: Bool[Array, "B L"] | None = None,
+    ) -> tuple[Float[Array, "B 1 E"], Cache]:
+        """Decode one position with cached keys and values of the earlier ones.
+
+        Args:
+            x: embedded token before this position.
+            position: its index, 0 up to the cache's length - 1.
+            cache: as returned by the previous step.
+            cross: the source.
+            visible: positions that may be read, if some of the earlier ones may not.
+        """
+        length = cache.keys[0].shape[1]
+        reached = jnp.arange(length) <= position
+        seen = reached[None, None, None, :]
+        if visible is not None:
+            seen = seen & visible[:, None, None, :]
+        full = self.position_bias(length, length)
+        row = jax.lax.dynamic_slice_in_dim(full, position, 1, axis=2)
+        bias = row + additive(seen)
+        keys, values = [], []
+        for index, layer in enumerate(self.layers):
+            x, (key, value) = layer.step(
+                x,
+                (cache.keys[index], cache.values[index]),
+                position,
+                bias,
+                (cross.keys[index], cross.values[index]),
+                cross.bias,
+            )
+            keys.append(key)
+            values.append(value)
+        return self.norm(x), Cache(tuple(keys), tuple(values))

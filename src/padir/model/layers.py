@@ -1,0 +1,102 @@
+"""Norm, dropout, embedding and feed-forward: the parts that need no other position.
+
+Paper: L.2 (T5 size and recipe); Raffel et al. 2020 for the T5 form of each part.
+"""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, Int
+
+from padir.config.model import Architecture
+from padir.shapes import DropoutKey
+
+NORM_EPSILON = 1e-6
+
+
+def linear(fan_in: int, fan_out: int, dtype: jnp.dtype, rngs: nnx.Rngs, scale: float = 1.0):
+    """A bias-free projection whose weights start with variance scale / fan_in."""
+    return nnx.Linear(
+        fan_in,
+        fan_out,
+        use_bias=False,
+        dtype=dtype,
+        kernel_init=nnx.initializers.variance_scaling(scale, "fan_in", "truncated_normal"),
+        rngs=rngs,
+    )
+
+
+def split(key: DropoutKey, count: int) -> tuple[DropoutKey, ...]:
+    """`count` keys from one, or as many None where dropout is off."""
+    return (None,) * count if key is None else tuple(jax.random.split(key, count))
+
+
+def dropout(
+    x: Float[Array, "..."], rate: float, key: DropoutKey, shared_axis: int | None = None
+) -> Float[Array, "..."]:
+    """Zero each entry with probability `rate` and scale the rest by 1 / (1 - rate).
+
+    Args:
+        x: any shape.
+        rate: 0 up to below 1.
+        key: None switches dropout off.
+        shared_axis: one mask serves all entries along this axis, as in T5X; this also saves
+            most of the random numbers.
+    """
+    if key is None or rate == 0.0:
+        return x
+    shape = list(x.shape)
+    if shared_axis is not None:
+        shape[shared_axis] = 1
+    keep = jax.random.bernoulli(key, 1.0 - rate, shape)
+    return jnp.where(keep, x / jnp.asarray(1.0 - rate, x.dtype), jnp.zeros((), x.dtype))
+
+
+class RMSNorm(nnx.Module):
+    """x / sqrt(mean(x^2) + 1e-6) * scale: no mean subtraction, no bias; computed in float32."""
+
+    def __init__(self, width: int, dtype: jnp.dtype):
+        self.scale = nnx.Param(jnp.ones((width,), jnp.float32))
+        self.dtype = dtype
+
+    def __call__(self, x: Float[Array, "*axes E"]) -> Float[Array, "*axes E"]:
+        x = x.astype(jnp.float32)
+        mean_square = jnp.mean(jnp.square(x), axis=-1, keepdims=True)
+        return (x * jax.lax.rsqrt(mean_square + NORM_EPSILON) * self.scale[...]).astype(self.dtype)
+
+
+class Embedding(nnx.Module):
+    """A table of vectors, started from N(0, 1) as in T5."""
+
+    def __init__(self, rows: int, width: int, dtype: jnp.dtype, rngs: nnx.Rngs):
+        self.embedding = nnx.Param(jax.random.normal(rngs.params(), (rows, width), jnp.float32))
+        self.dtype = dtype
+
+    def __call__(self, ids: Int[Array, "*axes"]) -> Float[Array, "*axes E"]:
+        """The rows at `ids`; an id past the table gives the zero vector."""
+        return self.embedding[...].astype(self.dtype).at[ids].get(mode="fill", fill_value=0)
+
+    def attend(self, x: Float[Array, "*axes E"]) -> Float[Array, "*axes V"]:
+        """Products of `x` with every row, in float32."""
+        table = self.embedding[...].astype(self.dtype)
+        return jnp.einsum("...e,ve->...v", x, table, preferred_element_type=jnp.float32)
+
+
+class FeedForward(nnx.Module):
+    """Two projections with an activation, optionally gated, between them."""
+
+    def __init__(self, architecture: Architecture, dtype: jnp.dtype, rngs: nnx.Rngs):
+        width, hidden = architecture.width, architecture.feed_forward_width
+        self.gated = architecture.activation == "gated_gelu"
+        self.activation = jax.nn.relu if architecture.activation == "relu" else jax.nn.gelu
+        self.wi = linear(width, hidden, dtype, rngs)
+        if self.gated:
+            self.gate = linear(width, hidden, dtype, rngs)
+        self.wo = linear(hidden, width, dtype, rngs)
+        self.rate = architecture.dropout
+
+    def __call__(self, x: Float[Array, "B L E"], key: DropoutKey) -> Float[Array, "B L E"]:
+        hidden = self.activation(self.wi(x))
+        if self.gated:
+            hidden = hidden * self.gate(x)
+        return self.wo(dropout(hidden, self.rate, key, shared_axis=1))

@@ -1,0 +1,70 @@
+"""Models from specs, and their parameters as named arrays: `encoder/layers/0/...`."""
+
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from padir.config.model import Architecture, ModelRun
+from padir.model.transformer import Transformer
+
+# The id of the extra source token that the length predictor reads (padir.vocab.LENGTH).
+LENGTH_ID = 4
+
+
+def table_size(architecture: Architecture, vocabulary_size: int) -> int:
+    """Rows of the embedding table: the vocabulary and the extra ids, rounded up."""
+    rows, multiple = vocabulary_size + architecture.extra_ids, architecture.table_multiple
+    return -(-rows // multiple) * multiple
+
+
+def build(run: ModelRun, table_size: int, seed: int = 0) -> Transformer:
+    """A freshly initialised model of the run's architecture and system."""
+    return Transformer(
+        run.architecture,
+        table_size,
+        length_id=LENGTH_ID,
+        causal=run.system == "ar",
+        rngs=nnx.Rngs(params=seed),
+    )
+
+
+def flat_names(state: nnx.State) -> list[str]:
+    """Names of a state's leaves, in the order of `jax.tree.leaves`."""
+    paths = jax.tree_util.tree_leaves_with_path(nnx.to_pure_dict(state))
+    return ["/".join(str(getattr(part, "key", part)) for part in path) for path, _ in paths]
+
+
+def to_arrays(state: nnx.State) -> dict[str, np.ndarray]:
+    """A parameter state as named float32 arrays."""
+    leaves = jax.tree.leaves(nnx.to_pure_dict(state))
+    return {name: np.asarray(leaf) for name, leaf in zip(flat_names(state), leaves, strict=True)}
+
+
+def from_arrays(run: ModelRun, table_size: int, arrays: Mapping[str, np.ndarray]) -> Transformer:
+    """The run's model with the given parameters.
+
+    Raises:
+        ValueError: on a missing, unknown or wrongly shaped array; it names the first.
+    """
+    abstract = nnx.eval_shape(lambda: build(run, table_size))
+    graph, state = nnx.split(abstract)
+    names = flat_names(state)
+    for name in arrays:
+        if name not in names:
+            raise ValueError(f"parameter {name!r} does not belong to this {run.system} model")
+    pure = nnx.to_pure_dict(state)
+    leaves, structure = jax.tree.flatten(pure)
+    values = []
+    for name, leaf in zip(names, leaves, strict=True):
+        if name not in arrays:
+            raise ValueError(f"parameter {name!r} is missing from this {run.system} model")
+        if arrays[name].shape != leaf.shape:
+            raise ValueError(
+                f"parameter {name!r} has shape {arrays[name].shape}, the spec asks for {leaf.shape}"
+            )
+        values.append(jnp.asarray(arrays[name], leaf.dtype))
+    nnx.replace_by_pure_dict(state, jax.tree.unflatten(structure, values))
+    return nnx.merge(graph, state)

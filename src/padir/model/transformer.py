@@ -1,0 +1,125 @@
+"""The whole model: one embedding table, an encoder, a decoder and a length predictor.
+
+The same class serves autoregressive (causal decoder, no length predictor) and parallel systems.
+Paper: sections 3.2, L.1, L.2.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, Int
+
+from padir.config.model import Architecture
+from padir.model.decoder import Attentions, Cache, CrossMemory, Decoder
+from padir.model.encoder import Encoder
+from padir.model.layers import Embedding, linear, split
+from padir.model.length import PREDICTORS
+from padir.shapes import DropoutKey, Hidden, LengthLogits, Logits, Mask, SourceTokens, Tokens
+
+PAD_ID = 0
+
+
+class Encoded(NamedTuple):
+    """One batch of sources, ready for any number of decoder passes.
+
+    `length_logits` is None for a causal model.
+    """
+
+    cross: CrossMemory
+    length_logits: LengthLogits | None
+
+
+class Transformer(nnx.Module):
+    """Encoder-decoder over one shared vocabulary.
+
+    Args:
+        architecture: sizes and options.
+        table_size: rows of the embedding table (V).
+        length_id: id of the extra source token that the length predictor reads.
+        causal: True for autoregressive models.
+        rngs: a `params` stream, for the initial values.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        table_size: int,
+        *,
+        length_id: int,
+        causal: bool,
+        rngs: nnx.Rngs,
+    ):
+        dtype = jnp.dtype(architecture.compute_dtype)
+        self.width = architecture.width
+        self.length_id = length_id
+        self.causal = causal
+        self.embedder = Embedding(table_size, architecture.width, dtype, rngs)
+        self.encoder = Encoder(architecture, dtype, rngs)
+        self.decoder = Decoder(architecture, causal, dtype, rngs)
+        self.tied = architecture.tied_output
+        if not self.tied:
+            self.output = linear(architecture.width, table_size, dtype, rngs)
+        if not causal:
+            self.length_predictor = PREDICTORS[architecture.length_predictor](architecture, rngs)
+
+    def memory(self, source: SourceTokens, key: DropoutKey = None):
+        """Encoder output [B, S, E], its visibility [B, S] and the length vector [B, E] or None."""
+        if not self.causal:
+            first = jnp.full((source.shape[0], 1), self.length_id, source.dtype)
+            source = jnp.concatenate([first, source], axis=1)
+        visible = source != PAD_ID
+        encoded = self.encoder(self.embedder(source), visible, key)
+        if self.causal:
+            return encoded, visible, None
+        return encoded[:, 1:], visible[:, 1:], encoded[:, 0]
+
+    def encode(self, source: SourceTokens, key: DropoutKey = None) -> Encoded:
+        """Encode source ids, 0 being padding; cross-attention never sees the length token."""
+        memory, visible, length_vector = self.memory(source, key)
+        cross = self.decoder.cross_memory(memory, visible)
+        logits = None if length_vector is None else self.length_predictor(length_vector)
+        return Encoded(cross, logits)
+
+    def logits(self, hidden: Hidden) -> Logits:
+        """Decoder vectors to float32 logits over the vocabulary."""
+        if self.tied:
+            return self.embedder.attend(hidden) / jnp.sqrt(jnp.float32(self.width))
+        return self.output(hidden).astype(jnp.float32)
+
+    def hidden(
+        self, tokens: Tokens, cross: CrossMemory, visible: Mask | None = None, key: DropoutKey = None
+    ) -> tuple[Hidden, Attentions]:
+        """Decoder vectors and attention weights of one pass.
+
+        `visible` is where the decoder may look; by default wherever `tokens` is not padding.
+        """
+        if visible is None:
+            visible = tokens != PAD_ID
+        return self.decoder(self.embedder(tokens), visible, cross, key)
+
+    def decode(
+        self, tokens: Tokens, cross: CrossMemory, visible: Mask | None = None, key: DropoutKey = None
+    ) -> Logits:
+        """Logits of one pass over all positions."""
+        return self.logits(self.hidden(tokens, cross, visible, key)[0])
+
+    def step(
+        self, token: Int[Array, " B"], position: Int[Array, ""], cache: Cache, cross: CrossMemory
+    ) -> tuple[Float[Array, "B V"], Cache]:
+        """Logits after one token of a causal model, with cached keys and values."""
+        x, cache = self.decoder.step(self.embedder(token[:, None]), position, cache, cross)
+        return self.logits(x)[:, 0], cache
+
+
+def split_dropout(key: DropoutKey) -> tuple[DropoutKey, DropoutKey]:
+    """Keys for the encoder and for the decoder."""
+    encoder_key, decoder_key = split(key, 2)
+    return encoder_key, decoder_key
+
+
+def parameter_count(model: nnx.Module) -> int:
+    """Number of trained values."""
+    import jax
+
+    return sum(leaf.size for leaf in jax.tree.leaves(nnx.state(model, nnx.Param)))

@@ -1,0 +1,207 @@
+"""The compiled part of training: several optimizer steps in one call, on every device.
+
+A step's random numbers are a function of (seed, step), its batch of (seed, step) too, so a
+resumed run repeats an uninterrupted one.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from padir.config.model import ModelRun
+from padir.model.parameters import build
+from padir.objective import Losses, batch_losses
+from padir.optimize import make_optimizer
+from padir.sharding import data_mesh, padded_rows, replicated, split_sentences
+
+# Steps are counted from 0; validation's noise uses this number instead.
+VALIDATION_STEP = 2**31 - 1
+
+
+class TrainState(NamedTuple):
+    """What a checkpoint holds: parameters and optimizer state as nested dictionaries."""
+
+    parameters: dict
+    optimizer: optax.OptState
+    step: Int[Array, ""]
+
+
+class Totals(NamedTuple):
+    """Sums over the steps of one call."""
+
+    losses: Losses
+    gradient_norm: Float[Array, ""]
+    finite: Int[Array, ""]
+    """Steps before the first one with a non-finite loss or gradient, which is not applied."""
+
+
+class Trainer:
+    """One model's training step, compiled once per batch shape.
+
+    Attributes:
+        traces: how often the training step was traced, once per shape after warm-up.
+    """
+
+    def __init__(self, run: ModelRun, table_size: int, vocabulary_size: int, seed: int):
+        self.run, self.table_size, self.vocabulary_size = run, table_size, vocabulary_size
+        self.seed = seed
+        self.mesh = data_mesh()
+        self.traces = 0
+        self._optimizer = make_optimizer(run.optimizer)
+        abstract = nnx.eval_shape(lambda: build(run, table_size))
+        self._graph, self._abstract = nnx.split(abstract)
+        everywhere = replicated(self.mesh)
+        split = split_sentences(self.mesh, axis=2)
+        self._steps = jax.jit(
+            self._run_steps,
+            in_shardings=(everywhere, split, split, everywhere, everywhere),
+            out_shardings=(everywhere, everywhere),
+            donate_argnums=0,
+        )
+        one = split_sentences(self.mesh, axis=1)
+        self._evaluate = jax.jit(
+            self._run_evaluation,
+            in_shardings=(everywhere, one, one, everywhere),
+            out_shardings=everywhere,
+        )
+
+    def model(self, parameters: dict):
+        """The model with these parameters."""
+        state = jax.tree.map(lambda leaf: leaf, self._abstract)
+        nnx.replace_by_pure_dict(state, parameters)
+        return nnx.merge(self._graph, state)
+
+    def parameter_state(self, parameters: dict) -> nnx.State:
+        """Parameters as an nnx state, for `padir.model.parameters.to_arrays`."""
+        return nnx.state(self.model(parameters), nnx.Param)
+
+    def initial_state(self) -> TrainState:
+        """Fresh parameters from the seed, on every device."""
+
+        @partial(jax.jit, out_shardings=replicated(self.mesh))
+        def make() -> TrainState:
+            parameters = nnx.to_pure_dict(nnx.state(build(self.run, self.table_size, self.seed)))
+            return TrainState(parameters, self._optimizer.init(parameters), jnp.zeros((), jnp.int32))
+
+        return make()
+
+    def _key(self, step: Int[Array, ""]) -> PRNGKeyArray:
+        return jax.random.fold_in(jax.random.key(self.seed), step)
+
+    def _loss(self, parameters, source, target, noise_key, dropout_key, tokens, sentences):
+        """The scalar that is differentiated, and the sums that are reported."""
+        losses = batch_losses(
+            self.model(parameters),
+            self.run,
+            self.vocabulary_size,
+            source,
+            target,
+            noise_key,
+            dropout_key,
+        )
+        weight = self.run.objective.length_loss_weight
+        return losses.token / tokens + weight * losses.length / sentences, losses
+
+    def _gradient(self, parameters, source, target, step):
+        """Gradient of the batch's mean loss, in micro-batches that fit memory."""
+        noise_key, dropout_key = jax.random.split(self._key(step))
+        tokens = jnp.maximum(jnp.sum(target != 0, dtype=jnp.float32), 1.0)
+        sentences = jnp.maximum(jnp.sum(target[..., 0] != 0, dtype=jnp.float32), 1.0)
+        differentiate = jax.grad(self._loss, has_aux=True)
+
+        def micro(carry, batch):
+            index, source, target = batch
+            keys = jax.random.fold_in(noise_key, index), jax.random.fold_in(dropout_key, index)
+            gradient, losses = differentiate(parameters, source, target, *keys, tokens, sentences)
+            return jax.tree.map(jnp.add, carry, (gradient, losses)), None
+
+        zeros = jax.tree.map(jnp.zeros_like, parameters), Losses(*(jnp.zeros(()),) * 5)
+        if source.shape[0] == 1:
+            return micro(zeros, (0, source[0], target[0]))[0]
+        indices = jnp.arange(source.shape[0])
+        return jax.lax.scan(micro, zeros, (indices, source, target))[0]
+
+    def _run_steps(self, state: TrainState, sources, targets, rates, count):
+        """Up to `count` steps; arrays are [step, micro-batch, sentence, token]."""
+        self.traces += 1
+
+        def body(index, carry):
+            state, totals = carry
+            gradient, losses = self._gradient(
+                state.parameters, sources[index], targets[index], state.step
+            )
+            norm = optax.global_norm(gradient)
+            finite = jnp.isfinite(norm) & jnp.isfinite(losses.token + losses.length)
+            updates, optimizer = self._optimizer.update(
+                gradient, state.optimizer, state.parameters
+            )
+            rate = rates[index]
+            updates = jax.tree.map(lambda update: rate * update, updates)
+            new = TrainState(
+                optax.apply_updates(state.parameters, updates), optimizer, state.step + 1
+            )
+            going = (totals.finite == index) & finite
+            kept = jax.tree.map(lambda a, b: jnp.where(going, a, b), new, state)
+            summed = jax.tree.map(jnp.add, (totals.losses, totals.gradient_norm), (losses, norm))
+            return kept, Totals(*summed, totals.finite + going)
+
+        zero = jnp.zeros(())
+        start = Totals(Losses(*(zero,) * 5), zero, jnp.zeros((), jnp.int32))
+        return jax.lax.fori_loop(0, count, body, (state, start))
+
+    def _run_evaluation(self, parameters, source, target, index) -> Losses:
+        key = jax.random.fold_in(self._key(jnp.int32(VALIDATION_STEP)), index)
+        return batch_losses(
+            self.model(parameters), self.run, self.vocabulary_size, source, target, key, None
+        )
+
+    def steps(
+        self, state: TrainState, source: np.ndarray, target: np.ndarray, rates: list[float]
+    ) -> tuple[TrainState, Totals]:
+        """Train on consecutive batches of one bucket.
+
+        Args:
+            state: is consumed.
+            source, target: [steps, sentences, tokens] ids.
+            rates: learning rate of each step; at most `training.dispatch_steps`.
+        """
+        micro, capacity = self.run.training.accumulate, self.run.training.dispatch_steps
+        count, rows, width = source.shape
+
+        def shaped(ids: np.ndarray) -> np.ndarray:
+            full = np.zeros((capacity, padded_rows(rows, self.mesh, micro), width), np.int32)
+            full[:count, :rows] = ids
+            return full.reshape(capacity, micro, -1, width)
+
+        padded = np.zeros(capacity, np.float32)
+        padded[:count] = rates
+        return self._steps(state, shaped(source), shaped(target), padded, np.int32(count))
+
+    def evaluate(
+        self, parameters: dict, batches: list[tuple[np.ndarray, np.ndarray]]
+    ) -> dict[str, float]:
+        """Mean losses without dropout; the noise is the same at every call."""
+        sums = np.zeros(5)
+        for index, (source, target) in enumerate(batches):
+            rows = padded_rows(len(source), self.mesh, 1)
+            grown = [np.pad(ids, ((0, rows - len(ids)), (0, 0))) for ids in (source, target)]
+            sums += np.array(self._evaluate(parameters, *grown, np.int32(index)), np.float64)
+        return means(Losses(*sums), self.run.objective.length_loss_weight)
+
+
+def means(losses: Losses, length_weight: float) -> dict[str, float]:
+    """Losses per token and per sentence, their weighted sum, and accuracy."""
+    tokens, sentences = max(float(losses.tokens), 1.0), max(float(losses.sentences), 1.0)
+    token, length = float(losses.token) / tokens, float(losses.length) / sentences
+    return {
+        "loss": token + length_weight * length,
+        "token_loss": token,
+        "length_loss": length,
+        "accuracy": float(losses.correct) / tokens,
+    }
