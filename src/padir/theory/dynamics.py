@@ -1,0 +1,173 @@
+"""Markov chains as exact transition matrices: kernels, Dirichlet forms, spectra.
+
+Paper: definitions 4, 5, 6, 8, 10 and 11, proposition C.3. All Poincare statements are about
+functions of x: on pairs (x, S) the block chain is not reversible and no Poincare inequality of
+the printed form can hold, as E Var(f | x_{-S}, S) vanishes for every function of S.
+"""
+
+import numpy as np
+
+from padir.theory.enumeration import (
+    MAX_KERNEL_SPINS,
+    all_states,
+    block_sum,
+    check_enumerable,
+    conditional_mean,
+    spin_count,
+)
+from padir.theory.ising import Ising
+from padir.theory.masks import Masks
+
+
+def mask_kernels(law: np.ndarray, masks: Masks) -> np.ndarray:
+    """For each mask the step x -> y that resamples x_S given x_{-S} and S; shape (M, X, X)."""
+    spins = spin_count(law)
+    check_enumerable(spins, MAX_KERNEL_SPINS)
+    numbers = np.arange(law.size)
+    kernels = np.zeros((len(masks.sets), law.size, law.size))
+    for row, (block, weight) in enumerate(zip(masks.sets, masks.given_state(), strict=True)):
+        bits = sum(1 << (spins - 1 - i) for i in block)
+        rest = numbers & ~bits
+        joint = law * weight
+        total = block_sum(joint, block)
+        conditional = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
+        kernels[row] = np.where(rest[:, None] == rest[None, :], conditional[None, :], 0.0)
+    return kernels
+
+
+def block_kernel(law: np.ndarray, masks: Masks) -> np.ndarray:
+    """(Adaptive) weighted block dynamics on x, shape (X, X): draw S from p(S | x), resample x_S.
+
+    Reversible with respect to the law, and positive semidefinite. Definitions 6 and 8.
+    """
+    spins = spin_count(law)
+    check_enumerable(spins, MAX_KERNEL_SPINS)
+    numbers = np.arange(law.size)
+    kernel = np.zeros((law.size, law.size))
+    for block, weight in zip(masks.sets, masks.given_state(), strict=True):
+        bits = sum(1 << (spins - 1 - i) for i in block)
+        rest = numbers & ~bits
+        joint = law * weight
+        total = block_sum(joint, block)
+        conditional = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
+        kernel += np.where(
+            rest[:, None] == rest[None, :], weight[:, None] * conditional[None, :], 0.0
+        )
+    return kernel
+
+
+def pair_kernel(law: np.ndarray, masks: Masks) -> np.ndarray:
+    """The same chain on pairs (S, x), shape (M X, M X): resample x_S, then draw S' given x'."""
+    steps = mask_kernels(law, masks)
+    given = masks.given_state()
+    count, states = given.shape
+    return np.einsum("mxy,ny->mxny", steps, given).reshape(count * states, count * states)
+
+
+def pair_law(law: np.ndarray, masks: Masks) -> np.ndarray:
+    """p(x) p(S | x) in the order of `pair_kernel`, shape (M X,)."""
+    return (masks.given_state() * law).ravel()
+
+
+def parallel_kernel(model: Ising) -> np.ndarray:
+    """Independent parallel sampling, definition 11: every spin from p(x_i | x_{-i}) at once."""
+    check_enumerable(model.spins, MAX_KERNEL_SPINS)
+    states = all_states(model.spins).astype(np.float64)
+    local = model.local_field(states)
+    log_normaliser = np.logaddexp(local, -local).sum(axis=1)
+    return np.exp(local @ states.T - log_normaliser[:, None])
+
+
+def parallel_law(model: Ising) -> np.ndarray:
+    """Stationary law of independent parallel sampling: exp(h.x) prod_i cosh(local field).
+
+    Little's chain; reversible, as J is symmetric. It answers footnote 13 of the paper.
+    """
+    states = all_states(model.spins).astype(np.float64)
+    local = model.local_field(states)
+    log_weight = states @ model.field + (np.logaddexp(local, -local)).sum(axis=1)
+    weight = np.exp(log_weight - log_weight.max())
+    return weight / weight.sum()
+
+
+def metropolis_parallel_kernel(model: Ising, law: np.ndarray) -> np.ndarray:
+    """Independent parallel proposals, accepted so that the model's law is stationary."""
+    proposal = parallel_kernel(model)
+    flow = law[:, None] * proposal
+    kernel = np.minimum(flow, flow.T) / law[:, None]
+    np.fill_diagonal(kernel, 0.0)
+    np.fill_diagonal(kernel, 1.0 - kernel.sum(axis=1))
+    return kernel
+
+
+def reversibility_defect(law: np.ndarray, kernel: np.ndarray) -> float:
+    """Largest violation of detailed balance, |pi(x) P(x, y) - pi(y) P(y, x)|."""
+    flow = law[:, None] * kernel
+    return float(np.abs(flow - flow.T).max())
+
+
+def stationarity_defect(law: np.ndarray, kernel: np.ndarray) -> float:
+    """Largest entry of |pi P - pi|."""
+    return float(np.abs(law @ kernel - law).max())
+
+
+def dirichlet_form(
+    law: np.ndarray, kernel: np.ndarray, f: np.ndarray, g: np.ndarray | None = None
+) -> float:
+    """1/2 sum_xy pi(x) P(x, y) (f(x) - f(y)) (g(x) - g(y)). Definition 4."""
+    g = f if g is None else g
+    steps = (f[:, None] - f[None, :]) * (g[:, None] - g[None, :])
+    return 0.5 * float(np.sum(law[:, None] * kernel * steps))
+
+
+def block_dirichlet_form(
+    law: np.ndarray, masks: Masks, f: np.ndarray, g: np.ndarray | None = None
+) -> float:
+    """E over x and S of Cov(f, g | x_{-S}, S), for functions of x. Proposition C.3."""
+    g = f if g is None else g
+    total = 0.0
+    for block, weight in zip(masks.sets, masks.given_state(), strict=True):
+        joint = law * weight
+        f_rest = f - conditional_mean(joint, f, block)
+        g_rest = g - conditional_mean(joint, g, block)
+        total += float(np.sum(joint * f_rest * g_rest))
+    return total
+
+
+def variance(law: np.ndarray, f: np.ndarray) -> float:
+    """Var f under the law."""
+    centred = f - law @ f
+    return float(law @ centred**2)
+
+
+def spectrum(law: np.ndarray, kernel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues of a reversible kernel, falling, and its eigenfunctions as columns (X, X).
+
+    Eigenfunctions are orthonormal in L2 of the law.
+    """
+    root = np.sqrt(law)
+    symmetric = root[:, None] * kernel / root[None, :]
+    values, vectors = np.linalg.eigh((symmetric + symmetric.T) / 2)
+    return values[::-1], vectors[:, ::-1] / root[:, None]
+
+
+def spectral_gap(law: np.ndarray, kernel: np.ndarray) -> float:
+    """1 - second eigenvalue. The Poincare constant (definition 5) is its reciprocal."""
+    return float(1.0 - spectrum(law, kernel)[0][1])
+
+
+def poincare_constant(law: np.ndarray, kernel: np.ndarray) -> float:
+    """Smallest C with Var f <= C E(f, f) for all functions f of x."""
+    return 1.0 / spectral_gap(law, kernel)
+
+
+def block_gap_bound(spins: int, size: int, single_gap: float) -> float:
+    """Lower bound of k-Gibbs' gap from 1-Gibbs' gap, at least k times the latter.
+
+    With C_1 = 1 / (N gap_1), removing one uniform coordinate from j visible-or-free ones
+    contracts Var E[f | x_R] by 1 - 1 / (C_1 j); the product over j = N-k+1..N remains.
+    """
+    remaining = 1.0
+    for j in range(spins - size + 1, spins + 1):
+        remaining *= 1.0 - single_gap * spins / j
+    return 1.0 - remaining

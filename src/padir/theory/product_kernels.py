@@ -1,0 +1,101 @@
+"""How near a product law can come to one step of k-Gibbs. Paper: section 2.4.1, appendix I.
+
+One pass of parallel decoding draws all positions independently given the current state. A k-Gibbs
+step given its block S is a product law exactly if the spins of S are conditionally independent;
+averaged over S it never is one for 1 < N, not even at k = 1, as single-spin moves exclude moving
+two spins. The search for the nearest product law is not convex: it gives an upper bound of the
+smallest total variation, and `two_point_bound` a proven lower one, which meet for two spins.
+"""
+
+import math
+
+import numpy as np
+import scipy.optimize
+
+from padir.theory.enumeration import all_states, spin_count
+
+
+def product_law(up: np.ndarray) -> np.ndarray:
+    """Law of independent spins; up (..., N) holds P(x_i = 1), the result (..., 2^N)."""
+    states = all_states(up.shape[-1])
+    law = np.ones((*up.shape[:-1], len(states)))
+    for i in range(up.shape[-1]):
+        law = law * np.where(states[:, i] > 0, up[..., i : i + 1], 1 - up[..., i : i + 1])
+    return law
+
+
+def product_distance(law: np.ndarray, up: np.ndarray) -> np.ndarray:
+    """Total variation between a law (2^N,) and product laws (..., N)."""
+    return 0.5 * np.abs(product_law(up) - law).sum(axis=-1)
+
+
+def nearest_product(
+    law: np.ndarray, rng: np.random.Generator, starts: int = 48, sweeps: int = 30
+) -> tuple[float, np.ndarray]:
+    """Smallest total variation to any product law that a search finds, and that product law.
+
+    From each start every P(x_i = 1) in turn is set to its exact best value, a weighted median;
+    the best results are then polished jointly, as such a descent can stick at a ridge.
+    """
+    spins = spin_count(law)
+    states = all_states(spins)
+    up = rng.random((starts, spins))
+    up[0] = law @ (states > 0)
+    up[1 : 1 + min(spins, starts - 2)] = np.clip(up[0] + 0.2, 0, 1)
+    for _ in range(sweeps):
+        before = up.copy()
+        for i in range(spins):
+            others = np.delete(up, i, axis=1)
+            weight = product_law(others) if spins > 1 else np.ones((starts, 1))
+            cube = np.moveaxis(law.reshape((2,) * spins), i, -1).reshape(-1, 2)
+            safe = np.maximum(weight, 1e-300)
+            points = np.concatenate([cube[:, 1] / safe, 1 - cube[:, 0] / safe], axis=1)
+            weights = np.concatenate([weight, weight], axis=1)
+            order = np.argsort(points, axis=1)
+            reached = np.cumsum(np.take_along_axis(weights, order, 1), axis=1)
+            median = np.argmax(reached >= reached[:, -1:] / 2, axis=1)
+            picks = np.take_along_axis(order, median[:, None], 1)
+            up[:, i] = np.clip(np.take_along_axis(points, picks, 1)[:, 0], 0, 1)
+        if np.abs(up - before).max() < 1e-12:
+            break
+    distance = product_distance(law, up)
+    best = int(np.argmin(distance))
+    value, argument = float(distance[best]), up[best]
+    for row in np.argsort(distance)[:3]:
+        found = scipy.optimize.minimize(
+            lambda a: float(product_distance(law, np.clip(a, 0, 1))),
+            up[row],
+            method="Nelder-Mead",
+            options={"xatol": 1e-9, "fatol": 1e-12, "maxfev": 400 * spins, "adaptive": True},
+        )
+        if found.fun < value:
+            value, argument = float(found.fun), np.clip(found.x, 0, 1)
+    return value, argument
+
+
+def two_point_bound(law: np.ndarray) -> float:
+    """Proven lower bound of the total variation to every product law, from two opposite states.
+
+    If a product law gives A to a state and B to its mirror image, A^(1/N) + B^(1/N) <= 1 (Hoelder);
+    so with masses u and v there, TV >= min over t of (u - t^N)^+ + (v - (1 - t)^N)^+. The largest
+    value over all mirror pairs is returned.
+    """
+    spins = spin_count(law)
+    t = np.linspace(0, 1, 20001)
+    best = 0.0
+    for index in range(law.size // 2):
+        u, v = law[index], law[law.size - 1 - index]
+        excess = np.maximum(u - t**spins, 0) + np.maximum(v - (1 - t) ** spins, 0)
+        # The function's slope is at most N, so the grid's minimum overstates by at most N / 2 steps.
+        best = max(best, float(excess.min()) - spins * 0.5 / 20000)
+    return max(0.0, best)
+
+
+def two_spin_distance(agreement: float) -> float:
+    """Exact smallest distance for two spins without fields that agree with probability r >= 1/2."""
+    return math.sqrt(2 * agreement) - 1
+
+
+def two_point_distance(spins: int) -> float:
+    """Exact smallest distance for the law that is all plus or all minus, each with 1/2."""
+    return 0.5 - (1 - 2 ** (-1 / spins)) ** spins
