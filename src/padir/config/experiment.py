@@ -41,6 +41,10 @@ class Evaluation(Settings):
         default=1000, ge=100, description="Resamples for intervals and tests."
     )
     baseline: Name = Field(default="ar", description="Model that paired tests compare with.")
+    candidate: Name | None = Field(
+        default=None,
+        description="PaDIR model that the claims speak of; null: the first on distilled targets.",
+    )
     latency_sentences: int = Field(default=200, ge=10, description="Sentences timed at batch 1.")
     latency_repeats: int = Field(
         default=3, ge=1, description="Timings per sentence; the median counts."
@@ -85,5 +89,11 @@ class Config(Settings):
             raise ValueError(
                 f"evaluation.baseline is {self.evaluation.baseline!r}:"
                 f" allowed are {', '.join(sorted(self.models))}"
+            )
+        candidate = self.evaluation.candidate
+        parallel = sorted(name for name, run in self.models.items() if run.system == "padir")
+        if candidate is not None and candidate not in parallel:
+            raise ValueError(
+                f"evaluation.candidate is {candidate!r}: allowed are {', '.join(parallel)}"
             )
         return self

@@ -1,0 +1,141 @@
+"""`padir score`: BLEU, chrF and stutter of finished text, with intervals and significance.
+
+In: hypotheses and references, line for line. Out: one JSON document.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+DESCRIPTION = """\
+Score translations against references and print one JSON document: BLEU and chrF with their
+sacreBLEU signatures, stutter, and 95% bootstrap intervals over sentences. With --json the same
+document, plus its labels and the score of every resample, is written to a file for the report."""
+
+EXAMPLES = """\
+examples:
+  padir score --hypotheses out.txt --references ref.en --target-language en
+  padir score --hypotheses out.txt --references ref.en ref.en.1 --target-language en \\
+      --baseline ar.txt --decode out.jsonl --json score.json
+  padir score --hypotheses out.txt --references ref.xt --target-language xt \\
+      --grammar grammar.json --sources test.xs
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    made = argparse.ArgumentParser(
+        prog="padir score",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--hypotheses", type=Path, required=True, metavar="F", help="output to score")
+    made.add_argument(
+        "--references", type=Path, required=True, nargs="+", metavar="F", help="one file each"
+    )
+    made.add_argument(
+        "--target-language", required=True, metavar="L", help="language code, such as en or zh"
+    )
+    made.add_argument(
+        "--decode", type=Path, metavar="F", help="JSON lines of padir decode: token-level stutter,"
+        " stutter before the final drop, decoder passes",
+    )  # fmt: skip
+    made.add_argument("--baseline", type=Path, metavar="F", help="other output, for paired tests")
+    made.add_argument("--baseline-name", metavar="NAME", help="its label (default: the path)")
+    made.add_argument("--grammar", type=Path, metavar="F", help="grammar.json of synthetic data")
+    made.add_argument("--sources", type=Path, metavar="F", help="source lines, with --grammar")
+    made.add_argument(
+        "--samples", type=int, default=1000, metavar="N", help="bootstrap resamples (default 1000)"
+    )
+    made.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
+    labels = made.add_argument_group("labels that the report reads from the full document")
+    labels.add_argument("--spec", type=Path, metavar="F", help="the model's spec.json")
+    labels.add_argument("--seed", type=int, metavar="N", help="seed of the model's training")
+    labels.add_argument("--split", metavar="NAME", help="valid or test")
+    labels.add_argument("--decoding", metavar="NAME", help="T<passes>, greedy or beam")
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Score, print, and write with `--json`."""
+    arguments = parser().parse_args(argv)
+    import json
+
+    from padir.files import InputError, read_jsonl, read_lines, shown, write_json
+    from padir.provenance import write_provenance
+    from padir.score.summary import decoded_from_records, score_corpus
+
+    if arguments.samples < 40:
+        raise InputError(f"--samples is {arguments.samples}: allowed are 40 and more")
+    if (arguments.grammar is None) != (arguments.sources is None):
+        raise InputError("--grammar and --sources go together: give both or neither")
+    hypotheses = read_lines(arguments.hypotheses)
+
+    def aligned(path: Path) -> list[str]:
+        lines = read_lines(path)
+        if len(lines) != len(hypotheses):
+            raise InputError(
+                f"line counts differ: {shown(arguments.hypotheses)} has {len(hypotheses)},"
+                f" {shown(path)} has {len(lines)}"
+            )
+        return lines
+
+    references = [aligned(path) for path in arguments.references]
+    if not hypotheses:
+        raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
+    decoded = None
+    if arguments.decode is not None:
+        records = read_jsonl(arguments.decode)
+        decoded = decoded_from_records(records, hypotheses, shown(arguments.decode))
+    valid = None
+    if arguments.grammar is not None:
+        from padir.data.grammar import Grammar
+
+        grammar = Grammar.load(arguments.grammar)
+        pairs = zip(aligned(arguments.sources), hypotheses, strict=True)
+        valid = [grammar.is_valid(source, hypothesis) for source, hypothesis in pairs]
+    document = labels(arguments) | score_corpus(
+        hypotheses,
+        references,
+        arguments.target_language,
+        decoded=decoded,
+        baseline=None if arguments.baseline is None else aligned(arguments.baseline),
+        baseline_name=arguments.baseline_name or str(arguments.baseline),
+        valid=valid,
+        samples=arguments.samples,
+    )
+    if arguments.json is not None:
+        write_json(arguments.json, document)
+        optional = (arguments.decode, arguments.baseline, arguments.grammar, arguments.sources)
+        write_provenance(
+            arguments.json,
+            ["score", *argv],
+            inputs=[
+                arguments.hypotheses,
+                *arguments.references,
+                *(path for path in optional if path is not None),
+            ],
+            seed=arguments.seed,
+        )
+    # A thousand numbers per metric are for the report, not for a reader.
+    shorter = {key: value for key, value in document.items() if key != "replicates"}
+    print(json.dumps(shorter, indent=2, ensure_ascii=False))
+    return 0
+
+
+def labels(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What was scored: null where the command line does not say."""
+    from padir.config.read import read_spec
+
+    spec = None if arguments.spec is None else read_spec(arguments.spec)
+    return {
+        "dataset": spec and spec.dataset,
+        "direction": spec and spec.direction,
+        "model": spec and spec.model,
+        "system": spec and spec.run.system,
+        "targets": spec and spec.run.targets,
+        "seed": arguments.seed,
+        "decoding": arguments.decoding,
+        "split": arguments.split,
+    }

@@ -1,0 +1,1 @@
+"""Scores of finished text: BLEU, chrF, stutter, and how sure they are. Never sees a model."""

@@ -1,0 +1,214 @@
+"""Stutter: how often a unit of the output repeats the one before it.
+
+The paper's metric is "how often consecutive words are repeated in the model output but not in
+the reference" (section 3.3); it does not give the normalisation. Ours, exactly:
+
+- Units are words: what white space separates, NFC, case-folded, without punctuation or symbols
+  at either end. Chinese and Japanese have no spaces: there each ideograph or kana is a unit,
+  and a run of other letters or digits is one.
+- A repeat is a unit equal to the unit before it with no punctuation in between ("no, no" is none).
+- A stutter is a repeat that the reference does not have: for each unit, the output's repeats of it
+  beyond those of the reference that has most of them.
+- Rates are per 100 units of the output, and per sentence.
+
+The excess rate sets the output's repeats per 100 units against the references' own, without
+matching. At token level (ids of the vocabulary) every equal neighbour counts: the continuous
+repetition ratio of Ghazvininejad et al. 2019.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from padir.score.significance import interval
+
+CHARACTER_LANGUAGES = frozenset({"zh", "ja"})
+PER = 100.0
+
+
+def words(line: str, language: str) -> list[str | None]:
+    """Units of a line in order; None stands where punctuation breaks the neighbourhood."""
+    line = unicodedata.normalize("NFC", line).casefold()
+    if language in CHARACTER_LANGUAGES:
+        return _characters(line)
+    units: list[str | None] = []
+    for piece in line.split():
+        core = _strip(piece)
+        if not core:
+            units.append(None)
+            continue
+        start = piece.index(core)
+        units.extend([None] * (start > 0))
+        units.append(core)
+        units.extend([None] * (start + len(core) < len(piece)))
+    return units
+
+
+def _strip(piece: str) -> str:
+    start, end = 0, len(piece)
+    while start < end and _is_punctuation(piece[start]):
+        start += 1
+    while end > start and _is_punctuation(piece[end - 1]):
+        end -= 1
+    return piece[start:end]
+
+
+def _is_punctuation(character: str) -> bool:
+    return unicodedata.category(character)[0] in "PS"
+
+
+def _characters(line: str) -> list[str | None]:
+    units: list[str | None] = []
+    open_run = False
+    for character in line:
+        if character.isspace():
+            open_run = False
+        elif _is_punctuation(character):
+            units.append(None)
+            open_run = False
+        elif _stands_alone(character):
+            units.append(character)
+            open_run = False
+        elif open_run:
+            units[-1] = f"{units[-1]}{character}"
+        else:
+            units.append(character)
+            open_run = True
+    return units
+
+
+def _stands_alone(character: str) -> bool:
+    name = unicodedata.name(character, "")
+    return name.startswith(("CJK ", "HIRAGANA ", "KATAKANA "))
+
+
+def repeats(units: Sequence[Any]) -> Counter[Any]:
+    """For each unit, how often it follows itself. None follows nothing."""
+    return Counter(b for a, b in pairwise(units) if a == b and b is not None)
+
+
+def run_lengths(units: Sequence[Any]) -> Counter[int]:
+    """How many runs of 2, 3, ... equal neighbouring units there are."""
+    runs: Counter[int] = Counter()
+    length = 1
+    for left, right in zip(units, [*units[1:], None], strict=True):
+        if left == right and right is not None:
+            length += 1
+            continue
+        if length > 1:
+            runs[length] += 1
+        length = 1
+    return runs
+
+
+@dataclass(frozen=True)
+class StutterCounts:
+    """Per-sentence counts, float64 [sentences] each.
+
+    Attributes:
+        stutters: repeats of the output that no reference has.
+        repeats: all repeats of the output.
+        units: units of the output.
+        reference_repeats, reference_units: of all references together.
+        runs: histogram of run lengths, whole corpus.
+    """
+
+    stutters: np.ndarray
+    repeats: np.ndarray
+    units: np.ndarray
+    reference_repeats: np.ndarray
+    reference_units: np.ndarray
+    runs: dict[int, int]
+
+    def replicates(self, counts: np.ndarray) -> np.ndarray:
+        """Stutters per 100 units on each resample: [samples]."""
+        return _rate(counts @ self.stutters, counts @ self.units)
+
+
+def _rate(events: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Events per 100 units; 0 where there is no unit, as nothing can repeat there."""
+    return PER * events / np.maximum(units, 1.0)
+
+
+def word_counts(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], language: str
+) -> StutterCounts:
+    """Count stutter at word level (character level for Chinese and Japanese).
+
+    Args:
+        hypotheses: one sentence each.
+        references: one list per reference, each as long as `hypotheses`.
+        language: code of the target language.
+    """
+    table = np.zeros((len(hypotheses), 5))
+    runs: Counter[int] = Counter()
+    for row, hypothesis, *answers in zip(table, hypotheses, *references, strict=True):
+        units = words(hypothesis, language)
+        answer_units = [words(answer, language) for answer in answers]
+        found = repeats(units)
+        answer_repeats = [repeats(answer) for answer in answer_units]
+        allowed: Counter[Any] = Counter()
+        for answer in answer_repeats:
+            allowed |= answer
+        row[:] = (
+            (found - allowed).total(),
+            found.total(),
+            _size(units),
+            sum(answer.total() for answer in answer_repeats),
+            sum(map(_size, answer_units)),
+        )
+        runs += run_lengths(units)
+    return StutterCounts(*table.T, runs=dict(sorted(runs.items())))
+
+
+def _size(units: Sequence[Any]) -> int:
+    return sum(unit is not None for unit in units)
+
+
+def token_counts(tokens: Sequence[Sequence[int]]) -> StutterCounts:
+    """Count equal neighbours among token ids; there is no reference at this level."""
+    runs: Counter[int] = Counter()
+    for ids in tokens:
+        runs += run_lengths(ids)
+    found = np.array([repeats(ids).total() for ids in tokens], np.float64)
+    size = np.array([len(ids) for ids in tokens], np.float64)
+    none = np.zeros(len(tokens))
+    return StutterCounts(found, found, size, none, none, dict(sorted(runs.items())))
+
+
+def summary(counts: StutterCounts, resamples: np.ndarray, has_reference: bool) -> dict[str, Any]:
+    """Rates with 95% bootstrap intervals over sentences, ready for JSON.
+
+    Args:
+        counts: from `word_counts` or `token_counts`.
+        resamples: from `significance.resample_counts`, for the same number of sentences.
+        has_reference: whether the reference's own rate and the excess over it mean anything.
+    """
+    low, high = interval(counts.replicates(resamples))
+    rate = _rate(counts.stutters.sum(), counts.units.sum())
+    result: dict[str, Any] = {
+        "per_100": float(rate),
+        "low": low,
+        "high": high,
+        "per_sentence": float(counts.stutters.mean()),
+        "sentences_share": float((counts.stutters > 0).mean()),
+    }
+    if has_reference:
+        own = _rate(counts.repeats.sum(), counts.units.sum())
+        reference = _rate(counts.reference_repeats.sum(), counts.reference_units.sum())
+        excess_low, excess_high = interval(
+            _rate(resamples @ counts.repeats, resamples @ counts.units)
+            - _rate(resamples @ counts.reference_repeats, resamples @ counts.reference_units)
+        )
+        result |= {
+            "reference_per_100": float(reference),
+            "excess_per_100": float(own - reference),
+            "excess_low": excess_low,
+            "excess_high": excess_high,
+        }
+    return result
