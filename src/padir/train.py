@@ -268,7 +268,7 @@ def train(
         Stopped: the process was asked to end; a checkpoint was saved.
     """
     identity = {
-        "spec": digest(spec.model_dump(mode="json")),
+        "spec": digest(spec.training_part()),
         "vocabulary": sha256_file(vocabulary_path),
         "table_size": table_size,
         "seed": seed,

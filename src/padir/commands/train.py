@@ -1,4 +1,7 @@
-"""`padir train`: one model, one seed. In: spec, vocabulary, aligned text. Out: a model bundle."""
+"""`padir train`: one model, one seed. In: spec, vocabulary, aligned text. Out: a model bundle.
+
+Beside the bundle: `provenance.json`, and `metrics.jsonl`, the run's losses and speed by step.
+"""
 
 import argparse
 import os
@@ -42,7 +45,7 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     prepare(arguments.threads)
     from padir.config.read import read_spec
-    from padir.files import write_bundle
+    from padir.files import read_jsonl, write_bundle, write_jsonl
     from padir.model.card import model_card
     from padir.model.parameters import table_size
     from padir.provenance import write_provenance
@@ -73,8 +76,10 @@ def main(argv: list[str]) -> int:
     }
     card = model_card(spec, arguments.seed, trained.summary, trained.valid, trained.steps_chosen)
     write_bundle(arguments.out, trained.arrays, content, arguments.vocabulary, card)
+    beside = arguments.out.parent if arguments.out.name == "bundle" else arguments.out
+    write_jsonl(beside / "metrics.jsonl", read_jsonl(arguments.work / "metrics.jsonl"))
     write_provenance(
-        arguments.out.parent if arguments.out.name == "bundle" else arguments.out,
+        beside,
         ["train", *argv],
         inputs=[arguments.spec, arguments.vocabulary, *map(Path, map(os.fspath, vars(text).values()))],
         spec=spec.model_dump(mode="json"),

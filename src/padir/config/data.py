@@ -3,9 +3,12 @@
 Paper: section L.2 (datasets, bilingual 32k vocabulary, no other preprocessing).
 """
 
+from itertools import chain
+from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from padir.config.base import Direction, Language, Settings
 
@@ -42,6 +45,14 @@ class SyntheticSource(Settings):
         default=12, ge=6, le=60, description="Longest source sentence, in words."
     )
 
+    def local_files(self) -> list[Path]:
+        """Files that the data comes from: none."""
+        return []
+
+    def reference_count(self, split: str, language: str) -> int:
+        """References per sentence of a split: 1 in training."""
+        return 1 if split == "train" else self.references
+
     @model_validator(mode="after")
     def _ordered(self) -> "SyntheticSource":
         if self.min_words > self.max_words:
@@ -54,10 +65,22 @@ class SyntheticSource(Settings):
 class RemoteFile(Settings):
     """One file to download, accepted only with the right digest."""
 
-    url: str = Field(description="http, https or file address; .gz is unpacked.")
+    url: str = Field(
+        description="http, https or file address; a name ending in .gz is unpacked, as with paths."
+    )
     sha256: str = Field(
         pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the file as downloaded, in hexadecimal."
     )
+
+    @field_validator("url")
+    @classmethod
+    def _fetchable(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https", "file"):
+            raise ValueError(f"address must start with http:, https: or file:, found {url!r}")
+        if "@" in parts.netloc:
+            raise ValueError("address must not hold a user name or password")
+        return url
 
 
 class SplitFiles(Settings):
@@ -76,24 +99,37 @@ class FilesSource(Settings):
 
     kind: Literal["files"] = "files"
     folder: str = Field(default=".", description="Folder that relative paths start from.")
-    train: SplitFiles
-    valid: SplitFiles
-    test: SplitFiles
+    train: SplitFiles = Field(description="Training pairs.")
+    valid: SplitFiles = Field(description="Validation pairs.")
+    test: SplitFiles = Field(description="Test pairs.")
+
+    def local_files(self) -> list[Path]:
+        """Every file that is named by its path, with `folder` before relative ones."""
+        named = [
+            item
+            for split in (self.train, self.valid, self.test)
+            for item in (*split.files.values(), *chain(*split.references.values()))
+        ]
+        return [Path(self.folder, item) for item in named if isinstance(item, str)]
+
+    def reference_count(self, split: str, language: str) -> int:
+        """References per sentence of a split into a language."""
+        return 1 + len(getattr(self, split).references.get(language, []))
 
 
 DataSource = Annotated[SyntheticSource | FilesSource, Field(discriminator="kind")]
 
 
 class Cleaning(Settings):
-    """Which pairs are dropped. Only `max_bytes` and the two empty-side rules touch test data
-    at all, and there they stop with an error, as a scored set must stay whole."""
+    """Which training pairs are dropped. Validation and test sets stay whole: there a line over
+    `max_bytes` is an error, empty lines are counted and kept, and no other rule applies."""
 
     drop_duplicates: bool = Field(
         default=True, description="Drop training pairs whose two sides both occurred before."
     )
     drop_overlap: bool = Field(
         default=True,
-        description="Drop training pairs whose source stands in the validation or test split.",
+        description="Drop training pairs that share a side with the validation or test split.",
     )
     drop_empty: bool = Field(default=True, description="Drop training pairs with an empty side.")
     min_words: int = Field(default=1, ge=0, description="Fewest words on either side.")
@@ -167,6 +203,13 @@ class Dataset(Settings):
                     raise ValueError(
                         f"source.{split}.files must name the languages of {self.pair},"
                         f" found {', '.join(sorted(files)) or 'none'}"
+                    )
+                further = set(getattr(self.source, split).references)
+                if further and (split == "train" or not further <= set(files)):
+                    allowed = "none in training" if split == "train" else ", ".join(sorted(files))
+                    raise ValueError(
+                        f"source.{split}.references names {', '.join(sorted(further))};"
+                        f" allowed: {allowed}"
                     )
         return self
 

@@ -32,10 +32,12 @@ class Architecture(Settings):
         default=True, description="Output matrix = embedding table / sqrt(width)."
     )
     extra_ids: int = Field(
-        0, ge=0, description="Unused rows added to the embedding table (T5 keeps 100)."
+        default=0, ge=0, description="Unused rows added to the embedding table (T5 keeps 100)."
     )
     table_multiple: int = Field(
-        1, ge=1, description="The embedding table's row count is rounded up to a multiple of this."
+        default=1,
+        ge=1,
+        description="The embedding table's row count is rounded up to a multiple of this.",
     )
     max_positions: int = Field(
         default=256, ge=8, description="Longest source and target, in tokens."
@@ -224,3 +226,8 @@ class RunSpec(Settings):
     direction: Direction
     model: Name
     run: ModelRun
+
+    def training_part(self) -> dict[str, object]:
+        """What training depends on, as JSON data: a change of the rest keeps a finished run."""
+        only_later = {"seeds", "decode", "decoding"}
+        return self.model_dump(mode="json", exclude={"run": only_later})

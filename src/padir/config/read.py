@@ -18,9 +18,9 @@ import yaml
 from padir.config.base import Settings
 from padir.config.data import Dataset, VocabularySettings
 from padir.config.errors import describe
-from padir.config.experiment import Config
+from padir.config.experiment import Config, ModelTeacher
 from padir.config.model import RunSpec
-from padir.files import InputError, shown
+from padir.files import InputError, digest, shown
 
 S = TypeVar("S", bound=Settings)
 
@@ -178,7 +178,31 @@ def run_spec(config: Config, dataset: str, direction: str, model: str) -> RunSpe
     if direction not in config.datasets[dataset].directions:
         allowed = ", ".join(config.datasets[dataset].directions)
         raise InputError(f"datasets.{dataset}.directions: no {direction!r}, allowed: {allowed}")
-    return RunSpec(dataset=dataset, direction=direction, model=model, run=config.models[model])
+    run = config.models[model]
+    # Only the workflow reads these two; at fixed values, one more seed or decoding of a model
+    # leaves its spec, and so what is trained already, as it is.
+    fixed = {"seeds": [0], "decode": ["greedy"] if run.system == "ar" else ["T1"]}
+    run = run.model_copy(update=fixed)
+    return RunSpec(dataset=dataset, direction=direction, model=model, run=run)
+
+
+def training_digest(config: Config, dataset: str, direction: str, model: str) -> str:
+    """SHA-256 over all settings that a model's training depends on, its teacher's included."""
+    targets = config.models[model].targets
+    teacher = config.teachers.get(targets)
+    taught = teacher.model_dump(mode="json") if teacher else {}
+    if isinstance(teacher, ModelTeacher):
+        taught["seed"] = config.models[teacher.model].seeds[0]
+        taught["training"] = training_digest(config, dataset, direction, teacher.model)
+        taught["decoding"] = config.models[teacher.model].decoding.model_dump(mode="json")
+    return digest(
+        {
+            "run": run_spec(config, dataset, direction, model).training_part(),
+            "data": data_spec(config, dataset),
+            "vocabulary": config.datasets[dataset].vocabulary.model_dump(mode="json"),
+            "teacher": taught,
+        }
+    )
 
 
 def data_spec(config: Config, dataset: str) -> dict[str, Any]:

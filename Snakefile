@@ -1,0 +1,75 @@
+"""From raw parallel text to every table, figure and claim; settings: config/README.md."""
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+# A config file is complete in itself: one named on the command line stands instead of this one.
+if not workflow.overwrite_configfiles:
+
+    configfile: f"{workflow.basedir}/config/config.yaml"
+
+
+include: "rules/common.smk"
+include: "rules/data.smk"
+include: "rules/vocab.smk"
+include: "rules/distill.smk"
+include: "rules/train.smk"
+include: "rules/decode.smk"
+include: "rules/score.smk"
+include: "rules/report.smk"
+
+
+localrules:
+    all,
+    translation,
+    table1,
+    stutter,
+    latency,
+    figures,
+    claims,
+
+
+rule all:
+    """Everything: tables, figures, claims and the page that shows them."""
+    default_target: True
+    input:
+        "results/report/index.html",
+        "results/report/claims.md",
+
+
+rule translation:
+    """Every system trained, decoded and scored, without latency and report."""
+    input:
+        all_scores,
+
+
+rule table1:
+    """Quality of AR and of PaDIR at each number of passes, raw and distilled."""
+    input:
+        "results/report/tables/table1.md",
+
+
+rule stutter:
+    """Repeated words, before and after the final drop."""
+    input:
+        "results/report/tables/stutter.md",
+
+
+rule latency:
+    """Time of one sentence, from text to text."""
+    input:
+        "results/report/tables/latency.md",
+
+
+rule figures:
+    """Every figure."""
+    input:
+        "results/report/figures/quality_passes.svg",
+
+
+rule claims:
+    """The paper's claims, each with a verdict."""
+    input:
+        "results/report/claims.md",

@@ -1,0 +1,324 @@
+"""What the rules share: validated settings, the shape of wildcards, input and params functions."""
+
+import sys
+from pathlib import Path
+
+from padir.config.experiment import ModelTeacher
+from padir.config.read import (
+    check_config,
+    data_spec,
+    refuse_repeated_keys,
+    run_spec,
+    training_digest,
+)
+from padir.files import InputError
+
+try:
+    refuse_repeated_keys(workflow.configfiles)
+    SETTINGS = check_config(config)
+except InputError as error:
+    sys.exit(str(error))
+
+
+wildcard_constraints:
+    dataset="[A-Za-z][A-Za-z0-9_]*",
+    teacher="[A-Za-z][A-Za-z0-9_]*",
+    model="[A-Za-z][A-Za-z0-9_]*",
+    first="[a-z]{2,3}",
+    second="[a-z]{2,3}",
+    source="[a-z]{2,3}",
+    target="[a-z]{2,3}",
+    split="train|valid|test",
+    seed="[0-9]+",
+    shard="[0-9]+",
+    shards="[0-9]+",
+    decoding="T[0-9]+|greedy|beam",
+    table="[a-z0-9_]+",
+    figure="[a-z0-9_]+",
+
+
+def stage_code(*names):
+    """Sources that a cheap stage depends on: modules, or folders with all that is in them."""
+    root = Path(workflow.basedir, "src", "padir")
+    found = []
+    for name in names:
+        path = root / name
+        found += (
+            sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+        )
+    here = Path.cwd()
+    return [str(p.relative_to(here) if p.is_relative_to(here) else p) for p in found]
+
+
+# Settings, as params of rule write_*; Snakemake compares them with those of the last run.
+
+
+def settings_of_data(wildcards):
+    return data_spec(SETTINGS, wildcards.dataset)
+
+
+def settings_of_vocabulary(wildcards):
+    return SETTINGS.datasets[wildcards.dataset].vocabulary.model_dump(mode="json")
+
+
+def settings_of_run(wildcards):
+    direction = f"{wildcards.source}-{wildcards.target}"
+    spec = run_spec(SETTINGS, wildcards.dataset, direction, wildcards.model)
+    return spec.model_dump(mode="json")
+
+
+def settings_of_all(wildcards):
+    return SETTINGS.model_dump(mode="json")
+
+
+# Data
+
+
+def data_folder(wildcards):
+    return (
+        f"results/data/{wildcards.dataset}/{SETTINGS.datasets[wildcards.dataset].pair}"
+    )
+
+
+def local_sources(wildcards):
+    """Files of the user's that a dataset is read from; addresses are left out."""
+    source = SETTINGS.datasets[wildcards.dataset].source
+    return [str(path) for path in source.local_files()]
+
+
+def text(side, split=None):
+    """Input function: cleaned text of the source or target side, of a split or the wildcard's."""
+
+    def path(wildcards):
+        return f"{data_folder(wildcards)}/{split or wildcards.split}.{getattr(wildcards, side)}"
+
+    return path
+
+
+def vocabulary(wildcards):
+    pair = SETTINGS.datasets[wildcards.dataset].pair
+    return f"results/vocab/{wildcards.dataset}/{pair}/spm.model"
+
+
+def references(split=None):
+    """Params function: all references of a split; the cleaning writes those past the first
+    beside it, as many as the source has."""
+
+    def paths(wildcards):
+        source = SETTINGS.datasets[wildcards.dataset].source
+        first = text("target", split)(wildcards)
+        count = source.reference_count(split or wildcards.split, wildcards.target)
+        return [first, *(f"{first}.{number}" for number in range(1, count))]
+
+    return paths
+
+
+def grammar_flags(split=None):
+    """Params function: what lets a synthetic dataset's translations be checked exactly."""
+
+    def flags(wildcards):
+        if SETTINGS.datasets[wildcards.dataset].source.kind != "synthetic":
+            return []
+        grammar = f"{data_folder(wildcards)}/grammar.json"
+        return ["--grammar", grammar, "--sources", text("source", split)(wildcards)]
+
+    return flags
+
+
+def run_folder(wildcards, model, seed):
+    direction = f"{wildcards.source}-{wildcards.target}"
+    return f"results/runs/{wildcards.dataset}/{direction}/{model}/seed{seed}"
+
+
+# Teachers
+
+
+def teachers_of_kind(kind):
+    """Constraint on the wildcard `teacher`; the empty name stands for none and matches no path."""
+    names = [
+        name for name, teacher in SETTINGS.teachers.items() if teacher.kind == kind
+    ]
+    return "|".join(names) or "(?!)"
+
+
+def teacher_seed(name):
+    """A model teaches with its first seed; a ready-made file has none and counts as seed 0."""
+    teacher = SETTINGS.teachers[name]
+    model = isinstance(teacher, ModelTeacher)
+    return SETTINGS.models[teacher.model].seeds[0] if model else 0
+
+
+def teacher_bundle(wildcards):
+    model = SETTINGS.teachers[wildcards.teacher].model
+    return f"{run_folder(wildcards, model, wildcards.seed)}/bundle/model.safetensors"
+
+
+def teacher_tuning(wildcards):
+    return str(Path(teacher_bundle(wildcards)).with_name("decoding.json"))
+
+
+def teacher_decoding(wildcards):
+    return SETTINGS.teachers[wildcards.teacher].decode
+
+
+def teacher_files(split):
+    """Input function: the ready-made translations of a teacher of kind files."""
+
+    def path(wildcards):
+        return getattr(SETTINGS.teachers[wildcards.teacher], split)
+
+    return path
+
+
+def shards(split):
+    """Input function: the parts of a teacher's translations, in order."""
+
+    def paths(wildcards):
+        count = SETTINGS.teachers[wildcards.teacher].shards if split == "train" else 1
+        return expand(
+            "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/shards/{split}.{shard}of{count}.{target}",
+            **wildcards,
+            split=split,
+            shard=range(1, count + 1),
+            count=count,
+        )
+
+    return paths
+
+
+# Models
+
+
+def training_targets(split):
+    """Input function: raw target text, or what the model's teacher made of it."""
+
+    def path(wildcards):
+        name = SETTINGS.models[wildcards.model].targets
+        if name == "raw":
+            return text("target", split)(wildcards)
+        direction = f"{wildcards.source}-{wildcards.target}"
+        folder = f"results/distill/{wildcards.dataset}/{direction}/{name}/seed{teacher_seed(name)}"
+        return f"{folder}/{split}.{wildcards.target}"
+
+    return path
+
+
+def work_folder(wildcards):
+    """Where training keeps its checkpoints: one folder per content of all settings that it
+    depends on, so that an edited model starts anew and a restored one is found again.
+    """
+    direction = f"{wildcards.source}-{wildcards.target}"
+    key = training_digest(SETTINGS, wildcards.dataset, direction, wildcards.model)
+    return f"{run_folder(wildcards, wildcards.model, wildcards.seed)}/work/{key[:12]}"
+
+
+def card_folder(wildcards, output):
+    return str(Path(output.card).parent)
+
+
+def made_bundle(wildcards, output):
+    return str(Path(output.model).parent)
+
+
+def given_bundle(wildcards, input):
+    return str(Path(input.model).parent)
+
+
+# Scores and the report
+
+
+def runs():
+    """Every (dataset, direction, model, settings) of the experiment."""
+    for dataset, settings in SETTINGS.datasets.items():
+        for direction in settings.directions:
+            for model, run in SETTINGS.models.items():
+                yield dataset, direction, model, run
+
+
+def all_scores(wildcards):
+    split = SETTINGS.evaluation.split
+    return [
+        f"results/runs/{dataset}/{direction}/{model}/seed{seed}/score/{split}.{decoding}.json"
+        for dataset, direction, model, run in runs()
+        for seed in run.seeds
+        for decoding in run.decode
+    ]
+
+
+def baseline_hypotheses(wildcards):
+    """The output that paired tests compare with: the baseline's strongest decoding."""
+    name = SETTINGS.evaluation.baseline
+    run = SETTINGS.models[name]
+    decoding = "beam" if "beam" in run.decode else run.decode[-1]
+    folder = run_folder(wildcards, name, run.seeds[0])
+    return f"{folder}/decode/{wildcards.split}.{decoding}.txt"
+
+
+def baseline_name(wildcards):
+    return SETTINGS.evaluation.baseline
+
+
+def bootstrap_samples(wildcards):
+    return SETTINGS.evaluation.bootstrap_samples
+
+
+def all_latency(wildcards):
+    return [
+        f"results/latency/{dataset}/{direction}/latency.json"
+        for dataset, settings in SETTINGS.datasets.items()
+        for direction in settings.directions
+    ]
+
+
+def all_metrics(wildcards):
+    return [
+        f"results/runs/{dataset}/{direction}/{model}/seed{seed}/metrics.jsonl"
+        for dataset, direction, model, run in runs()
+        for seed in run.seeds
+    ]
+
+
+def all_cards(wildcards):
+    used = {run.targets for run in SETTINGS.models.values()} - {"raw"}
+    return [
+        f"results/distill/{dataset}/{direction}/{teacher}/seed{teacher_seed(teacher)}/card.json"
+        for dataset, settings in SETTINGS.datasets.items()
+        for direction in settings.directions
+        for teacher in sorted(used)
+    ]
+
+
+def all_statistics(wildcards):
+    return [
+        f"results/data/{dataset}/{settings.pair}/statistics.json"
+        for dataset, settings in SETTINGS.datasets.items()
+    ]
+
+
+def trained(name):
+    """Input function: one file of every model's bundle, first seeds, for timing."""
+
+    def paths(wildcards):
+        return [
+            f"{run_folder(wildcards, model, run.seeds[0])}/bundle/{name}"
+            for model, run in SETTINGS.models.items()
+        ]
+
+    return paths
+
+
+def trained_bundles(wildcards, input):
+    return [str(Path(model).parent) for model in input.models]
+
+
+def all_decodings(wildcards):
+    names = [decoding for run in SETTINGS.models.values() for decoding in run.decode]
+    return list(dict.fromkeys(names))
+
+
+def latency_sentences(wildcards):
+    return SETTINGS.evaluation.latency_sentences
+
+
+def latency_repeats(wildcards):
+    return SETTINGS.evaluation.latency_repeats

@@ -1,0 +1,82 @@
+rule distill:
+    """Translate one part of the training or validation sources with a teacher of our own."""
+    input:
+        model=teacher_bundle,
+        rule=teacher_tuning,
+        source=text("source"),
+    output:
+        part=temp(
+            "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/shards/{split}.{shard}of{shards}.{target}"
+        ),
+    log:
+        "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/{split}.{shard}of{shards}.{target}.log",
+    benchmark:
+        "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/{split}.{shard}of{shards}.{target}.tsv"
+    wildcard_constraints:
+        teacher=teachers_of_kind("model"),
+    threads: 1
+    params:
+        bundle=given_bundle,
+        decoding=teacher_decoding,
+    shell:
+        "padir distill --bundle {params.bundle:q} --decode {params.decoding:q}"
+        " --source {input.source:q} --shard {wildcards.shard}/{wildcards.shards}"
+        " --out {output.part:q} --threads {threads} > {log:q} 2>&1"
+
+
+rule join_distilled:
+    """Put the parts of a teacher's translations together, in corpus order."""
+    input:
+        train=shards("train"),
+        valid=shards("valid"),
+    output:
+        train="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/train.{target}",
+        valid="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/valid.{target}",
+    log:
+        "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/join.{target}.log",
+    wildcard_constraints:
+        teacher=teachers_of_kind("model"),
+    shell:
+        "(cat {input.train:q} > {output.train:q} && cat {input.valid:q} > {output.valid:q})"
+        " 2> {log:q}"
+
+
+rule take_ready_made:
+    """Take a ready-made translation of the training and validation sources."""
+    input:
+        train=teacher_files("train"),
+        valid=teacher_files("valid"),
+    output:
+        train="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/train.{target}",
+        valid="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/valid.{target}",
+    log:
+        "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/take.{target}.log",
+    wildcard_constraints:
+        teacher=teachers_of_kind("files"),
+    shell:
+        "(cp -- {input.train:q} {output.train:q} && cp -- {input.valid:q} {output.valid:q})"
+        " 2> {log:q}"
+
+
+rule describe_distilled:
+    """Say how good a teacher's translations are: its card goes into the report."""
+    input:
+        train="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/train.{target}",
+        valid="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/valid.{target}",
+        raw_train=text("target", "train"),
+        raw_valid=text("target", "valid"),
+        code=stage_code("commands/distill_card", "score"),
+    output:
+        card="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/card.json",
+    log:
+        "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/card.{target}.log",
+    params:
+        references=references("valid"),
+        grammar=grammar_flags("train"),
+        decoding=teacher_decoding,
+    shell:
+        "padir distill-card --teacher {wildcards.teacher} --decode {params.decoding:q}"
+        " --train {input.train:q} --train-reference {input.raw_train:q}"
+        " --valid {input.valid:q} --valid-references {params.references:q}"
+        " --target-language {wildcards.target} {params.grammar:q}"
+        " --out {output.card:q} > {log:q} 2>&1"

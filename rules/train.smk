@@ -1,0 +1,43 @@
+rule write_run_settings:
+    """Cut out what one model reads from the config."""
+    output:
+        spec="results/runs/{dataset}/{source}-{target}/{model}/spec.json",
+    log:
+        "results/runs/{dataset}/{source}-{target}/{model}/logs/settings.log",
+    localrule: True
+    params:
+        settings=settings_of_run,
+    script:
+        "../workflow/scripts/write_spec.py"
+
+
+rule train:
+    """Train one model with one seed; an interrupted run goes on from its work folder.
+
+    One thread: on small CPUs two runs side by side finish before two runs of two threads each.
+    """
+    input:
+        spec="results/runs/{dataset}/{source}-{target}/{model}/spec.json",
+        vocabulary=vocabulary,
+        train_source=text("source", "train"),
+        train_target=training_targets("train"),
+        valid_source=text("source", "valid"),
+        valid_target=training_targets("valid"),
+    output:
+        model="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/model.safetensors",
+        metrics="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/metrics.jsonl",
+        provenance="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/provenance.json",
+    log:
+        "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/train.log",
+    benchmark:
+        "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/train.tsv"
+    threads: 1
+    params:
+        work=work_folder,
+        bundle=made_bundle,
+    shell:
+        "padir train --spec {input.spec:q} --vocabulary {input.vocabulary:q}"
+        " --train-source {input.train_source:q} --train-target {input.train_target:q}"
+        " --valid-source {input.valid_source:q} --valid-target {input.valid_target:q}"
+        " --seed {wildcards.seed} --work {params.work:q} --out {params.bundle:q}"
+        " --threads {threads} > {log:q} 2>&1"

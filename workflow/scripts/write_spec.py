@@ -1,0 +1,8 @@
+"""Write one job's settings, cut out of the config, as JSON; Snakemake's only `script:`.
+
+In: params `settings`, plain JSON data. Out: output `spec`.
+"""
+
+from padir.files import write_json
+
+write_json(snakemake.output.spec, snakemake.params.settings)  # noqa: F821 - given by Snakemake
