@@ -114,21 +114,25 @@ def iter_lines(path: str | os.PathLike[str]) -> Iterator[str]:
             both from 1); a NUL character (line).
     """
     with _readable(path), Path(path).open("rb") as file:
-        for number, raw in enumerate(file, start=1):
-            if number == 1 and raw.startswith(BOM):
-                raise InputError(
-                    f"{shown(path)}: starts with a byte order mark;"
-                    " save the file as UTF-8 without one"
-                )
-            try:
-                line = raw.removesuffix(b"\n").decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{shown(path)}: line {number}, byte {error.start + 1}: not valid UTF-8"
-                ) from error
-            if "\0" in line:
-                raise InputError(f"{shown(path)}: line {number}: holds a NUL character")
-            yield line
+        yield from decode_lines(file, shown(path))
+
+
+def decode_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
+    """As `iter_lines`, from an open binary file; `name` stands for it in messages."""
+    for number, raw in enumerate(file, start=1):
+        if number == 1 and raw.startswith(BOM):
+            raise InputError(
+                f"{name}: line 1: starts with a byte order mark; save the file as UTF-8 without one"
+            )
+        try:
+            line = raw.removesuffix(b"\n").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{name}: line {number}, byte {error.start + 1}: not valid UTF-8"
+            ) from error
+        if "\0" in line:
+            raise InputError(f"{name}: line {number}: holds a NUL character")
+        yield line
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[str]:

@@ -15,6 +15,7 @@ from padir.data.lexicon import draw_lexicon
 from padir.files import InputError, write_json, write_lines
 
 SOURCE_LANGUAGE, TARGET_LANGUAGE = "xs", "xt"
+GRAMMAR_FILE = "grammar.json"
 CLAUSE_WORDS = 14
 """Longer sentences are made of several clauses of at most this many source words."""
 MOST_PHRASES, MOST_ADJECTIVES = 3, 2
@@ -142,7 +143,7 @@ def write_synthetic(settings: SyntheticSource, folder: Path) -> None:
     `{split}.xt` in the drawn mode, and `{split}.xt.1` and so on in the others.
     """
     grammar = make_grammar(settings)
-    write_json(folder / "grammar.json", grammar.lexicon.model_dump())
+    write_json(folder / GRAMMAR_FILE, grammar.lexicon.model_dump())
     taken: set[str] = set()
     # Test first: no later choice about the other splits may change it.
     for split in ("test", "valid", "train"):

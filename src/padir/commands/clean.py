@@ -1,0 +1,70 @@
+"""`padir clean`: drop unusable training pairs, count them by reason, describe the dataset.
+
+In: the dataset's settings and the folder of `padir fetch`. Out: the same files cleaned,
+statistics.json and README.md (the data card); grammar.json is handed on.
+"""
+
+import argparse
+from pathlib import Path
+
+DESCRIPTION = """\
+Drop training pairs by the settings' rules (empty, too long, unlike lengths, overlap with valid or
+test, duplicates) and count them by reason in statistics.json. Valid and test sets stay whole: what
+is wrong there is an error. A carriage return at the end of a line is removed and counted."""
+
+EXAMPLES = """\
+examples:
+  padir clean --config-dataset dataset.json --raw raw --out data"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    made = argparse.ArgumentParser(
+        prog="padir clean",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument(
+        "--config-dataset", type=Path, required=True, metavar="F", help="the dataset's settings"
+    )
+    made.add_argument("--raw", type=Path, required=True, metavar="DIR", help="what fetch wrote")
+    made.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Clean, and write provenance.json."""
+    arguments = parser().parse_args(argv)
+    import sys
+
+    from padir.config.read import read_dataset
+    from padir.data.card import data_card
+    from padir.data.clean import clean
+    from padir.data.synthetic import GRAMMAR_FILE
+    from padir.files import InputError, read_bytes, shown, write_bytes, write_json, write_text
+    from padir.provenance import write_provenance
+
+    raw, out = arguments.raw, arguments.out
+    if raw.resolve() == out.resolve():
+        raise InputError(f"{shown(raw)}: --raw and --out must be different folders")
+    dataset = read_dataset(arguments.config_dataset)
+    statistics = clean(dataset.cleaning, dataset.pair, raw, out)
+    if (raw / GRAMMAR_FILE).exists():
+        write_bytes(out / GRAMMAR_FILE, read_bytes(raw / GRAMMAR_FILE))
+    write_json(out / "statistics.json", statistics)
+    write_text(out / "README.md", data_card(dataset, statistics))
+    files = [file for split in statistics["splits"].values() for file in split["files"]]
+    for file in files:
+        if removed := file["carriage_returns_removed"]:
+            print(
+                f"padir clean: {file['file']}: removed a carriage return from {removed} lines",
+                file=sys.stderr,
+            )
+    write_provenance(
+        out,
+        ["clean", *argv],
+        inputs=[arguments.config_dataset, *(raw / file["file"] for file in files)],
+        spec=dataset.model_dump(mode="json"),
+    )
+    return 0

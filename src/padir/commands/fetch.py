@@ -1,0 +1,59 @@
+"""`padir fetch`: get the raw text of a dataset, or generate it.
+
+In: the dataset's settings. Out: {split}.{language}[.{reference}] in one folder, and grammar.json
+for the synthetic source.
+"""
+
+import argparse
+from pathlib import Path
+
+DESCRIPTION = """\
+Get all splits of a dataset as its source has them: generated from the grammar (synthetic), or
+read from paths and addresses (files). Text must be UTF-8 without NUL or byte order mark, and the
+files of a split need equally many lines; lines end at "\\n" only."""
+
+EXAMPLES = """\
+examples:
+  padir fetch --config-dataset dataset.json --out raw"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    made = argparse.ArgumentParser(
+        prog="padir fetch",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument(
+        "--config-dataset", type=Path, required=True, metavar="F", help="the dataset's settings"
+    )
+    made.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Fetch or generate, and write provenance.json."""
+    arguments = parser().parse_args(argv)
+    from padir.config.data import SyntheticSource
+    from padir.config.read import read_dataset
+    from padir.data.synthetic import write_synthetic
+    from padir.data.text import write_files_source
+    from padir.provenance import write_provenance
+
+    dataset = read_dataset(arguments.config_dataset)
+    source = dataset.source
+    if isinstance(source, SyntheticSource):
+        write_synthetic(source, arguments.out)
+        seed = source.seed
+    else:
+        write_files_source(source, arguments.out)
+        seed = None
+    write_provenance(
+        arguments.out,
+        ["fetch", *argv],
+        inputs=[arguments.config_dataset, *source.local_files()],
+        spec=dataset.model_dump(mode="json"),
+        seed=seed,
+    )
+    return 0

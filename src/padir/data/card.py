@@ -1,0 +1,117 @@
+"""The data card: what a dataset is, written from its settings and statistics."""
+
+import re
+from typing import Any
+
+from padir.config.data import Dataset, FilesSource, RemoteFile, SyntheticSource
+from padir.data.clean import REASONS
+from padir.files import shown
+
+
+def data_card(dataset: Dataset, statistics: dict[str, Any]) -> str:
+    """README.md of a cleaned dataset, in Markdown."""
+    sections = [
+        f"# Parallel text {dataset.pair}",
+        "Written by `padir clean` from the settings and from statistics.json, which has more.",
+        "## Origin\n\n" + _origin(dataset.source),
+        "## Splits\n\n" + _splits(statistics["splits"]),
+        "## Dropped training pairs\n\n" + _dropped(statistics["splits"]["train"]),
+        "## Known overlap\n\n"
+        + "\n".join(
+            [
+                f"- Lines that stand in both valid and test:"
+                f" {statistics['lines_shared_by_valid_and_test']}",
+                *(
+                    f"- Training pairs that shared a side with {split}, before cleaning: {count}"
+                    for split, count in statistics["splits"]["train"][
+                        "pairs_sharing_a_side_with"
+                    ].items()
+                ),
+            ]
+        ),
+        "## Files\n\n" + _files(statistics["splits"]),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _origin(source: SyntheticSource | FilesSource) -> str:
+    if isinstance(source, SyntheticSource):
+        settings = ", ".join(f"{key} {value}" for key, value in source.model_dump().items())
+        return (
+            "An invented language pair: every sentence is drawn from the grammar in grammar.json,"
+            " which decides exactly whether a translation is valid. The names of the languages,"
+            f" xs and xt, stand for no real ones. Settings: {settings}."
+        )
+    lines = []
+    for split in ("train", "valid", "test"):
+        files = getattr(source, split)
+        for language, item in sorted(files.files.items()):
+            for each in (item, *files.references.get(language, [])):
+                lines.append(f"- {split} {language}: {_address(each)}")
+    return "\n".join(lines)
+
+
+def _address(item: str | RemoteFile) -> str:
+    if isinstance(item, RemoteFile):
+        return f"{_code(item.url)}, SHA-256 {item.sha256}"
+    return _code(item)
+
+
+def _code(text: str) -> str:
+    """Text as Markdown code on one line, whatever it holds."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {shown(text)} {fence}" if longest else f"`{shown(text)}`"
+
+
+def _table(header: list[str], rows: list[list[object]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def _splits(splits: dict[str, Any]) -> str:
+    rows: list[list[object]] = []
+    for split, found in splits.items():
+        for file in found["files"]:
+            quantiles = file["length_quantiles"]
+            rows.append(
+                [
+                    split,
+                    file["file"],
+                    file["lines"],
+                    file["length_unit"],
+                    f"{file['length_mean']:.1f}",
+                    *quantiles.values(),
+                    file["length_max"],
+                    file["distinct_words"],
+                    file["empty_lines"],
+                    file["repeated_lines"],
+                    file["equal_neighbours"],
+                ]
+            )
+    header = ["split", "file", "lines", "unit", "mean length", "p50", "p90", "p99", "longest"]
+    header += ["distinct words", "empty lines", "repeated lines", "equal neighbours"]
+    return _table(header, rows)
+
+
+def _dropped(train: dict[str, Any]) -> str:
+    rows: list[list[object]] = [
+        [
+            reason,
+            REASONS[reason],
+            found["pairs"],
+            ", ".join(map(str, found["first_lines"])) or "none",
+        ]
+        for reason, found in train["dropped"].items()
+    ]
+    table = _table(["reason", "meaning", "pairs", "first lines"], rows)
+    return f"{train['pairs_read']} pairs read, {train['pairs_kept']} kept.\n\n{table}"
+
+
+def _files(splits: dict[str, Any]) -> str:
+    rows: list[list[object]] = [
+        [file["file"], file["sha256"], file["carriage_returns_removed"]]
+        for found in splits.values()
+        for file in found["files"]
+    ]
+    return _table(["file", "SHA-256", "carriage returns removed"], rows)
