@@ -40,7 +40,9 @@ rule clean:
     input:
         spec="results/data/{dataset}/{first}-{second}/dataset.json",
         raw="results/data/{dataset}/{first}-{second}/raw",
-        code=stage_code("commands/clean", "data/clean", "data/statistics", "data/card"),
+        code=stage_code(
+            "commands/clean", "data/clean", "data/statistics", "data/card", "data/text"
+        ),
     output:
         train_first="results/data/{dataset}/{first}-{second}/train.{first}",
         train_second="results/data/{dataset}/{first}-{second}/train.{second}",
