@@ -61,10 +61,12 @@ def train_vocabulary(
     """Learn a vocabulary from the text of both languages and write it to `path`.
 
     Equal lines and settings give equal bytes: one thread, no shuffling, a seeded subsample.
+    Kinds unigram and bpe have exactly `size` pieces; kind word has all words of the text, or the
+    most frequent where `size` is smaller.
 
     Raises:
-        InputError: no text; more pieces asked for than the text allows, or fewer than its
-            characters need; the message names the largest or smallest size possible.
+        InputError: no text; of unigram or bpe, more pieces asked for than the text allows, or
+            fewer than its characters need; the message names the largest or smallest size.
     """
     sample = [line for line in sample_lines(lines, settings.max_lines) if line.strip()]
     if not sample:
@@ -89,6 +91,8 @@ def train_vocabulary(
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
             add_dummy_prefix=True,
+            # A word vocabulary holds the words there are; `size` only limits it.
+            hard_vocab_limit=settings.kind != "word",
             max_sentence_length=max(len(line.encode("utf-8")) for line in sample),
             num_threads=1,
             minloglevel=2,

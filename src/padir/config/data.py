@@ -153,7 +153,10 @@ class VocabularySettings(Settings):
         default="unigram", description="SentencePiece model type."
     )
     size: int = Field(
-        default=32_000, ge=16, description="Pieces, special and reserved ids included."
+        default=32_000,
+        ge=16,
+        description="Pieces, special and reserved ids included; of kind word at most this many,"
+        " as there are no more pieces than words.",
     )
     character_coverage: float = Field(
         default=1.0,
