@@ -98,19 +98,26 @@ def paired(
     spread = replicates(system, counts) - replicates(baseline, counts)
     low, high = interval(spread)
     centred = np.abs(spread) - np.abs(spread).mean()
+    same = np.array_equal(system.statistics, baseline.statistics)
     return PairedResult(
         difference=difference,
         low=low,
         high=high,
         p_value=randomisation_p_value(system, baseline, trials, seed),
-        p_value_bootstrap=_p_value(centred, abs(difference)),
+        p_value_bootstrap=1.0 if same else _p_value(centred, abs(difference)),
     )
 
 
 def randomisation_p_value(
     system: CorpusCounts, baseline: CorpusCounts, trials: int, seed: int = SEED
 ) -> float:
-    """Two-sided p-value of exchanging the systems' outputs sentence by sentence at random."""
+    """Two-sided p-value of exchanging the systems' outputs sentence by sentence at random.
+
+    1 where the counts are equal throughout (sacreBLEU, counting strictly larger differences only,
+    gives a system compared with itself the smallest p-value there is).
+    """
+    if np.array_equal(system.statistics, baseline.statistics):
+        return 1.0
     both = system.statistics + baseline.statistics
     observed = abs(system.score() - baseline.score())
     sentences = len(both)

@@ -1,0 +1,1 @@
+"""Tables, figures, claims and the HTML page, from finished results. Computes no science."""

@@ -1,0 +1,247 @@
+"""The paper's claims, each with what was measured and a verdict that a stated test gave.
+
+A translation claim is decided here, from scores and timings, by a function of `verdicts`. A claim
+of theory or attention analysis is decided where it is computed; its JSON says how, and the report
+collects it. A claim for which nothing was computed is "not run", with the command that runs it.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from padir.files import InputError, write_json, write_text
+from padir.report import paper, verdicts
+from padir.report.results import Results
+from padir.report.tables import Column, Table
+
+REPRODUCED, NOT_REPRODUCED, NOT_RUN = "reproduced", "not reproduced", "not run"
+TRANSLATION = "snakemake --cores 2 translation"
+THEORY = "snakemake --cores 2 theory"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says.
+
+    Attributes:
+        paper: the paper's own number, or what it says instead of one.
+        test: decides it here; None where another command decides it.
+        command: what has to run for a verdict.
+    """
+
+    id: str
+    section: str
+    statement: str
+    paper: str
+    command: str = TRANSLATION
+    test: verdicts.Test | None = None
+
+
+def _span(numbers: Sequence[float]) -> str:
+    return f"{min(numbers):+.2f} to {max(numbers):+.2f}"
+
+
+CLAIMS = (
+    Claim("near_ar", "3.3, table 1", "With 4 passes PaDIR is near AR in BLEU.",
+          f"{_span(paper.gaps_to_ar('T4'))} BLEU over six directions", test=verdicts.near_ar),
+    Claim("one_pass", "1", "One pass already gives reasonable translations.",
+          "no number", test=verdicts.one_pass),
+    Claim("saturation", "L.4, table 1", "More passes than 4 hardly add quality.",
+          f"T10 - T4: {_span(paper.gains('T4', 'T10'))} BLEU", test=verdicts.saturation),
+    Claim("early_gain", "L.4", "Most of what passes add comes early.",
+          "no number below T4", test=verdicts.early_gain_larger),
+    Claim("latency_p50_greedy", "3.3, Speed", "Median latency: more than 2 times AR's speed"
+          " (AR decoded greedily).", "> 2 (TPU v3)", test=verdicts.faster_than_greedy_p50),
+    Claim("latency_p99_greedy", "3.3, Speed", "99th percentile of latency: more than 5 times AR's"
+          " speed (AR decoded greedily).", "> 5 (TPU v3)", test=verdicts.faster_than_greedy_p99),
+    Claim("latency_p50_beam", "3.3, Speed", "Median latency: more than 2 times AR's speed (AR by"
+          " beam search, as in table 1).", "> 2 (TPU v3)", test=verdicts.faster_than_beam_p50),
+    Claim("latency_p99_beam", "3.3, Speed", "99th percentile of latency: more than 5 times AR's"
+          " speed (AR by beam search, as in table 1).", "> 5 (TPU v3)",
+          test=verdicts.faster_than_beam_p99),
+    Claim("stutter_final", "3.3", "Word-level stutter is at least twice AR's (as printed: final"
+          " text).", ">= 2 times, all datasets", test=verdicts.stutter_twice_final),
+    Claim("stutter_before_drop", "3.3, L.2", "Word-level stutter is at least twice AR's before"
+          " repeats are dropped.", "not printed", test=verdicts.stutter_twice_before_drop),
+    Claim("distillation", "1", "Training on an AR model's output helps.", "no number",
+          test=verdicts.distillation_helps),
+    Claim("unmasking", "1, L.2", "A small unmasking rate helps.", "no number",
+          test=verdicts.unmasking_helps),
+    Claim("positional_attention", "1", "Positional attention helps.", "no number",
+          test=verdicts.positional_attention_helps),
+    Claim("second_stage", "3.2, L.1.2", "A second training stage helps.", "no number",
+          test=verdicts.second_stage_helps),
+    Claim("custom_vocabulary", "1", "A vocabulary learnt on the pair's own text helps.",
+          "no number"),
+    Claim("remasking", "L.2, footnote 26", "The remasking schedule hardly matters.",
+          "not visibly affected", test=verdicts.remasking_matters_little),
+    Claim("self_attention", "3.4, table 4", "Self-attention is no larger between stuttering"
+          " positions than between other neighbours.", "mean 0.032 against 0.033"),
+    Claim("cross_attention", "3.4, table 5", "Cross-attention is closer at stutters.",
+          "total variation 0.13 against 0.23 (mean)"),
+    Claim("masking_more", "3.1, figures 1 and 2", "Masking more lowers the estimation error.",
+          "figure", THEORY),
+    Claim("information_matrix", "2.2, lemma 1", "Generalised information-matrix equality.",
+          "exact", THEORY),
+    Claim("covariance_order", "2.2, theorem 2", "The estimator's covariance falls in k, in the"
+          " positive-semidefinite order.", "exact", THEORY),
+    Claim("poincare_variance", "2.2, theorem 1", "The asymptotic variance is bounded through the"
+          " Poincare constant, also for adaptive masks.", "exact", THEORY),
+    Claim("dirichlet_form", "2.2", "The Dirichlet form identity of weighted block dynamics.",
+          "exact", THEORY),
+    Claim("finite_sample", "2.3, theorem 4", "The finite-sample bound on total variation.",
+          "bound", THEORY),
+    Claim("convexity", "2.1", "k-MPLE is convex for Ising models.", "exact", THEORY),
+    Claim("k_gibbs_faster", "3, L.7, figure 3", "k-Gibbs reaches the larger mode, and faster for"
+          " larger k.", "figure", THEORY),
+    Claim("parallel_slow", "3, L.7, figure 3", "Independent parallel sampling does not reach the"
+          " larger mode.", "figure", THEORY),
+    Claim("product_steps", "2.4.1", "A parallel step is a product distribution.", "exact", THEORY),
+)  # fmt: skip
+
+
+def decide(results: Results) -> list[dict[str, Any]]:
+    """Every claim with its verdict, one record per test set or supplier.
+
+    Raises:
+        InputError: a supplied verdict that is none of the three.
+    """
+    supplied: dict[str, list[Mapping[str, Any]]] = {}
+    for claim in results.supplied_claims:
+        supplied.setdefault(claim["id"], []).append(claim)
+    records = []
+    for claim in CLAIMS:
+        if claim.id in supplied:
+            records += [_supplied(one) for one in supplied.pop(claim.id)]
+        elif claim.test is not None and results.groups():
+            records += list(_tested(claim, claim.test, results))
+        else:
+            records.append(_not_run(claim))
+    records += [_supplied(one) for several in supplied.values() for one in several]
+    return records
+
+
+def _record(claim: Claim) -> dict[str, Any]:
+    return {
+        "id": claim.id,
+        "section": claim.section,
+        "statement": claim.statement,
+        "paper": claim.paper,
+        "dataset": None,
+        "measured": None,
+        "interval": None,
+        "seeds": [],
+        "test": None,
+        "test_says": None,
+        "command": claim.command,
+        "verdict": NOT_RUN,
+    }
+
+
+def _not_run(claim: Claim) -> dict[str, Any]:
+    return _record(claim)
+
+
+def _tested(claim: Claim, test: verdicts.Test, results: Results) -> Iterator[dict[str, Any]]:
+    for group in results.groups():
+        finding = test(results, group)
+        verdict = {True: REPRODUCED, False: NOT_REPRODUCED, None: NOT_RUN}[finding.holds]
+        yield _record(claim) | {
+            "dataset": " ".join(group),
+            "measured": finding.measured,
+            "interval": None if finding.interval is None else list(finding.interval),
+            "seeds": list(finding.seeds),
+            "test": f"padir.report.verdicts.{getattr(test, '__name__', '')}",
+            "test_says": " ".join((test.__doc__ or "").split()),
+            "verdict": verdict,
+        }
+
+
+def _supplied(claim: Mapping[str, Any]) -> dict[str, Any]:
+    if claim["verdict"] not in (REPRODUCED, NOT_REPRODUCED, NOT_RUN):
+        raise InputError(
+            f"{claim['source']}: claim {claim['id']}: verdict {claim['verdict']!r}: allowed are"
+            f" {REPRODUCED}, {NOT_REPRODUCED}, {NOT_RUN}"
+        )
+    seeds, ends = claim.get("seeds"), claim.get("interval")
+    return {
+        "id": claim["id"],
+        "section": claim.get("section"),
+        "statement": claim["statement"],
+        "paper": claim.get("paper"),
+        "dataset": claim.get("dataset"),
+        "measured": _plain(claim["measured"]),
+        "interval": ends,
+        "seeds": seeds if isinstance(seeds, list) else [] if seeds is None else [seeds],
+        "test": claim["source"],
+        "test_says": _plain(claim["test"]),
+        "command": THEORY,
+        "verdict": claim["verdict"],
+    }
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items())
+    return f"{value:.4g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+
+
+def claims_table(records: Sequence[Mapping[str, Any]]) -> Table:
+    """The claims as a table."""
+    columns = (
+        Column("id", "Claim"),
+        Column("section", "Section"),
+        Column("statement", "What the paper says"),
+        Column("paper", "Paper"),
+        Column("dataset", "Dataset"),
+        Column("measured", "Measured"),
+        Column("interval", "95% interval"),
+        Column("seeds", "Seeds"),
+        Column("verdict", "Verdict"),
+        Column("how", "Test, or command to run"),
+    )
+    rows = []
+    for record in records:
+        how = record["test_says"]
+        if record["verdict"] == NOT_RUN:
+            how = f"run: {record['command']}" if how is None else f"{how} Run: {record['command']}"
+        row = {column.key: record.get(column.key) for column in columns}
+        ends, seeds = record["interval"], record["seeds"]
+        row |= {
+            "interval": None if ends is None else _interval_text(ends),
+            "seeds": ", ".join(map(str, seeds)) or None,
+            "how": how,
+        }
+        rows.append({key: v if v is None else str(v) for key, v in row.items()})
+    notes = (
+        "A verdict comes from the test named, never from a person. Intervals are 95%, over"
+        " sentences unless the test says otherwise; \"not reproduced\" is meant at this scale.",
+    )  # fmt: skip
+    return Table("claims", "Claims of the paper", columns, rows, notes)
+
+
+def _interval_text(ends: Any) -> str:
+    if isinstance(ends, list) and len(ends) == 2:
+        return f"[{ends[0]:.3g}, {ends[1]:.3g}]"
+    return _plain(ends)
+
+
+def counts(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many records have each verdict."""
+    return {
+        verdict: sum(record["verdict"] == verdict for record in records)
+        for verdict in (REPRODUCED, NOT_REPRODUCED, NOT_RUN)
+    }
+
+
+def write_claims(records: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
+    """Write claims.json and claims.md."""
+    summary = ", ".join(f"{number} {verdict}" for verdict, number in counts(records).items())
+    text = f"# Claims\n\n{summary}.\n\n{claims_table(records).markdown()}"
+    write_json(folder / "claims.json", list(records))
+    write_text(folder / "claims.md", text)
+    return [folder / "claims.json", folder / "claims.md"]

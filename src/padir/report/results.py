@@ -1,0 +1,320 @@
+"""What lies under results/, read, checked and put together by row.
+
+A row is one model with one decoding on one test set; its seeds are averaged. The config says
+which rows belong to the report: what is missing is listed, what is left over is counted.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from padir.config.experiment import Config
+from padir.files import InputError, read_json, read_jsonl, shown
+from padir.score.significance import interval
+
+LABELS = ("dataset", "direction", "model", "system", "targets", "seed", "decoding", "split")
+SCORE_KEYS = ("bleu", "chrf", "stutter", "replicates", "test_digest", "sentences")
+LATENCY_KEYS = ("model", "decoding", "p50_ms", "p90_ms", "p99_ms", "passes_mean")
+Group = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds.
+
+    Attributes:
+        value: mean over seeds.
+        low, high: 95% bootstrap interval over sentences, of the mean over these seeds.
+        spread: standard deviation over seeds (n - 1); None with one seed.
+        replicates: the mean over seeds on each resample; pairs within a test set.
+    """
+
+    value: float
+    low: float
+    high: float
+    spread: float | None
+    replicates: np.ndarray
+
+
+def estimate(values: Sequence[float], replicates: Sequence[Sequence[float]]) -> Estimate:
+    """Average seeds: one value and one list of replicates each."""
+    mean = np.mean(np.array(replicates, np.float64), axis=0)
+    low, high = interval(mean)
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return Estimate(float(np.mean(values)), low, high, spread, mean)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model with one decoding on one test set, over its seeds (`scores`, by rising seed)."""
+
+    dataset: str
+    direction: str
+    model: str
+    decoding: str
+    system: str
+    targets: str
+    scores: tuple[Mapping[str, Any], ...]
+
+    @property
+    def group(self) -> Group:
+        """Dataset and direction: the test set."""
+        return self.dataset, self.direction
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Training seeds, rising."""
+        return tuple(score["seed"] for score in self.scores)
+
+    @property
+    def steps(self) -> int | None:
+        """Refinement passes asked for; None for AR."""
+        return int(self.decoding[1:]) if self.system == "padir" else None
+
+    @property
+    def label(self) -> str:
+        """For legends and messages, such as `padir T4`."""
+        return f"{self.model} {self.decoding}"
+
+    def bleu(self) -> Estimate:
+        """BLEU over seeds."""
+        return self._estimate([score["bleu"]["score"] for score in self.scores], "bleu")
+
+    def stutter(self, before_drop: bool) -> Estimate | None:
+        """Stutter per 100 units over seeds; None where the decoder gave no text before the drop."""
+        key = "words_before_drop" if before_drop else "words"
+        found = [score["stutter"][key] for score in self.scores]
+        if any(value is None for value in found):
+            return None
+        name = "stutter_before_drop" if before_drop else "stutter"
+        return self._estimate([value["per_100"] for value in found], name)
+
+    def mean(self, *keys: str) -> float | None:
+        """Mean over seeds of one number of the score document; None where any seed lacks it."""
+        values = [_at(score, keys) for score in self.scores]
+        return None if any(v is None for v in values) else float(np.mean(np.array(values, float)))
+
+    def _estimate(self, values: Sequence[float], name: str) -> Estimate:
+        return estimate(values, [score["replicates"][name] for score in self.scores])
+
+
+def _at(value: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        if value is None:
+            return None
+        value = value.get(key)
+    return value
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that the report is made of, in the config's order.
+
+    Attributes:
+        latency: by test set, the document of its one timing run.
+        curves: (dataset, direction, model, seed) -> lines of metrics.jsonl.
+        cards: (dataset, direction, teacher, seed, card).
+        statistics: (dataset, pair, statistics.json of cleaning).
+        supplied_claims: claims that other commands decided, by their own stated tests.
+        missing: score files that the config asks for and that are not there.
+        left_out: number of score files that the config does not ask for.
+        provenance: provenance.json documents of the training runs, by run.
+    """
+
+    config: Config
+    rows: tuple[Row, ...] = ()
+    latency: Mapping[Group, Mapping[str, Any]] = field(default_factory=dict)
+    curves: Mapping[tuple[str, str, str, int], Sequence[Mapping[str, Any]]] = field(
+        default_factory=dict
+    )
+    cards: Sequence[tuple[str, str, str, int, Mapping[str, Any]]] = ()
+    statistics: Sequence[tuple[str, str, Mapping[str, Any]]] = ()
+    supplied_claims: Sequence[Mapping[str, Any]] = ()
+    missing: Sequence[str] = ()
+    left_out: int = 0
+    provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def groups(self) -> list[Group]:
+        """Test sets that have a score, in the config's order."""
+        return list(dict.fromkeys(row.group for row in self.rows))
+
+    def row(self, group: Group, model: str, decoding: str) -> Row | None:
+        """One row, or None where it has not been run."""
+        for row in self.rows:
+            if (row.group, row.model, row.decoding) == (group, model, decoding):
+                return row
+        return None
+
+
+def require(path: Path, document: Any, keys: Sequence[str]) -> Mapping[str, Any]:
+    """Check that a JSON document is an object with these keys; InputError names what lacks."""
+    if not isinstance(document, dict):
+        raise InputError(f"{shown(path)}: not a JSON object")
+    for key in keys:
+        if document.get(key) is None:
+            raise InputError(f"{shown(path)}: key {key} is missing or null")
+    return document
+
+
+def comparable(scores: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
+    """Refuse scores of one test set that do not measure the same thing.
+
+    Raises:
+        InputError: naming the first pair of files whose signatures, test-set digests or
+            resamples differ.
+    """
+    measures = {
+        "BLEU signature": lambda s: s["bleu"]["signature"],
+        "chrF signature": lambda s: s["chrf"]["signature"],
+        "test-set digest": lambda s: s["test_digest"],
+        "number of sentences": lambda s: s["sentences"],
+        "number of resamples": lambda s: s["replicates"]["samples"],
+        "resampling seed": lambda s: s["replicates"]["seed"],
+    }
+    if not scores:
+        return
+    first, reference = scores[0]
+    for path, score in scores[1:]:
+        for name, measure in measures.items():
+            if measure(score) != measure(reference):
+                raise InputError(
+                    f"scores cannot share a table, {name} differs: {measure(reference)} in"
+                    f" {shown(first)}, {measure(score)} in {shown(path)}"
+                )
+
+
+def load_results(folder: Path, config: Config) -> Results:
+    """Read all results that the config asks for.
+
+    Raises:
+        InputError: a file that is not what it should be, or scores that cannot be compared.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{shown(folder)}: no such folder of results")
+    wanted = set(_score_paths(folder, config))
+    present = set(folder.glob("runs/*/*/*/seed*/score/*.json"))
+    present = {path for path in present if not path.name.endswith(".provenance.json")}
+    rows, missing = _rows(folder, config)
+    groups = [
+        (d, direction) for d, data in config.datasets.items() for direction in data.directions
+    ]
+    return Results(
+        config=config,
+        rows=tuple(rows),
+        missing=tuple(str(path.relative_to(folder)) for path in missing),
+        left_out=len(present - wanted),
+        latency=dict(_latency(folder, groups)),
+        curves=dict(_curves(folder, config)),
+        cards=tuple(_cards(folder, groups)),
+        statistics=tuple(_statistics(folder, config)),
+        supplied_claims=tuple(_supplied_claims(folder)),
+        provenance=dict(_provenance(folder, config)),
+    )
+
+
+def _runs(folder: Path, config: Config) -> Iterator[tuple[Path, str, str, str, int]]:
+    for dataset, data in config.datasets.items():
+        for direction in data.directions:
+            for model, run in config.models.items():
+                for seed in run.seeds:
+                    place = folder / "runs" / dataset / direction / model / f"seed{seed}"
+                    yield place, dataset, direction, model, seed
+
+
+def _score_paths(folder: Path, config: Config) -> Iterator[Path]:
+    split = config.evaluation.split
+    for place, _, _, model, _ in _runs(folder, config):
+        for decoding in config.models[model].decode:
+            yield place / "score" / f"{split}.{decoding}.json"
+
+
+def _rows(folder: Path, config: Config) -> tuple[list[Row], list[Path]]:
+    rows: list[Row] = []
+    missing: list[Path] = []
+    split = config.evaluation.split
+    for dataset, data in config.datasets.items():
+        for direction in data.directions:
+            group: list[tuple[Path, Mapping[str, Any]]] = []
+            for model, run in config.models.items():
+                for decoding in run.decode:
+                    found = []
+                    for seed in sorted(run.seeds):
+                        place = folder / "runs" / dataset / direction / model / f"seed{seed}"
+                        path = place / "score" / f"{split}.{decoding}.json"
+                        if not path.is_file():
+                            missing.append(path)
+                            continue
+                        labels = (dataset, direction, model, run.system, run.targets, seed)
+                        found.append((path, _score(path, (*labels, decoding, split))))
+                    group += found
+                    if found:
+                        scores = tuple(score for _, score in found)
+                        rows.append(
+                            Row(
+                                dataset, direction, model, decoding, run.system, run.targets, scores
+                            )
+                        )
+            comparable(group)
+    return rows, missing
+
+
+def _score(path: Path, labels: Sequence[Any]) -> Mapping[str, Any]:
+    document = require(path, read_json(path), (*LABELS, *SCORE_KEYS))
+    for key, expected in zip(LABELS, labels, strict=True):
+        if document[key] != expected:
+            raise InputError(
+                f"{shown(path)}: {key} is {document[key]!r}; the path and config say {expected!r}"
+            )
+    return document
+
+
+def _latency(folder: Path, groups: Sequence[Group]) -> Iterator[tuple[Group, Mapping[str, Any]]]:
+    for dataset, direction in groups:
+        path = folder / "latency" / dataset / direction / "latency.json"
+        if path.is_file():
+            document = require(path, read_json(path), ("rows", "machine"))
+            for row in document["rows"]:
+                require(path, row, LATENCY_KEYS)
+            yield (dataset, direction), document
+
+
+def _curves(folder: Path, config: Config) -> Iterator[tuple[Any, Sequence[Mapping[str, Any]]]]:
+    for place, dataset, direction, model, seed in _runs(folder, config):
+        path = place / "metrics.jsonl"
+        if path.is_file():
+            yield (dataset, direction, model, seed), read_jsonl(path)
+
+
+def _cards(folder: Path, groups: Sequence[Group]) -> Iterator[tuple[str, str, str, int, Any]]:
+    for dataset, direction in groups:
+        for path in sorted((folder / "distill" / dataset / direction).glob("*/seed*/card.json")):
+            teacher, seed = path.parts[-3], int(path.parts[-2].removeprefix("seed"))
+            yield dataset, direction, teacher, seed, require(path, read_json(path), ())
+
+
+def _statistics(folder: Path, config: Config) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    for dataset, data in config.datasets.items():
+        path = folder / "data" / dataset / data.pair / "statistics.json"
+        if path.is_file():
+            yield dataset, data.pair, require(path, read_json(path), ())
+
+
+def _supplied_claims(folder: Path) -> Iterator[Mapping[str, Any]]:
+    for kind in ("theory", "analysis"):
+        paths = [p for p in (folder / kind).glob("**/seed*.json") if re.match(r"seed\d+$", p.stem)]
+        for path in sorted(paths):
+            document = require(path, read_json(path), ())
+            for claim in document.get("claims", []):
+                checked = require(path, claim, ("id", "statement", "measured", "verdict", "test"))
+                yield {**checked, "source": str(path.relative_to(folder))}
+
+
+def _provenance(folder: Path, config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for place, _, _, _, _ in _runs(folder, config):
+        path = place / "provenance.json"
+        if path.is_file():
+            yield str(place.relative_to(folder)), require(path, read_json(path), ())

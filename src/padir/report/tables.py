@@ -1,0 +1,189 @@
+"""A table, and how it is written as CSV, Markdown, LaTeX and HTML."""
+
+import csv
+import html
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from padir.files import write_text
+
+Interval = tuple[float, float]
+Cell = str | int | float | Interval | None
+
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        # After a line break a bracket would be taken for an argument.
+        "[": "{[}",
+        "]": "{]}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': "''",
+        "–": "--",
+        "±": r"$\pm$",
+        "×": r"$\times$",
+        "−": r"$-$",
+        "≥": r"$\geq$",
+        "≤": r"$\leq$",
+        "\n": " ",
+    }
+)
+_MARKDOWN = str.maketrans({c: "\\" + c for c in "\\|<*`["} | {"\n": " "})
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its key in rows and CSV, its heading, and decimal places for numbers."""
+
+    key: str
+    heading: str
+    digits: int | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows by column key. A missing value is None: empty in CSV, a dash elsewhere.
+
+    Attributes:
+        name: of the files.
+        title: one line.
+        notes: shown below the table; what a reader must know to read it rightly.
+    """
+
+    name: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Mapping[str, Cell]]
+    notes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        keys = {column.key for column in self.columns}
+        for row in self.rows:
+            if row.keys() != keys:
+                odd = sorted(row.keys() ^ keys)
+                raise ValueError(f"table {self.name}: row and columns differ in {odd}")
+
+    def shown_columns(self) -> list[Column]:
+        """Columns in which at least one row has a value."""
+        return [c for c in self.columns if any(row[c.key] is not None for row in self.rows)]
+
+    def csv(self) -> str:
+        """Full precision; an interval becomes two columns."""
+        intervals = {
+            c.key for c in self.columns if any(isinstance(row[c.key], tuple) for row in self.rows)
+        }
+        heads: list[str] = []
+        for column in self.columns:
+            split = column.key in intervals
+            heads += [f"{column.key}_low", f"{column.key}_high"] if split else [column.key]
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(heads)
+        for row in self.rows:
+            cells: list[object] = []
+            for column in self.columns:
+                value = row[column.key]
+                if column.key in intervals:
+                    cells += value if isinstance(value, tuple) else ["", ""]
+                else:
+                    cells.append("" if value is None else value)
+            writer.writerow(cells)
+        return buffer.getvalue()
+
+    def markdown(self) -> str:
+        """GitHub's tables."""
+        columns = self.shown_columns()
+        right = [self._is_number(column) for column in columns]
+        lines = [f"**{self.title.translate(_MARKDOWN)}**", ""]
+        lines.append(_bar(column.heading.translate(_MARKDOWN) for column in columns))
+        lines.append(_bar("---:" if number else "---" for number in right))
+        lines += [
+            _bar(_text(row[c.key], c.digits).translate(_MARKDOWN) for c in columns)
+            for row in self.rows
+        ]
+        lines += ["", *(f"- {note.translate(_MARKDOWN)}" for note in self.notes)]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def latex(self) -> str:
+        """A tabular that needs no package beyond the standard classes."""
+        columns = self.shown_columns()
+        shape = "".join("r" if self._is_number(column) else "l" for column in columns)
+        lines = [
+            f"% {self.name}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\begin{{tabular}}{{{shape}}}",
+        ]
+        lines += [r"\hline", _ampersand(c.heading for c in columns), r"\hline"]
+        lines += [_ampersand(_text(row[c.key], c.digits) for c in columns) for row in self.rows]
+        caption = " ".join((f"{self.title}.", *self.notes)).translate(_LATEX)
+        lines += [r"\hline", r"\end{tabular}", rf"\caption{{{caption}}}", r"\end{table}"]
+        return "\n".join(lines) + "\n"
+
+    def html(self) -> str:
+        """A table element with caption and scoped headers; everything escaped."""
+        columns = self.shown_columns()
+        classes = {c.key: ' class="number"' if self._is_number(c) else "" for c in columns}
+        heads = "".join(
+            f'<th scope="col"{classes[c.key]}>{html.escape(c.heading)}</th>' for c in columns
+        )
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f"<td{classes[c.key]}>{html.escape(_text(row[c.key], c.digits))}</td>"
+                for c in columns
+            )
+            + "</tr>\n"
+            for row in self.rows
+        )
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return (
+            f'<div class="scroll"><table><caption>{html.escape(self.title)}</caption>\n'
+            f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
+            + (f'<ul class="notes">{notes}</ul>\n' if notes else "")
+        )
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write NAME.csv, NAME.md and NAME.tex; return their paths."""
+        contents = {"csv": self.csv(), "md": self.markdown(), "tex": self.latex()}
+        paths = []
+        for suffix, text in contents.items():
+            paths.append(folder / f"{self.name}.{suffix}")
+            write_text(paths[-1], text)
+        return paths
+
+    def _is_number(self, column: Column) -> bool:
+        values = [row[column.key] for row in self.rows if row[column.key] is not None]
+        return bool(values) and not any(isinstance(value, str) for value in values)
+
+
+def _text(value: Cell, digits: int | None) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, tuple):
+        return f"[{_text(value[0], digits)}, {_text(value[1], digits)}]"
+    if isinstance(value, float) and digits is not None:
+        rounded = f"{value:.{digits}f}"
+        # No "-0.00", and a typographic minus.
+        return rounded.lstrip("-") if float(rounded) == 0 else rounded.replace("-", "−")
+    return str(value)
+
+
+def _bar(cells) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _ampersand(cells) -> str:
+    return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"

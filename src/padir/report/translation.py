@@ -1,0 +1,330 @@
+"""The tables of the translation half: table 1, stutter, latency, data and distillation."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from padir.report.paper import table1_bleu
+from padir.report.results import Estimate, Group, Results, Row
+from padir.report.tables import Cell, Column, Table
+from padir.score.significance import interval
+
+PLACE = (Column("dataset", "Dataset"), Column("direction", "Direction"))
+WHAT = (Column("model", "Model"), Column("targets", "Targets"), Column("decoding", "Decoding"))
+
+
+def difference(row: Row, other: Row) -> tuple[float, float, float]:
+    """BLEU of one row minus another's on the same test set: value, and 95% paired interval."""
+    ours, theirs = row.bleu(), other.bleu()
+    low, high = interval(ours.replicates - theirs.replicates)
+    return ours.value - theirs.value, low, high
+
+
+def baseline_row(results: Results, group: Group) -> Row | None:
+    """The AR row that others are compared with: the baseline by beam search, else greedily."""
+    model = results.config.evaluation.baseline
+    return results.row(group, model, "beam") or results.row(group, model, "greedy")
+
+
+def hypotheses_per_sentence(results: Results, model: str, decoding: str) -> int:
+    """The paper's "# hyp.": beam width of AR, length candidates of PaDIR; 1 for greedy."""
+    settings = results.config.models[model].decoding
+    if decoding == "greedy":
+        return 1
+    return settings.beam if decoding == "beam" else settings.length_candidates
+
+
+def _place(group: Group) -> dict[str, Cell]:
+    return {"dataset": group[0], "direction": group[1]}
+
+
+def _mean_interval(row: Row, *keys: str) -> tuple[float, float] | None:
+    low, high = row.mean(*keys, "low"), row.mean(*keys, "high")
+    return None if low is None or high is None else (low, high)
+
+
+def table1(results: Results) -> Table:
+    """Table 1 of the paper: quality of each model at each number of passes."""
+    columns = (
+        *PLACE,
+        Column("model", "Model"),
+        Column("targets", "Targets"),
+        Column("hypotheses", "# hyp."),
+        Column("steps", "Steps"),
+        Column("seeds", "Seeds"),
+        Column("bleu", "BLEU", 2),
+        Column("spread", "± seeds", 2),
+        Column("interval", "95% interval", 2),
+        Column("difference", "− baseline", 2),
+        Column("difference_interval", "95% interval", 2),
+        Column("p_value", "p", 4),
+        Column("chrf", "chrF", 2),
+        Column("validity", "Valid %", 1),
+        Column("paper_bleu", "Paper", 2),
+        Column("signature", "Signature"),
+    )
+    rows = [_table1_row(results, row) for row in results.rows]
+    notes = [
+        "BLEU: mean over seeds; ± standard deviation over seeds; intervals by bootstrap over"
+        f" sentences ({results.config.evaluation.bootstrap_samples} resamples asked for).",
+        f"− baseline: BLEU minus that of {results.config.evaluation.baseline}"
+        " (beam where it was run), paired on the same resamples.",
+        "p: paired approximate randomisation against the file named when scoring, the largest"
+        " over seeds.",
+    ]
+    for group in results.groups():
+        score = next(row for row in results.rows if row.group == group).scores[0]
+        notes.append(
+            f"{group[0]} {group[1]}: {score['sentences']} sentences, test set"
+            f" {score['test_digest'][:12]}; BLEU {score['bleu']['signature']}; the paper's"
+            f" {score['bleu']['paper_signature']}; chrF {score['chrf']['signature']}."
+        )
+    if any(row["paper_bleu"] is not None for row in rows):
+        notes.append("Paper: BLEU of the paper's table 1, at its own size and training data.")
+    # The signature is in the notes for readers, and in each line of the CSV for programs.
+    shown = [{key: row[key] for key in row if key != "signature"} for row in rows]
+    table = Table("table1", "Table 1: translation quality", columns[:-1], shown, notes)
+    return (
+        Table("table1", table.title, columns, rows, notes) if len(results.groups()) > 1 else table
+    )
+
+
+def _table1_row(results: Results, row: Row) -> dict[str, Cell]:
+    bleu = row.bleu()
+    base = baseline_row(results, row.group)
+    gap = difference(row, base) if base is not None and base != row else None
+    p_values = [score["paired"]["p_value"] for score in row.scores if score.get("paired")]
+    validity = row.mean("validity", "share")
+    return {
+        **_place(row.group),
+        "model": row.model,
+        "targets": row.targets,
+        "hypotheses": hypotheses_per_sentence(results, row.model, row.decoding),
+        "steps": "N" if row.steps is None else str(row.steps),
+        "seeds": len(row.seeds),
+        "bleu": bleu.value,
+        "spread": bleu.spread,
+        "interval": (bleu.low, bleu.high),
+        "difference": None if gap is None else gap[0],
+        "difference_interval": None if gap is None else gap[1:],
+        "p_value": max(p_values) if gap and len(p_values) == len(row.scores) else None,
+        "chrf": row.mean("chrf", "score"),
+        "validity": None if validity is None else 100 * validity,
+        "paper_bleu": table1_bleu(row.dataset, row.direction, row.decoding),
+        "signature": row.scores[0]["bleu"]["signature"],
+    }
+
+
+def stutter_table(results: Results) -> Table:
+    """Stutter of each row, before and after the final drop of repeats."""
+    columns = (
+        *PLACE,
+        *WHAT,
+        Column("unit", "Unit"),
+        Column("seeds", "Seeds"),
+        Column("before", "Before drop", 2),
+        Column("before_interval", "95% interval", 2),
+        Column("final", "Final", 2),
+        Column("final_interval", "95% interval", 2),
+        Column("excess", "Excess", 2),
+        Column("excess_interval", "95% interval", 2),
+        Column("reference", "Reference", 2),
+        Column("sentences", "Sentences %", 1),
+        Column("tokens_before", "Tokens before", 2),
+        Column("tokens", "Tokens final", 2),
+        Column("runs", "Runs of 2/3/4+"),
+    )
+    rows: list[dict[str, Cell]] = []
+    for row in results.rows:
+        before, final = row.stutter(before_drop=True), row.stutter(before_drop=False)
+        key = "words" if before is None else "words_before_drop"
+        share = row.mean("stutter", key, "sentences_share")
+        excess = row.mean("stutter", key, "excess_low"), row.mean("stutter", key, "excess_high")
+        rows.append(
+            {
+                **_place(row.group),
+                "model": row.model,
+                "targets": row.targets,
+                "decoding": row.decoding,
+                "unit": row.scores[0]["stutter"]["unit"],
+                "seeds": len(row.seeds),
+                "before": before and before.value,
+                "before_interval": before and (before.low, before.high),
+                "final": final and final.value,
+                "final_interval": final and (final.low, final.high),
+                "excess": row.mean("stutter", key, "excess_per_100"),
+                "excess_interval": None if None in excess else excess,  # pyright: ignore
+                "reference": row.mean("stutter", "words", "reference_per_100"),
+                "sentences": None if share is None else 100 * share,
+                "tokens_before": row.mean("stutter", "tokens_before_drop", "per_100"),
+                "tokens": row.mean("stutter", "tokens", "per_100"),
+                "runs": _runs(row, before is not None),
+            }
+        )
+    notes = (
+        "Stutters per 100 words (characters for Chinese and Japanese): a word equal to the one"
+        " before it, beyond what a reference has. Before and after the final drop of repeats.",
+        "Excess, sentences with a stutter, and runs are of the text before the drop where there"
+        " is one. Excess: the output's repeats per 100 words minus the references' own.",
+        "Tokens: equal neighbours per 100 vocabulary tokens, references not considered.",
+        "Runs: how many runs of 2, 3, and 4 or more equal words, all seeds together.",
+    )
+    return Table("stutter", "Stutter", columns, rows, notes)
+
+
+def _runs(row: Row, before: bool) -> str:
+    counts = [0, 0, 0]
+    for score in row.scores:
+        runs = score["stutter"]["run_lengths_before_drop" if before else "run_lengths"]
+        for length, number in runs.items():
+            counts[min(int(length), 4) - 2] += number
+    return "/".join(map(str, counts))
+
+
+def latency_row(
+    results: Results, group: Group, model: str, decoding: str
+) -> Mapping[str, Any] | None:
+    """One line of a test set's timing run."""
+    for row in results.latency.get(group, {}).get("rows", ()):
+        if (row["model"], row["decoding"]) == (model, decoding):
+            return row
+    return None
+
+
+def latency_table(results: Results) -> Table:
+    """Batch-1 latency and speedups over AR within the same timing run."""
+    columns = (
+        *PLACE,
+        Column("model", "Model"),
+        Column("decoding", "Decoding"),
+        Column("p50_ms", "p50 ms", 2),
+        Column("p90_ms", "p90 ms", 2),
+        Column("p99_ms", "p99 ms", 2),
+        Column("mean_ms", "Mean ms", 2),
+        Column("passes", "Passes", 1),
+        Column("tokens", "Tokens", 1),
+        Column("compile_s", "Compile s", 1),
+        Column("greedy_p50", "× greedy p50", 2),
+        Column("greedy_p99", "× greedy p99", 2),
+        Column("beam_p50", "× beam p50", 2),
+        Column("beam_p99", "× beam p99", 2),
+        Column("bleu", "BLEU", 2),
+    )
+    rows: list[dict[str, Cell]] = []
+    notes = [
+        f"× greedy, × beam: time of {results.config.evaluation.baseline} by that decoding over"
+        " this row's time, same run; above 1 this row is faster. Batch size 1, text to text, warm;"
+        " compile time apart.",
+    ]
+    for group, document in results.latency.items():
+        for row in document["rows"]:
+            rows.append(_latency_cells(results, group, row))
+        machine = document["machine"]
+        words = ", ".join(f"{key} {value}" for key, value in machine.items())
+        notes.append(f"{group[0]} {group[1]}: {document.get('sentences')} sentences; {words}.")
+    return Table("latency", "Latency at batch size 1", columns, rows, notes)
+
+
+def _latency_cells(results: Results, group: Group, row: Mapping[str, Any]) -> dict[str, Cell]:
+    cells: dict[str, Cell] = {
+        **_place(group),
+        "model": row["model"],
+        "decoding": row["decoding"],
+        "p50_ms": row["p50_ms"],
+        "p90_ms": row["p90_ms"],
+        "p99_ms": row["p99_ms"],
+        "mean_ms": row.get("mean_ms"),
+        "passes": row["passes_mean"],
+        "tokens": row.get("tokens_mean"),
+        "compile_s": row.get("compile_s"),
+    }
+    for decoding in ("greedy", "beam"):
+        base = latency_row(results, group, results.config.evaluation.baseline, decoding)
+        for point in ("p50", "p99"):
+            ratio = None if base is None else base[f"{point}_ms"] / row[f"{point}_ms"]
+            cells[f"{decoding}_{point}"] = ratio
+    scored = results.row(group, row["model"], row["decoding"])
+    cells["bleu"] = None if scored is None else scored.bleu().value
+    return cells
+
+
+def distillation_table(results: Results) -> Table:
+    """The provenance cards of distilled targets."""
+    columns = (
+        *PLACE,
+        Column("teacher", "Targets"),
+        Column("seed", "Seed"),
+        Column("system", "Teacher"),
+        Column("decode", "Decoding"),
+        Column("lines", "Lines"),
+        Column("teacher_bleu", "Teacher's BLEU", 2),
+        Column("agreement", "BLEU against raw", 2),
+        Column("validity", "Valid %", 1),
+        Column("sha256", "SHA-256"),
+    )
+    rows: list[dict[str, Cell]] = []
+    for dataset, direction, teacher, seed, card in results.cards:
+        validity = _number(card.get("validity"), "share")
+        rows.append(
+            {
+                **_place((dataset, direction)),
+                "teacher": teacher,
+                "seed": seed,
+                "system": _name(card.get("teacher")),
+                "decode": _name(card.get("decode")),
+                "lines": card.get("lines"),
+                "teacher_bleu": _number(card.get("teacher_bleu"), "score"),
+                "agreement": _number(card.get("agreement_with_raw"), "score"),
+                "validity": None if validity is None else 100 * validity,
+                "sha256": _digest(card.get("sha256")),
+            }
+        )
+    notes = (
+        "Teacher's BLEU: on the validation references. BLEU against raw: the teacher's output on"
+        " the training sources, scored against the original targets.",
+    )
+    return Table("distillation", "Distilled targets", columns, rows, notes)
+
+
+def _number(value: Any, key: str) -> float | None:
+    number = value.get(key) if isinstance(value, dict) else value
+    return None if number is None else float(number)
+
+
+def _name(value: Any) -> str | None:
+    return value.get("model") or value.get("kind") if isinstance(value, dict) else value
+
+
+def _digest(value: Any) -> str | None:
+    text = value.get("train") if isinstance(value, dict) else value
+    return None if text is None else text[:12]
+
+
+def data_table(results: Results) -> Table:
+    """Every count of cleaning's statistics, one line each."""
+    columns = (
+        Column("dataset", "Dataset"),
+        Column("pair", "Pair"),
+        Column("what", "What"),
+        Column("value", "Value", 2),
+    )
+    rows: list[Mapping[str, Cell]] = [
+        {"dataset": dataset, "pair": pair, "what": what, "value": value}
+        for dataset, pair, statistics in results.statistics
+        for what, value in _flat(statistics)
+    ]
+    notes = ("Digests, examples and line numbers: statistics.json of each dataset.",)
+    return Table("data", "Data: what cleaning counted", columns, rows, notes)
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
+    """Numbers in nested mappings, with their keys joined."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{path} {key}".strip())
+    elif isinstance(value, int | float):
+        yield path, value
+
+
+def estimate_text(estimate: Estimate, digits: int = 2) -> str:
+    """Such as `26.10 [25.02, 27.31]`."""
+    return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
