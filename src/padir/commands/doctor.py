@@ -1,0 +1,159 @@
+"""`padir doctor`: is this machine ready? In: nothing. Out: one line per check; changes nothing."""
+
+import argparse
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+TESTED_PYTHON = (3, 11)
+LEAST_FREE_GB = 2.0
+
+DESCRIPTION = """\
+Check Python, packages, devices, disk and folders. Each line begins with ok, note (works, but
+know this) or mend (does not work; what to do follows). Exit status 1 if anything is to mend."""
+
+EXAMPLES = """\
+examples:
+  padir doctor
+  padir doctor --results /scratch/results"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check's outcome.
+
+    Attributes:
+        grade: "ok", "note" or "mend".
+        text: what was found and, unless ok, what to do.
+    """
+
+    grade: str
+    text: str
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    made = argparse.ArgumentParser(
+        prog="padir doctor",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument(
+        "--results", type=Path, default=Path("results"), metavar="DIR",
+        help="where results will be written (default: results)",
+    )  # fmt: skip
+    return made
+
+
+def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
+    """The interpreter's version against the tested one."""
+    found = ".".join(map(str, version))
+    if version < TESTED_PYTHON:
+        return Finding("mend", f"Python {found}: install 3.11 or newer, then make setup")
+    if version > TESTED_PYTHON:
+        return Finding(
+            "note", f"Python {found}: 3.11 is the tested one; numbers may differ slightly"
+        )
+    return Finding("ok", f"Python {platform.python_version()}")
+
+
+def check_packages(distribution: str = "padir") -> Iterator[Finding]:
+    """Every direct dependency against what the package's metadata asks for."""
+    from packaging.requirements import Requirement
+
+    found = []
+    for line in metadata.requires(distribution) or []:
+        requirement = Requirement(line)
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            version = metadata.version(requirement.name)
+        except metadata.PackageNotFoundError:
+            yield Finding("mend", f"{requirement.name} is absent: make setup")
+            continue
+        if not requirement.specifier.contains(version, prereleases=True):
+            yield Finding(
+                "mend", f"{requirement.name} {version} is not {requirement.specifier}: make setup"
+            )
+        found.append(f"{requirement.name} {version}")
+    yield Finding("ok", "packages: " + ", ".join(found))
+
+
+def check_devices() -> Finding:
+    """What JAX computes on, and whether a GPU is left unused."""
+    import jax
+
+    try:
+        devices = jax.devices()
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:200]
+        return Finding("mend", f"JAX finds no device: {reason}")
+    kinds = sorted({str(device.device_kind) for device in devices})
+    text = f"{len(devices)} {jax.default_backend()} device(s): {', '.join(kinds)}"
+    if jax.default_backend() == "cpu" and shutil.which("nvidia-smi"):
+        return Finding(
+            "note", f"{text}; a GPU is unused: make setup EXTRAS=cuda (after rm -r .venv)"
+        )
+    return Finding("ok", text)
+
+
+def check_cores() -> Finding:
+    """Cores that this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return Finding("ok", f"{cores} core(s): snakemake --cores {cores}")
+
+
+def check_results(folder: Path) -> Iterator[Finding]:
+    """Whether results can be written, and how much room there is."""
+    place = folder.absolute()
+    while not place.exists():
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        yield Finding("mend", f"{place}: cannot write: {error.strerror}; choose another folder")
+        return
+    free = shutil.disk_usage(place).free / 1e9
+    enough = free >= LEAST_FREE_GB
+    advice = "" if enough else f"; at least {LEAST_FREE_GB:g} GB are needed: make room"
+    yield Finding("ok" if enough else "mend", f"{place}: writable, {free:.1f} GB free{advice}")
+
+
+def check_tools() -> Iterator[Finding]:
+    """Programs that are started by name."""
+    for name, need in (("snakemake", "mend"), ("git", "note")):
+        if shutil.which(name):
+            yield Finding("ok", f"{name}: {shutil.which(name)}")
+        elif name == "git":
+            yield Finding(need, "git is absent: provenance will not name the code's commit")
+        else:
+            yield Finding(need, "snakemake is not on PATH: . .venv/bin/activate, or make reproduce")
+
+
+def findings(results: Path) -> Iterator[Finding]:
+    """All checks, in the order in which a user would mend them."""
+    yield check_python()
+    yield from check_packages()
+    yield check_devices()
+    yield check_cores()
+    yield from check_tools()
+    yield from check_results(results)
+
+
+def main(argv: list[str]) -> int:
+    """Check and print."""
+    arguments = parser().parse_args(argv)
+    to_mend = 0
+    for finding in findings(arguments.results):
+        to_mend += finding.grade == "mend"
+        print(f"{finding.grade:<5} {finding.text}")
+    print(f"{to_mend} to mend" if to_mend else "ready")
+    return 1 if to_mend else 0

@@ -1,0 +1,160 @@
+"""`padir plan`: what a config would run and roughly cost. In: config files. Out: text.
+
+Exact: jobs, steps, padded tokens, parameters (up to the vocabulary's size, which is taken as
+asked for). Estimated: floating-point operations, hours, disk; each line says from what.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from padir.config.experiment import Config, ModelTeacher
+from padir.config.model import ModelRun
+
+# Measured for both systems on one core of a 2 vCPU AMD EPYC, padded tokens counted.
+GFLOPS = 50.0
+FLOAT_BYTES = 4
+CHECKPOINTS = 2
+
+DESCRIPTION = """\
+Print the jobs of a config with their size, without running anything. Hours are an estimate for
+training alone: multiplications of the matrices, forward and backward, divided by --gflops."""
+
+EXAMPLES = """\
+examples:
+  padir plan
+  padir plan --config config/multi30k.yaml --gflops 20000"""
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """One model's training on one dataset in one direction, all its seeds.
+
+    Attributes:
+        parameters: of the model, with the embedding table of the vocabulary asked for.
+        tokens: padded target tokens of one seed.
+        flops: of one seed, estimated.
+        disk: bytes of one seed, estimated: bundle, checkpoints, candidates of selection.
+    """
+
+    label: str
+    seeds: int
+    steps: int
+    parameters: int
+    tokens: int
+    flops: float
+    disk: int
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    made = argparse.ArgumentParser(
+        prog="padir plan",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument(
+        "--config", type=Path, nargs="+", default=[Path("config/config.yaml")], metavar="F",
+        help="config files, merged in order (default: config/config.yaml)",
+    )  # fmt: skip
+    made.add_argument(
+        "--gflops", type=float, default=GFLOPS, metavar="RATE",
+        help="sustained GFLOP/s of one training process (default: %(default)s, one CPU core)",
+    )  # fmt: skip
+    return made
+
+
+def parameter_counts(run: ModelRun, vocabulary: int) -> tuple[int, int]:
+    """Parameters of the whole model and of its embedding table; allocates nothing."""
+    import jax
+    from flax import nnx
+
+    from padir.model.parameters import build, table_size
+
+    rows = table_size(run.architecture, vocabulary)
+    shapes = nnx.eval_shape(lambda: nnx.state(build(run, rows), nnx.Param))
+    total = sum(leaf.size for leaf in jax.tree.leaves(shapes))
+    return total, rows * run.architecture.width
+
+
+def training_flops(run: ModelRun, parameters: int, table: int) -> float:
+    """Operations of one training: 6 per parameter and position, 2 forward and 4 backward.
+
+    The decoder runs once per stage, each with the output layer (the embedding table). Attention
+    between positions is left out: little at a sentence's length.
+    """
+    architecture = run.architecture
+    layers = architecture.encoder_layers + 2 * architecture.decoder_layers
+    blocks = parameters - table
+    encoder = blocks * architecture.encoder_layers / layers
+    passes = run.objective.stages if run.system == "padir" else 1
+    per_token = encoder + passes * (blocks - encoder + table)
+    return 6.0 * per_token * run.training.steps * run.training.batch_tokens
+
+
+def disk_bytes(run: ModelRun, parameters: int) -> int:
+    """Bytes of one seed: the bundle, `CHECKPOINTS` states of parameters and optimizer, and the
+    parameters that validation may still choose."""
+    state = 3 if run.optimizer.kind == "adam" else 1.1
+    kept = {"last": 0, "best": 1, "average": run.training.average_count}[run.training.selection]
+    return int(FLOAT_BYTES * parameters * (1 + CHECKPOINTS * state + kept))
+
+
+def training_plans(config: Config) -> Iterator[TrainingPlan]:
+    """One plan per dataset, direction and model."""
+    for dataset, settings in config.datasets.items():
+        for direction in settings.directions:
+            for model, run in config.models.items():
+                parameters, table = parameter_counts(run, settings.vocabulary.size)
+                yield TrainingPlan(
+                    label=f"{dataset} {direction} {model}",
+                    seeds=len(run.seeds),
+                    steps=run.training.steps,
+                    parameters=parameters,
+                    tokens=run.training.steps * run.training.batch_tokens,
+                    flops=training_flops(run, parameters, table),
+                    disk=disk_bytes(run, parameters),
+                )
+
+
+def describe(config: Config, gflops: float) -> list[str]:
+    """The plan in lines."""
+    plans = list(training_plans(config))
+    width = max(len(plan.label) for plan in plans)
+    lines = [f"{'training':<{width}}  seeds    steps  parameters  tokens/seed  hours/seed"]
+    for plan in plans:
+        hours = plan.flops / (gflops * 1e9) / 3600
+        lines.append(
+            f"{plan.label:<{width}}  {plan.seeds:5d}  {plan.steps:7d}  {plan.parameters:10,d}"
+            f"  {plan.tokens / 1e6:9.2f} M  {hours:10.3f}"
+        )
+    pairs = sum(len(dataset.directions) for dataset in config.datasets.values())
+    used = {run.targets for run in config.models.values()}
+    taught = [name for name in config.teachers if name in used]
+    own = sum(isinstance(config.teachers[name], ModelTeacher) for name in taught)
+    decodings = sum(len(run.seeds) * len(run.decode) for run in config.models.values()) * pairs
+    hours = sum(plan.flops * plan.seeds for plan in plans) / (gflops * 1e9) / 3600
+    disk = sum(plan.disk * plan.seeds for plan in plans)
+    return [
+        *lines,
+        "",
+        f"jobs: {sum(plan.seeds for plan in plans)} trainings, {own * pairs} distilled training"
+        f" sets, {decodings} decodings and scores, {pairs} latency runs",
+        f"estimate: {hours:.2f} hours of training in one process at {gflops:g} GFLOP/s"
+        " (matrix products only; decoding, distillation and compilation come on top)",
+        f"estimate: {disk / 1e9:.2f} GB for bundles and checkpoints",
+    ]
+
+
+def main(argv: list[str]) -> int:
+    """Read, check, print."""
+    arguments = parser().parse_args(argv)
+    from padir.config.read import load_config
+    from padir.files import InputError
+
+    if not arguments.gflops > 0:
+        raise InputError(f"--gflops is {arguments.gflops}: allowed are numbers above 0")
+    print("\n".join(describe(load_config(arguments.config), arguments.gflops)))
+    return 0
