@@ -70,7 +70,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             path, temporary
         ):
             raise
-        raise InputError(f"{shown(path)}: cannot write: {error.strerror}") from error
+        # Making a folder where a file stands is reported as that file's existence.
+        reason = "Not a directory" if isinstance(error, FileExistsError) else error.strerror
+        raise InputError(f"{shown(path)}: cannot write: {reason}") from error
     finally:
         # ENOTDIR and the like: the folder does not exist, so neither does the temporary file.
         with suppress(OSError):
@@ -138,6 +140,22 @@ def decode_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
 def read_lines(path: str | os.PathLike[str]) -> list[str]:
     """All lines of a text file; errors as in `iter_lines`."""
     return list(iter_lines(path))
+
+
+def read_aligned(*paths: str | os.PathLike[str]) -> list[list[str]]:
+    """The lines of files that belong together line for line.
+
+    Raises:
+        InputError: as in `iter_lines`; or line counts that differ, with both files named.
+    """
+    files = [read_lines(path) for path in paths]
+    for path, lines in zip(paths, files, strict=True):
+        if len(lines) != len(files[0]):
+            raise InputError(
+                f"line counts differ: {shown(paths[0])} has {len(files[0])},"
+                f" {shown(path)} has {len(lines)}"
+            )
+    return files
 
 
 def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> int:

@@ -61,6 +61,12 @@ class RelativePositionBias(nnx.Module):
         buckets = relative_position_buckets(queries, keys, self.bidirectional)
         return self.embedding[...][:, buckets][None]
 
+    def row(self, query: Int[Array, ""], keys: int) -> Float[Array, "1 H 1 K"]:
+        """The bias of one query position: what `self(keys, keys)[:, :, query]` holds."""
+        buckets = jnp.asarray(relative_position_buckets(keys, keys, self.bidirectional))
+        row = jax.lax.dynamic_index_in_dim(buckets, query, keepdims=False)
+        return self.embedding[...][:, row][None, :, None]
+
 
 def additive(visible: Bool[Array, "*axes"]) -> Float[Array, "*axes"]:
     """0 where visible, a very negative number where hidden."""

@@ -28,10 +28,13 @@ class CrossMemory(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """Self-attention keys and values of the positions decoded so far, for the causal decoder."""
+    """Self-attention keys and values of the positions decoded so far, for the causal decoder.
 
-    keys: tuple[Float[Array, "B L H D"], ...]
-    values: tuple[Float[Array, "B L H D"], ...]
+    N entries: positions, or positions times hypotheses (see `Decoder.step`).
+    """
+
+    keys: tuple[Float[Array, "B N H D"], ...]
+    values: tuple[Float[Array, "B N H D"], ...]
 
 
 class Attentions(NamedTuple):
@@ -59,9 +62,18 @@ class DecoderLayer(nnx.Module):
         self.rate = architecture.dropout
 
     def _after_self_attention(self, x, cross, cross_bias, keys):
-        """Cross-attention and feed-forward: the part that passes and cached steps share."""
-        update, weights = self.cross_attention.attend(self.cross_norm(x), *cross, cross_bias, keys[0])
-        x = x + dropout(update, self.rate, keys[1], shared_axis=1)
+        """Cross-attention and feed-forward: the part that passes and cached steps share.
+
+        Where `x` holds several hypotheses of each source, they read its keys and values together.
+        """
+        sources, heads = cross[0].shape[0], self.cross_attention.heads
+        batch, length, width = x.shape
+        queries = self.cross_norm(x).reshape(sources, -1, width)
+        bias = jnp.broadcast_to(cross_bias, (sources, 1, queries.shape[1], cross_bias.shape[3]))
+        update, weights = self.cross_attention.attend(queries, *cross, bias, keys[0])
+        x = x + dropout(update.reshape(x.shape), self.rate, keys[1], shared_axis=1)
+        weights = weights.reshape(sources, heads, batch // sources, length, -1)
+        weights = weights.swapaxes(1, 2).reshape(batch, heads, length, -1)
         update = self.feed_forward(self.feed_forward_norm(x), keys[2])
         return x + dropout(update, self.rate, keys[3], shared_axis=1), weights
 
@@ -77,12 +89,13 @@ class DecoderLayer(nnx.Module):
         x, cross_weights = self._after_self_attention(x, cross, cross_bias, keys[:4])
         return x, self_weights, cross_weights
 
-    def step(self, x: Float[Array, "B 1 E"], cached, position, bias, cross, cross_bias):
+    def step(self, x: Float[Array, "B K E"], cached, position, bias, cross, cross_bias):
         """One position of the causal decoder; returns the output and the extended cache."""
         normed = self.self_norm(x)
         key, value = self.self_attention.project(normed, normed)
-        keys = jax.lax.dynamic_update_slice_in_dim(cached[0], key, position, axis=1)
-        values = jax.lax.dynamic_update_slice_in_dim(cached[1], value, position, axis=1)
+        start = position * x.shape[1]
+        keys = jax.lax.dynamic_update_slice_in_dim(cached[0], key, start, axis=1)
+        values = jax.lax.dynamic_update_slice_in_dim(cached[1], value, start, axis=1)
         update, _ = self.self_attention.attend(normed, keys, values, bias)
         x, _ = self._after_self_attention(x + update, cross, cross_bias, (None,) * 4)
         return x, (keys, values)
@@ -118,7 +131,8 @@ class Decoder(nnx.Module):
         Args:
             x: embedded hypothesis.
             visible: False at padding; position 0 is always visible.
-            cross: the source, from `cross_memory`.
+            cross: the sources, from `cross_memory`; B may be a multiple of their number, with the
+                hypotheses of one source in consecutive rows.
             key: for dropout; None switches it off.
         """
         length = x.shape[1]
@@ -128,13 +142,12 @@ class Decoder(nnx.Module):
         if self.causal:
             pairs = pairs & jnp.tril(jnp.ones((length, length), bool))[None, None]
         bias = self.position_bias(length, length) + additive(pairs)
-        cross_bias = jnp.broadcast_to(cross.bias, (*cross.bias.shape[:2], length, cross.bias.shape[3]))
         positions = self.positions(jnp.arange(length))[None] if self.positional else None
         x = dropout(x, self.rate, keys[0], shared_axis=1)
         self_weights, cross_weights = [], []
         for index, layer in enumerate(self.layers):
             pair = (cross.keys[index], cross.values[index])
-            x, own, source = layer(x, positions, bias, pair, cross_bias, keys[2 + index])
+            x, own, source = layer(x, positions, bias, pair, cross.bias, keys[2 + index])
             self_weights.append(own)
             cross_weights.append(source)
         x = dropout(self.norm(x), self.rate, keys[1], shared_axis=1)
@@ -142,7 +155,7 @@ class Decoder(nnx.Module):
         return x, Attentions(jnp.stack(self_weights, 1), jnp.stack(cross_weights, 1))
 
     def empty_cache(self, batch: int, length: int) -> Cache:
-        """A cache for `length` positions of a causal decoder."""
+        """A cache of `length` entries of a causal decoder."""
         attention = self.layers[0].self_attention
         shape = (batch, length, attention.heads, attention.head_width)
         zeros = tuple(jnp.zeros(shape, self.norm.dtype) for _ in self.layers)
@@ -150,29 +163,36 @@ class Decoder(nnx.Module):
 
     def step(
         self,
-        x: Float[Array, "B 1 E"],
+        x: Float[Array, "B K E"],
         position: Int[Array, ""],
         cache: Cache,
         cross: CrossMemory,
-        visible: Bool[Array, "B L"] | None = None,
-    ) -> tuple[Float[Array, "B 1 E"], Cache]:
+        readable: Bool[Array, "B K N"] | None = None,
+    ) -> tuple[Float[Array, "B K E"], Cache]:
         """Decode one position with cached keys and values of the earlier ones.
 
+        K hypotheses of each source advance together. Hypothesis k's entry of position t stands
+        at t * K + k of the cache, and the cache is never reordered: a search that replaces
+        hypotheses says with `readable` whose entries each one now continues.
+
         Args:
-            x: embedded token before this position.
-            position: its index, 0 up to the cache's length - 1.
-            cache: as returned by the previous step.
-            cross: the source.
-            visible: positions that may be read, if some of the earlier ones may not.
+            x: embedded tokens before this position.
+            position: its index, 0 up to the number of positions in the cache - 1.
+            cache: as returned by the previous step; N = positions * K entries.
+            cross: the sources.
+            readable: cache entries that each hypothesis may read, among those of positions up
+                to this one. Needed when K > 1.
+
+        Raises:
+            ValueError: K > 1 without `readable`.
         """
-        length = cache.keys[0].shape[1]
-        reached = jnp.arange(length) <= position
-        seen = reached[None, None, None, :]
-        if visible is not None:
-            seen = seen & visible[:, None, None, :]
-        full = self.position_bias(length, length)
-        row = jax.lax.dynamic_slice_in_dim(full, position, 1, axis=2)
-        bias = row + additive(seen)
+        hypotheses, entries = x.shape[1], cache.keys[0].shape[1]
+        if readable is None and hypotheses > 1:
+            raise ValueError(f"{hypotheses} hypotheses per source need readable cache entries")
+        reached = (jnp.arange(entries) < (position + 1) * hypotheses)[None, None, :]
+        seen = reached if readable is None else readable & reached
+        row = self.position_bias.row(position, entries // hypotheses)
+        bias = jnp.repeat(row, hypotheses, axis=3) + additive(seen)[:, None]
         keys, values = [], []
         for index, layer in enumerate(self.layers):
             x, (key, value) = layer.step(

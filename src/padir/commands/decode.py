@@ -1,0 +1,84 @@
+"""`padir decode`: translate a file. In: bundle, source text. Out: JSON lines and plain text."""
+
+import argparse
+from pathlib import Path
+
+from padir.launch import prepare
+
+EXAMPLES = """\
+examples:
+  padir decode --bundle bundle --decoding T4 --source test.de --out test.T4.jsonl --text test.T4.txt
+  padir decode --bundle ar --decoding beam --source test.de --out test.beam.jsonl \\
+      --text test.beam.txt --length-alpha 1
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    parse = argparse.ArgumentParser(
+        prog="padir decode",
+        description="Translate a file with a trained model: one JSON line per sentence, and the"
+        " hypotheses alone as text, both in the order of the source.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parse.add_argument("--bundle", type=Path, required=True, help="folder of the model bundle")
+    parse.add_argument(
+        "--decoding", required=True, help="T<passes> for PaDIR models; greedy or beam for AR models"
+    )
+    parse.add_argument("--source", type=Path, required=True, help="one sentence a line, UTF-8")
+    parse.add_argument("--out", type=Path, required=True, help="JSON lines to write")
+    parse.add_argument("--text", type=Path, required=True, help="hypotheses to write")
+    add_rule_arguments(parse)
+    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    return parse
+
+
+def add_rule_arguments(parse: argparse.ArgumentParser) -> None:
+    """Options that replace the bundle's own length rule."""
+    parse.add_argument(
+        "--length-alpha", type=float, help="length penalty (default: as padir tune chose)"
+    )
+    parse.add_argument(
+        "--length-weight", type=float, help="weight of the length's log-probability (PaDIR)"
+    )
+
+
+def given_rule(arguments: argparse.Namespace):
+    """The length rule of the command line; None where it names none.
+
+    Raises:
+        InputError: a weight without an alpha.
+    """
+    from padir.decode.rank import LengthRule
+    from padir.files import InputError
+
+    alpha, weight = arguments.length_alpha, arguments.length_weight
+    if alpha is None and weight is not None:
+        raise InputError("--length-weight needs --length-alpha as well")
+    return None if alpha is None else LengthRule(alpha, weight or 0.0)
+
+
+def main(argv: list[str]) -> int:
+    """Run the verb."""
+    arguments = parser().parse_args(argv)
+    prepare(arguments.threads)
+    from padir.decode.load import Decoding, load
+    from padir.decode.translate import Translator
+    from padir.files import read_lines, write_jsonl, write_lines
+    from padir.progress import Progress
+    from padir.provenance import write_provenance
+
+    decoding = Decoding.parse(arguments.decoding)
+    loaded = load(arguments.bundle)
+    translator = Translator(loaded, decoding, given_rule(arguments))
+    lines = read_lines(arguments.source)
+    label = f"decode {loaded.spec.model} {decoding.name}"
+    with Progress(len(lines), "sentences", label) as progress:
+        hypotheses = translator.translate(lines, str(arguments.source), progress.update)
+    write_jsonl(arguments.out, (one.record(i) for i, one in enumerate(hypotheses)))
+    write_lines(arguments.text, (one.hypothesis for one in hypotheses))
+    inputs = [arguments.source, *loaded.files]
+    spec = loaded.spec.model_dump(mode="json")
+    write_provenance(arguments.out, ["decode", *argv], inputs=inputs, spec=spec, seed=loaded.seed)
+    return 0

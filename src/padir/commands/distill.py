@@ -1,0 +1,81 @@
+"""`padir distill`: teacher translations. In: bundle or ready file, sources. Out: text."""
+
+import argparse
+from pathlib import Path
+
+from padir.launch import prepare
+
+EXAMPLES = """\
+examples:
+  padir distill --bundle ar --decode beam --source train.de --out distilled.en
+  padir distill --bundle ar --decode beam --source train.de --shard 2/8 --out part2.en
+  padir distill --ready translated.en --source train.de --out distilled.en
+  The same command again after an interruption goes on where it stopped.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    parse = argparse.ArgumentParser(
+        prog="padir distill",
+        description="Translate training sources with a teacher, or take ready-made translations"
+        " after checking that they are aligned.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    teacher = parse.add_mutually_exclusive_group(required=True)
+    teacher.add_argument("--bundle", type=Path, help="the teacher's model bundle")
+    teacher.add_argument("--ready", type=Path, help="translations made elsewhere, line for line")
+    parse.add_argument("--decode", default="beam", help="greedy or beam (default), or T<passes>")
+    parse.add_argument("--source", type=Path, required=True, help="sources, one a line")
+    parse.add_argument("--out", type=Path, required=True, help="translations to write")
+    parse.add_argument("--shard", metavar="i/n", help="part i of n of the sources, from 1")
+    parse.add_argument(
+        "--work",
+        type=Path,
+        help="folder for finished parts (default OUT.parts), removed at the end",
+    )
+    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    return parse
+
+
+def main(argv: list[str]) -> int:
+    """Run the verb."""
+    arguments = parser().parse_args(argv)
+    from padir.distill.teacher import parse_shard, shard_bounds
+    from padir.files import read_aligned, read_lines, write_lines
+    from padir.provenance import write_provenance
+
+    shard = parse_shard(arguments.shard or "1/1")
+    if arguments.ready:
+        lines, found = read_aligned(arguments.source, arguments.ready)
+        start, end = shard_bounds(len(lines), *shard)
+        write_lines(arguments.out, found[start:end])
+        inputs = [arguments.source, arguments.ready]
+        write_provenance(arguments.out, ["distill", *argv], inputs=inputs)
+        return 0
+
+    prepare(arguments.threads)
+    from padir.decode.load import Decoding, load
+    from padir.decode.translate import Translator
+    from padir.distill.teacher import distill
+    from padir.progress import Progress
+
+    loaded = load(arguments.bundle)
+    translator = Translator(loaded, Decoding.parse(arguments.decode))
+    lines = read_lines(arguments.source)
+    start, end = shard_bounds(len(lines), *shard)
+    lines = lines[start:end]
+    work = arguments.work or arguments.out.with_name(arguments.out.name + ".parts")
+    label = f"distill {loaded.spec.model} {arguments.decode}"
+    with Progress(len(lines), "sentences", label) as progress:
+        found = distill(translator, lines, str(arguments.source), work, progress.update)
+    write_lines(arguments.out, found)
+    write_provenance(
+        arguments.out,
+        ["distill", *argv],
+        inputs=[arguments.source, *loaded.files],
+        spec=loaded.spec.model_dump(mode="json"),
+        seed=loaded.seed,
+    )
+    return 0

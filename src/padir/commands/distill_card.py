@@ -1,0 +1,65 @@
+"""`padir distill-card`: describe distilled targets. In: aligned text. Out: card.json."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+EXAMPLES = """\
+example:
+  padir distill-card --teacher ar --decode beam --train distilled.en --train-reference train.en \\
+      --valid distilled.valid.en --valid-references valid.en --target-language en --out card.json
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    parse = argparse.ArgumentParser(
+        prog="padir distill-card",
+        description="Write the provenance card of distilled targets: the teacher's own BLEU on"
+        " validation data, its agreement with the raw targets, digests, and on synthetic data the"
+        " share of valid translations.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parse.add_argument("--teacher", required=True, help="its name")
+    parse.add_argument("--decode", required=True, help="greedy, beam, or files if ready-made")
+    parse.add_argument("--train", type=Path, required=True, help="translated training sources")
+    parse.add_argument("--train-reference", type=Path, required=True, help="raw training targets")
+    parse.add_argument("--valid", type=Path, required=True, help="translated validation sources")
+    parse.add_argument("--valid-references", type=Path, nargs="+", required=True, metavar="F")
+    parse.add_argument("--target-language", required=True, metavar="L", help="such as en")
+    parse.add_argument("--grammar", type=Path, help="grammar.json of synthetic data")
+    parse.add_argument("--sources", type=Path, help="training sources, needed with --grammar")
+    parse.add_argument("--out", type=Path, required=True, help="card.json to write")
+    return parse
+
+
+def main(argv: list[str]) -> int:
+    """Run the verb."""
+    arguments = parser().parse_args(argv)
+    from padir.distill.card import describe
+    from padir.files import InputError, write_json
+    from padir.provenance import write_provenance
+    from padir.score.bleu import bleu_counts
+
+    if (arguments.grammar is None) != (arguments.sources is None):
+        raise InputError("--grammar and --sources go together")
+
+    def bleu(hypotheses, references) -> dict[str, Any]:
+        counts = bleu_counts(hypotheses, references, arguments.target_language)
+        return {"score": counts.score(), "signature": counts.signature}
+
+    grammar = (arguments.grammar, arguments.sources) if arguments.grammar else None
+    card = describe(
+        arguments.teacher,
+        arguments.decode,
+        (arguments.train, arguments.train_reference),
+        (arguments.valid, arguments.valid_references),
+        bleu,
+        grammar,
+    )
+    write_json(arguments.out, card)
+    read = [arguments.train, arguments.train_reference, arguments.valid]
+    read += [*arguments.valid_references, *(grammar or ())]
+    write_provenance(arguments.out, ["distill-card", *argv], inputs=read)
+    return 0

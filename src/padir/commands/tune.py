@@ -1,0 +1,65 @@
+"""`padir tune`: choose the length rule. In: bundle, validation text. Out: decoding.json."""
+
+import argparse
+from pathlib import Path
+
+from padir.launch import prepare
+
+EXAMPLES = """\
+example:
+  padir tune --bundle bundle --source valid.de --references valid.en --out bundle/decoding.json
+  decoding.json inside the bundle is what decode, distill, translate and latency read.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    parse = argparse.ArgumentParser(
+        prog="padir tune",
+        description="Choose how much a hypothesis' length counts, by BLEU on validation data.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parse.add_argument("--bundle", type=Path, required=True, help="folder of the model bundle")
+    parse.add_argument("--source", type=Path, required=True, help="validation sources")
+    parse.add_argument(
+        "--references", type=Path, nargs="+", required=True, help="one file per reference"
+    )
+    parse.add_argument("--out", type=Path, required=True, help="decoding.json to write")
+    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    return parse
+
+
+def main(argv: list[str]) -> int:
+    """Run the verb."""
+    arguments = parser().parse_args(argv)
+    prepare(arguments.threads)
+    from padir.decode.load import load
+    from padir.decode.tune import passes_over, tune
+    from padir.files import read_aligned, write_json
+    from padir.progress import Progress
+    from padir.provenance import write_provenance
+    from padir.score.bleu import bleu_counts
+
+    loaded = load(arguments.bundle)
+    lines, *references = read_aligned(arguments.source, *arguments.references)
+    target_language = loaded.spec.direction.split("-")[1]
+    with Progress(
+        len(lines) * passes_over(loaded), "sentences", f"tune {loaded.spec.model}"
+    ) as progress:
+        content = tune(
+            loaded,
+            lines,
+            str(arguments.source),
+            lambda hypotheses: bleu_counts(hypotheses, references, target_language).score(),
+            progress.update,
+        )
+    write_json(arguments.out, content)
+    write_provenance(
+        arguments.out,
+        ["tune", *argv],
+        inputs=[arguments.source, *arguments.references, *loaded.files],
+        spec=loaded.spec.model_dump(mode="json"),
+        seed=loaded.seed,
+    )
+    return 0

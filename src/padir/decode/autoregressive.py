@@ -1,0 +1,160 @@
+"""Greedy and beam decoding of token ids with a causal model and its key-value cache."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from padir.config.model import ModelRun
+from padir.decode.batches import Batch, length_buckets, padded_sources, plan_batches
+from padir.decode.predict import forbid, most_likely, predictable
+from padir.decode.rank import Candidate
+from padir.decode.search import beam_search, greedy_search
+from padir.model.decoder import Cache, CrossMemory
+from padir.model.transformer import Transformer
+from padir.vocab import EOS, START
+
+LIMIT_FACTOR, LIMIT_EXTRA = 2, 10
+
+
+def target_limit(source_length: int, max_positions: int) -> int:
+    """Most target tokens, EOS included, for a source of this many tokens, EOS included."""
+    return min(max_positions, LIMIT_FACTOR * source_length + LIMIT_EXTRA)
+
+
+def greedy_step(model: Transformer, cross: CrossMemory, allowed):
+    """One cached step of the model for `greedy_search`; the state is its cache."""
+
+    def step(tokens, position, cache: Cache):
+        logits, cache = model.step(tokens, position, cache, cross)
+        return *most_likely(logits, allowed), cache
+
+    return step
+
+
+def beam_step(model: Transformer, cross: CrossMemory, allowed):
+    """One cached step of the model for `beam_search`; the state is its cache."""
+
+    def step(tokens, position, origin, cache: Cache):
+        beam, length = origin.shape[1:]
+        # Entry t * K + k of the cache is read by those whose past at t went through slot k.
+        readable = origin[:, :, :, None] == jnp.arange(beam)[None, None, None, :]
+        readable = readable.reshape(*origin.shape[:2], length * beam)
+        x = model.embedder(tokens)
+        x, cache = model.decoder.step(x, position, cache, cross, readable)
+        return forbid(model.logits(x), allowed), cache
+
+    return step
+
+
+class Searcher:
+    """Decodes token ids with one AR model.
+
+    Args:
+        model: a causal model.
+        run: its settings.
+        vocabulary_size: ids in use.
+        search: greedy, or beam.
+        alpha: of the beam's length penalty.
+        beam: its width; that of `run.decoding` by default.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        run: ModelRun,
+        vocabulary_size: int,
+        search: Literal["greedy", "beam"],
+        alpha: float = 0.0,
+        beam: int | None = None,
+    ):
+        table_size = model.embedder.embedding.shape[0]
+        self.max_positions = run.architecture.max_positions
+        self.buckets = length_buckets(run)
+        self.sentences = run.decoding.batch_sentences
+        self.alpha = alpha
+        width = run.decoding.beam if beam is None else beam
+        allowed = predictable(table_size, vocabulary_size, eos=True)
+        graph, state = nnx.split(model)
+        self._leaves, structure = jax.tree.flatten(state)
+
+        def greedy(leaves, source, limits, alpha, length: int):
+            merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
+            cross = merged.encode(source).cross
+            found = greedy_search(
+                greedy_step(merged, cross, allowed),
+                merged.decoder.empty_cache(source.shape[0], length),
+                limits,
+                length,
+                START,
+                EOS,
+            )
+            return found.tokens, found.log_probability, found.length
+
+        def beams(leaves, source, limits, alpha, length: int):
+            merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
+            cross = merged.encode(source).cross
+            found = beam_search(
+                beam_step(merged, cross, allowed),
+                merged.decoder.empty_cache(source.shape[0], length * width),
+                limits,
+                alpha,
+                beam=width,
+                length=length,
+                start=START,
+                eos=EOS,
+            )
+            return found.tokens[:, 0], found.log_probability[:, 0], found.length[:, 0]
+
+        self._search = jax.jit(greedy if search == "greedy" else beams, static_argnums=4)
+
+    def batches(
+        self, sources: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[Batch, list[list[Candidate]]]]:
+        """Decode, batch by batch, in an order of its own.
+
+        Args:
+            sources: piece ids without EOS, none empty.
+
+        Yields:
+            a batch, and for each of its sentences one candidate.
+        """
+        lengths = [len(source) + 1 for source in sources]
+        for batch in plan_batches(lengths, self.buckets, self.sentences):
+            yield batch, self._search_batch(sources, batch)
+
+    def _search_batch(
+        self, sources: Sequence[Sequence[int]], batch: Batch
+    ) -> list[list[Candidate]]:
+        limits = np.zeros(batch.rows, np.int32)
+        for row, index in enumerate(batch.indices):
+            limits[row] = target_limit(len(sources[index]) + 1, self.max_positions)
+        tokens, scores, lengths = (
+            np.asarray(array)
+            for array in self._search(
+                self._leaves,
+                padded_sources(sources, batch),
+                limits,
+                np.float32(self.alpha),
+                target_limit(batch.length, self.max_positions),
+            )
+        )
+        found = []
+        for row in range(len(batch.indices)):
+            length = int(lengths[row])
+            ids = tokens[row, :length].tolist()
+            found.append(
+                [
+                    Candidate(
+                        tokens=tuple(ids[:-1] if ids[-1] == EOS else ids),
+                        length=length,
+                        log_probability=float(scores[row]),
+                        length_log_probability=0.0,
+                        passes=length,
+                    )
+                ]
+            )
+        return found

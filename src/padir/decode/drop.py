@@ -1,0 +1,83 @@
+"""The final drop of repeats: the last of PaDIR's stutter goes, repeats that the source has stay.
+
+A run is a stretch of equal neighbours. The longest run of the source, counted in the same unit,
+is what a hypothesis may keep (1 where the source repeats nothing): longer runs of the hypothesis
+are cut to that many copies, the first ones. So "sehr sehr gut" may give "very very good" but not
+"very very very good". A repeat that only the target language has ("had had") is cut: that is the
+damage this rule accepts, and why it is a setting.
+
+Units. tokens: neighbouring ids. words: groups of tokens that begin at a space or at punctuation,
+compared as text, so that one word spelt with different pieces still counts as repeated. Text
+without spaces has few such words; there, use tokens.
+
+The paper drops repeats too (section 3.2, slides) without saying which; the published code
+deletes tokens that equal the start token, which also hits correct ones.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+
+Unit = tuple[Hashable, tuple[int, ...]]
+SPACE = "\u2581"
+
+
+def token_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit]:
+    """Each token for itself."""
+    return [(token, (token,)) for token in tokens]
+
+
+def word_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit]:
+    """Tokens grouped into words; each punctuation piece is a word of its own."""
+    groups: list[tuple[str, list[int]]] = []
+    after_punctuation = False
+    for token in tokens:
+        text = piece(token)
+        body = text.lstrip(SPACE)
+        punctuation = bool(body) and not any(map(str.isalnum, body))
+        if not groups or text.startswith(SPACE) or punctuation or after_punctuation:
+            groups.append((body, [token]))
+        else:
+            groups[-1] = (groups[-1][0] + body, [*groups[-1][1], token])
+        after_punctuation = punctuation
+    return [(text, tuple(ids)) for text, ids in groups]
+
+
+UNITS: dict[str, Callable[[Sequence[int], Callable[[int], str]], list[Unit]]] = {
+    "tokens": token_units,
+    "words": word_units,
+}
+
+
+def longest_run(units: Sequence[Unit]) -> int:
+    """Length of the longest run; 0 for nothing."""
+    longest = run = 0
+    for index, (key, _) in enumerate(units):
+        run = run + 1 if index and key == units[index - 1][0] else 1
+        longest = max(longest, run)
+    return longest
+
+
+def drop_repeats(
+    tokens: Sequence[int], source: Sequence[int], mode: str, piece: Callable[[int], str]
+) -> tuple[int, ...]:
+    """The hypothesis with its runs cut to what the source allows.
+
+    Args:
+        tokens: of the hypothesis, without EOS.
+        source: token ids, without EOS.
+        mode: none, words or tokens.
+        piece: text of a token id, U+2581 standing for a space.
+
+    Returns:
+        The kept tokens, in order.
+    """
+    if mode == "none":
+        return tuple(tokens)
+    units = UNITS[mode](tokens, piece)
+    allowed = max(1, longest_run(UNITS[mode](source, piece)))
+    kept: list[int] = []
+    run = 0
+    for index, (key, ids) in enumerate(units):
+        run = run + 1 if index and key == units[index - 1][0] else 1
+        if run <= allowed:
+            kept.extend(ids)
+    return tuple(kept)

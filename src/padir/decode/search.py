@@ -1,0 +1,285 @@
+"""Left-to-right search with a causal model: greedy, and beam search after Wu et al. 2016.
+
+Both are compiled loops over a callable step, so that tests can feed tables instead of a model.
+Conventions of the beam: that of T5X (see tests/parity/test_beam.py), with stated differences.
+"""
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from padir.decode.predict import log_normaliser
+from padir.decode.rank import length_penalty
+
+# Score of a place that holds no hypothesis; far below any real one.
+EMPTY = -1e7
+
+
+@runtime_checkable
+class GreedyStep(Protocol):
+    """The likeliest next token: (tokens [B], position, state) -> (next, log-probability, state)."""
+
+    def __call__(
+        self, tokens: Int[Array, " B"], position: Int[Array, ""], state: Any, /
+    ) -> tuple[Int[Array, " B"], Float[Array, " B"], Any]: ...
+
+
+class Greedy(NamedTuple):
+    """State and result of greedy search.
+
+    Attributes:
+        position: output positions filled.
+        tokens: the hypothesis, EOS included; padding 0 after it.
+        log_probability: of the tokens, EOS included.
+        length: tokens with EOS; tokens alone where the limit was reached first.
+        finished: EOS or the limit was reached.
+        state: the step's own.
+    """
+
+    position: Int[Array, ""]
+    tokens: Int[Array, "B L"]
+    log_probability: Float[Array, " B"]
+    length: Int[Array, " B"]
+    finished: Bool[Array, " B"]
+    state: Any
+
+
+def greedy_search(
+    step: GreedyStep,
+    state: Any,
+    limits: Int[Array, " B"],
+    length: int,
+    start: int,
+    eos: int,
+) -> Greedy:
+    """Take the likeliest token at each position until EOS or the row's limit.
+
+    Args:
+        step: see `GreedyStep`; position 0 is fed `start`.
+        state: given to the first step.
+        limits: most tokens per row, EOS included; 0 for rows that are not decoded.
+        length: of the buffer, at least every limit.
+        start: first input token.
+        eos: token that ends a hypothesis.
+    """
+
+    def more(search: Greedy) -> Bool[Array, ""]:
+        return (search.position < length) & ~jnp.all(search.finished)
+
+    def one_step(search: Greedy) -> Greedy:
+        previous = search.tokens[:, jnp.maximum(search.position - 1, 0)]
+        fed = jnp.where(search.position == 0, start, previous)
+        token, log_probability, state = step(fed, search.position, search.state)
+        token = jnp.where(search.finished, 0, token)
+        going = ~search.finished
+        filled = search.position + 1
+        return Greedy(
+            position=filled,
+            tokens=search.tokens.at[:, search.position].set(token),
+            log_probability=search.log_probability + jnp.where(going, log_probability, 0.0),
+            length=search.length + going,
+            finished=search.finished | (token == eos) | (filled >= limits),
+            state=state,
+        )
+
+    rows = limits.shape[0]
+    initial = Greedy(
+        position=jnp.int32(0),
+        tokens=jnp.zeros((rows, length), jnp.int32),
+        log_probability=jnp.zeros(rows, jnp.float32),
+        length=jnp.zeros(rows, jnp.int32),
+        finished=limits <= 0,
+        state=state,
+    )
+    return jax.lax.while_loop(more, one_step, initial)
+
+
+@runtime_checkable
+class BeamStep(Protocol):
+    """Next-token logits of K hypotheses per row.
+
+    `origin[b, k, t]` is the slot whose step at position t belongs to hypothesis k's past: the
+    search never reorders `state`.
+    """
+
+    def __call__(
+        self,
+        tokens: Int[Array, "B K"],
+        position: Int[Array, ""],
+        origin: Int[Array, "B K L"],
+        state: Any,
+        /,
+    ) -> tuple[Float[Array, "B K V"], Any]: ...
+
+
+class Hypotheses(NamedTuple):
+    """K hypotheses per row, best first.
+
+    Attributes:
+        tokens: EOS included, padding 0 after it.
+        scores: log-probability / penalty; `EMPTY` where there is none.
+        log_probability: of the tokens, EOS included.
+        length: tokens with EOS.
+    """
+
+    tokens: Int[Array, "B K L"]
+    scores: Float[Array, "B K"]
+    log_probability: Float[Array, "B K"]
+    length: Int[Array, "B K"]
+
+
+class Beam(NamedTuple):
+    """State of beam search: live hypotheses, and finished ones by score.
+
+    Attributes:
+        position: output positions filled.
+        live: without EOS; `scores` and `log_probability` are the same.
+        origin: see `BeamStep`.
+        ended: with EOS.
+        closed: rows whose result is settled.
+        state: the step's own.
+    """
+
+    position: Int[Array, ""]
+    live: Hypotheses
+    origin: Int[Array, "B K L"]
+    ended: Hypotheses
+    closed: Bool[Array, " B"]
+    state: Any
+
+
+def beam_search(
+    step: BeamStep,
+    state: Any,
+    limits: Int[Array, " B"],
+    alpha: Float[Array, ""] | float,
+    *,
+    beam: int,
+    length: int,
+    start: int,
+    eos: int,
+    results: int = 1,
+    ending_ranks: int | None = None,
+) -> Hypotheses:
+    """Beam search with length-normalised scores.
+
+    Args:
+        step: see `BeamStep`; position 0 is fed `start`.
+        state: given to the first step.
+        limits: most tokens per row, EOS included; 0 for rows that are not decoded.
+        alpha: of the penalty ((5 + length) / 6) ** alpha; any sign.
+        beam: live hypotheses per row (K).
+        length: of the buffer, at least every limit.
+        start: first input token.
+        eos: token that ends a hypothesis.
+        results: how many of the best finished hypotheses must be right: a row is closed once no
+            live one can still enter them.
+        ending_ranks: a hypothesis may end when it is among this many best continuations of its
+            row. By default `beam`, so that a beam of 1 with alpha 0 is greedy search; T5X allows
+            2 * beam.
+
+    Returns:
+        `beam` hypotheses per row. Where none finished within the limit, the live ones, with
+        undivided scores.
+    """
+    ending_ranks = beam if ending_ranks is None else ending_ranks
+    rows = limits.shape[0]
+    slots = jnp.arange(beam, dtype=jnp.int32)
+
+    def more(search: Beam) -> Bool[Array, ""]:
+        return (search.position < length) & ~jnp.all(search.closed)
+
+    def one_step(search: Beam) -> Beam:
+        position, live = search.position, search.live
+        fed = jnp.where(position == 0, start, live.tokens[:, :, jnp.maximum(position - 1, 0)])
+        origin = search.origin.at[:, :, position].set(slots[None, :])
+        logits, state = step(fed, position, origin, search.state)
+        filled = position + 1
+
+        # The best 2 * beam continuations of a row are among the best 2 * beam of each hypothesis.
+        width = min(2 * beam, logits.shape[-1])
+        best, token = jax.lax.top_k(logits.reshape(rows * beam, -1), width)
+        best = best.reshape(rows, beam, width) - log_normaliser(logits)[..., None]
+        total = (live.log_probability[:, :, None] + best).reshape(rows, beam * width)
+        kept = min(2 * beam, beam * width)
+        total, flat = jax.lax.top_k(total, kept)
+        token = jnp.take_along_axis(token.reshape(rows, beam * width), flat, axis=1)
+        parent = flat // width
+        ends = token == eos
+
+        def select(array, index):
+            shaped = index.reshape(*index.shape, *[1] * (array.ndim - 2))
+            return jnp.take_along_axis(array, shaped, axis=1)
+
+        tokens = select(live.tokens, parent).at[:, :, position].set(token)
+
+        # Live: the best that do not end.
+        _, rank = jax.lax.top_k(jnp.where(ends, EMPTY, total), beam)
+        log_probability = jnp.where(select(ends, rank), EMPTY, select(total, rank))
+        alive = Hypotheses(
+            tokens=select(tokens, rank),
+            scores=log_probability,
+            log_probability=log_probability,
+            length=jnp.full((rows, beam), filled),
+        )
+
+        # Finished: old and new ones by score.
+        may_end = ends & (jnp.arange(kept) < ending_ranks)[None, :] & ~search.closed[:, None]
+        scores = jnp.where(may_end, total / length_penalty(filled, alpha), EMPTY)
+        both = Hypotheses(
+            tokens=jnp.concatenate([search.ended.tokens, tokens], axis=1),
+            scores=jnp.concatenate([search.ended.scores, scores], axis=1),
+            log_probability=jnp.concatenate([search.ended.log_probability, total], axis=1),
+            length=jnp.concatenate([search.ended.length, jnp.full((rows, kept), filled)], axis=1),
+        )
+        _, order = jax.lax.top_k(both.scores, beam)
+        ended = Hypotheses(*(select(array, order) for array in both))
+        empty = ended.scores <= EMPTY
+        ended = ended._replace(tokens=jnp.where(empty[:, :, None], 0, ended.tokens))
+
+        # A live hypothesis can gain nothing but length: its score never exceeds its present
+        # log-probability under the most favourable penalty still reachable.
+        largest = jnp.maximum(
+            length_penalty(jnp.minimum(filled + 1, limits), alpha), length_penalty(limits, alpha)
+        )
+        bound = alive.log_probability[:, 0] / largest
+        settled = ended.scores[:, results - 1] >= bound
+        return Beam(
+            position=filled,
+            live=jax.tree.map(
+                lambda new, old: jnp.where(_like(search.closed, new), old, new), alive, live
+            ),
+            origin=select(origin, select(parent, rank)),
+            ended=ended,
+            closed=search.closed | settled | (filled >= limits),
+            state=state,
+        )
+
+    nothing = jnp.full((rows, beam), EMPTY, jnp.float32)
+    # One live hypothesis to start with, or all would be copies.
+    first = nothing.at[:, 0].set(0.0)
+    tokens = jnp.zeros((rows, beam, length), jnp.int32)
+    zero = jnp.zeros((rows, beam), jnp.int32)
+    search = jax.lax.while_loop(
+        more,
+        one_step,
+        Beam(
+            position=jnp.int32(0),
+            live=Hypotheses(tokens, first, first, zero),
+            origin=tokens,
+            ended=Hypotheses(tokens, nothing, nothing, zero),
+            closed=limits <= 0,
+            state=state,
+        ),
+    )
+    some = jnp.any(search.ended.scores > EMPTY, axis=1)
+    return jax.tree.map(
+        lambda ended, live: jnp.where(_like(some, ended), ended, live), search.ended, search.live
+    )
+
+
+def _like(rows: Bool[Array, " B"], array: Array) -> Array:
+    """A mask of rows, shaped to select among arrays like `array`."""
+    return rows.reshape(-1, *[1] * (array.ndim - 1))

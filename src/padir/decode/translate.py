@@ -1,0 +1,197 @@
+"""Text to text with one model: encode, decode, choose, drop repeats, and back to text."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from padir.decode.autoregressive import Searcher
+from padir.decode.drop import drop_repeats
+from padir.decode.load import Decoding, LoadedModel
+from padir.decode.rank import Candidate, LengthRule
+from padir.decode.refine import Refiner
+from padir.files import InputError, shown
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """The translation of one line.
+
+    Attributes:
+        hypothesis: the text.
+        before_drop: the text before the final drop of repeats; the same for AR.
+        tokens: ids without EOS, after the drop.
+        tokens_before_drop: ids before it.
+        steps: decoder passes: the most that any candidate took; AR: tokens.
+        log_probability: of the chosen candidate (see `Candidate`), before the drop.
+        length: of the chosen candidate, EOS included; 0 for an empty source.
+        candidates: hypotheses that were compared; 0 for an empty source, which no model sees.
+    """
+
+    hypothesis: str
+    before_drop: str
+    tokens: tuple[int, ...]
+    tokens_before_drop: tuple[int, ...]
+    steps: int
+    log_probability: float
+    length: int
+    candidates: int
+
+    def record(self, number: int) -> dict[str, Any]:
+        """The JSON line of sentence `number`. Log-probability is rounded to 4 decimals, more
+        than rounding in different batch shapes moves it."""
+        fields = asdict(self)
+        fields["log_probability"] = round(self.log_probability, 4)
+        return {"id": number, **fields}
+
+
+EMPTY_HYPOTHESIS = Hypothesis("", "", (), (), 0, 0.0, 0, 0)
+
+
+class Translator:
+    """Translates lines with one model and one decoding.
+
+    Args:
+        loaded: the model.
+        decoding: must fit it.
+        rule: the length rule; the bundle's own by default.
+        beam: beam width; the spec's by default.
+        candidates: target lengths tried; the spec's by default.
+
+    Raises:
+        InputError: a decoding that does not fit, or no length rule where one is needed.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        decoding: Decoding,
+        rule: LengthRule | None = None,
+        beam: int | None = None,
+        candidates: int | None = None,
+    ):
+        loaded.check(decoding)
+        self.loaded, self.decoding = loaded, decoding
+        run = loaded.spec.run
+        settings = run.decoding
+        count = settings.length_candidates if candidates is None else candidates
+        chosen = rule or loaded.rule or _only_rule(loaded)
+        if chosen is None:
+            if decoding.name != "greedy" and not (decoding.passes and count == 1):
+                raise InputError(
+                    f"{shown(loaded.folder)}: no length rule chosen yet: run padir tune, or give"
+                    " --length-alpha and --length-weight"
+                )
+            chosen = LengthRule()
+        self.rule = chosen
+        self._searcher: Searcher | None = None
+        self.drop = settings.drop_repeats if decoding.passes else "none"
+        self.longest_source = run.architecture.max_positions - 1
+        size = loaded.vocabulary.size
+        self._batches: Callable[[Sequence[Sequence[int]]], Iterator]
+        if decoding.passes:
+            refiner = Refiner(loaded.model, run, size, loaded.seed, count)
+            self._batches = lambda sources: refiner.batches(sources, decoding.passes)
+        else:
+            name = "greedy" if decoding.name == "greedy" else "beam"
+            self._searcher = Searcher(loaded.model, run, size, name, chosen.alpha, beam)
+            self._batches = self._searcher.batches
+
+    def use(self, rule: LengthRule) -> None:
+        """Change the length rule; nothing is compiled again."""
+        self.rule = rule
+        if self._searcher:
+            self._searcher.alpha = rule.alpha
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Piece ids of each line, however long."""
+        return self.loaded.vocabulary.encode(lines)
+
+    def candidates(
+        self, sources: Sequence[Sequence[int]], report: Callable[[int], None] | None = None
+    ) -> list[list[Candidate]]:
+        """Candidates of each source, in order; none for an empty one.
+
+        Args:
+            sources: piece ids, at most `longest_source` each.
+            report: called with the number of sentences just finished.
+
+        Raises:
+            ValueError: a source is too long.
+        """
+        filled = [index for index, source in enumerate(sources) if source]
+        found: list[list[Candidate]] = [[] for _ in sources]
+        for batch, candidates in self._batches([sources[index] for index in filled]):
+            for index, several in zip(batch.indices, candidates, strict=True):
+                found[filled[index]] = several
+            if report:
+                report(len(batch.indices))
+        if report and len(filled) < len(sources):
+            report(len(sources) - len(filled))
+        return found
+
+    def finish(
+        self, sources: Sequence[Sequence[int]], candidates: Sequence[Sequence[Candidate]]
+    ) -> list[Hypothesis]:
+        """Choose among candidates by the length rule, drop repeats, turn ids into text."""
+        vocabulary = self.loaded.vocabulary
+        chosen = [self.rule.choose(several) if several else None for several in candidates]
+        before = [() if one is None else one.tokens for one in chosen]
+        after = [
+            drop_repeats(tokens, source, self.drop, vocabulary.piece)
+            for tokens, source in zip(before, sources, strict=True)
+        ]
+        texts, raw_texts = vocabulary.decode(after), vocabulary.decode(before)
+        return [
+            EMPTY_HYPOTHESIS
+            if one is None
+            else Hypothesis(
+                hypothesis=texts[index],
+                before_drop=raw_texts[index],
+                tokens=after[index],
+                tokens_before_drop=before[index],
+                steps=max(candidate.passes for candidate in candidates[index]),
+                log_probability=one.log_probability,
+                length=one.length,
+                candidates=len(candidates[index]),
+            )
+            for index, one in enumerate(chosen)
+        ]
+
+    def check_lengths(self, sources: Sequence[Sequence[int]], name: str) -> None:
+        """Refuse sources longer than the model reads.
+
+        Raises:
+            InputError: with the first such line's number, from 1, in the file `name`.
+        """
+        for number, source in enumerate(sources, start=1):
+            if len(source) > self.longest_source:
+                raise InputError(
+                    f"{shown(name)}: line {number}: {len(source)} tokens, this model reads at"
+                    f" most {self.longest_source}"
+                )
+
+    def translate(
+        self, lines: Sequence[str], name: str, report: Callable[[int], None] | None = None
+    ) -> list[Hypothesis]:
+        """Translate lines, in order.
+
+        Args:
+            lines: an empty one gives an empty hypothesis.
+            name: of the file, for messages.
+            report: as in `candidates`.
+
+        Raises:
+            InputError: a line is too long for the model.
+        """
+        sources = self.encode(lines)
+        self.check_lengths(sources, name)
+        return self.finish(sources, self.candidates(sources, report))
+
+
+def _only_rule(loaded: LoadedModel) -> LengthRule | None:
+    """The rule where the settings leave no choice."""
+    settings = loaded.spec.run.decoding
+    weights = settings.length_weights if loaded.spec.run.system == "padir" else [0.0]
+    if len(settings.length_alphas) == 1 and len(weights) == 1:
+        return LengthRule(settings.length_alphas[0], weights[0])
+    return None

@@ -1,0 +1,79 @@
+"""Choosing the length rule on validation data, among the settings' alphas and weights.
+
+PaDIR decodes once and chooses offline: its candidates do not depend on the rule. A beam is
+searched again for each alpha, as the penalty decides which hypotheses finish.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import product, starmap
+from typing import Any
+
+from padir.decode.load import Decoding, LoadedModel
+from padir.decode.rank import LengthRule
+from padir.decode.translate import Hypothesis, Translator
+
+Score = Callable[[Sequence[str]], float]
+
+
+def tuning_decoding(loaded: LoadedModel) -> Decoding:
+    """What the rule is chosen with: the beam, or the middle one of the model's step counts."""
+    if loaded.spec.run.system == "ar":
+        return Decoding.parse("beam")
+    steps = sorted(Decoding.parse(name).passes for name in loaded.spec.run.decode)
+    return Decoding.parse(f"T{steps[len(steps) // 2]}")
+
+
+def tune(
+    loaded: LoadedModel,
+    lines: Sequence[str],
+    name: str,
+    bleu: Score,
+    report: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """Try every rule on validation sentences.
+
+    Args:
+        loaded: the model.
+        lines: validation sources.
+        name: of their file, for messages.
+        bleu: corpus BLEU of hypotheses against the validation references.
+        report: called with the number of sentences just finished, of `passes_over(loaded)` times
+            as many as there are lines.
+
+    Returns:
+        the content of decoding.json: every rule with its validation BLEU, and the best one; the
+        first of equals, in the order of the settings.
+    """
+    decoding = tuning_decoding(loaded)
+    settings = loaded.spec.run.decoding
+    rows: list[dict[str, float]] = []
+
+    def add(rule: LengthRule, found: Sequence[Hypothesis]) -> None:
+        score = bleu([one.hypothesis for one in found])
+        rows.append({"alpha": rule.alpha, "weight": rule.weight, "bleu": score})
+
+    translator = Translator(loaded, decoding, LengthRule())
+    if decoding.passes:
+        sources = translator.encode(lines)
+        translator.check_lengths(sources, name)
+        candidates = translator.candidates(sources, report)
+        for rule in starmap(LengthRule, product(settings.length_alphas, settings.length_weights)):
+            translator.use(rule)
+            add(rule, translator.finish(sources, candidates))
+    else:
+        for rule in map(LengthRule, settings.length_alphas):
+            translator.use(rule)
+            add(rule, translator.translate(lines, name, report))
+    best = max(rows, key=lambda row: row["bleu"])
+    return {
+        "format": 1,
+        "decoding": decoding.name,
+        "sentences": len(lines),
+        "chosen": {"alpha": best["alpha"], "weight": best["weight"]},
+        "candidates": rows,
+    }
+
+
+def passes_over(loaded: LoadedModel) -> int:
+    """How often `tune` decodes the validation set."""
+    return len(loaded.spec.run.decoding.length_alphas) if loaded.spec.run.system == "ar" else 1

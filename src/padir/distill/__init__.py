@@ -1,0 +1,1 @@
+"""Teacher translations as training targets. Paper: L.2 (sequence-level distillation)."""
