@@ -3,12 +3,13 @@
 Paper: L.2 (one 32k vocabulary per pair); Kudo and Richardson 2018.
 
 Text is not normalised: what goes in comes out. `decode(encode(line)) == line` with byte fallback,
-and without it wherever each character of the line was seen in training, but for three cases:
+and without it wherever each character of the line was seen in training, but for these cases:
 
 * U+2581 comes back as a space, since SentencePiece writes spaces as that character inside pieces;
-* without byte fallback, a run of unseen characters becomes UNK and comes back as " \u2047 ";
-* vocabularies of kind `word` know the whitespace-separated words of the training text and nothing
-  else: any other word is UNK.
+* without byte fallback, a run of unseen characters becomes one UNK and comes back as " \u2047 ".
+  U+2585 counts as unseen always, as SentencePiece learns from no sentence that holds it;
+* vocabularies of kind `word` know the words of the training text, cut at spaces, and nothing else:
+  a run of other words is one UNK.
 """
 
 import io
@@ -17,6 +18,7 @@ import re
 from collections.abc import Iterable, Sequence
 from os import PathLike
 
+import numpy as np
 import sentencepiece
 
 from padir.config.data import VocabularySettings
@@ -36,6 +38,8 @@ _SYMBOLS = ("<pad>", "</s>", "<unk>", "<start>", "<length>", "<mask>", "<reserve
 _SAMPLE_SEED = 20240607
 _TOO_LARGE = re.compile(r"Vocabulary size too high \(\d+\)\. Please set it to a value <= (\d+)")
 _TOO_SMALL = re.compile(r"Vocabulary size is smaller than required_chars\. \d+ vs (\d+)")
+# SentencePiece leaves out sentences with its own mark for unknown text.
+_UNLEARNT = "\u2585"
 # Raw bytes that a model may spell out but no line may hold.
 _NOT_IN_LINES = {ord("\n"): " ", ord("\0"): " "}
 
@@ -68,7 +72,8 @@ def train_vocabulary(
         InputError: no text; of unigram or bpe, more pieces asked for than the text allows, or
             fewer than its characters need; the message names the largest or smallest size.
     """
-    sample = [line for line in sample_lines(lines, settings.max_lines) if line.strip()]
+    sampled = (line.replace(_UNLEARNT, " ") for line in sample_lines(lines, settings.max_lines))
+    sample = [line for line in sampled if line.strip()]
     if not sample:
         raise InputError(f"{shown(path)}: there is no text to learn a vocabulary from")
     model = io.BytesIO()
@@ -93,7 +98,8 @@ def train_vocabulary(
             add_dummy_prefix=True,
             # A word vocabulary holds the words there are; `size` only limits it.
             hard_vocab_limit=settings.kind != "word",
-            max_sentence_length=max(len(line.encode("utf-8")) for line in sample),
+            # Longer lines would be left out; 10 is the least that is accepted.
+            max_sentence_length=max(10, *(len(line.encode("utf-8")) for line in sample)),
             num_threads=1,
             minloglevel=2,
         )
@@ -153,7 +159,7 @@ class Vocabulary:
         """Token ids of each line, without EOS; an empty line gives no ids."""
         return self._processor.encode(list(lines), num_threads=1)
 
-    def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
+    def decode(self, ids: Sequence[Sequence[int] | np.ndarray]) -> list[str]:
         """Text of each sequence up to its first EOS; always one line each.
 
         Special ids are skipped but for UNK, which reads " \u2047 ". Newline and NUL, which a model
@@ -165,7 +171,7 @@ class Vocabulary:
         kept = [self._text_ids(sequence) for sequence in ids]
         return [text.translate(_NOT_IN_LINES) for text in self._processor.decode(kept)]
 
-    def _text_ids(self, sequence: Sequence[int]) -> list[int]:
+    def _text_ids(self, sequence: Sequence[int] | np.ndarray) -> list[int]:
         kept = []
         for token in map(int, sequence):
             if token == EOS:

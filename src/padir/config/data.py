@@ -174,6 +174,14 @@ class VocabularySettings(Settings):
         description="Most training lines that the vocabulary is learnt from.",
     )
 
+    @model_validator(mode="after")
+    def _spellable(self) -> "VocabularySettings":
+        if self.kind == "word" and self.byte_fallback:
+            raise ValueError(
+                "byte_fallback needs kind unigram or bpe: kind word has whole words only"
+            )
+        return self
+
 
 class Dataset(Settings):
     """One language pair: its text, cleaning, vocabulary and the directions to run."""

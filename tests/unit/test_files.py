@@ -1,0 +1,320 @@
+"""Files: lines that stay lines, writes that are whole or absent, bundles that belong together."""
+
+import errno
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from padir import files
+from padir.files import (
+    InputError,
+    atomic_path,
+    digest,
+    read_bundle,
+    read_json,
+    read_jsonl,
+    read_lines,
+    sha256_file,
+    shown,
+    write_bundle,
+    write_json,
+    write_jsonl,
+    write_lines,
+)
+
+AWKWARD_NAMES = ["a b.txt", "a;b.txt", 'it\'s "q".txt', "a\nb.txt", "-rf", "$HOME.txt"]
+
+
+def names(folder: Path) -> list[str]:
+    """What lies in a folder."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def fails(message: str):
+    """Expect an InputError of one line that ends in `message`."""
+    return pytest.raises(InputError, match=r"\A[^\n]*" + re.escape(message) + r"\Z")
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"\n", [""]),
+        (b"a\n\n", ["a", ""]),
+        (b"a\nb", ["a", "b"]),
+        ("a\u2028b\x85c\x0bd\x0ce\n".encode(), ["a\u2028b\x85c\x0bd\x0ce"]),
+        (b"a\r\nb\rc\r\n", ["a\r", "b\rc\r"]),
+        ("a\ufeff\n".encode(), ["a\ufeff"]),
+    ],
+)
+def test_lines_end_at_newline_only(tmp_path, content, lines):
+    path = tmp_path / "text"
+    path.write_bytes(content)
+    assert read_lines(path) == lines
+
+
+def test_one_megabyte_line(tmp_path):
+    line = "ä" * (1 << 20)
+    assert write_lines(tmp_path / "text", [line, ""]) == 2
+    assert read_lines(tmp_path / "text") == [line, ""]
+
+
+def test_invalid_utf8_names_file_line_and_byte(tmp_path):
+    path = tmp_path / "bad.de"
+    # The byte is counted within its line, from 1; "ä" takes two.
+    path.write_bytes("gut\näb".encode() + b"\xff\n")
+    with fails("bad.de: line 2, byte 4: not valid UTF-8"):
+        read_lines(path)
+
+
+def test_nul_names_its_line(tmp_path):
+    path = tmp_path / "nul.de"
+    path.write_bytes(b"a\nb\0\n")
+    with fails("nul.de: line 2: holds a NUL character"):
+        read_lines(path)
+
+
+def test_byte_order_mark_is_refused(tmp_path):
+    path = tmp_path / "bom.de"
+    path.write_bytes(b"\xef\xbb\xbfa\n")
+    with pytest.raises(InputError, match=r"bom\.de: line 1: starts with a byte order mark"):
+        read_lines(path)
+
+
+def test_missing_file_and_folder_in_place_of_file(tmp_path):
+    with fails("nowhere: cannot read: No such file or directory"):
+        read_lines(tmp_path / "nowhere")
+    with fails("cannot read: Is a directory"):
+        sha256_file(tmp_path)
+
+
+@pytest.mark.parametrize("name", AWKWARD_NAMES)
+def test_awkward_names(tmp_path, name):
+    path = tmp_path / "x" / ".." / name
+    write_lines(path, ["a"])
+    assert read_lines(path) == ["a"]
+    assert names(tmp_path) == sorted([name, "x"])
+
+
+def test_newline_in_a_name_keeps_the_message_on_one_line(tmp_path):
+    with fails("cannot read: No such file or directory"):
+        read_lines(tmp_path / "a\nb")
+    assert shown("plain name") == "plain name"
+    assert shown("a\nb") == r"'a\nb'"
+
+
+@pytest.mark.parametrize("line", ["a\nb", "a\0b", "a\udc80"])
+def test_lines_that_cannot_be_read_back_are_not_written(tmp_path, line):
+    with pytest.raises(InputError, match="line 2 holds"):
+        write_lines(tmp_path / "text", ["fine", line])
+    assert names(tmp_path) == []
+
+
+def test_byte_order_mark_is_written_inside_a_file_only(tmp_path):
+    write_lines(tmp_path / "text", ["a", "\ufeffb"])
+    assert read_lines(tmp_path / "text") == ["a", "\ufeffb"]
+    with pytest.raises(InputError, match="line 1 holds"):
+        write_lines(tmp_path / "text", ["\ufeffb"])
+
+
+def test_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "text"
+    write_lines(path, ["old"])
+    with pytest.raises(RuntimeError), atomic_path(path) as temporary:
+        temporary.write_text("new")
+        raise RuntimeError
+    assert read_lines(path) == ["old"]
+    assert names(tmp_path) == ["text"]
+
+
+def test_full_disk_at_sync(tmp_path, monkeypatch):
+    path = tmp_path / "text"
+    write_lines(path, ["old"])
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with fails("text: cannot write: No space left on device"):
+        write_lines(path, ["new"])
+    assert read_lines(path) == ["old"]
+    assert names(tmp_path) == ["text"]
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+from padir.files import InputError, write_bundle, write_lines
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    if sys.argv[1] == "lines":
+        write_lines("out", ["word"] * 100_000)
+    else:
+        write_bundle("out", {"a": np.zeros(100_000)}, {}, "spm", "card")
+except InputError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("kind", ["lines", "bundle"])
+def test_no_room_while_writing(tmp_path, kind):
+    (tmp_path / "spm").write_bytes(b"pieces")
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, kind],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.endswith("cannot write: File too large\n")
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
+    parts = ["out", "out/README.md", "out/spec.json", "out/spm.model"]
+    assert left == (["spm"] if kind == "lines" else [*parts, "spm"])
+
+
+def test_unwritable_places(tmp_path):
+    (tmp_path / "file").write_text("")
+    with fails("below: cannot write: Not a directory"):
+        write_lines(tmp_path / "file" / "below", ["a"])
+    (tmp_path / "folder").mkdir()
+    with fails("folder: cannot write: Is a directory"):
+        write_lines(tmp_path / "folder", ["a"])
+    assert names(tmp_path) == ["file", "folder"]
+
+
+def test_an_error_about_another_file_keeps_its_name(tmp_path):
+    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "out"):
+        (tmp_path / "other").read_text()
+
+
+def test_json_round_trip_and_errors(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, {"b": [1, "ä\u2028"], "a": None})
+    assert read_json(path) == {"b": [1, "ä\u2028"], "a": None}
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_json(path, float("nan"))
+    path.write_text('{\n"a": }')
+    with pytest.raises(InputError, match=r"a\.json: line 2: not JSON"):
+        read_json(path)
+    path.write_text('{"a": NaN}')
+    with fails("a.json: NaN is not JSON"):
+        read_json(path)
+    path.write_bytes(b'{"a":\n"\xff"}')
+    with fails("a.json: line 2: not valid UTF-8"):
+        read_json(path)
+
+
+def test_json_lines(tmp_path):
+    path = tmp_path / "a.jsonl"
+    records = [{"id": 0, "text": "a\nb\u2028"}, {"id": 1}]
+    assert write_jsonl(path, records) == 2
+    assert read_jsonl(path) == records
+    path.write_text('{"id": 0}\n[1]\n')
+    with fails("a.jsonl: line 2: not a JSON object"):
+        read_jsonl(path)
+    path.write_text('{"id": 0}\n{"id"\n')
+    with pytest.raises(InputError, match=r"a\.jsonl: line 2: not JSON"):
+        read_jsonl(path)
+
+
+def test_digests(tmp_path):
+    # sha256 of "abc": FIPS 180-2, appendix B.1.
+    abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    (tmp_path / "abc").write_bytes(b"abc")
+    assert sha256_file(tmp_path / "abc") == abc
+    assert digest({"a": 1, "b": "ä"}) == digest({"b": "ä", "a": 1})
+    assert digest({"a": 1}) != digest({"a": 2})
+    # printf '"abc"' | sha256sum
+    assert digest("abc") == "6cc43f858fbb763301637b5af970e2a46b46f461f27e5a0f41e009c59b827b25"
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    (tmp_path / "spm").write_bytes(b"pieces")
+    arrays = {
+        "encoder/layer_0/kernel": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "a": np.array(1.5, np.float32),
+        "transposed": np.arange(6, dtype=np.int32).reshape(2, 3).T,
+    }
+    write_bundle(tmp_path / "bundle", arrays, {"dataset": "demo"}, tmp_path / "spm", "# Card\n")
+    return tmp_path / "bundle", arrays
+
+
+def test_bundle_round_trip(bundle):
+    folder, arrays = bundle
+    found = read_bundle(folder)
+    assert found.spec == {"dataset": "demo"}
+    assert found.vocabulary.read_bytes() == b"pieces"
+    assert (folder / "README.md").read_text() == "# Card\n"
+    assert names(folder) == [
+        "README.md",
+        "model.safetensors",
+        "spec.json",
+        "spm.model",
+    ]
+    assert found.arrays.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert found.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(found.arrays[name], array)
+
+
+def test_bundle_bytes_depend_on_its_contents_only(bundle, tmp_path):
+    folder, arrays = bundle
+    for attempt in range(5):
+        other = tmp_path / str(attempt)
+        reordered = dict(reversed(arrays.items()))
+        write_bundle(other, reordered, {"dataset": "demo"}, tmp_path / "spm", "# Card\n")
+        assert sha256_file(other / "model.safetensors") == sha256_file(folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "spec.json", "spm.model"])
+def test_incomplete_bundle(bundle, name):
+    folder, _ = bundle
+    (folder / name).unlink()
+    with fails(f"bundle: not a model bundle: {name} is missing"):
+        read_bundle(folder)
+
+
+@pytest.mark.parametrize("keep", [0, 5, 40, 200, -1])
+def test_truncated_model(bundle, keep):
+    model = bundle[0] / "model.safetensors"
+    model.write_bytes(model.read_bytes()[:keep])
+    with pytest.raises(InputError, match=r"model\.safetensors: damaged or not a safetensors file"):
+        read_bundle(bundle[0])
+
+
+def test_foreign_models(bundle):
+    model = bundle[0] / "model.safetensors"
+    model.write_bytes(pickle.dumps({"a": 1}))
+    with pytest.raises(InputError, match="damaged or not a safetensors file"):
+        read_bundle(bundle[0])
+    for metadata in (None, {"format": "pt"}):
+        model.write_bytes(safetensors.numpy.save({"a": np.zeros(3)}, metadata=metadata))
+        with fails("model.safetensors: a safetensors file, but not a padir model"):
+            read_bundle(bundle[0])
+    header = json.dumps({"format": "padir bundle 9", "spec": "", "vocabulary": ""})
+    model.write_bytes(safetensors.numpy.save({"a": np.zeros(3)}, metadata={"padir": header}))
+    with fails("format 'padir bundle 9'; this version reads 'padir bundle 1'"):
+        read_bundle(bundle[0])
+    model.write_bytes(safetensors.numpy.save({"a": np.zeros(3)}, metadata={"padir": "{}"}))
+    with fails("its padir header is incomplete"):
+        read_bundle(bundle[0])
+
+
+def test_parts_of_two_bundles_do_not_mix(bundle):
+    folder, _ = bundle
+    (folder / "spm.model").write_bytes(b"other pieces")
+    with fails("is not the vocabulary that model.safetensors was written with"):
+        read_bundle(folder)
+    (folder / "spm.model").write_bytes(b"pieces")
+    write_json(folder / "spec.json", {"dataset": "other"})
+    with fails("is not the spec that model.safetensors was written with"):
+        read_bundle(folder)
