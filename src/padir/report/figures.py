@@ -41,10 +41,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """Marks of one model; joined by a line where they are an ordered sweep."""
+    """Marks of one model; joined by a line where they are an ordered sweep.
+
+    `style` numbers colour and marker, so that a model looks the same in every figure.
+    """
 
     name: str
     points: Sequence[Point]
+    style: int = 0
     joined: bool = True
 
 
@@ -110,16 +114,18 @@ class Figure:
         return buffer.getvalue()
 
     def _draw(self, panel: Panel, place) -> None:
+        from matplotlib.ticker import FuncFormatter
+
         for number, (name, y) in enumerate(panel.levels):
             style = ("--", ":", "-.")[number % 3]
             place.axhline(y, color="#555555", linestyle=style, linewidth=1.2, label=name)
-        for number, series in enumerate(panel.series):
-            colour = COLOURS[number % len(COLOURS)]
+        for series in panel.series:
+            colour = COLOURS[series.style % len(COLOURS)]
             xs, ys = [p.x for p in series.points], [p.y for p in series.points]
             dense = len(xs) > 30
             place.plot(
                 xs, ys, color=colour, label=series.name, linewidth=1.5, markersize=5,
-                marker=None if dense else MARKERS[number % len(MARKERS)],
+                marker=None if dense else MARKERS[series.style % len(MARKERS)],
                 linestyle="-" if series.joined else "none",
             )  # fmt: skip
             known = [p for p in series.points if p.low is not None and p.high is not None]
@@ -135,6 +141,8 @@ class Figure:
                     )  # fmt: skip
         if self.log_x:
             place.set_xscale("log")
+            for axis_format in (place.xaxis.set_major_formatter, place.xaxis.set_minor_formatter):
+                axis_format(FuncFormatter(lambda value, _: f"{value:g}"))
         place.set_title(panel.title, fontsize=10)
         place.set_xlabel(self.x)
         place.set_ylabel(self.y)
@@ -147,6 +155,10 @@ class Figure:
         write_text(drawing, self.svg())
         write_text(points, self.table().csv())
         return [drawing, points]
+
+
+def _style(results: Results, model: str) -> int:
+    return list(results.config.models).index(model)
 
 
 def _sweeps(results: Results, group: Group) -> dict[str, list[Row]]:
@@ -176,7 +188,7 @@ def quality_passes(results: Results) -> Figure:
                 points.append(
                     Point(float(row.steps or 0), bleu.value, bleu.low, bleu.high, row.decoding)
                 )
-            series.append(Series(model, points))
+            series.append(Series(model, points, _style(results, model)))
         panels.append(Panel(" ".join(group), series, _ar_levels(results, group)))
     return Figure("quality_passes", "Quality against passes", "decoder passes", "BLEU", panels)
 
@@ -196,7 +208,8 @@ def quality_latency(results: Results) -> Figure:
         lines = []
         for model, points in series.items():
             padir = results.config.models[model].system == "padir"
-            lines.append(Series(model, sorted(points, key=lambda p: p.x), joined=padir))
+            ordered = sorted(points, key=lambda p: p.x)
+            lines.append(Series(model, ordered, _style(results, model), joined=padir))
         panels.append(Panel(" ".join(group), lines))
     return Figure(
         "quality_latency", "Quality against latency", "median latency at batch size 1, ms", "BLEU",
@@ -216,7 +229,7 @@ def stutter_passes(results: Results) -> Figure:
                 if found is not None:
                     steps = float(row.steps or 0)
                     points.append(Point(steps, found.value, found.low, found.high, row.decoding))
-            series.append(Series(model, points))
+            series.append(Series(model, points, _style(results, model)))
         levels = []
         for decoding in ("greedy", "beam"):
             row = results.row(group, results.config.evaluation.baseline, decoding)
@@ -241,14 +254,9 @@ def training_curve(results: Results) -> Figure:
         ]
         several = len(results.config.models[model].seeds) > 1
         name = f"{model}, seed {seed}" if several else model
-        panels.setdefault((dataset, direction), []).append(Series(name, points))
+        line = Series(name, points, _style(results, model))
+        panels.setdefault((dataset, direction), []).append(line)
     return Figure(
         "training", "Training", "optimizer steps", "validation loss",
         [Panel(" ".join(group), series) for group, series in panels.items()],
     )  # fmt: skip
-
-
-def all_figures(results: Results) -> list[Figure]:
-    """The figures of the translation half, those without a point included."""
-    makers = (quality_passes, quality_latency, stutter_passes, training_curve)
-    return [make(results) for make in makers]

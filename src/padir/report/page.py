@@ -33,8 +33,10 @@ table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabu
 caption { text-align: left; font-weight: 600; padding: .25rem 0 .5rem; font-size: .95rem; }
 th, td { padding: .32rem .6rem; border-bottom: 1px solid var(--line); text-align: left;
   vertical-align: top; }
-thead th { border-bottom: 2px solid var(--line); white-space: nowrap; vertical-align: bottom; }
-td.number, th.number { text-align: right; white-space: nowrap; }
+thead th { border-bottom: 2px solid var(--line); vertical-align: bottom; }
+td.number, th.number { text-align: right; }
+td.number { white-space: nowrap; }
+summary { cursor: pointer; margin: .75rem 0; }
 tbody tr:hover { background: var(--soft); }
 .notes { color: var(--muted); font-size: .84rem; max-width: 60rem; padding-left: 1.1rem; }
 .notes li { overflow-wrap: anywhere; }
@@ -51,7 +53,7 @@ figcaption { color: var(--muted); font-size: .86rem; margin-top: .4rem; max-widt
 .yes { background: var(--yes-bg); color: var(--yes); }
 .no { background: var(--no-bg); color: var(--no); }
 .open { background: var(--open-bg); color: var(--open); }
-.claims td { min-width: 6rem; }
+.claims td { min-width: 8rem; }
 .claims .wide { min-width: 15rem; }
 .claims .test { color: var(--muted); min-width: 17rem; }
 code { font-size: .92em; overflow-wrap: anywhere; }
@@ -99,8 +101,8 @@ def page(
         f"<header><h1>Generative masked language modelling, measured</h1>\n{_lead(results)}"
         f'<nav aria-label="Sections"><ul>{menu}</ul></nav></header>\n<main>\n'
         f"{_summary(claims)}"
-        f"{''.join(parts)}"
         f"{_section('claims', 'Claims of the paper', _claims(claims))}"
+        f"{''.join(parts)}"
         f"{_section('provenance', 'Provenance', _provenance(results))}"
         "</main>\n</body>\n</html>\n"
     )
@@ -153,14 +155,28 @@ def inline_svg(figure: Figure) -> str:
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> str:
-    heads = ("Verdict", "Claim", "Paper", "Measured", "Test")
-    rows = "".join(_claim(claim) for claim in claims)
-    top = "".join(f'<th scope="col">{head}</th>' for head in heads)
-    return (
+    decided = [claim for claim in claims if claim["verdict"] != NOT_RUN]
+    waiting = [claim for claim in claims if claim["verdict"] == NOT_RUN]
+    text = (
         '<p>A verdict comes from the test named beside it. "Not reproduced" is meant at this'
         " scale of model and data.</p>\n"
-        '<div class="scroll"><table class="claims"><caption>What the paper says, and what was'
-        f" measured</caption>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{rows}</tbody>"
+    )
+    if decided:
+        text += _claim_rows("What the paper says, and what was measured", decided)
+    if waiting:
+        title = f"{len(waiting)} not run"
+        inside = _claim_rows("What would decide them", waiting)
+        opened = "" if decided else " open"
+        text += f"<details{opened}><summary>{title}</summary>\n{inside}</details>\n"
+    return text
+
+
+def _claim_rows(caption: str, claims: Sequence[Mapping[str, Any]]) -> str:
+    heads = ("Verdict", "Claim", "Paper", "Measured", "Test")
+    top = "".join(f'<th scope="col">{head}</th>' for head in heads)
+    return (
+        f'<div class="scroll"><table class="claims"><caption>{caption}</caption>\n'
+        f"<thead><tr>{top}</tr></thead>\n<tbody>\n{''.join(map(_claim, claims))}</tbody>"
         "</table></div>\n"
     )
 

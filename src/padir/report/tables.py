@@ -12,6 +12,8 @@ from padir.files import write_text
 Interval = tuple[float, float]
 Cell = str | int | float | Interval | None
 
+PLACE_KEYS = ("dataset", "direction", "pair")
+
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -76,8 +78,26 @@ class Table:
                 raise ValueError(f"table {self.name}: row and columns differ in {odd}")
 
     def shown_columns(self) -> list[Column]:
-        """Columns in which at least one row has a value."""
-        return [c for c in self.columns if any(row[c.key] is not None for row in self.rows)]
+        """Columns in which at least one row has a value, without those that the heading says."""
+        said = self._common()
+        return [
+            column
+            for column in self.columns
+            if column.key not in said and any(row[column.key] is not None for row in self.rows)
+        ]
+
+    def heading(self) -> str:
+        """The title, with the test set if all rows are of one."""
+        said = " ".join(str(value) for value in self._common().values())
+        return f"{self.title}, {said}" if said else self.title
+
+    def _common(self) -> dict[str, Cell]:
+        """Values of the leading columns that name the test set, where all rows share them."""
+        keys = [column.key for column in self.columns if column.key in PLACE_KEYS]
+        found = {key: {row[key] for row in self.rows} for key in keys}
+        if any(len(values) != 1 for values in found.values()):
+            return {}
+        return {key: next(iter(values)) for key, values in found.items()}
 
     def csv(self) -> str:
         """Full precision; an interval becomes two columns."""
@@ -106,11 +126,11 @@ class Table:
         """GitHub's tables."""
         columns = self.shown_columns()
         right = [self._is_number(column) for column in columns]
-        lines = [f"**{self.title.translate(_MARKDOWN)}**", ""]
+        lines = [f"**{self.heading().translate(_MARKDOWN)}**", ""]
         lines.append(_bar(column.heading.translate(_MARKDOWN) for column in columns))
         lines.append(_bar("---:" if number else "---" for number in right))
         lines += [
-            _bar(_text(row[c.key], c.digits).translate(_MARKDOWN) for c in columns)
+            _bar(_markdown_cell(row[column.key], column.digits) for column in columns)
             for row in self.rows
         ]
         lines += ["", *(f"- {note.translate(_MARKDOWN)}" for note in self.notes)]
@@ -128,7 +148,7 @@ class Table:
         ]
         lines += [r"\hline", _ampersand(c.heading for c in columns), r"\hline"]
         lines += [_ampersand(_text(row[c.key], c.digits) for c in columns) for row in self.rows]
-        caption = " ".join((f"{self.title}.", *self.notes)).translate(_LATEX)
+        caption = " ".join((f"{self.heading()}.", *self.notes)).translate(_LATEX)
         lines += [r"\hline", r"\end{tabular}", rf"\caption{{{caption}}}", r"\end{table}"]
         return "\n".join(lines) + "\n"
 
@@ -150,7 +170,7 @@ class Table:
         )
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
         return (
-            f'<div class="scroll"><table><caption>{html.escape(self.title)}</caption>\n'
+            f'<div class="scroll"><table><caption>{html.escape(self.heading())}</caption>\n'
             f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
             + (f'<ul class="notes">{notes}</ul>\n' if notes else "")
         )
@@ -179,6 +199,11 @@ def _text(value: Cell, digits: int | None) -> str:
         # No "-0.00", and a typographic minus.
         return rounded.lstrip("-") if float(rounded) == 0 else rounded.replace("-", "−")
     return str(value)
+
+
+def _markdown_cell(value: Cell, digits: int | None) -> str:
+    text = _text(value, digits)
+    return text.translate(_MARKDOWN) if isinstance(value, str) else text
 
 
 def _bar(cells) -> str:

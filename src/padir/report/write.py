@@ -5,7 +5,13 @@ from pathlib import Path
 
 from padir.files import write_text
 from padir.report.claims import decide, write_claims
-from padir.report.figures import all_figures
+from padir.report.figures import (
+    Figure,
+    quality_latency,
+    quality_passes,
+    stutter_passes,
+    training_curve,
+)
 from padir.report.page import page
 from padir.report.results import Results, load_results
 from padir.report.tables import Table
@@ -17,7 +23,7 @@ from padir.report.translation import (
     table1,
 )
 
-__all__ = ["TABLES", "load_results", "write_report"]
+__all__ = ["FIGURES", "TABLES", "load_results", "write_page", "write_report"]
 
 TABLES: Mapping[str, Callable[[Results], Table]] = {
     "table1": table1,
@@ -27,17 +33,28 @@ TABLES: Mapping[str, Callable[[Results], Table]] = {
     "data": data_table,
 }
 
+FIGURES: Mapping[str, Callable[[Results], Figure]] = {
+    "quality_passes": quality_passes,
+    "quality_latency": quality_latency,
+    "stutter_passes": stutter_passes,
+    "training": training_curve,
+}
+
+
+def write_page(results: Results, folder: Path) -> Path:
+    """Write index.html, which holds everything; return its path."""
+    tables = {name: make(results) for name, make in TABLES.items()}
+    figures = [make(results) for make in FIGURES.values()]
+    path = folder / "index.html"
+    write_text(path, page(results, tables, figures, decide(results)))
+    return path
+
 
 def write_report(results: Results, folder: Path) -> Path:
     """Write tables/, figures/, claims.json, claims.md and, last, index.html; return its path."""
-    tables = {name: make(results) for name, make in TABLES.items()}
-    figures = all_figures(results)
-    for table in tables.values():
-        table.write(folder / "tables")
-    for figure in figures:
-        figure.write(folder / "figures")
-    records = decide(results)
-    write_claims(records, folder)
-    path = folder / "index.html"
-    write_text(path, page(results, tables, figures, records))
-    return path
+    for make in TABLES.values():
+        make(results).write(folder / "tables")
+    for draw in FIGURES.values():
+        draw(results).write(folder / "figures")
+    write_claims(decide(results), folder)
+    return write_page(results, folder)

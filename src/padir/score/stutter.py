@@ -20,7 +20,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -94,16 +94,8 @@ def repeats(units: Sequence[Any]) -> Counter[Any]:
 
 def run_lengths(units: Sequence[Any]) -> Counter[int]:
     """How many runs of 2, 3, ... equal neighbouring units there are."""
-    runs: Counter[int] = Counter()
-    length = 1
-    for left, right in zip(units, [*units[1:], None], strict=True):
-        if left == right and right is not None:
-            length += 1
-            continue
-        if length > 1:
-            runs[length] += 1
-        length = 1
-    return runs
+    lengths = ((unit, sum(1 for _ in run)) for unit, run in groupby(units))
+    return Counter(length for unit, length in lengths if unit is not None and length > 1)
 
 
 @dataclass(frozen=True)
@@ -130,7 +122,7 @@ class StutterCounts:
         return _rate(counts @ self.stutters, counts @ self.units)
 
 
-def _rate(events: np.ndarray, units: np.ndarray) -> np.ndarray:
+def _rate(events: Any, units: Any) -> Any:
     """Events per 100 units; 0 where there is no unit, as nothing can repeat there."""
     return PER * events / np.maximum(units, 1.0)
 

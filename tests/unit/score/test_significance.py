@@ -1,0 +1,105 @@
+"""Resampling: hand-worked answers, pairing, and the size of the tests."""
+
+import time
+
+import numpy as np
+import pytest
+
+from padir.score import significance
+from padir.score.bleu import CorpusCounts
+
+
+def mean_metric(values, signature: str = "mean") -> CorpusCounts:
+    """A metric whose corpus score is 100 times the mean: easy to check by hand."""
+    table = np.stack([np.asarray(values, np.float64), np.ones(len(values))], axis=1)
+    return CorpusCounts(table, lambda sums: 100 * sums[:, 0] / sums[:, 1], signature)
+
+
+def test_each_resample_has_as_many_sentences():
+    counts = significance.resample_counts(17, 50)
+    assert counts.shape == (50, 17)
+    assert (counts.sum(axis=1) == 17).all()
+    assert np.array_equal(counts, significance.resample_counts(17, 50))
+
+
+def test_chunks_do_not_change_the_draw(monkeypatch):
+    whole = significance.resample_counts(31, 20)
+    monkeypatch.setattr(significance, "_CHUNK_CELLS", 31 * 3)
+    assert np.array_equal(whole, significance.resample_counts(31, 20))
+
+
+def test_interval_leaves_out_a_fortieth():
+    assert significance.interval(np.arange(80.0)) == (2.0, 77.0)
+    assert significance.interval(np.array([3.0])) == (3.0, 3.0)
+
+
+def test_bootstrap_interval_has_the_width_of_theory():
+    values = np.random.default_rng(0).random(400) < 0.3
+    metric = mean_metric(values)
+    counts = significance.resample_counts(400, 4000)
+    low, high = significance.interval(significance.replicates(metric, counts))
+    share = values.mean()
+    expected = 2 * 1.96 * 100 * np.sqrt(share * (1 - share) / 400)
+    # The percentiles of 4000 replicates scatter by about 2.5% of the width.
+    assert high - low == pytest.approx(expected, rel=0.08)
+
+
+def test_paired_difference_and_interval():
+    # The system is better by exactly one half on every sentence: no spread at all.
+    base = np.arange(10.0)
+    result = significance.paired(mean_metric(base + 0.5), mean_metric(base), samples=100)
+    assert (result.difference, result.low, result.high) == pytest.approx((50.0, 50.0, 50.0))
+    worse = significance.paired(mean_metric(base), mean_metric(base + 0.5), samples=100)
+    assert worse.difference == pytest.approx(-50.0)
+
+
+def test_a_system_against_itself_is_not_significant():
+    metric = mean_metric([1.0, 0.0, 1.0])
+    result = significance.paired(metric, metric, samples=100)
+    assert (result.p_value, result.p_value_bootstrap) == (1.0, 1.0)
+
+
+def test_randomisation_by_hand():
+    # Two sentences; only differences +-1 and 0 arise, and 1 is never exceeded.
+    system, baseline = mean_metric([1.0, 1.0]), mean_metric([0.0, 0.0])
+    assert significance.randomisation_p_value(system, baseline, 99) == pytest.approx(1 / 100)
+    # A difference of 0 between unlike outputs is exceeded by half of the four exchanges.
+    system, baseline = mean_metric([1.0, 0.0]), mean_metric([0.0, 1.0])
+    p_value = significance.randomisation_p_value(system, baseline, 4000)
+    assert p_value == pytest.approx(0.5, abs=4 * np.sqrt(0.25 / 4000))
+
+
+def test_p_values_are_uniform_under_the_null():
+    rng = np.random.default_rng(3)
+    small = [
+        significance.randomisation_p_value(
+            mean_metric(rng.random(60)), mean_metric(rng.random(60)), 400
+        )
+        <= 0.1
+        for _ in range(200)
+    ]
+    # Binomial(200, .1): 20 expected, four standard deviations are 17.
+    assert 3 <= sum(small) <= 37
+
+
+def test_other_signature_or_size_is_refused():
+    one, two = mean_metric([1.0, 2.0], "BLEU|a"), mean_metric([1.0, 2.0], "BLEU|b")
+    with pytest.raises(ValueError, match=r"signatures differ: system BLEU\|a, baseline BLEU\|b"):
+        significance.paired(one, two, samples=50)
+    with pytest.raises(ValueError, match="sentences differ: system 2, baseline 1"):
+        significance.paired(one, mean_metric([1.0], "BLEU|a"), samples=50)
+
+
+def test_wilson_by_hand():
+    low, high = significance.share_interval(0, 10)
+    assert low == pytest.approx(0.0, abs=1e-12)
+    z = 1.959963984540054**2
+    assert high == pytest.approx(z / (10 + z))
+    assert significance.share_interval(10, 10)[1] == pytest.approx(1.0)
+
+
+def test_a_thousand_resamples_of_a_thousand_sentences_are_fast():
+    metric = mean_metric(np.random.default_rng(0).random(1000))
+    began = time.process_time()
+    significance.replicates(metric, significance.resample_counts(1000, 1000))
+    assert time.process_time() - began < 1.0
