@@ -35,12 +35,14 @@ rule all:
     """Everything: tables, figures, claims and the page that shows them."""
     default_target: True
     input:
-        "results/report/index.html",
+        expand("results/report/tables/{table}.md", table=TABLES),
+        expand("results/report/figures/{figure}.svg", figure=FIGURES),
         "results/report/claims.md",
+        "results/report/index.html",
 
 
 rule translation:
-    """Every system trained, decoded and scored, without latency and report."""
+    """Every system trained, decoded and scored; no latency, no report."""
     input:
         all_scores,
 
@@ -66,7 +68,7 @@ rule latency:
 rule figures:
     """Every figure."""
     input:
-        "results/report/figures/quality_passes.svg",
+        expand("results/report/figures/{figure}.svg", figure=FIGURES),
 
 
 rule claims:

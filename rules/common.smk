@@ -33,8 +33,8 @@ wildcard_constraints:
     shard="[0-9]+",
     shards="[0-9]+",
     decoding="T[0-9]+|greedy|beam",
-    table="[a-z0-9_]+",
-    figure="[a-z0-9_]+",
+    table="[a-z0-9]+",
+    figure="[a-z_]+",
 
 
 def stage_code(*names):
@@ -158,16 +158,12 @@ def teacher_tuning(wildcards):
 
 
 def teacher_decoding(wildcards):
-    return SETTINGS.teachers[wildcards.teacher].decode
+    teacher = SETTINGS.teachers[wildcards.teacher]
+    return teacher.decode if isinstance(teacher, ModelTeacher) else "files"
 
 
-def teacher_files(split):
-    """Input function: the ready-made translations of a teacher of kind files."""
-
-    def path(wildcards):
-        return getattr(SETTINGS.teachers[wildcards.teacher], split)
-
-    return path
+def ready_made(wildcards):
+    return getattr(SETTINGS.teachers[wildcards.teacher], wildcards.split)
 
 
 def shards(split):
@@ -293,6 +289,39 @@ def all_statistics(wildcards):
         f"results/data/{dataset}/{settings.pair}/statistics.json"
         for dataset, settings in SETTINGS.datasets.items()
     ]
+
+
+RESULTS_OF_PART = {
+    "table1": [all_scores],
+    "stutter": [all_scores],
+    "latency": [all_latency, all_scores],
+    "distillation": [all_cards],
+    "data": [all_statistics],
+    "quality_passes": [all_scores],
+    "quality_latency": [all_latency, all_scores],
+    "stutter_passes": [all_scores],
+    "training": [all_metrics],
+}
+TABLES = ["table1", "stutter", "latency", "distillation", "data"]
+FIGURES = ["quality_passes", "quality_latency", "stutter_passes", "training"]
+
+
+def results_of_part(kind):
+    """Input function: what one table or figure of the report is made of."""
+
+    def paths(wildcards):
+        return [
+            path
+            for gather in RESULTS_OF_PART[getattr(wildcards, kind)]
+            for path in gather(wildcards)
+        ]
+
+    return paths
+
+
+def all_results(wildcards):
+    gatherers = [all_scores, all_latency, all_cards, all_statistics, all_metrics]
+    return [path for gather in gatherers for path in gather(wildcards)]
 
 
 def trained(name):

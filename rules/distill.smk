@@ -42,20 +42,19 @@ rule join_distilled:
 
 
 rule take_ready_made:
-    """Take a ready-made translation of the training and validation sources."""
+    """Take ready-made translations of the training or validation sources, line for line."""
     input:
-        train=teacher_files("train"),
-        valid=teacher_files("valid"),
+        ready=ready_made,
+        source=text("source"),
     output:
-        train="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/train.{target}",
-        valid="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/valid.{target}",
+        text="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/{split}.{target}",
     log:
-        "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/take.{target}.log",
+        "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/{split}.{target}.log",
     wildcard_constraints:
         teacher=teachers_of_kind("files"),
     shell:
-        "(cp -- {input.train:q} {output.train:q} && cp -- {input.valid:q} {output.valid:q})"
-        " 2> {log:q}"
+        "padir distill --ready {input.ready:q} --source {input.source:q}"
+        " --out {output.text:q} > {log:q} 2>&1"
 
 
 rule describe_distilled:

@@ -35,32 +35,65 @@ rule measure_latency:
         " --repeats {params.repeats} --out {output.latency:q} > {log:q} 2>&1"
 
 
-rule report:
-    """Put every result together: tables, figures, claims and one self-contained page."""
+rule table:
+    """One table as CSV, Markdown and LaTeX."""
     input:
         settings="results/report/config.json",
-        scores=all_scores,
-        latency=all_latency,
-        cards=all_cards,
-        statistics=all_statistics,
-        metrics=all_metrics,
+        results=results_of_part("table"),
+        code=stage_code("commands/report", "report"),
+    output:
+        csv="results/report/tables/{table}.csv",
+        markdown="results/report/tables/{table}.md",
+        latex="results/report/tables/{table}.tex",
+    log:
+        "results/report/logs/{table}.table.log",
+    shell:
+        "padir report --results results --config {input.settings:q}"
+        " --only {wildcards.table} --out results/report > {log:q} 2>&1"
+
+
+rule figure:
+    """One figure as SVG, with its points as CSV."""
+    input:
+        settings="results/report/config.json",
+        results=results_of_part("figure"),
+        code=stage_code("commands/report", "report"),
+    output:
+        drawing="results/report/figures/{figure}.svg",
+        points="results/report/figures/{figure}.csv",
+    log:
+        "results/report/logs/{figure}.figure.log",
+    shell:
+        "padir report --results results --config {input.settings:q}"
+        " --only {wildcards.figure} --out results/report > {log:q} 2>&1"
+
+
+rule decide_claims:
+    """The paper's claims, each with the test that decides it and the verdict."""
+    input:
+        settings="results/report/config.json",
+        results=all_results,
+        code=stage_code("commands/report", "report"),
+    output:
+        markdown="results/report/claims.md",
+        data="results/report/claims.json",
+    log:
+        "results/report/logs/claims.log",
+    shell:
+        "padir report --results results --config {input.settings:q} --only claims"
+        " --out results/report > {log:q} 2>&1"
+
+
+rule page:
+    """One self-contained page with every table, figure and claim."""
+    input:
+        settings="results/report/config.json",
+        results=all_results,
         code=stage_code("commands/report", "report"),
     output:
         page="results/report/index.html",
-        claims="results/report/claims.md",
-        claims_data="results/report/claims.json",
-        tables=expand(
-            "results/report/tables/{table}.{kind}",
-            table=["table1", "stutter", "latency"],
-            kind=["csv", "md", "tex"],
-        ),
-        figures=expand(
-            "results/report/figures/{figure}.{kind}",
-            figure=["quality_passes", "training"],
-            kind=["csv", "svg"],
-        ),
     log:
-        "results/report/logs/report.log",
+        "results/report/logs/page.log",
     shell:
-        "padir report --results results --config {input.settings:q} --out results/report"
-        " > {log:q} 2>&1"
+        "padir report --results results --config {input.settings:q} --only page"
+        " --out results/report > {log:q} 2>&1"

@@ -13,7 +13,11 @@ examples:
   padir report --results results --config results/report/config.json --out results/report \\
       --only table1
 """
-CHOICES = ("table1", "stutter", "latency", "distillation", "data", "claims")
+CHOICES = (
+    *("table1", "stutter", "latency", "distillation", "data"),
+    *("quality_passes", "quality_latency", "stutter_passes", "training"),
+    *("claims", "page"),
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--results", type=Path, required=True, metavar="DIR", help="results folder")
     made.add_argument("--config", type=Path, required=True, metavar="F", help="merged config, JSON")
     made.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
-    made.add_argument("--only", choices=CHOICES, help="write and print this one table alone")
+    made.add_argument("--only", choices=CHOICES, help="write this one part alone")
     return made
 
 
@@ -47,6 +51,12 @@ def main(argv: list[str]) -> int:
         records = claims.decide(results)
         claims.write_claims(records, arguments.out)
         print(claims.claims_table(records).markdown())
+        return 0
+    if arguments.only == "page":
+        print(write.write_page(results, arguments.out))
+        return 0
+    if arguments.only in write.FIGURES:
+        write.FIGURES[arguments.only](results).write(arguments.out / "figures")
         return 0
     if arguments.only is not None:
         table = write.TABLES[arguments.only](results)
