@@ -3,7 +3,7 @@
 With score s = grad log p at the truth and E_S f = E[f | x_{-S}]:
 
     I       = Cov(s)                                   Fisher information
-    H       = E Cov(s | x_{-S}, S)                     Hessian of the loss = covariance of its gradient
+    H       = E Cov(s | x_{-S}, S)                     Hessian = covariance of the gradient
     Gamma   = H^-1                                     one random mask per sample
     V       = Cov(sum_S p(S) (s - E_S s))              all masks averaged over for every sample
     average = H^-1 V H^-1

@@ -96,7 +96,9 @@ def gap_matrices(law: np.ndarray, sets: tuple[tuple[int, ...], ...]) -> np.ndarr
 
     The smallest eigenvalue of their weighted sum is the spectral gap of the block dynamics.
     """
-    uniform = weighted_masks(int(law.size).bit_length() - 1, sets, np.full(len(sets), 1 / len(sets)))
+    uniform = weighted_masks(
+        int(law.size).bit_length() - 1, sets, np.full(len(sets), 1 / len(sets))
+    )
     root = np.sqrt(law)
     projections = root[:, None] * mask_kernels(law, uniform) / root[None, :]
     return np.eye(law.size) - projections + np.outer(root, root)

@@ -86,9 +86,10 @@ def block_sum(values: np.ndarray, block: Sequence[int]) -> np.ndarray:
 
 
 def conditional_mean(law: np.ndarray, values: np.ndarray, block: Sequence[int]) -> np.ndarray:
-    """E[values | x_{-S}] under a positive measure (2^N,), which need not sum to one."""
+    """E[values | x_{-S}] under a measure (2^N,) of any total; 0 where it has no mass."""
     weight = law.reshape(law.shape + (1,) * (values.ndim - 1))
-    return block_sum(weight * values, block) / block_sum(weight, block)
+    total = block_sum(weight, block)
+    return block_sum(weight * values, block) / np.where(total > 0, total, 1.0)
 
 
 def total_variation(p: np.ndarray, q: np.ndarray) -> float:

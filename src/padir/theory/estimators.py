@@ -140,9 +140,9 @@ def _orders_by_size(
     for size in sorted({len(block) for block in sets}):
         rows = np.array([r for r, block in enumerate(sets) if len(block) == size])
         orders = [
-            numbers.transpose(
-                *[i for i in range(spins) if i not in sets[r]], *sets[r]
-            ).reshape(-1, 2**size)
+            numbers.transpose(*[i for i in range(spins) if i not in sets[r]], *sets[r]).reshape(
+                -1, 2**size
+            )
             for r in rows
         ]
         found.append((rows, np.stack(orders)))

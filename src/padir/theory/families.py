@@ -14,7 +14,7 @@ from padir.files import InputError
 from padir.theory.enumeration import all_states, log_sum_exp
 from padir.theory.ising import Ising
 
-Free = Literal["all", "tied", "couplings", "fields", "tied_coupling"]
+Free = Literal["all", "tied", "couplings", "fields", "tied_coupling", "tied_field"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ def ising_family(
     Args:
         free: "all": every field and every edge's coupling. "tied": one field and one coupling
             shared by all (the model must have equal ones). "couplings": every edge's coupling,
-            fields known. "fields": the reverse. "tied_coupling": one shared coupling.
+            fields known. "fields": the reverse. "tied_coupling", "tied_field": one shared number,
+            the rest known.
         edges: the graph, if it should hold edges whose true coupling is zero.
     """
     states = all_states(model.spins).astype(np.float64)
@@ -68,8 +69,8 @@ def ising_family(
     strengths = np.array([model.coupling[i, j] for i, j in edges])
     if free in ("tied", "tied_coupling") and np.ptp(strengths) > 0:
         raise InputError(f"free is {free!r}: the model's couplings must be equal")
-    if free == "tied" and np.ptp(model.field) > 0:
-        raise InputError("free is 'tied': the model's fields must be equal")
+    if free in ("tied", "tied_field") and np.ptp(model.field) > 0:
+        raise InputError(f"free is {free!r}: the model's fields must be equal")
     known_field = states @ model.field
     known_pairs = pairs @ strengths
     nothing = np.zeros(len(states))
@@ -86,4 +87,6 @@ def ising_family(
         return Family(pairs, known_field, strengths)
     if free == "fields":
         return Family(states, known_pairs, model.field.copy())
+    if free == "tied_field":
+        return Family(states.sum(axis=1, keepdims=True), known_pairs, model.field[:1].copy())
     return Family(pairs.sum(axis=1, keepdims=True), known_field, strengths[:1].copy())

@@ -54,7 +54,10 @@ class Setting:
     def paper(self, constant: float | np.ndarray, loss: float | np.ndarray) -> np.ndarray:
         """The proof's route, constants as reconstructed in docs/theory.md."""
         chebyshev = math.sqrt(
-            2.0 ** (3 * self.spins) * self.states * self.cells / (self.masks_per_sample * self.delta)
+            2.0 ** (3 * self.spins)
+            * self.states
+            * self.cells
+            / (self.masks_per_sample * self.delta)
         )
         hoeffding = math.sqrt(math.log(8 * self.cells / self.delta) / (2 * self.samples))
         data = math.sqrt(self.states**3 / (8 * self.delta * self.samples))
@@ -106,9 +109,7 @@ class Grid:
             conditional = np.divide(empirical, rest, out=np.zeros_like(rest), where=rest > 0)
             seen = conditional > 0
             own = np.where(seen, conditional * np.log(np.where(seen, conditional, 1.0)), 0.0)
-            divergence = block_sum(
-                (own - conditional * self.log_conditional[:, row]).T, block
-            )
+            divergence = block_sum((own - conditional * self.log_conditional[:, row]).T, block)
             loss += drawn[row] @ divergence / total
         return loss
 

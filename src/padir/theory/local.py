@@ -61,9 +61,7 @@ class LocalLoss:
         self.inside = self.samples[self.rows, masks]
         self.outside = self.samples.copy()
         self.outside[self.rows, masks] = 0.0
-        self.local = (
-            ((np.arange(2**size)[:, None] >> np.arange(size)) & 1) * 2.0 - 1.0
-        )
+        self.local = ((np.arange(2**size)[:, None] >> np.arange(size)) & 1) * 2.0 - 1.0
         self.a, self.b = np.triu_indices(size, 1)
         self.local_pairs = self.local[:, self.a] * self.local[:, self.b]
         self.inside_pairs = self.inside[:, self.a] * self.inside[:, self.b]

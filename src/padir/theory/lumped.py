@@ -154,9 +154,7 @@ def joint_gibbs(model: Clique, size: int) -> np.ndarray:
 
 def joint_parallel(model: Clique) -> np.ndarray:
     """Independent parallel sampling on (clique count, outside count)."""
-    return np.kron(
-        clique_parallel(model), outside_update(model, model.spins - model.clique)
-    )
+    return np.kron(clique_parallel(model), outside_update(model, model.spins - model.clique))
 
 
 def hitting_curve(kernel: np.ndarray, start: np.ndarray, target: int, steps: int) -> np.ndarray:

@@ -133,7 +133,9 @@ def stay_failure_chernoff(model: Clique, fields: Sequence[float] | None = None) 
         return float(growth.sum()) - rate * threshold
 
     best = scipy.optimize.minimize_scalar(
-        exponent, bounds=(0.0, 2 * float(np.abs(worst).max()) + 1), method="bounded",
+        exponent,
+        bounds=(0.0, 2 * float(np.abs(worst).max()) + 1),
+        method="bounded",
         options={"xatol": 1e-10},
     )
     return math.exp(min(0.0, float(best.fun)))
@@ -164,9 +166,7 @@ def regime(model: Clique, size: int, delta: float, steps: int) -> Regime:
     failure = stay_failure_chernoff(model)
     cover = covers_clique(model.spins, model.clique, size)
     crowd = math.exp(min(700.0, math.log(2**model.clique - 2) - 2 * margin))
-    strong = (
-        math.exp(-2 * gap) <= delta / 8 and crowd <= delta / 8 and steps * failure <= delta / 2
-    )
+    strong = math.exp(-2 * gap) <= delta / 8 and crowd <= delta / 8 and steps * failure <= delta / 2
     return Regime(
         spins=model.spins,
         clique=model.clique,

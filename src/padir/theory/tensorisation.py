@@ -63,8 +63,12 @@ def tensorisation_lower_bound(
     best, argument = -math.inf, q
     for start in logits:
         found = scipy.optimize.minimize(
-            negative, start - start.max(), jac=True, method="L-BFGS-B",
-            bounds=[(-25.0, 25.0)] * q.size, options={"maxiter": 300},
+            negative,
+            start - start.max(),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(-25.0, 25.0)] * q.size,
+            options={"maxiter": 300},
         )
         if -found.fun > best:
             best, argument = -float(found.fun), scipy.special.softmax(found.x)
