@@ -26,6 +26,7 @@ class Claim:
     """What the paper says.
 
     Attributes:
+        id: a supplied claim of this id, or of one that goes on after a dot, takes its place.
         paper: the paper's own number, or what it says instead of one.
         test: decides it here; None where another command decides it.
         command: what has to run for a verdict.
@@ -44,62 +45,193 @@ def _span(numbers: Sequence[float]) -> str:
 
 
 CLAIMS = (
-    Claim("near_ar", "3.3, table 1", "With 4 passes PaDIR is near AR in BLEU.",
-          f"{_span(paper.gaps_to_ar('T4'))} BLEU over six directions", test=verdicts.near_ar),
-    Claim("one_pass", "1", "One pass already gives reasonable translations.",
-          "no number", test=verdicts.one_pass),
-    Claim("saturation", "L.4, table 1", "More passes than 4 hardly add quality.",
-          f"T10 - T4: {_span(paper.gains('T4', 'T10'))} BLEU", test=verdicts.saturation),
-    Claim("early_gain", "L.4", "Most of what passes add comes early.",
-          "no number below T4", test=verdicts.early_gain_larger),
-    Claim("latency_p50_greedy", "3.3, Speed", "Median latency: more than 2 times AR's speed"
-          " (AR decoded greedily).", "> 2 (TPU v3)", test=verdicts.faster_than_greedy_p50),
-    Claim("latency_p99_greedy", "3.3, Speed", "99th percentile of latency: more than 5 times AR's"
-          " speed (AR decoded greedily).", "> 5 (TPU v3)", test=verdicts.faster_than_greedy_p99),
-    Claim("latency_p50_beam", "3.3, Speed", "Median latency: more than 2 times AR's speed (AR by"
-          " beam search, as in table 1).", "> 2 (TPU v3)", test=verdicts.faster_than_beam_p50),
-    Claim("latency_p99_beam", "3.3, Speed", "99th percentile of latency: more than 5 times AR's"
-          " speed (AR by beam search, as in table 1).", "> 5 (TPU v3)",
-          test=verdicts.faster_than_beam_p99),
-    Claim("stutter_final", "3.3", "Word-level stutter is at least twice AR's (as printed: final"
-          " text).", ">= 2 times, all datasets", test=verdicts.stutter_twice_final),
-    Claim("stutter_before_drop", "3.3, L.2", "Word-level stutter is at least twice AR's before"
-          " repeats are dropped.", "not printed", test=verdicts.stutter_twice_before_drop),
-    Claim("distillation", "1", "Training on an AR model's output helps.", "no number",
-          test=verdicts.distillation_helps),
-    Claim("unmasking", "1, L.2", "A small unmasking rate helps.", "no number",
-          test=verdicts.unmasking_helps),
-    Claim("positional_attention", "1", "Positional attention helps.", "no number",
-          test=verdicts.positional_attention_helps),
-    Claim("second_stage", "3.2, L.1.2", "A second training stage helps.", "no number",
-          test=verdicts.second_stage_helps),
-    Claim("custom_vocabulary", "1", "A vocabulary learnt on the pair's own text helps.",
-          "no number"),
-    Claim("remasking", "L.2, footnote 26", "The remasking schedule hardly matters.",
-          "not visibly affected", test=verdicts.remasking_matters_little),
-    Claim("self_attention", "3.4, table 4", "Self-attention is no larger between stuttering"
-          " positions than between other neighbours.", "mean 0.032 against 0.033"),
-    Claim("cross_attention", "3.4, table 5", "Cross-attention is closer at stutters.",
-          "total variation 0.13 against 0.23 (mean)"),
-    Claim("masking_more", "3.1, figures 1 and 2", "Masking more lowers the estimation error.",
-          "figure", THEORY),
-    Claim("information_matrix", "2.2, lemma 1", "Generalised information-matrix equality.",
-          "exact", THEORY),
-    Claim("covariance_order", "2.2, theorem 2", "The estimator's covariance falls in k, in the"
-          " positive-semidefinite order.", "exact", THEORY),
-    Claim("poincare_variance", "2.2, theorem 1", "The asymptotic variance is bounded through the"
-          " Poincare constant, also for adaptive masks.", "exact", THEORY),
-    Claim("dirichlet_form", "2.2", "The Dirichlet form identity of weighted block dynamics.",
-          "exact", THEORY),
-    Claim("finite_sample", "2.3, theorem 4", "The finite-sample bound on total variation.",
-          "bound", THEORY),
-    Claim("convexity", "2.1", "k-MPLE is convex for Ising models.", "exact", THEORY),
-    Claim("k_gibbs_faster", "3, L.7, figure 3", "k-Gibbs reaches the larger mode, and faster for"
-          " larger k.", "figure", THEORY),
-    Claim("parallel_slow", "3, L.7, figure 3", "Independent parallel sampling does not reach the"
-          " larger mode.", "figure", THEORY),
-    Claim("product_steps", "2.4.1", "A parallel step is a product distribution.", "exact", THEORY),
-)  # fmt: skip
+    Claim(
+        "near_ar",
+        "3.3, table 1",
+        "With 4 passes PaDIR is near AR in BLEU.",
+        f"{_span(paper.gaps_to_ar('T4'))} BLEU over six directions",
+        test=verdicts.near_ar,
+    ),
+    Claim(
+        "one_pass",
+        "1",
+        "One pass already gives reasonable translations.",
+        "no number",
+        test=verdicts.one_pass,
+    ),
+    Claim(
+        "saturation",
+        "L.4, table 1",
+        "More passes than 4 hardly add quality.",
+        f"T10 - T4: {_span(paper.gains('T4', 'T10'))} BLEU",
+        test=verdicts.saturation,
+    ),
+    Claim(
+        "early_gain",
+        "L.4",
+        "Most of what passes add comes early.",
+        "no number below T4",
+        test=verdicts.early_gain_larger,
+    ),
+    Claim(
+        "latency_p50_greedy",
+        "3.3, Speed",
+        "Median latency: more than 2 times AR's speed (AR decoded greedily).",
+        "> 2 (TPU v3)",
+        test=verdicts.faster_than_greedy_p50,
+    ),
+    Claim(
+        "latency_p99_greedy",
+        "3.3, Speed",
+        "99th percentile of latency: more than 5 times AR's speed (AR decoded greedily).",
+        "> 5 (TPU v3)",
+        test=verdicts.faster_than_greedy_p99,
+    ),
+    Claim(
+        "latency_p50_beam",
+        "3.3, Speed",
+        "Median latency: more than 2 times AR's speed (AR by beam search, as in table 1).",
+        "> 2 (TPU v3)",
+        test=verdicts.faster_than_beam_p50,
+    ),
+    Claim(
+        "latency_p99_beam",
+        "3.3, Speed",
+        "99th percentile of latency: more than 5 times AR's"
+        " speed (AR by beam search, as in table 1).",
+        "> 5 (TPU v3)",
+        test=verdicts.faster_than_beam_p99,
+    ),
+    Claim(
+        "stutter_final",
+        "3.3",
+        "Word-level stutter is at least twice AR's (as printed: final text).",
+        ">= 2 times, all datasets",
+        test=verdicts.stutter_twice_final,
+    ),
+    Claim(
+        "stutter_before_drop",
+        "3.3, L.2",
+        "Word-level stutter is at least twice AR's before repeats are dropped.",
+        "not printed",
+        test=verdicts.stutter_twice_before_drop,
+    ),
+    Claim(
+        "distillation",
+        "1",
+        "Training on an AR model's output helps.",
+        "no number",
+        test=verdicts.distillation_helps,
+    ),
+    Claim(
+        "unmasking",
+        "1, L.2",
+        "A small unmasking rate helps.",
+        "no number",
+        test=verdicts.unmasking_helps,
+    ),
+    Claim(
+        "positional_attention",
+        "1",
+        "Positional attention helps.",
+        "no number",
+        test=verdicts.positional_attention_helps,
+    ),
+    Claim(
+        "second_stage",
+        "3.2, L.1.2",
+        "A second training stage helps.",
+        "no number",
+        test=verdicts.second_stage_helps,
+    ),
+    Claim(
+        "custom_vocabulary", "1", "A vocabulary learnt on the pair's own text helps.", "no number"
+    ),
+    Claim(
+        "remasking",
+        "L.2, footnote 26",
+        "The remasking schedule hardly matters.",
+        "not visibly affected",
+        test=verdicts.remasking_matters_little,
+    ),
+    Claim(
+        "self_attention",
+        "3.4, table 4",
+        "Self-attention is no larger between stuttering positions than between other neighbours.",
+        "mean 0.032 against 0.033",
+    ),
+    Claim(
+        "cross_attention",
+        "3.4, table 5",
+        "Cross-attention is closer at stutters.",
+        "total variation 0.13 against 0.23 (mean)",
+    ),
+    Claim(
+        "theory.masking_more",
+        "3.1, figures 1 and 2",
+        "Masking more lowers the estimation error.",
+        "figure",
+        THEORY,
+    ),
+    Claim(
+        "theory.information_matrix",
+        "2.2, lemma 1",
+        "Generalised information-matrix equality.",
+        "exact",
+        THEORY,
+    ),
+    Claim(
+        "theory.covariance_order",
+        "2.2, theorem 2",
+        "The estimator's covariance falls in k, in the positive-semidefinite order.",
+        "exact",
+        THEORY,
+    ),
+    Claim(
+        "theory.variance_bound",
+        "2.2, theorem 1",
+        "The asymptotic variance is bounded through the"
+        " Poincare constant, also for adaptive masks.",
+        "exact",
+        THEORY,
+    ),
+    Claim(
+        "theory.dirichlet_form",
+        "2.2",
+        "The Dirichlet form identity of weighted block dynamics.",
+        "exact",
+        THEORY,
+    ),
+    Claim(
+        "theory.finite_sample_bound",
+        "2.3, theorem 4",
+        "The finite-sample bound on total variation.",
+        "bound",
+        THEORY,
+    ),
+    Claim("theory.convexity", "2.1", "k-MPLE is convex for Ising models.", "exact", THEORY),
+    Claim(
+        "theory.larger_k_is_faster",
+        "3, L.7, figure 3",
+        "k-Gibbs reaches the larger mode, and faster for larger k.",
+        "figure",
+        THEORY,
+    ),
+    Claim(
+        "theory.parallel_is_slower",
+        "3, L.7, figure 3",
+        "Independent parallel sampling does not reach the larger mode.",
+        "figure",
+        THEORY,
+    ),
+    Claim(
+        "theory.product_steps",
+        "2.4.1",
+        "A parallel step is a product distribution.",
+        "exact",
+        THEORY,
+    ),
+)
 
 
 def decide(results: Results) -> list[dict[str, Any]]:
@@ -113,8 +245,9 @@ def decide(results: Results) -> list[dict[str, Any]]:
         supplied.setdefault(claim["id"], []).append(claim)
     records = []
     for claim in CLAIMS:
-        if claim.id in supplied:
-            records += [_supplied(one) for one in supplied.pop(claim.id)]
+        parts = [name for name in supplied if f"{name}.".startswith(f"{claim.id}.")]
+        if parts:
+            records += [_supplied(one) for name in parts for one in supplied.pop(name)]
         elif claim.test is not None and results.groups():
             records += list(_tested(claim, claim.test, results))
         else:

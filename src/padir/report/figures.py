@@ -3,6 +3,7 @@
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +64,14 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """A row of panels with common axes' names."""
+    """A row of panels with common axes' names; `note` says how to read them."""
 
     name: str
     title: str
     x: str
     y: str
     panels: Sequence[Panel]
+    note: str = ""
     log_x: bool = False
     labelled: bool = False
 
@@ -94,6 +96,7 @@ class Figure:
                 rows.append({**level, "x": None, "y": y, "low": None, "high": None})
         return Table(self.name, self.title, columns, rows)
 
+    @cached_property
     def svg(self) -> str:
         """The drawing."""
         import matplotlib
@@ -152,7 +155,7 @@ class Figure:
     def write(self, folder: Path) -> list[Path]:
         """Write NAME.svg and NAME.csv; return their paths."""
         drawing, points = folder / f"{self.name}.svg", folder / f"{self.name}.csv"
-        write_text(drawing, self.svg())
+        write_text(drawing, self.svg)
         write_text(points, self.table().csv())
         return [drawing, points]
 
@@ -203,7 +206,7 @@ def quality_latency(results: Results) -> Figure:
             if row.group != group or timed is None:
                 continue
             bleu = row.bleu()
-            point = Point(timed["p50_ms"], bleu.value, bleu.low, bleu.high, row.decoding)
+            point = Point(float(timed["p50_ms"]), bleu.value, bleu.low, bleu.high, row.decoding)
             series.setdefault(row.model, []).append(point)
         lines = []
         for model, points in series.items():
@@ -244,11 +247,11 @@ def stutter_passes(results: Results) -> Figure:
 
 
 def training_curve(results: Results) -> Figure:
-    """Validation loss against training steps; systems and targets have their own scale."""
+    """Validation loss against training steps."""
     panels: dict[Group, list[Series]] = {}
     for (dataset, direction, model, seed), lines in results.curves.items():
         points = [
-            Point(line["step"], line["valid_loss"], label=f"{line.get('seconds')} s")
+            Point(float(line["step"]), float(line["valid_loss"]), label=f"{line.get('seconds')} s")
             for line in lines
             if line.get("valid_loss") is not None
         ]
@@ -259,4 +262,5 @@ def training_curve(results: Results) -> Figure:
     return Figure(
         "training", "Training", "optimizer steps", "validation loss",
         [Panel(" ".join(group), series) for group, series in panels.items()],
+        note="Losses compare within one system and one kind of targets only.",
     )  # fmt: skip

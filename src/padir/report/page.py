@@ -135,18 +135,19 @@ def _figure(figure: Figure) -> str:
         for panel in figure.panels
     )
     label = html.escape(f"{figure.title}: {figure.y} against {figure.x}. {described}", quote=True)
+    note = f" {html.escape(figure.note)}" if figure.note else ""
     return (
         f'<figure id="figure-{figure.name}"><div class="drawing" role="img" aria-label="{label}">'
         f"{inline_svg(figure)}</div>\n"
         f"<figcaption><strong>{html.escape(figure.title)}.</strong> {html.escape(figure.y)} against"
-        f" {html.escape(figure.x)}; bars, where drawn, are 95% intervals. Points:"
+        f" {html.escape(figure.x)}; bars, where drawn, are 95% intervals.{note} Points:"
         f" <code>figures/{figure.name}.csv</code>.</figcaption></figure>\n"
     )
 
 
 def inline_svg(figure: Figure) -> str:
     """The drawing without file header, its ids made its own so that figures do not mix."""
-    text = figure.svg()
+    text = figure.svg
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r'\bid="', f'id="{figure.name}-', text)

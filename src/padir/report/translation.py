@@ -269,13 +269,13 @@ def distillation_table(results: Results) -> Table:
                 **_place((dataset, direction)),
                 "teacher": teacher,
                 "seed": seed,
-                "system": _name(card.get("teacher")),
-                "decode": _name(card.get("decode")),
-                "lines": card.get("lines"),
+                "system": card.get("teacher"),
+                "decode": card.get("decode"),
+                "lines": _count(card.get("lines")),
                 "teacher_bleu": _number(card.get("teacher_bleu"), "score"),
                 "agreement": _number(card.get("agreement_with_raw"), "score"),
                 "validity": None if validity is None else 100 * validity,
-                "sha256": _digest(card.get("sha256")),
+                "sha256": (card.get("sha256") or "")[:12] or None,
             }
         )
     notes = (
@@ -290,13 +290,8 @@ def _number(value: Any, key: str) -> float | None:
     return None if number is None else float(number)
 
 
-def _name(value: Any) -> str | None:
-    return value.get("model") or value.get("kind") if isinstance(value, dict) else value
-
-
-def _digest(value: Any) -> str | None:
-    text = value.get("train") if isinstance(value, dict) else value
-    return None if text is None else text[:12]
+def _count(value: Any) -> int | None:
+    return value.get("train") if isinstance(value, dict) else value
 
 
 def data_table(results: Results) -> Table:

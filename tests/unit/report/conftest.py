@@ -95,8 +95,8 @@ class MadeUp:
 
     def theory(self, verdict: str = "reproduced", **more) -> Path:
         claim = {
-            "id": "convexity", "section": "2.1", "statement": "k-MPLE is convex.", "paper": "exact",
-            "measured": {"smallest eigenvalue": 0.012345}, "verdict": verdict,
+            "id": "theory.convexity", "section": "2.1", "statement": "k-MPLE is convex.",
+            "paper": "exact", "measured": {"smallest eigenvalue": 0.012345}, "verdict": verdict,
             "test": "no negative eigenvalue", "seeds": [0], "interval": None, "dataset": "Ising",
         }  # fmt: skip
         return self.write("theory/convexity/seed0.json", {"claims": [claim | more]})
@@ -109,8 +109,8 @@ class MadeUp:
             for seed in run.seeds:
                 place = f"runs/toy/xs-xt/{model}/seed{seed}"
                 lines = [{"step": s, "seconds": s / 9, "valid_loss": 5 / s} for s in (1, 2, 4)]
-                path = self.folder / place / "work" / "metrics.jsonl"
-                path.parent.mkdir(parents=True)
+                path = self.folder / place / "metrics.jsonl"
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("".join(json.dumps(line) + "\n" for line in lines))
                 self.write(f"{place}/provenance.json", {
                     "git": {"commit": "deadbeef", "dirty": False}, "packages": {"jax": "1"},
@@ -119,8 +119,10 @@ class MadeUp:
         self.latency()
         self.theory()
         self.write("distill/toy/xs-xt/own/seed0/card.json", {
-            "teacher": "ar", "decode": "beam", "lines": 24000, "sha256": "0123456789abcdef",
-            "teacher_bleu": 40.0, "agreement_with_raw": 35.0, "validity": 0.96,
+            "teacher": "ar", "decode": "beam", "lines": {"train": 24000, "valid": 500},
+            "sha256": "0123456789abcdef", "teacher_bleu": {"score": 40.0, "signature": "BLEU|x"},
+            "agreement_with_raw": {"score": 35.0, "signature": "BLEU|x"},
+            "validity": {"share": 0.96, "sentences": 24000},
         })  # fmt: skip
         self.write("data/toy/xs-xt/statistics.json", {"train": {"kept": 24000, "dropped": {}}})
 
