@@ -12,6 +12,7 @@ if not workflow.overwrite_configfiles:
 
 
 include: "rules/common.smk"
+include: "rules/collect.smk"
 include: "rules/data.smk"
 include: "rules/vocab.smk"
 include: "rules/distill.smk"

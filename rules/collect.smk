@@ -1,0 +1,131 @@
+"""What the whole experiment consists of: every score, timing and card that the report takes in."""
+
+
+def runs():
+    """Every (dataset, direction, model, settings) of the experiment."""
+    for dataset, settings in SETTINGS.datasets.items():
+        for direction in settings.directions:
+            for model, run in SETTINGS.models.items():
+                yield dataset, direction, model, run
+
+
+def all_scores(wildcards):
+    split = SETTINGS.evaluation.split
+    return [
+        f"results/runs/{dataset}/{direction}/{model}/seed{seed}/score/{split}.{decoding}.json"
+        for dataset, direction, model, run in runs()
+        for seed in run.seeds
+        for decoding in run.decode
+    ]
+
+
+def baseline_hypotheses(wildcards):
+    """The output that paired tests compare with: the baseline's strongest decoding."""
+    name = SETTINGS.evaluation.baseline
+    run = SETTINGS.models[name]
+    decoding = "beam" if "beam" in run.decode else run.decode[-1]
+    folder = run_folder(wildcards, name, run.seeds[0])
+    return f"{folder}/decode/{wildcards.split}.{decoding}.txt"
+
+
+def baseline_name(wildcards):
+    return SETTINGS.evaluation.baseline
+
+
+def bootstrap_samples(wildcards):
+    return SETTINGS.evaluation.bootstrap_samples
+
+
+def all_latency(wildcards):
+    return [
+        f"results/latency/{dataset}/{direction}/latency.json"
+        for dataset, settings in SETTINGS.datasets.items()
+        for direction in settings.directions
+    ]
+
+
+def all_metrics(wildcards):
+    return [
+        f"results/runs/{dataset}/{direction}/{model}/seed{seed}/metrics.jsonl"
+        for dataset, direction, model, run in runs()
+        for seed in run.seeds
+    ]
+
+
+def all_cards(wildcards):
+    used = {run.targets for run in SETTINGS.models.values()} - {"raw"}
+    return [
+        f"results/distill/{dataset}/{direction}/{teacher}/seed{teacher_seed(teacher)}/card.json"
+        for dataset, settings in SETTINGS.datasets.items()
+        for direction in settings.directions
+        for teacher in sorted(used)
+    ]
+
+
+def all_statistics(wildcards):
+    return [
+        f"results/data/{dataset}/{settings.pair}/statistics.json"
+        for dataset, settings in SETTINGS.datasets.items()
+    ]
+
+
+RESULTS_OF_PART = {
+    "table1": [all_scores],
+    "stutter": [all_scores],
+    "latency": [all_latency, all_scores],
+    "distillation": [all_cards],
+    "data": [all_statistics],
+    "quality_passes": [all_scores],
+    "quality_latency": [all_latency, all_scores],
+    "stutter_passes": [all_scores],
+    "training": [all_metrics],
+}
+TABLES = ["table1", "stutter", "latency", "distillation", "data"]
+FIGURES = ["quality_passes", "quality_latency", "stutter_passes", "training"]
+
+
+def results_of_part(kind):
+    """Input function: what one table or figure of the report is made of."""
+
+    def paths(wildcards):
+        return [
+            path
+            for gather in RESULTS_OF_PART[getattr(wildcards, kind)]
+            for path in gather(wildcards)
+        ]
+
+    return paths
+
+
+def all_results(wildcards):
+    gatherers = [all_scores, all_latency, all_cards, all_statistics, all_metrics]
+    return [path for gather in gatherers for path in gather(wildcards)]
+
+
+def trained(name):
+    """Input function: one file of every model's bundle, first seeds, for timing."""
+
+    def paths(wildcards):
+        return [
+            f"{run_folder(wildcards, model, run.seeds[0])}/bundle/{name}"
+            for model, run in SETTINGS.models.items()
+        ]
+
+    return paths
+
+
+def trained_bundles(wildcards, input):
+    return [str(Path(model).parent) for model in input.models]
+
+
+def all_decodings(wildcards):
+    names = [decoding for run in SETTINGS.models.values() for decoding in run.decode]
+    return list(dict.fromkeys(names))
+
+
+def latency_sentences(wildcards):
+    return SETTINGS.evaluation.latency_sentences
+
+
+def latency_repeats(wildcards):
+    return SETTINGS.evaluation.latency_repeats
