@@ -93,8 +93,8 @@ def main(argv: list[str]) -> int:
         from padir.data.grammar import Grammar
 
         grammar = Grammar.load(arguments.grammar)
-        pairs = zip(aligned(arguments.sources), hypotheses, strict=True)
-        valid = [grammar.is_valid(source, hypothesis) for source, hypothesis in pairs]
+        sources = aligned(arguments.sources)
+        valid = grammar.valid_lines(sources, hypotheses, shown(arguments.sources))
     document = labels(arguments) | score_corpus(
         hypotheses,
         references,

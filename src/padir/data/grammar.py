@@ -203,6 +203,21 @@ class Grammar:
         """Whether `target` is one of the translations of `source`, exactly. Raises as above."""
         return bool(self.modes(source, target))
 
+    def valid_lines(self, sources: Sequence[str], targets: Sequence[str], name: str) -> list[bool]:
+        """`is_valid` of each pair of lines.
+
+        Raises:
+            InputError: a source line is not of this grammar; the message starts with `name`, which
+                stands for the sources' file, and the line.
+        """
+        valid = []
+        for number, (source, target) in enumerate(zip(sources, targets, strict=True), start=1):
+            try:
+                valid.append(self.is_valid(source, target))
+            except InputError as error:
+                raise InputError(f"{name}: line {number}: {error}") from error
+        return valid
+
 
 def _choose(forms: Sequence[Form], register: int) -> Form:
     """The form of a register; words without a second form have one for both."""
@@ -230,7 +245,8 @@ class _Reader:
         """As `take`, but the word must be there."""
         index = self.take(category)
         if index is None:
-            self._refuse(f"a {category}")
+            article = "an" if category[0] in "aeiou" else "a"
+            self._refuse(f"{article} {category}")
         return index
 
     def end(self) -> None:

@@ -22,7 +22,7 @@ MOST_PHRASES, MOST_ADJECTIVES = 3, 2
 SINGLE_INTENSIFIER, DOUBLE_INTENSIFIER = 0.06, 0.018
 """Share of clauses that have an intensifier, once or twice, where they are long enough."""
 PLURAL = 0.35
-TRIES = 10_000
+TRIES = 1_000
 
 
 def make_grammar(settings: SyntheticSource) -> Grammar:

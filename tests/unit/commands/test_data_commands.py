@@ -1,0 +1,107 @@
+"""`padir fetch`, `clean` and `vocab`, called as the workflow calls them."""
+
+import json
+
+import pytest
+
+from padir.cli import main
+from padir.data.grammar import Grammar
+from padir.files import read_json, read_lines, sha256_file, write_json
+from padir.vocab import Vocabulary
+
+SYNTHETIC = {
+    "source": {"kind": "synthetic", "train": 300, "valid": 20, "test": 20, "seed": 3},
+    "directions": ["xs-xt"],
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """fetch, clean and vocab of a small synthetic set, in a folder with an awkward name."""
+    folder = tmp_path_factory.mktemp('it\'s; a "test"')
+    write_json(folder / "dataset.json", SYNTHETIC)
+    write_json(folder / "vocabulary.json", {"kind": "word", "size": 1000})
+    spec, raw, out = (str(folder / name) for name in ("dataset.json", "raw", "data"))
+    assert main(["fetch", "--config-dataset", spec, "--out", raw]) == 0
+    assert main(["clean", "--config-dataset", spec, "--raw", raw, "--out", out]) == 0
+    text = [f"{out}/train.xs", f"{out}/train.xt"]
+    settings, model = str(folder / "vocabulary.json"), str(folder / "spm.model")
+    assert main(["vocab", "--settings", settings, "--text", *text, "--out", model]) == 0
+    return folder
+
+
+def test_outputs(built):
+    data = built / "data"
+    expected = {"train.xs", "train.xt", "grammar.json", "statistics.json", "README.md"}
+    expected |= {"provenance.json", "valid.xs", "test.xs", "valid.xt", "test.xt"}
+    expected |= {f"{split}.xt.{i}" for split in ("valid", "test") for i in (1, 2, 3)}
+    assert {path.name for path in data.iterdir()} == expected
+    grammar = Grammar.load(data / "grammar.json")
+    sources, targets = read_lines(data / "test.xs"), read_lines(data / "test.xt.3")
+    assert grammar.valid_lines(sources, targets, "test.xs") == [True] * 20
+    assert read_json(data / "statistics.json")["splits"]["train"]["pairs_read"] == 300
+    vocabulary = Vocabulary.load(built / "spm.model")
+    lines = read_lines(data / "train.xt")
+    assert vocabulary.decode(vocabulary.encode(lines)) == lines
+
+
+def test_provenance(built):
+    fetched = read_json(built / "raw" / "provenance.json")
+    assert fetched["command"][:2] == ["padir", "fetch"]
+    assert fetched["seed"] == 3
+    cleaned = read_json(built / "data" / "provenance.json")
+    raw = str(built / "raw" / "train.xs")
+    assert cleaned["inputs"][raw] == sha256_file(raw)
+    assert (built / "spm.model.provenance.json").exists()
+
+
+def test_carriage_returns_are_reported(tmp_path, capsys):
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.de").write_bytes(f"{split} a\r\n{split} b\r\n".encode())
+        (tmp_path / f"{split}.en").write_bytes(f"{split} c\n{split} d\n".encode())
+    files = {s: {"files": {"de": f"{s}.de", "en": f"{s}.en"}} for s in ("train", "valid", "test")}
+    source = {"kind": "files", "folder": str(tmp_path), **files}
+    spec, raw, out = (str(tmp_path / name) for name in ("spec.json", "raw", "out"))
+    write_json(spec, {"source": source, "directions": ["de-en"]})
+    assert main(["fetch", "--config-dataset", spec, "--out", raw]) == 0
+    assert main(["clean", "--config-dataset", spec, "--raw", raw, "--out", out]) == 0
+    assert read_lines(f"{out}/train.de") == ["train a", "train b"]
+    errors = capsys.readouterr().err
+    assert "padir clean: train.de: removed a carriage return from 2 lines" in errors
+    assert "train.en" not in errors
+
+
+@pytest.mark.parametrize("verb", ["fetch", "clean", "vocab"])
+def test_help_has_an_example(verb, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([verb, "--help"])
+    assert caught.value.code == 0
+    assert f"examples:\n  padir {verb} --" in capsys.readouterr().out
+
+
+def test_errors_are_one_line_and_status_2(built, tmp_path, capsys):
+    bad = tmp_path / "bad.json"
+    bad.write_text(json.dumps(SYNTHETIC | {"sauce": 1}))
+    raw = str(built / "raw")
+    spec = str(built / "dataset.json")
+    settings = tmp_path / "settings.json"
+    settings.write_text('{"kind": "bpe", "size": 30000}')
+    text = str(built / "data" / "train.xs")
+    for argv, words in [
+        (["fetch", "--config-dataset", str(bad), "--out", str(tmp_path / "x")], "sauce"),
+        (["clean", "--config-dataset", spec, "--raw", raw, "--out", raw], "different folders"),
+        (
+            ["clean", "--config-dataset", spec, "--raw", str(tmp_path / "no"), "--out", "x"],
+            "no/test.xs: cannot read: No such file",
+        ),
+        (
+            ["vocab", "--settings", str(settings), "--text", text, "--out", "m"],
+            "the text allows at most",
+        ),
+        (["vocab", "--settings", str(settings), "--text", "gone", "--out", "m"], "gone: cannot"),
+    ]:
+        assert main(argv) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"padir {argv[0]}: error: ")
+        assert error.count("\n") == 1
+        assert words in error

@@ -1,0 +1,34 @@
+"""The data card repeats statistics, and survives odd paths."""
+
+from padir.config.data import Cleaning, Dataset
+from padir.data.card import data_card
+from padir.data.clean import clean
+
+
+def test_card(tmp_path):
+    odd = "a`b\n| c"
+    files = {s: {"files": {"de": odd, "en": f"{s}.en"}} for s in ("train", "valid", "test")}
+    files["test"]["files"]["en"] = {"url": "https://example.org/t.gz", "sha256": "a" * 64}
+    dataset = Dataset(source={"kind": "files", **files}, directions=["de-en"])
+    for split, text in (("train", "x\n\n"), ("valid", "v\nw\n"), ("test", "t\nu\n")):
+        for language in ("de", "en"):
+            (tmp_path / f"{split}.{language}").write_text(text)
+    statistics = clean(Cleaning(), "de-en", tmp_path, tmp_path / "out")
+    card = data_card(dataset, statistics)
+    assert "# Parallel text de-en\n" in card
+    assert "2 pairs read, 1 kept." in card
+    assert "| empty | a side is empty or blank | 1 | 2 |" in card
+    assert "| train | train.de | 1 | words | 1.0 | 1 | 1 | 1 | 1 | 1 | 0 | 0 | 0 |" in card
+    assert f"- test en: `https://example.org/t.gz`, SHA-256 {'a' * 64}" in card
+    assert r"- train de: `` 'a`b\n| c' ``" in card
+    assert statistics["splits"]["test"]["files"][0]["sha256"] in card
+
+
+def test_synthetic_origin(tmp_path):
+    for split in ("train", "valid", "test"):
+        for language in ("xs", "xt"):
+            (tmp_path / f"{split}.{language}").write_text(f"{split}\n")
+    dataset = Dataset(source={"kind": "synthetic", "seed": 7}, directions=["xs-xt"])
+    card = data_card(dataset, clean(Cleaning(), "xs-xt", tmp_path, tmp_path / "out"))
+    assert "invented language pair" in card
+    assert "seed 7" in card

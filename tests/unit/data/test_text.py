@@ -1,0 +1,141 @@
+"""Plain files as a source: every way they can be wrong, and odd names that must not matter."""
+
+import gzip
+import hashlib
+import re
+
+import pytest
+
+from padir.config.data import FilesSource
+from padir.data.text import text_name, write_files_source
+from padir.files import InputError, read_lines
+
+
+def source(folder, **changes):
+    """A files source over {split}.{de,en} in a folder; `changes` replace file entries."""
+    entries = {
+        split: {"files": {"de": f"{split}.de", "en": f"{split}.en"}}
+        for split in ("train", "valid", "test")
+    }
+    for key, value in changes.items():
+        split, language = key.split("_")
+        entries[split]["files"][language] = value
+    return FilesSource(folder=str(folder), **entries)
+
+
+@pytest.fixture
+def given(tmp_path):
+    folder = tmp_path / "given"
+    folder.mkdir()
+    for split, count in (("train", 3), ("valid", 2), ("test", 2)):
+        for language in ("de", "en"):
+            lines = [f"{split} {language} {i}\n" for i in range(count)]
+            (folder / f"{split}.{language}").write_text("".join(lines))
+    return folder
+
+
+def refusal(source, folder):
+    """The one-line message of an error, after which no file of the broken split's side is left."""
+    with pytest.raises(InputError) as caught:
+        write_files_source(source, folder)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert not list(folder.glob(".padir-*")) + list(folder.glob("*.download"))
+    return message
+
+
+def test_names():
+    assert text_name("test", "en") == "test.en"
+    assert text_name("test", "en", 2) == "test.en.2"
+
+
+def test_files_are_copied_line_for_line(given, tmp_path):
+    odd = "a\u2028b\x85c\r d\x0b \r\n\n\n"
+    (given / "train.de").write_bytes(odd.encode())
+    write_files_source(source(given), tmp_path / "raw")
+    assert (tmp_path / "raw" / "train.de").read_bytes() == odd.encode()
+    assert sorted(path.name for path in (tmp_path / "raw").iterdir()) == sorted(
+        f"{split}.{language}" for split in ("train", "valid", "test") for language in ("de", "en")
+    )
+
+
+def test_further_references(given, tmp_path):
+    (given / "other").write_text("a\nb\n")
+    settings = source(given).model_dump()
+    settings["test"]["references"] = {"en": ["other", "valid.en"]}
+    write_files_source(FilesSource(**settings), tmp_path / "raw")
+    assert read_lines(tmp_path / "raw" / "test.en.1") == ["a", "b"]
+    assert read_lines(tmp_path / "raw" / "test.en.2") == ["valid en 0", "valid en 1"]
+    (given / "other").write_text("a\n")
+    message = refusal(FilesSource(**settings), tmp_path / "again")
+    assert re.search(r"test: line counts differ: .*test\.de has 2, .*other has 1$", message)
+
+
+def test_unequal_line_counts_name_both_files(given, tmp_path):
+    (given / "train.en").write_text("a\nb\n")
+    message = refusal(source(given), tmp_path / "raw")
+    expected = f"train: line counts differ: {given}/train.de has 3, {given}/train.en has 2"
+    assert message == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"a\nb\xff\nc\n", "line 2, byte 2: not valid UTF-8"),
+        ("\ufeffa\nb\nc\n".encode(), "line 1: starts with a byte order mark"),
+        (b"a\nb\nc\0\n", "line 3: holds a NUL character"),
+        ("a\nb\nc\n".encode("utf-16"), "line 1, byte 1: not valid UTF-8"),
+    ],
+)
+def test_what_is_no_text_names_the_users_file(given, tmp_path, content, problem):
+    (given / "train.en").write_bytes(content)
+    message = refusal(source(given), tmp_path / "raw")
+    assert message.startswith(f"{given}/train.en: {problem}")
+    with gzip.open(given / "packed.gz", "wb") as file:
+        file.write(content)
+    message = refusal(source(given, train_en="packed.gz"), tmp_path / "raw")
+    assert message.startswith(f"{given}/packed.gz: {problem}")
+
+
+def test_missing_file(given, tmp_path):
+    (given / "valid.de").unlink()
+    expected = f"{given}/valid.de: cannot read: No such file or directory"
+    assert refusal(source(given), tmp_path / "raw") == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "a;touch x", 'it\'s "q"', "a\nb", "-n", "$(x)", "../given/x", "ä"]
+)
+def test_odd_names(given, tmp_path, name):
+    (given / name).write_text("a\nb\nc\n")
+    write_files_source(source(given, train_de=name), tmp_path / "raw")
+    assert read_lines(tmp_path / "raw" / "train.de") == ["a", "b", "c"]
+    (given / name).write_text("a\n")
+    assert "has 1, " in refusal(source(given, train_de=name), tmp_path / "raw")
+
+
+def test_packed_files(given, tmp_path):
+    content = gzip.compress(b"a\nb\nc\n")
+    (given / "train.de.gz").write_bytes(content)
+    write_files_source(source(given, train_de="train.de.gz"), tmp_path / "raw")
+    assert read_lines(tmp_path / "raw" / "train.de") == ["a", "b", "c"]
+    (given / "train.de.gz").write_bytes(content[:-12])
+    message = refusal(source(given, train_de="train.de.gz"), tmp_path / "raw")
+    assert message.startswith(f"{given}/train.de.gz: damaged or cut short")
+    (given / "train.de.gz").write_bytes(b"a\nb\nc\n")
+    message = refusal(source(given, train_de="train.de.gz"), tmp_path / "raw")
+    assert message.startswith(f"{given}/train.de.gz: not a gzip file")
+
+
+def test_addresses(given, tmp_path):
+    packed = given / "train.gz"
+    packed.write_bytes(gzip.compress(b"a\nb\nc\n"))
+    right = hashlib.sha256(packed.read_bytes()).hexdigest()
+    remote = {"url": packed.as_uri(), "sha256": right}
+    write_files_source(source(given, train_de=remote), tmp_path / "raw")
+    assert read_lines(tmp_path / "raw" / "train.de") == ["a", "b", "c"]
+    assert not list((tmp_path / "raw").glob("*.download"))
+    wrong = {"url": packed.as_uri(), "sha256": "0" * 64}
+    message = refusal(source(given, train_de=wrong), tmp_path / "other")
+    assert message == f"{packed.as_uri()}: SHA-256 is {right}, expected {'0' * 64}"
+    assert not (tmp_path / "other" / "train.de").exists()
