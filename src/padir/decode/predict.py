@@ -7,6 +7,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from padir.vocab import EOS, FIRST_PIECE
 
+GROUP = 64
+"""Ids per group in `top_tokens`."""
+
 
 def predictable(table_size: int, vocabulary_size: int, *, eos: bool) -> Bool[np.ndarray, " V"]:
     """True for the ids that a decoder may predict: pieces of text, and EOS if asked.
@@ -22,8 +25,8 @@ def forbid(
     logits: Float[Array, "*axes V"], allowed: Bool[np.ndarray, " V"]
 ) -> Float[Array, "*axes V"]:
     """The logits with -inf where prediction is not allowed."""
-    mask = jnp.asarray(allowed).reshape(*[1] * (logits.ndim - 1), -1)
-    return jnp.where(mask, logits, -jnp.inf)
+    penalty = np.where(allowed, 0.0, -np.inf).astype(np.float32)
+    return logits + penalty.reshape(*[1] * (logits.ndim - 1), -1)
 
 
 def log_normaliser(logits: Float[Array, "*axes V"]) -> Float[Array, "*axes"]:
@@ -38,10 +41,35 @@ def most_likely(
     """The likeliest allowed token and its log-probability among the allowed ones.
 
     Ties go to the lowest id. Maximum, first index that holds it, and normaliser are plain
-    reductions, which the CPU compiler vectorises; its own arg-max is several times slower.
+    reductions of floats, which the CPU compiler vectorises; its own arg-max, and a reduction of
+    whole numbers, are several times slower. Ids stay exact up to 2 ** 24.
     """
     logits = forbid(logits, allowed)
     top = jnp.max(logits, axis=-1, keepdims=True)
-    ids = jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1)
-    token = jnp.min(jnp.where(logits == top, ids, logits.shape[-1]), axis=-1)
-    return token, -jnp.log(jnp.sum(jnp.exp(logits - top), axis=-1))
+    ids = jax.lax.broadcasted_iota(jnp.float32, logits.shape, logits.ndim - 1)
+    token = jnp.min(jnp.where(logits == top, ids, float(logits.shape[-1])), axis=-1)
+    log_probability = -jnp.log(jnp.sum(jnp.exp(logits - top), axis=-1))
+    return token.astype(jnp.int32), log_probability
+
+
+def top_tokens(
+    logits: Float[Array, "B V"], count: int
+) -> tuple[Float[Array, "B C"], Int[Array, "B C"]]:
+    """The `count` largest logits, best first, and their ids; ties go to the lowest id.
+
+    What `jax.lax.top_k` gives, in less time for large vocabularies: ids are cut into groups, and
+    only the groups with the `count` largest maxima can hold any of the results.
+    """
+    rows, size = logits.shape
+    groups = -(-size // GROUP)
+    if groups <= 2 * count:
+        return jax.lax.top_k(logits, count)
+    padding = ((0, 0), (0, groups * GROUP - size))
+    grouped = jnp.pad(logits, padding, constant_values=-jnp.inf).reshape(rows, groups, GROUP)
+    _, chosen = jax.lax.top_k(grouped.max(axis=2), count)
+    # In the order of ids, so that ties between groups go to the lowest id as well.
+    chosen = jnp.sort(chosen, axis=1)
+    members = jnp.take_along_axis(grouped, chosen[:, :, None], axis=1)
+    values, place = jax.lax.top_k(members.reshape(rows, count * GROUP), count)
+    group = jnp.take_along_axis(chosen, place // GROUP, axis=1)
+    return values, group * GROUP + place % GROUP

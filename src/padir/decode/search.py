@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.decode.predict import log_normaliser
+from padir.decode.predict import log_normaliser, top_tokens
 from padir.decode.rank import length_penalty
 
 # Score of a place that holds no hypothesis; far below any real one.
@@ -200,7 +200,7 @@ def beam_search(
 
         # The best 2 * beam continuations of a row are among the best 2 * beam of each hypothesis.
         width = min(2 * beam, logits.shape[-1])
-        best, token = jax.lax.top_k(logits.reshape(rows * beam, -1), width)
+        best, token = top_tokens(logits.reshape(rows * beam, -1), width)
         best = best.reshape(rows, beam, width) - log_normaliser(logits)[..., None]
         total = (live.log_probability[:, :, None] + best).reshape(rows, beam * width)
         kept = min(2 * beam, beam * width)

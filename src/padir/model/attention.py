@@ -93,15 +93,22 @@ class Attention(nnx.Module):
 
     def project(
         self, keys: Float[Array, "B K E"], values: Float[Array, "B K E"]
-    ) -> tuple[Float[Array, "B K H D"], Float[Array, "B K H D"]]:
-        """Projected keys and values: computed once where several passes share them."""
-        return self._heads(self.key(keys)), self._heads(self.value(values))
+    ) -> tuple[Float[Array, "B H K D"], Float[Array, "B H K D"]]:
+        """Projected keys and values: computed once where several passes share them.
+
+        Heads come before keys, as the products in `attend` need: stored the other way round,
+        a cache would be transposed again in every pass.
+        """
+        return (
+            self._heads(self.key(keys)).swapaxes(1, 2),
+            self._heads(self.value(values)).swapaxes(1, 2),
+        )
 
     def attend(
         self,
         queries: Float[Array, "B Q E"],
-        keys: Float[Array, "B K H D"],
-        values: Float[Array, "B K H D"],
+        keys: Float[Array, "B H K D"],
+        values: Float[Array, "B H K D"],
         bias: Float[Array, "#B #H Q K"],
         key: DropoutKey = None,
     ) -> tuple[Float[Array, "B Q E"], Float[Array, "B H Q K"]]:
@@ -110,10 +117,10 @@ class Attention(nnx.Module):
         Returns the output and the attention weights (before dropout), which sum to 1 over K.
         """
         query = self._heads(self.query(queries))
-        logits = jnp.einsum("bqhd,bkhd->bhqk", query, keys, preferred_element_type=jnp.float32)
+        logits = jnp.einsum("bqhd,bhkd->bhqk", query, keys, preferred_element_type=jnp.float32)
         weights = jax.nn.softmax(logits + bias, axis=-1)
         dropped = dropout(weights.astype(values.dtype), self.rate, key, shared_axis=2)
-        mixed = jnp.einsum("bhqk,bkhd->bqhd", dropped, values)
+        mixed = jnp.einsum("bhqk,bhkd->bqhd", dropped, values)
         return self.out(mixed.reshape(*mixed.shape[:2], -1)), weights
 
     def __call__(

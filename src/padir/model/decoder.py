@@ -22,8 +22,8 @@ from padir.shapes import DropoutKey, Hidden, Mask, Memory, SourceMask
 class CrossMemory(NamedTuple):
     """Each layer's cross-attention keys and values of one source: computed once, read by every pass."""
 
-    keys: tuple[Float[Array, "B S H D"], ...]
-    values: tuple[Float[Array, "B S H D"], ...]
+    keys: tuple[Float[Array, "B H S D"], ...]
+    values: tuple[Float[Array, "B H S D"], ...]
     bias: Float[Array, "B 1 1 S"]
 
 
@@ -33,8 +33,8 @@ class Cache(NamedTuple):
     N entries: positions, or positions times hypotheses (see `Decoder.step`).
     """
 
-    keys: tuple[Float[Array, "B N H D"], ...]
-    values: tuple[Float[Array, "B N H D"], ...]
+    keys: tuple[Float[Array, "B H N D"], ...]
+    values: tuple[Float[Array, "B H N D"], ...]
 
 
 class Attentions(NamedTuple):
@@ -94,8 +94,8 @@ class DecoderLayer(nnx.Module):
         normed = self.self_norm(x)
         key, value = self.self_attention.project(normed, normed)
         start = position * x.shape[1]
-        keys = jax.lax.dynamic_update_slice_in_dim(cached[0], key, start, axis=1)
-        values = jax.lax.dynamic_update_slice_in_dim(cached[1], value, start, axis=1)
+        keys = jax.lax.dynamic_update_slice_in_dim(cached[0], key, start, axis=2)
+        values = jax.lax.dynamic_update_slice_in_dim(cached[1], value, start, axis=2)
         update, _ = self.self_attention.attend(normed, keys, values, bias)
         x, _ = self._after_self_attention(x + update, cross, cross_bias, (None,) * 4)
         return x, (keys, values)
@@ -157,7 +157,7 @@ class Decoder(nnx.Module):
     def empty_cache(self, batch: int, length: int) -> Cache:
         """A cache of `length` entries of a causal decoder."""
         attention = self.layers[0].self_attention
-        shape = (batch, length, attention.heads, attention.head_width)
+        shape = (batch, attention.heads, length, attention.head_width)
         zeros = tuple(jnp.zeros(shape, self.norm.dtype) for _ in self.layers)
         return Cache(zeros, zeros)
 
@@ -186,7 +186,7 @@ class Decoder(nnx.Module):
         Raises:
             ValueError: K > 1 without `readable`.
         """
-        hypotheses, entries = x.shape[1], cache.keys[0].shape[1]
+        hypotheses, entries = x.shape[1], cache.keys[0].shape[2]
         if readable is None and hypotheses > 1:
             raise ValueError(f"{hypotheses} hypotheses per source need readable cache entries")
         reached = (jnp.arange(entries) < (position + 1) * hypotheses)[None, None, :]
