@@ -19,6 +19,7 @@ include: "rules/distill.smk"
 include: "rules/train.smk"
 include: "rules/decode.smk"
 include: "rules/score.smk"
+include: "rules/theory.smk"
 include: "rules/report.smk"
 
 
@@ -38,6 +39,8 @@ rule all:
     input:
         expand("results/report/tables/{table}.md", table=TABLES),
         expand("results/report/figures/{figure}.svg", figure=FIGURES),
+        expand("results/report/figures/{drawing}.svg", drawing=THEORY_FIGURES),
+        "results/report/tables/theorems.md",
         "results/report/claims.md",
         "results/report/index.html",
 

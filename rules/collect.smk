@@ -98,7 +98,9 @@ def results_of_part(kind):
 
 
 def all_results(wildcards):
-    gatherers = [all_scores, all_latency, all_cards, all_statistics, all_metrics]
+    gatherers = [
+        *(all_scores, all_latency, all_cards, all_statistics, all_metrics, all_theory)
+    ]
     return [path for gather in gatherers for path in gather(wildcards)]
 
 

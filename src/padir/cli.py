@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "score": ("padir.commands.score", "BLEU, chrF and stutter of a hypothesis file"),
     "latency": ("padir.commands.latency", "time whole translations at batch size 1"),
     "theory": ("padir.commands.theory", "run one Ising experiment"),
+    "theory-report": ("padir.commands.theory_report", "draw or tabulate Ising experiments"),
     "report": ("padir.commands.report", "write tables, figures, claims and the HTML page"),
     "translate": ("padir.commands.translate", "translate standard input line by line"),
     "plan": ("padir.commands.plan", "what a config would run, and what it would cost"),

@@ -107,7 +107,9 @@ def _row(name: str, field: FieldInfo) -> str:
         default = "required"
     else:
         value = field.get_default(call_default_factory=True)
-        default = "its defaults" if isinstance(value, Settings) else f"`{json.dumps(value)}`"
+        groups = value if isinstance(value, list) else [value]
+        grouped = any(isinstance(item, Settings) for item in groups)
+        default = "its defaults" if grouped else f"`{json.dumps(value)}`"
     meaning = field.description or ("What it is." if name == "kind" else "A group, below.")
     cells = (f"`{name}`", _allowed(field.annotation, field.metadata), default, meaning)
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from padir.config.base import Name, Settings
 from padir.config.data import Dataset
 from padir.config.model import ModelRun
+from padir.config.theory import Theory
 
 
 class ModelTeacher(Settings):
@@ -60,6 +61,7 @@ class Config(Settings):
         min_length=1, description="Models by name: differences from `model_defaults`."
     )
     evaluation: Evaluation = Evaluation()
+    theory: Theory = Theory()
 
     @model_validator(mode="after")
     def _references_resolve(self) -> "Config":

@@ -5,7 +5,7 @@ The paper's text gives no sizes or couplings; all defaults here are choices of o
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeInt, model_validator
 
 from padir.config.base import Settings
 
@@ -14,17 +14,19 @@ class IsingModel(Settings):
     """An Ising model: p(x) ~ exp(sum h_i x_i + sum_{i<j} J_ij x_i x_j), each edge once."""
 
     graph: Literal["path", "cycle", "complete", "grid", "edges"] = Field(
-        "cycle", description="Graph; grid is the open square lattice, edges takes the list `edges`."
+        default="cycle",
+        description="Graph; grid is the open square lattice, edges takes the list `edges`.",
     )
-    spins: int = Field(6, ge=2, le=16, description="Number of spins (N).")
+    spins: int = Field(default=6, ge=2, le=16, description="Number of spins (N).")
     edges: list[list[int]] = Field(
         default=[], description="Pairs of vertices 0 to N-1; only for graph edges."
     )
     coupling: float | list[float] = Field(
-        0.3, description="J: one number for all edges, or one per edge in lexicographic order."
+        default=0.3,
+        description="J: one number for all edges, or one per edge in lexicographic order.",
     )
     field: float | list[float] = Field(
-        0.2, description="h: one number for all spins, or one per spin."
+        default=0.2, description="h: one number for all spins, or one per spin."
     )
 
     @model_validator(mode="after")
@@ -39,20 +41,21 @@ class IsingModel(Settings):
 class LargeEstimation(Settings):
     """k-pseudolikelihood beyond enumeration: a closed chain, through local conditionals."""
 
-    spins: int = Field(100, ge=8, le=500, description="Number of spins (N).")
-    coupling: float = Field(0.3, description="J of every edge.")
-    field: float = Field(0.2, description="h of every spin.")
+    spins: int = Field(default=100, ge=8, le=500, description="Number of spins (N).")
+    coupling: float = Field(default=0.3, description="J of every edge.")
+    field: float = Field(default=0.2, description="h of every spin.")
     block_sizes: list[int] = Field(default=[1, 4, 8], min_length=2, description="k.")
-    samples: int = Field(4000, ge=100, description="Samples per trial.")
-    trials: int = Field(5, ge=2, description="Independent data sets.")
+    samples: int = Field(default=4000, ge=100, description="Samples per trial.")
+    trials: int = Field(default=5, ge=2, description="Independent data sets.")
 
 
 class Estimation(Settings):
     """Figures 1 and 2: squared parameter error against k, one random mask per sample."""
 
-    ordinary: IsingModel = Field(IsingModel(), description="Truth of figure 1.")
+    ordinary: IsingModel = Field(default=IsingModel(), description="Truth of figure 1.")
     peaky: IsingModel = Field(
-        IsingModel(coupling=1.0, field=0.1), description="Truth of figure 2, with two modes."
+        default=IsingModel(coupling=1.0, field=0.1),
+        description="Truth of figure 2, with two modes.",
     )
     block_sizes: list[int] = Field(
         default=[1, 2, 3, 4, 5, 6], min_length=2, description="k, rising."
@@ -60,7 +63,7 @@ class Estimation(Settings):
     samples: list[int] = Field(
         default=[1000, 4000, 16000], min_length=1, description="Samples per data set, rising."
     )
-    trials: int = Field(200, ge=30, description="Independent data sets per point.")
+    trials: int = Field(default=200, ge=30, description="Independent data sets per point.")
     large: LargeEstimation = LargeEstimation()
 
     @model_validator(mode="after")
@@ -79,16 +82,16 @@ class Estimation(Settings):
 class CliquePanel(Settings):
     """One panel of figure 3: equation 6 with equal fields, started in the smaller mode."""
 
-    spins: int = Field(12, ge=2, le=1000, description="N.")
-    clique: int = Field(6, ge=2, description="Size m of the clique.")
+    spins: int = Field(default=12, ge=2, le=1000, description="N.")
+    clique: int = Field(default=6, ge=2, description="Size m of the clique.")
     couplings: list[float] = Field(default=[0.3, 0.5, 0.7], min_length=1, description="J.")
-    field: float = Field(0.1, description="h on the clique.")
-    outside_field: float = Field(0.0, description="h of the independent spins.")
+    field: float = Field(default=0.1, description="h on the clique.")
+    outside_field: float = Field(default=0.0, description="h of the independent spins.")
     block_sizes: list[int] = Field(
         default=[1, 3, 6, 9, 11], min_length=1, description="k of k-Gibbs."
     )
-    steps: int = Field(500, ge=1, description="Steps of every chain.")
-    chains: int = Field(1000, ge=30, description="Simulated chains per sampler.")
+    steps: int = Field(default=500, ge=1, description="Steps of every chain.")
+    chains: int = Field(default=1000, ge=30, description="Simulated chains per sampler.")
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "CliquePanel":
@@ -103,13 +106,15 @@ class CliquePanel(Settings):
 class SeparationCase(Settings):
     """One model for the separation corollary (appendix H)."""
 
-    spins: int = Field(300, ge=2, description="N.")
-    clique: int = Field(12, ge=2, description="m.")
-    coupling: float = Field(2.0, gt=0, description="J.")
-    field: float = Field(0.16, description="h on the clique.")
-    block_size: int = Field(299, ge=1, description="k.")
-    delta: float = Field(0.2, gt=0, lt=1, description="Failure probability.")
-    steps: int = Field(1000, ge=1, description="Steps that independent parallel is given (M).")
+    spins: int = Field(default=300, ge=2, description="N.")
+    clique: int = Field(default=12, ge=2, description="m.")
+    coupling: float = Field(default=2.0, gt=0, description="J.")
+    field: float = Field(default=0.16, description="h on the clique.")
+    block_size: int = Field(default=299, ge=1, description="k.")
+    delta: float = Field(default=0.2, gt=0, lt=1, description="Failure probability.")
+    steps: int = Field(
+        default=1000, ge=1, description="Steps that independent parallel is given (M)."
+    )
 
 
 class ModeReaching(Settings):
@@ -126,7 +131,7 @@ class ModeReaching(Settings):
         description="Panels of figure 3.",
     )
     weak: CliquePanel = Field(
-        CliquePanel(couplings=[0.02], block_sizes=[1, 3, 6, 9], steps=20),
+        default=CliquePanel(couplings=[0.02], block_sizes=[1, 3, 6, 9], steps=20),
         description="The weak-coupling panel, in which the order reverses for small k.",
     )
     separation: list[SeparationCase] = Field(
@@ -137,22 +142,28 @@ class ModeReaching(Settings):
         min_length=1,
         description="Models that satisfy assumptions 5 to 7.",
     )
-    delta: float = Field(0.05, gt=0, lt=1, description="Failure probability of the step bounds.")
+    delta: float = Field(
+        default=0.05, gt=0, lt=1, description="Failure probability of the step bounds."
+    )
 
 
 class Identities(Settings):
     """Every theorem of sections 2.1 and 2.2, by enumeration on random models."""
 
-    models: int = Field(12, ge=1, description="Random models per statement.")
-    spins: int = Field(4, ge=2, le=6, description="Spins of each.")
-    coupling_scale: float = Field(0.6, gt=0, description="Standard deviation of the couplings.")
-    field_scale: float = Field(0.4, gt=0, description="Standard deviation of the fields.")
+    models: int = Field(default=12, ge=1, description="Random models per statement.")
+    spins: int = Field(default=4, ge=2, le=6, description="Spins of each.")
+    coupling_scale: float = Field(
+        default=0.6, gt=0, description="Standard deviation of the couplings."
+    )
+    field_scale: float = Field(default=0.4, gt=0, description="Standard deviation of the fields.")
 
 
 class Tensorisation(Settings):
     """Approximate tensorisation of entropy and the finite-sample bound (section 2.3)."""
 
-    spins: int = Field(3, ge=2, le=5, description="Spins of a complete graph with one h and one J.")
+    spins: int = Field(
+        default=3, ge=2, le=5, description="Spins of a complete graph with one h and one J."
+    )
     couplings: list[float] = Field(
         default=[0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5],
         min_length=2,
@@ -164,45 +175,51 @@ class Tensorisation(Settings):
         description="h of the parameter grid.",
     )
     samples: list[int] = Field(default=[1000, 100_000], min_length=1, description="Samples.")
-    masks_per_sample: int = Field(4, ge=1, description="Masks per sample (m).")
-    delta: float = Field(0.1, gt=0, lt=1, description="Failure probability.")
-    trials: int = Field(200, ge=30, description="Independent data sets.")
+    masks_per_sample: int = Field(default=4, ge=1, description="Masks per sample (m).")
+    delta: float = Field(default=0.1, gt=0, lt=1, description="Failure probability.")
+    trials: int = Field(default=200, ge=30, description="Independent data sets.")
     random_laws: int = Field(
-        300, ge=10, description="Random laws that try to break each inequality."
+        default=300, ge=10, description="Random laws that try to break each inequality."
     )
 
 
 class ProductKernels(Settings):
     """How far a k-Gibbs step is from every product law, as a function of the coupling."""
 
-    spins: int = Field(4, ge=2, le=6, description="Spins of a complete graph.")
+    spins: int = Field(default=4, ge=2, le=6, description="Spins of a complete graph.")
     couplings: list[float] = Field(
         default=[0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5], min_length=2, description="J."
     )
-    field: float = Field(0.0, description="h of every spin.")
+    field: float = Field(default=0.0, description="h of every spin.")
 
 
 class MaskDesign(Settings):
     """Mask distributions better than uniform, over the k-subsets (section 2.2.2)."""
 
     model: IsingModel = Field(
-        IsingModel(graph="path", spins=6, coupling=[1.5, 0.2, 1.5, 0.2, 1.5], field=0.1),
+        default=IsingModel(graph="path", spins=6, coupling=[1.5, 0.2, 1.5, 0.2, 1.5], field=0.1),
         description="A correlated chain.",
     )
-    block_size: int = Field(2, ge=1, description="k.")
-    random_weights: int = Field(300, ge=10, description="Random mask distributions compared.")
+    block_size: int = Field(default=2, ge=1, description="k.")
+    random_weights: int = Field(
+        default=300, ge=10, description="Random mask distributions compared."
+    )
 
 
 class Errata(Settings):
     """Statements as printed, and as they hold."""
 
-    models: int = Field(60, ge=5, description="Random models in searches for counterexamples.")
+    models: int = Field(
+        default=60, ge=5, description="Random models in searches for counterexamples."
+    )
 
 
 class Theory(Settings):
     """The Ising experiments; they share nothing with translation but the report."""
 
-    seeds: list[int] = Field(default=[0], min_length=1, description="Seeds to run with.")
+    seeds: list[NonNegativeInt] = Field(
+        default=[0], description="Seeds to run with; none: these experiments are left out."
+    )
     estimation: Estimation = Estimation()
     mode_reaching: ModeReaching = ModeReaching()
     identities: Identities = Identities()

@@ -252,6 +252,8 @@ def crossover_couplings() -> list[tuple[int, float]]:
 
     found = []
     for k in (1, 3, 6, 9):
-        root = scipy.optimize.brentq(advantage, 1e-3, 0.9, args=(k,), xtol=1e-6)
-        found.append((k, float(root)))
+        solved = scipy.optimize.root_scalar(
+            advantage, args=(k,), bracket=(1e-3, 0.9), method="brentq", xtol=1e-6
+        )
+        found.append((k, float(solved.root)))
     return found

@@ -8,7 +8,7 @@ import numpy as np
 from padir.config.theory import Estimation, IsingModel, LargeEstimation
 from padir.theory.claims import Claim, Outcome, mean_interval, share_interval
 from padir.theory.covariance import information
-from padir.theory.estimators import draw_counts, fit
+from padir.theory.estimators import Scheme, draw_counts, fit
 from padir.theory.experiments.models import build, constants, describe
 from padir.theory.families import ising_family
 from padir.theory.ising import cycle_edges
@@ -16,6 +16,8 @@ from padir.theory.local import fit_local, random_subsets, sample_cycle
 from padir.theory.masks import uniform_masks
 
 MARKOV_SHARE = 0.1
+# Estimator -> masks per sample in the asymptotic covariance.
+SCHEMES: tuple[tuple[Scheme, float], ...] = (("one_mask", 1.0), ("averaged", np.inf))
 
 
 def run(settings: Estimation, seed: int) -> Outcome:
@@ -51,7 +53,7 @@ def _panel(truth: IsingModel, settings: Estimation, rng: np.random.Generator) ->
     for k in settings.block_sizes:
         masks = uniform_masks(model.spins, k)
         found = information(family, masks)
-        for scheme, per_sample in (("one_mask", 1.0), ("averaged", np.inf)):
+        for scheme, per_sample in SCHEMES:
             covariance = found.asymptotic(per_sample)
             for samples in settings.samples:
                 counts = draw_counts(rng, family.law(), masks, samples, settings.trials, scheme)

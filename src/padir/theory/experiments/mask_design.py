@@ -68,6 +68,12 @@ def run(settings: MaskDesign, seed: int) -> Outcome:
     )
 
 
+def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Spearman's."""
+    ranks = [scipy.stats.rankdata(values) for values in (a, b)]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
 def _claims(
     settings: MaskDesign,
     designs: dict[str, Design],
@@ -80,8 +86,8 @@ def _claims(
     uniform, trace = rows["uniform"], rows["smallest trace"]
     best_gap, best_worst = rows["largest gap"], rows["best worst direction"]
     together: dict[str, Any] = {
-        "gap and worst direction": scipy.stats.spearmanr(speed, worst).statistic,
-        "gap and trace": scipy.stats.spearmanr(speed, -traces).statistic,
+        "gap and worst direction": _rank_correlation(speed, worst),
+        "gap and trace": _rank_correlation(speed, -traces),
     }
     certified = all(
         abs(d.value - d.bound) <= 1e-3 * abs(d.value)

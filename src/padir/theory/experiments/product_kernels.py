@@ -68,10 +68,10 @@ def run(settings: ProductKernels, seed: int) -> Outcome:
                 " falls again, as a strongly coupled block follows its surroundings.",
                 "not discussed",
                 shown,
-                "with an even number of visible spins the distance does not fall with J; with an odd"
-                " number its largest J is not its peak",
+                "with an even number of visible spins the distance does not fall with J; with an"
+                " odd number its largest J is not its peak",
                 bool(
-                    all(np.all(np.diff(v) >= -1e-6) for k, v in even.items())
+                    all(np.all(np.diff(v) >= -1e-6) for v in even.values())
                     and all(v[-1] < max(v) for v in odd.values())
                 ),
                 dataset,
