@@ -1,10 +1,12 @@
 """Text to text with one model: encode, decode, choose, drop repeats, and back to text."""
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from padir.decode.autoregressive import Searcher
+from padir.decode.batches import Batch
 from padir.decode.drop import drop_repeats
 from padir.decode.load import Decoding, LoadedModel
 from padir.decode.rank import Candidate, LengthRule
@@ -83,24 +85,44 @@ class Translator:
                 )
             chosen = LengthRule()
         self.rule = chosen
-        self._searcher: Searcher | None = None
         self.drop = settings.drop_repeats if decoding.passes else "none"
         self.longest_source = run.architecture.max_positions - 1
         size = loaded.vocabulary.size
-        self._batches: Callable[[Sequence[Sequence[int]]], Iterator]
+        self._refiner: Refiner | None = None
+        self._searcher: Searcher | None = None
         if decoding.passes:
-            refiner = Refiner(loaded.model, run, size, loaded.seed, count)
-            self._batches = lambda sources: refiner.batches(sources, decoding.passes)
+            self._refiner = Refiner(loaded.model, run, size, loaded.seed, count)
         else:
             name = "greedy" if decoding.name == "greedy" else "beam"
             self._searcher = Searcher(loaded.model, run, size, name, chosen.alpha, beam)
-            self._batches = self._searcher.batches
 
     def use(self, rule: LengthRule) -> None:
         """Change the length rule; nothing is compiled again."""
         self.rule = rule
         if self._searcher:
             self._searcher.alpha = rule.alpha
+
+    def with_decoding(self, decoding: Decoding) -> "Translator":
+        """The same PaDIR translator with another number of passes; programs are shared.
+
+        Raises:
+            InputError: a decoding that does not fit.
+        """
+        self.loaded.check(decoding)
+        if not decoding.passes and decoding != self.decoding:
+            raise InputError(f"greedy and beam share no programs: asked for {decoding.name}")
+        other = copy.copy(self)
+        other.decoding = decoding
+        return other
+
+    def _batches(
+        self, sources: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[Batch, list[list[Candidate]]]]:
+        if self._refiner:
+            return self._refiner.batches(sources, self.decoding.passes)
+        if self._searcher:
+            return self._searcher.batches(sources)
+        raise ValueError("no decoder")
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Piece ids of each line, however long."""

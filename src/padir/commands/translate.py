@@ -1,0 +1,80 @@
+"""`padir translate`: standard input to standard output, line for line."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from padir.launch import prepare
+
+EXAMPLES = """\
+examples:
+  padir translate --model bundle < in.de > out.en
+  padir translate --model bundle --steps 10 < in.de > out.en
+  echo "Ein Hund rennt." | padir translate --model ar --beam 5
+"""
+DEFAULT_STEPS = 4
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    from padir.commands.decode import add_rule_arguments
+
+    parse = argparse.ArgumentParser(
+        prog="padir translate",
+        description="Translate standard input to standard output with a trained model: one line"
+        " out for each line in. A line longer than the model reads is cut, with a warning.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parse.add_argument("--model", type=Path, required=True, help="folder of the model bundle")
+    how = parse.add_mutually_exclusive_group()
+    how.add_argument(
+        "--steps", type=int, metavar="T", help=f"decoder passes of PaDIR (default {DEFAULT_STEPS})"
+    )
+    how.add_argument(
+        "--beam", type=int, metavar="N", help="beam width of AR (default: greedy search)"
+    )
+    add_rule_arguments(parse)
+    parse.add_argument("--chunk", type=int, default=64, help="lines read ahead (default 64)")
+    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    return parse
+
+
+def main(argv: list[str]) -> int:
+    """Run the verb."""
+    arguments = parser().parse_args(argv)
+    prepare(arguments.threads)
+    from padir.commands.decode import given_rule
+    from padir.decode.load import Decoding, load
+    from padir.decode.stream import translate_stream
+    from padir.decode.translate import Translator
+    from padir.files import InputError, decode_lines
+
+    for option in ("beam", "chunk"):
+        value = getattr(arguments, option)
+        if value is not None and value < 1:
+            raise InputError(f"--{option} is {value}: allowed are 1 and more")
+    loaded = load(arguments.model)
+    if arguments.steps is not None:
+        name = f"T{arguments.steps}"
+    elif arguments.beam is not None:
+        name = "beam"
+    else:
+        name = "greedy" if loaded.spec.run.system == "ar" else f"T{DEFAULT_STEPS}"
+    translator = Translator(
+        loaded, Decoding.parse(name), given_rule(arguments), beam=arguments.beam
+    )
+    out = sys.stdout.buffer
+
+    def write(line: str) -> None:
+        out.write(line.encode("utf-8") + b"\n")
+        out.flush()
+
+    def warn(message: str) -> None:
+        print(f"padir translate: warning: {message}", file=sys.stderr)
+
+    chunk = 1 if sys.stdin.isatty() else arguments.chunk
+    translate_stream(
+        translator, decode_lines(sys.stdin.buffer, "standard input"), write, warn, chunk
+    )
+    return 0
