@@ -300,7 +300,7 @@ def _statistics(folder: Path, config: Config) -> Iterator[tuple[str, str, Mappin
     for dataset, data in config.datasets.items():
         path = folder / "data" / dataset / data.pair / "statistics.json"
         if path.is_file():
-            yield dataset, data.pair, require(path, read_json(path), ())
+            yield dataset, data.pair, require(path, read_json(path), ("splits",))
 
 
 def _supplied_claims(folder: Path) -> Iterator[Mapping[str, Any]]:

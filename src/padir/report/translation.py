@@ -1,6 +1,6 @@
 """The tables of the translation half: table 1, stutter, latency, data and distillation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from padir.report.paper import table1_bleu
@@ -295,29 +295,44 @@ def _count(value: Any) -> int | None:
 
 
 def data_table(results: Results) -> Table:
-    """Every count of cleaning's statistics, one line each."""
+    """What cleaning kept and dropped in each split."""
     columns = (
         Column("dataset", "Dataset"),
         Column("pair", "Pair"),
-        Column("what", "What"),
-        Column("value", "Value", 2),
+        Column("split", "Split"),
+        Column("read", "Pairs read"),
+        Column("kept", "Kept"),
+        Column("dropped", "Dropped, by reason"),
+        Column("lengths", "Mean length"),
     )
-    rows: list[Mapping[str, Cell]] = [
-        {"dataset": dataset, "pair": pair, "what": what, "value": value}
+    rows = [
+        {
+            "dataset": dataset,
+            "pair": pair,
+            "split": split,
+            "read": counts["pairs_read"],
+            "kept": counts["pairs_kept"],
+            # Only training pairs are ever dropped.
+            "dropped": _dropped(counts.get("dropped", {})),
+            "lengths": "; ".join(
+                f"{side['file']} {side['length_mean']:.1f} {side['length_unit']}"
+                for side in counts["files"]
+            ),
+        }
         for dataset, pair, statistics in results.statistics
-        for what, value in _flat(statistics)
+        for split, counts in statistics["splits"].items()
     ]
-    notes = ("Digests, examples and line numbers: statistics.json of each dataset.",)
-    return Table("data", "Data: what cleaning counted", columns, rows, notes)
+    notes = ("Digests, length histograms and line numbers: statistics.json of each dataset.",)
+    return Table("data", "Data", columns, rows, notes)
 
 
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
-    """Numbers in nested mappings, with their keys joined."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _flat(inner, f"{path} {key}".strip())
-    elif isinstance(value, int | float):
-        yield path, value
+def _dropped(reasons: Mapping[str, Any]) -> str:
+    found = [
+        f"{name.replace('_', ' ')} {reason['pairs']}"
+        for name, reason in reasons.items()
+        if reason["pairs"]
+    ]
+    return ", ".join(found) or "none"
 
 
 def estimate_text(estimate: Estimate, digits: int = 2) -> str:

@@ -124,7 +124,14 @@ class MadeUp:
             "agreement_with_raw": {"score": 35.0, "signature": "BLEU|x"},
             "validity": {"share": 0.96, "sentences": 24000},
         })  # fmt: skip
-        self.write("data/toy/xs-xt/statistics.json", {"train": {"kept": 24000, "dropped": {}}})
+        dropped = {"too_long": {"pairs": 2}, "empty": {"pairs": 0}, "duplicate": {"pairs": 3}}
+        sides = [
+            {"file": f"train.{side}", "length_mean": mean, "length_unit": "words"}
+            for side, mean in (("xs", 7.94), ("xt", 8.25))
+        ]
+        train = {"pairs_read": 100, "pairs_kept": 95, "dropped": dropped, "files": sides}
+        test = {"pairs_read": 200, "pairs_kept": 200, "files": sides[:1]}
+        self.write("data/toy/xs-xt/statistics.json", {"splits": {"train": train, "test": test}})
 
 
 def rates(per_100: float) -> dict:

@@ -171,6 +171,14 @@ def test_distillation_table_by_hand(report, tmp_path):
     assert [float(line[key]) for key in ("teacher_bleu", "agreement", "validity")] == [40, 35, 96]
 
 
+def test_data_table_by_hand(report, tmp_path):
+    report("--only", "data")
+    line, test = rows(tmp_path / "report/tables/data.csv")
+    assert (line["split"], line["read"], line["kept"]) == ("train", "100", "95")
+    assert (line["dropped"], test["dropped"]) == ("too long 2, duplicate 3", "none")
+    assert line["lengths"] == "train.xs 7.9 words; train.xt 8.2 words"
+
+
 @pytest.mark.parametrize(
     ("part", "names"),
     [

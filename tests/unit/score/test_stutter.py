@@ -35,12 +35,15 @@ def test_a_repeat_that_no_reference_has_is_a_stutter():
     assert rate("the the the man", "the man") == 2
     assert rate("The the man", "the man") == 1
     assert rate("the, the man", "the man") == 0
+    assert rate("the , . man", "the man") == 0
 
 
 def test_a_repeat_of_the_reference_is_none():
     assert rate("he had had enough", "he had had it") == 0
     assert rate("he had had had enough", "he had had it") == 1
     assert rate("very very good", "good", "very very good") == 0
+    # The most of any one reference counts, not their sum.
+    assert rate("very very very good", "very very good", "very very good") == 1
     # Another word's repeat does not excuse this one.
     assert rate("the the man", "had had") == 1
 
