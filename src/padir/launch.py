@@ -16,17 +16,14 @@ def prepare(threads: int | None = None) -> None:
             of one thread train faster than one process of two.
 
     Raises:
-        RuntimeError: if JAX has already started its devices.
+        RuntimeError: if `threads` is given after JAX has started its devices.
     """
-    if threads is not None:
-        # The CPU runtime sizes its thread pool by this variable, and has no other switch.
-        os.environ["NPROC"] = str(threads)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    if "jax" in sys.modules:
-        from jax._src import xla_bridge
-
-        if xla_bridge.backends_are_initialized():
-            raise RuntimeError("padir.launch.prepare must be called before JAX computes anything")
+    if threads is not None:
+        # The CPU runtime sizes its thread pool by this variable, once, and has no other switch.
+        os.environ["NPROC"] = str(threads)
+        if "jax" in sys.modules and sys.modules["jax"]._src.xla_bridge.backends_are_initialized():
+            raise RuntimeError("the number of threads must be set before JAX computes anything")
     import jax
 
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "padir" / "compiled"

@@ -16,9 +16,18 @@ def make_optimizer(settings: Optimizer) -> optax.GradientTransformation:
     if settings.kind == "adafactor":
         # T5X: second moments factored from 128 on, decay 1 - step^-0.8, update clipping at
         # RMS 1, steps scaled by the parameter's RMS, no first moment.
-        parts.append(optax.adafactor(learning_rate=None, decay_rate=0.8, clipping_threshold=1.0))
+        parts.append(
+            optax.adafactor(
+                learning_rate=None,
+                decay_rate=0.8,
+                clipping_threshold=1.0,
+                multiply_by_parameter_scale=settings.relative_steps,
+            )
+        )
     else:
         parts.append(optax.scale_by_adam(b1=settings.adam_b1, b2=settings.adam_b2, eps=1e-9))
+        if settings.relative_steps:
+            parts.append(optax.scale_by_param_block_rms(min_scale=1e-3))
         if settings.weight_decay:
             parts.append(optax.add_decayed_weights(settings.weight_decay))
         parts.append(optax.scale(-1.0))

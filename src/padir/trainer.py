@@ -54,6 +54,9 @@ class Trainer:
         self.mesh = data_mesh()
         self.traces = 0
         self._optimizer = make_optimizer(run.optimizer)
+        # Validation reports plain cross-entropy, whatever training smooths.
+        plain = run.objective.model_copy(update={"label_smoothing": 0.0, "z_loss": 0.0})
+        self._plain = run.model_copy(update={"objective": plain})
         abstract = nnx.eval_shape(lambda: build(run, table_size))
         self._graph, self._abstract = nnx.split(abstract)
         everywhere = replicated(self.mesh)
@@ -158,7 +161,7 @@ class Trainer:
     def _run_evaluation(self, parameters, source, target, index) -> Losses:
         key = jax.random.fold_in(self._key(jnp.int32(VALIDATION_STEP)), index)
         return batch_losses(
-            self.model(parameters), self.run, self.vocabulary_size, source, target, key, None
+            self.model(parameters), self._plain, self.vocabulary_size, source, target, key, None
         )
 
     def steps(
@@ -186,7 +189,7 @@ class Trainer:
     def evaluate(
         self, parameters: dict, batches: list[tuple[np.ndarray, np.ndarray]]
     ) -> dict[str, float]:
-        """Mean losses without dropout; the noise is the same at every call."""
+        """Mean plain losses, without dropout or smoothing; the noise is the same at every call."""
         sums = np.zeros(5)
         for index, (source, target) in enumerate(batches):
             rows = padded_rows(len(source), self.mesh, 1)

@@ -91,6 +91,11 @@ class Optimizer(Settings):
     warmup_steps: int = Field(
         default=10_000, ge=0, description="Steps of the linear ramp from zero."
     )
+    relative_steps: bool = Field(
+        True,
+        description="Scale each parameter's step by its root mean square, as Adafactor does;"
+        " the embeddings, which start at N(0, 1), learn too slowly under Adam without.",
+    )
     adam_b1: float = Field(default=0.9, ge=0, lt=1, description="Adam's decay of the mean.")
     adam_b2: float = Field(default=0.98, ge=0, lt=1, description="Adam's decay of the square.")
     weight_decay: float = Field(

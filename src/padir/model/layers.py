@@ -62,7 +62,8 @@ class RMSNorm(nnx.Module):
     def __call__(self, x: Float[Array, "*axes E"]) -> Float[Array, "*axes E"]:
         x = x.astype(jnp.float32)
         mean_square = jnp.mean(jnp.square(x), axis=-1, keepdims=True)
-        return (x * jax.lax.rsqrt(mean_square + NORM_EPSILON) * self.scale[...]).astype(self.dtype)
+        scale = jnp.broadcast_to(self.scale[...], x.shape)
+        return (x * jax.lax.rsqrt(mean_square + NORM_EPSILON) * scale).astype(self.dtype)
 
 
 class Embedding(nnx.Module):

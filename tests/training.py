@@ -1,0 +1,80 @@
+"""A tiny pair of languages and a tiny run, for tests of training: reversed words, six of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from padir.config.data import VocabularySettings
+from padir.config.model import ModelRun, RunSpec
+from padir.train import TrainingText
+from padir.vocab import train_vocabulary
+
+WORDS = ("ba", "ko", "mi", "re", "su", "ta")
+
+
+def tiny_run(system: str = "padir", steps: int = 12, **training) -> ModelRun:
+    """A model of width 16 that trains in seconds."""
+    decode = ["greedy"] if system == "ar" else ["T1", "T2"]
+    return ModelRun(
+        system=system,
+        decode=decode,
+        architecture={
+            "width": 16,
+            "heads": 2,
+            "head_width": 8,
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+            "feed_forward_width": 32,
+            "max_positions": 16,
+            "length_classes": 12,
+        },
+        optimizer={"kind": "adam", "peak_learning_rate": 0.03, "warmup_steps": 2},
+        training={
+            "steps": steps,
+            "batch_tokens": 128,
+            "buckets": [6, 9],
+            "dispatch_steps": 4,
+            "validate_every": 5,
+            "checkpoint_every": 4,
+        }
+        | training,
+        decoding={"length_candidates": 2},
+    )
+
+
+def tiny_spec(system: str = "padir", steps: int = 12, **training) -> RunSpec:
+    """The spec of a tiny run."""
+    return RunSpec(
+        dataset="toy", direction="xs-xt", model=system, run=tiny_run(system, steps, **training)
+    )
+
+
+def write_toy(folder: Path, pairs: int = 120) -> tuple[TrainingText, Path]:
+    """Aligned files whose targets are the reversed sources, and their vocabulary."""
+    random = np.random.default_rng(0)
+    paths = {}
+    for split, count in (("train", pairs), ("valid", 20)):
+        lines = [
+            [WORDS[i] for i in random.integers(0, len(WORDS), random.integers(3, 8))]
+            for _ in range(count)
+        ]
+        for side, text in (("source", lines), ("target", [line[::-1] for line in lines])):
+            path = folder / f"{split}.{side}"
+            path.write_text("".join(" ".join(line) + "\n" for line in text), encoding="utf-8")
+            paths[f"{split}_{side}"] = path
+    vocabulary = folder / "spm.model"
+    lines = paths["train_source"].read_text(encoding="utf-8").splitlines()
+    train_vocabulary(lines, VocabularySettings(kind="word", size=16), vocabulary)
+    return TrainingText(**paths), vocabulary
+
+
+def train_arguments(folder: Path, spec: RunSpec, seed: int = 0) -> list[str]:
+    """`padir train` arguments for the toy text in `folder`."""
+    (folder / "spec.json").write_text(json.dumps(spec.model_dump(mode="json")), encoding="utf-8")
+    arguments = ["--spec", str(folder / "spec.json"), "--vocabulary", str(folder / "spm.model")]
+    for split in ("train", "valid"):
+        for side in ("source", "target"):
+            arguments += [f"--{split}-{side}", str(folder / f"{split}.{side}")]
+    arguments += ["--seed", str(seed), "--work", str(folder / "work")]
+    return [*arguments, "--out", str(folder / "bundle")]

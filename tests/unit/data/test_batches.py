@@ -1,0 +1,84 @@
+"""Batches are a function of (seed, step); an epoch visits every pair."""
+
+import numpy as np
+import pytest
+
+from padir.config.model import Training
+from padir.data.batches import BatchPlan, Pairs, Ragged, in_order, sentences_per_batch
+
+
+def pairs(count: int = 300, longest: int = 20) -> Pairs:
+    random = np.random.default_rng(0)
+    rows = [[9] * int(n) for n in random.integers(1, longest, count)]
+    return Pairs(Ragged(rows), Ragged([row[:-1] for row in rows]))
+
+
+TRAINING = Training(steps=10, batch_tokens=160, buckets=[8, 12, 20], dispatch_steps=3)
+
+
+def batches(plan: BatchPlan, first: int, count: int) -> list[tuple[int, list[int]]]:
+    found, step = [], first
+    while len(found) < count:
+        group = plan.group_at(step)
+        found += [(group.bucket, row.tolist()) for row in group.rows]
+        step += len(group.rows)
+    return found[:count]
+
+
+def test_ragged_rows_end_with_eos_and_pad_with_zero() -> None:
+    ragged = Ragged([[9, 10], [], [11, 12, 13]])
+    np.testing.assert_array_equal(ragged.lengths, [3, 1, 4])
+    np.testing.assert_array_equal(
+        ragged.padded(np.array([2, -1, 0, 1]), 5),
+        [[11, 12, 13, 1, 0], [0] * 5, [9, 10, 1, 0, 0], [1, 0, 0, 0, 0]],
+    )
+
+
+def test_batch_n_does_not_depend_on_where_reading_started() -> None:
+    data = pairs()
+    whole = batches(BatchPlan(data, TRAINING, 7), 0, 60)
+    for start in (1, 13, 40):
+        assert batches(BatchPlan(data, TRAINING, 7), start, 10) == whole[start : start + 10]
+
+
+def test_seeds_and_epochs_differ() -> None:
+    data = pairs()
+    plan = BatchPlan(data, TRAINING, 7)
+    epoch = plan.steps_per_epoch
+    first, second = batches(plan, 0, epoch), batches(plan, epoch, epoch)
+    assert first != second
+    assert first != batches(BatchPlan(data, TRAINING, 8), 0, epoch)
+    assert sorted(b for b, _ in first) == sorted(b for b, _ in second)
+
+
+def test_an_epoch_visits_every_fitting_pair_in_its_bucket() -> None:
+    data = pairs(longest=30)
+    plan = BatchPlan(data, TRAINING, 0)
+    seen: dict[int, int] = {}
+    for bucket, rows in batches(plan, 0, plan.steps_per_epoch):
+        assert len(rows) == sentences_per_batch(160, bucket)
+        for row in rows:
+            seen[row] = bucket
+    lengths = data.longer()
+    assert set(seen) == {i for i, n in enumerate(lengths) if n <= 20}
+    assert plan.too_long == int((lengths > 20).sum()) > 0
+    for row, bucket in seen.items():
+        assert bucket == next(b for b in (8, 12, 20) if b >= lengths[row])
+
+
+def test_validation_counts_each_pair_once() -> None:
+    data = pairs()
+    rows = np.concatenate([rows for _, rows in in_order(data, TRAINING)])
+    assert sorted(rows[rows >= 0]) == list(range(300))
+
+
+def test_batches_hold_multiples_of_eight() -> None:
+    assert sentences_per_batch(160, 12) == 8
+    assert sentences_per_batch(1320, 18) == 72
+    assert sentences_per_batch(30, 12) == 2
+    assert sentences_per_batch(5, 12) == 1
+
+
+def test_nothing_fits() -> None:
+    with pytest.raises(ValueError, match=r"no training pair fits training.buckets \[2\]"):
+        BatchPlan(Pairs(Ragged([[9, 9, 9]]), Ragged([[9]])), Training(steps=1, buckets=[2]), 0)

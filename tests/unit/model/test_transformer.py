@@ -1,0 +1,171 @@
+"""The model's invariants: padding, causality, the cache, dropout, size, parameters by name."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from padir.config.model import Architecture, ModelRun
+from padir.model.layers import dropout
+from padir.model.length import top_lengths
+from padir.model.parameters import build, from_arrays, table_size, to_arrays
+from padir.model.transformer import Transformer, parameter_count
+
+SMALL = Architecture(
+    width=16,
+    heads=2,
+    head_width=8,
+    encoder_layers=2,
+    decoder_layers=2,
+    feed_forward_width=32,
+    length_classes=12,
+    max_positions=32,
+)
+
+
+def run(system: str, **architecture) -> ModelRun:
+    decode = ["greedy"] if system == "ar" else ["T1"]
+    merged = SMALL.model_copy(update=architecture)
+    return ModelRun(system=system, decode=decode, architecture=merged, training={"buckets": [16]})
+
+
+def ids(*rows: list[int]) -> jax.Array:
+    return jnp.asarray(rows, jnp.int32)
+
+
+def test_paper_size() -> None:
+    model = nnx.eval_shape(
+        lambda: Transformer(
+            Architecture(), 32_128, length_id=4, causal=False, rngs=nnx.Rngs(0)
+        )
+    )
+    assert parameter_count(model) == 66_997_760
+
+
+def test_table_size_is_rounded_up() -> None:
+    paper = Architecture(extra_ids=100, table_multiple=128)
+    assert table_size(paper, 32_000) == 32_128
+    assert table_size(Architecture(), 321) == 321
+
+
+@pytest.mark.parametrize("system", ["ar", "padir"])
+def test_padding_changes_nothing(system: str) -> None:
+    model = build(run(system), 40)
+    source, tokens = ids([9, 10, 11, 1]), ids([12, 13, 14, 15, 1])
+    short = model.decode(tokens, model.encode(source).cross)
+    wider_source = jnp.pad(source, ((0, 0), (0, 3)))
+    wider = model.decode(jnp.pad(tokens, ((0, 0), (0, 4))), model.encode(wider_source).cross)
+    np.testing.assert_allclose(wider[:, :5], short, atol=2e-5)
+
+
+def test_parallel_decoder_sees_both_sides_and_causal_only_the_left() -> None:
+    source = ids([9, 10, 1])
+    tokens = ids([12, 13, 14, 15])
+    changed = tokens.at[0, 2].set(20)
+    for system, sees_right in (("padir", True), ("ar", False)):
+        model = build(run(system), 40)
+        cross = model.encode(source).cross
+        difference = jnp.abs(model.decode(tokens, cross) - model.decode(changed, cross))
+        assert (float(difference[0, 0].max()) > 1e-6) == sees_right
+        assert float(difference[0, 3].max()) > 1e-6
+
+
+def test_cached_steps_equal_the_full_pass() -> None:
+    model = build(run("ar"), 40)
+    cross = model.encode(ids([9, 10, 11, 1, 0], [12, 1, 0, 0, 0])).cross
+    tokens = ids([3, 20, 21, 22], [3, 30, 31, 32])
+    full = model.decode(tokens, cross)
+    cache = model.decoder.empty_cache(2, 4)
+    for position in range(4):
+        logits, cache = model.step(tokens[:, position], jnp.int32(position), cache, cross)
+        np.testing.assert_allclose(logits, full[:, position], atol=5e-6)
+
+
+def test_absolute_position_enters_through_positional_attention_only() -> None:
+    # With equal tokens everywhere, relative bias alone cannot tell positions apart: attention
+    # mixes equal values. Positional attention keeps it so too: position is never a value.
+    source, tokens = ids([9, 10, 1]), ids([12, 12, 12, 12])
+    for positional in (True, False):
+        model = build(run("padir", positional_attention=positional), 40)
+        logits = model.decode(tokens, model.encode(source).cross)
+        assert float(jnp.ptp(logits, axis=1).max()) < 1e-5
+
+
+def test_dropout_needs_a_key_and_keeps_the_mean() -> None:
+    x = jnp.ones((200, 5, 40))
+    np.testing.assert_array_equal(dropout(x, 0.5, None), x)
+    dropped = dropout(x, 0.25, jax.random.key(0), shared_axis=1)
+    # 8000 independent draws of 0 or 4/3: five standard errors of the mean.
+    assert abs(float(dropped.mean()) - 1) < 5 * (0.25 / 0.75) ** 0.5 / 8000**0.5
+    assert float(jnp.ptp(dropped, axis=1).max()) == 0.0
+
+
+def test_dropout_moves_the_model_and_no_key_is_repeatable() -> None:
+    model = build(run("padir"), 40)
+    source, tokens = ids([9, 10, 11, 1]), ids([12, 13, 14, 1])
+    cross = model.encode(source).cross
+    quiet = model.decode(tokens, cross)
+    np.testing.assert_array_equal(quiet, model.decode(tokens, cross))
+    keys = jax.random.split(jax.random.key(1))
+    noisy = [model.decode(tokens, cross, key=key) for key in keys]
+    assert float(jnp.abs(noisy[0] - quiet).max()) > 1e-3
+    assert float(jnp.abs(noisy[0] - noisy[1]).max()) > 1e-3
+
+
+def test_an_id_past_the_table_embeds_to_zero() -> None:
+    model = build(run("padir"), 40)
+    np.testing.assert_array_equal(model.embedder(jnp.asarray([40, 1000])), 0.0)
+
+
+def test_bfloat16_stays_near_float32_and_keeps_float32_parameters() -> None:
+    full = build(run("padir"), 40)
+    half = build(run("padir", compute_dtype="bfloat16"), 40)
+    assert {leaf.dtype.name for leaf in jax.tree.leaves(nnx.state(half))} == {"float32"}
+    source, tokens = ids([9, 10, 11, 1]), ids([12, 13, 14, 1])
+    a = full.decode(tokens, full.encode(source).cross)
+    b = half.decode(tokens, half.encode(source).cross)
+    assert b.dtype == jnp.float32
+    # Eight bits of mantissa through four residual blocks.
+    assert float(jnp.abs(a - b).max()) < 0.1 * float(jnp.abs(a).max())
+
+
+def test_top_lengths_are_distinct_and_ties_go_to_the_shorter() -> None:
+    lengths, log_probability = top_lengths(jnp.asarray([[0.0, 2.0, 2.0, 1.0]]), 3)
+    np.testing.assert_array_equal(lengths, [[2, 3, 4]])
+    assert float(jnp.exp(log_probability).sum()) < 1
+    with pytest.raises(ValueError, match="at most 4 exist"):
+        top_lengths(jnp.zeros((1, 4)), 5)
+
+
+def test_parameters_survive_the_way_through_named_arrays() -> None:
+    original = build(run("padir"), 40, seed=3)
+    arrays = to_arrays(nnx.state(original, nnx.Param))
+    assert "encoder/layers/0/attention/query/kernel" in arrays
+    again = from_arrays(run("padir"), 40, arrays)
+    source, tokens = ids([9, 1]), ids([12, 13, 1])
+    np.testing.assert_array_equal(
+        again.decode(tokens, again.encode(source).cross),
+        original.decode(tokens, original.encode(source).cross),
+    )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda a: a.pop("embedder/embedding"), "is missing"),
+        (lambda a: a.update(other=np.zeros(3)), "'other' does not belong"),
+        (lambda a: a.update({"embedder/embedding": np.zeros((41, 16))}), r"\(41, 16\).*\(40, 16\)"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused(spoil, message: str) -> None:
+    arrays = to_arrays(nnx.state(build(run("ar"), 40), nnx.Param))
+    spoil(arrays)
+    with pytest.raises(ValueError, match=message):
+        from_arrays(run("ar"), 40, arrays)
+
+
+def test_a_parallel_bundle_is_no_autoregressive_model() -> None:
+    arrays = to_arrays(nnx.state(build(run("padir"), 40), nnx.Param))
+    with pytest.raises(ValueError, match="does not belong to this ar model"):
+        from_arrays(run("ar"), 40, arrays)

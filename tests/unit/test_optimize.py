@@ -1,0 +1,66 @@
+"""The schedule by hand, and Adafactor against a plain NumPy twin of its publication."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from padir.config.model import Optimizer
+from padir.optimize import learning_rate, make_optimizer
+
+
+def test_schedule_ramps_then_decays_as_a_cosine() -> None:
+    settings = Optimizer(peak_learning_rate=1.0, final_learning_rate=0.1, warmup_steps=4)
+    rates = [learning_rate(settings, step, 104) for step in range(104)]
+    assert rates[:4] == [0.25, 0.5, 0.75, 1.0]
+    assert rates[4] == 1.0
+    assert rates[54] == pytest.approx(0.55)
+    assert rates[29] == pytest.approx(0.1 + 0.45 * (1 + math.cos(math.pi / 4)))
+    assert all(a >= b for a, b in zip(rates[4:], rates[5:], strict=False))
+    assert learning_rate(settings, 104, 104) == pytest.approx(0.1)
+
+
+def numpy_adafactor(gradients: list[np.ndarray], start: np.ndarray, rate: float) -> np.ndarray:
+    """Shazeer and Stern 2018, algorithm 4, without momentum, factored over both axes."""
+    value = start.astype(np.float64)
+    row, column = np.zeros(value.shape[0]), np.zeros(value.shape[1])
+    for step, gradient in enumerate(gradients, start=1):
+        decay = 1.0 - step**-0.8
+        square = gradient.astype(np.float64) ** 2 + 1e-30
+        row = decay * row + (1 - decay) * square.mean(axis=1)
+        column = decay * column + (1 - decay) * square.mean(axis=0)
+        second = np.outer(row, column) / row.mean()
+        update = gradient / np.sqrt(second)
+        update /= max(1.0, np.sqrt((update**2).mean()))
+        scale = max(1e-3, np.sqrt((value**2).mean()))
+        value = value - rate * scale * update
+    return value
+
+
+def test_adafactor_equals_its_publication() -> None:
+    random = np.random.default_rng(0)
+    start = random.normal(size=(130, 140)).astype(np.float32)
+    gradients = [random.normal(size=start.shape).astype(np.float32) * 10**-i for i in range(4)]
+    optimizer = make_optimizer(Optimizer(kind="adafactor"))
+    value = jnp.asarray(start)
+    state = optimizer.init(value)
+    for gradient in gradients:
+        update, state = optimizer.update(jnp.asarray(gradient), state, value)
+        value = value + 0.01 * update
+    np.testing.assert_allclose(value, numpy_adafactor(gradients, start, 0.01), atol=2e-5)
+
+
+def test_adam_first_step_is_the_sign_of_the_gradient() -> None:
+    optimizer = make_optimizer(Optimizer(kind="adam"))
+    value = jnp.asarray([1.0, -2.0, 3.0])
+    update, _ = optimizer.update(jnp.asarray([0.5, -4.0, 0.0]), optimizer.init(value), value)
+    np.testing.assert_allclose(update, [-1.0, 1.0, 0.0], atol=1e-6)
+
+
+def test_clipping_bounds_the_gradient_norm_before_adam_sees_it() -> None:
+    clipped = make_optimizer(Optimizer(kind="adam", clip_norm=1.0, weight_decay=0.1))
+    value = jnp.asarray([3.0, 4.0])
+    _, state = clipped.update(jnp.asarray([30.0, 40.0]), clipped.init(value), value)
+    mean = next(part.mu for part in state if hasattr(part, "mu"))
+    np.testing.assert_allclose(mean, [0.06, 0.08], rtol=1e-5)

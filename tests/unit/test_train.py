@@ -1,0 +1,163 @@
+"""`padir train` from text to bundle: it learns, refuses bad input, resumes to the same bytes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from padir.checkpoint import WorkFolder
+from padir.commands.train import main
+from padir.files import InputError, read_bundle
+from padir.train import train
+from tests.training import tiny_spec, train_arguments, write_toy
+
+
+def model_bytes(folder: Path) -> bytes:
+    return (folder / "bundle" / "model.safetensors").read_bytes()
+
+
+def copy_toy(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    write_toy(folder)
+    return folder
+
+
+def test_it_learns_to_reverse_words(tmp_path: Path) -> None:
+    write_toy(tmp_path, pairs=600)
+    spec = tiny_spec("ar", steps=400, batch_tokens=512, validate_every=400, checkpoint_every=400)
+    quiet = spec.run.architecture.model_copy(update={"dropout": 0.0})
+    spec = spec.model_copy(update={"run": spec.run.model_copy(update={"architecture": quiet})})
+    text, vocabulary = write_toy(tmp_path, pairs=600)
+    trained = train(spec, vocabulary, 14, text, 0, tmp_path / "work")
+    # Chance is 1/6 a word; a model that copies instead of reversing stays below 0.4.
+    assert trained.valid["accuracy"] > 0.8
+    assert trained.summary["compilations"] == 2
+
+
+def test_bundle_metrics_and_card(tmp_path: Path) -> None:
+    write_toy(tmp_path)
+    assert main(train_arguments(tmp_path, tiny_spec())) == 0
+    bundle = read_bundle(tmp_path / "bundle")
+    assert bundle.spec["run_spec"]["model"] == "padir"
+    assert bundle.spec["table_size"] == 14
+    card = (tmp_path / "bundle" / "README.md").read_text()
+    assert f"{sum(a.size for a in bundle.arrays.values()):,}" in card
+    lines = [json.loads(x) for x in (tmp_path / "work" / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if "valid_loss" in line] == [5, 10, 12]
+    assert list((tmp_path / "work" / "tensorboard").iterdir())
+
+
+def test_selection_takes_the_best_or_averages(tmp_path: Path) -> None:
+    text, vocabulary = write_toy(tmp_path)
+    trained = {
+        selection: train(
+            tiny_spec(selection=selection, average_count=2),
+            vocabulary,
+            14,
+            text,
+            0,
+            tmp_path / selection,
+        )
+        for selection in ("last", "best", "average")
+    }
+    assert trained["last"].steps_chosen == [12]
+    lines = (tmp_path / "best" / "metrics.jsonl").read_text().splitlines()
+    losses = {x["step"]: x["valid_loss"] for x in map(json.loads, lines) if "valid_loss" in x}
+    ranked = sorted(losses, key=lambda step: losses[step])
+    assert trained["best"].steps_chosen == ranked[:1]
+    assert trained["average"].steps_chosen == sorted(ranked[:2])
+    best = trained["best"].arrays
+    assert any(not np.array_equal(best[k], v) for k, v in trained["average"].arrays.items())
+
+
+def test_resumed_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
+    """SIGKILL at several moments, SIGTERM at another; the last run's bundle equals a whole one."""
+    whole, broken = copy_toy(tmp_path / "whole"), copy_toy(tmp_path / "broken")
+    spec = tiny_spec(steps=60, checkpoint_every=7, validate_every=10, selection="average")
+    assert main(train_arguments(whole, spec)) == 0
+    command = [sys.executable, "-m", "padir", "train", *train_arguments(broken, spec)]
+    metrics = broken / "work" / "metrics.jsonl"
+    kills = 0
+    for step, number in ((10, signal.SIGKILL), (20, signal.SIGTERM), (40, signal.SIGKILL)):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=broken) as process:
+            limit = time.monotonic() + 120
+            while process.poll() is None and time.monotonic() < limit:
+                if metrics.exists() and f'"step": {step}, ' in metrics.read_text():
+                    process.send_signal(number)
+                    break
+                time.sleep(0.005)
+            process.wait(timeout=60)
+            kills += process.returncode in (-number, 143)
+    assert kills >= 2
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=broken)
+    assert done.returncode == 0, done.stderr
+    assert model_bytes(broken) == model_bytes(whole)
+    # Asked again, a finished run is written out without training.
+    assert subprocess.run(command, check=True, capture_output=True, cwd=broken).returncode == 0
+    assert model_bytes(broken) == model_bytes(whole)
+
+
+def test_a_second_trainer_is_refused(tmp_path: Path) -> None:
+    first = WorkFolder(tmp_path / "work", {"seed": 0})
+    with pytest.raises(InputError, match="another trainer is using this work folder"):
+        WorkFolder(tmp_path / "work", {"seed": 0})
+    first.close()
+    WorkFolder(tmp_path / "work", {"seed": 0}).close()
+
+
+def test_a_work_folder_of_another_run_is_refused(tmp_path: Path) -> None:
+    text, vocabulary = write_toy(tmp_path)
+    train(tiny_spec(steps=4), vocabulary, 14, text, 0, tmp_path / "work")
+    with pytest.raises(InputError, match="belongs to another run: its seed is 0, this run's is 1"):
+        train(tiny_spec(steps=4), vocabulary, 14, text, 1, tmp_path / "work")
+    with pytest.raises(InputError, match="belongs to another run: its spec is"):
+        train(tiny_spec(steps=5), vocabulary, 14, text, 0, tmp_path / "work")
+
+
+def test_a_truncated_checkpoint_is_set_aside(tmp_path: Path) -> None:
+    text, vocabulary = write_toy(tmp_path)
+    whole = train(tiny_spec(), vocabulary, 14, text, 0, tmp_path / "work")
+    newest = tmp_path / "work" / "checkpoints" / "12"
+    victims = [path for path in newest.rglob("*") if path.is_file() and path.stat().st_size > 64]
+    for path in victims:
+        os.truncate(path, path.stat().st_size // 2)
+    again = train(tiny_spec(), vocabulary, 14, text, 0, tmp_path / "work")
+    assert (tmp_path / "work" / "unreadable" / "12").is_dir()
+    for name, array in whole.arrays.items():
+        np.testing.assert_array_equal(again.arrays[name], array)
+
+
+def test_only_foreign_checkpoints_are_an_error(tmp_path: Path) -> None:
+    text, vocabulary = write_toy(tmp_path)
+    train(tiny_spec(steps=4), vocabulary, 14, text, 0, tmp_path / "work")
+    for path in (tmp_path / "work" / "checkpoints").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"not a checkpoint")
+    with pytest.raises(InputError, match="no checkpoint can be read"):
+        train(tiny_spec(steps=4), vocabulary, 14, text, 0, tmp_path / "work")
+
+
+def test_unequal_files_and_empty_files(tmp_path: Path) -> None:
+    text, vocabulary = write_toy(tmp_path)
+    text.valid_target.write_text("ba ko\n")
+    with pytest.raises(InputError, match=r"valid\.source has 20 lines, .*valid\.target has 1"):
+        train(tiny_spec(), vocabulary, 14, text, 0, tmp_path / "work")
+    text.train_source.write_text("")
+    text.train_target.write_text("")
+    with pytest.raises(InputError, match=r"train\.source: is empty"):
+        train(tiny_spec(), vocabulary, 14, text, 0, tmp_path / "work2")
+
+
+def test_a_diverging_run_names_its_step_and_keeps_the_checkpoint(tmp_path: Path) -> None:
+    text, vocabulary = write_toy(tmp_path)
+    spec = tiny_spec("ar", steps=40)
+    wild = spec.run.optimizer.model_copy(update={"peak_learning_rate": 1e30, "warmup_steps": 30})
+    spec = spec.model_copy(update={"run": spec.run.model_copy(update={"optimizer": wild})})
+    with pytest.raises(InputError, match=r"the loss was not finite at step \d+"):
+        train(spec, vocabulary, 14, text, 0, tmp_path / "work")
