@@ -1,4 +1,4 @@
-"""What the whole experiment consists of: every score, timing and card that the report takes in."""
+"""What the whole experiment consists of: every score, timing, card and Ising result."""
 
 
 def runs():
@@ -131,3 +131,55 @@ def latency_sentences(wildcards):
 
 def latency_repeats(wildcards):
     return SETTINGS.evaluation.latency_repeats
+
+
+# Theory
+
+# Drawing -> the experiment that it is made of.
+THEORY_FIGURES = {
+    "figure1": "estimation",
+    "figure2": "estimation",
+    "figure3": "mode_reaching",
+    "product_steps": "product_kernels",
+    "mask_design": "mask_design",
+}
+THEORY_EXPERIMENTS = (
+    "errata",
+    "estimation",
+    "identities",
+    "mask_design",
+    "mode_reaching",
+    "product_kernels",
+    "tensorisation",
+)
+
+
+wildcard_constraints:
+    experiment="|".join(THEORY_EXPERIMENTS),
+    drawing="|".join(THEORY_FIGURES),
+
+
+def settings_of_theory(wildcards):
+    return getattr(SETTINGS.theory, wildcards.experiment).model_dump(mode="json")
+
+
+def theory_of_figure(wildcards):
+    """Input function: the results that one drawing shows, of the first seed."""
+    experiment = THEORY_FIGURES[wildcards.drawing]
+    return f"results/theory/{experiment}/seed{SETTINGS.theory.seeds[0]}.json"
+
+
+def all_theory(wildcards):
+    return [
+        f"results/theory/{experiment}/seed{seed}.json"
+        for experiment in THEORY_EXPERIMENTS
+        for seed in SETTINGS.theory.seeds
+    ]
+
+
+def shown_theory(wildcards):
+    """Input function: what the report shows of the theory; nothing where it has no seeds."""
+    if not SETTINGS.theory.seeds:
+        return []
+    drawings = [f"results/report/figures/{drawing}.svg" for drawing in THEORY_FIGURES]
+    return [*drawings, "results/report/tables/theorems.md"]

@@ -33,8 +33,8 @@ wildcard_constraints:
     shard="[0-9]+",
     shards="[0-9]+",
     decoding="T[0-9]+|greedy|beam",
-    table="[a-z0-9]+",
-    figure="[a-z_]+",
+    table="table1|stutter|latency|distillation|data",
+    figure="quality_passes|quality_latency|stutter_passes|training",
 
 
 def stage_code(*names):

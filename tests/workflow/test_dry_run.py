@@ -1,0 +1,160 @@
+"""The workflow as written: its jobs, its form, and what it says to a wrong config."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.workflow.conftest import FIGURES, TABLES, job_counts
+
+ONLY_LINT = "Specify a conda environment or container for each rule."
+
+
+def expected_jobs(config: dict) -> dict[str, int]:
+    """Jobs per rule, counted from the YAML alone; one dataset, one direction, no shards."""
+    models = config["models"].values()
+    seeds = [len(model.get("seeds", [0])) for model in models]
+    decodings = sum(n * len(model["decode"]) for n, model in zip(seeds, models, strict=True))
+    return {
+        "write_data_settings": 1,
+        "write_vocabulary_settings": 1,
+        "write_run_settings": len(models),
+        "write_report_settings": 1,
+        "fetch": 1,
+        "clean": 1,
+        "vocab": 1,
+        "train": sum(seeds),
+        "tune": sum(seeds),
+        "distill": 2,
+        "join_distilled": 1,
+        "describe_distilled": 1,
+        "decode": decodings,
+        "score": decodings,
+        "measure_latency": 1,
+        "table": len(TABLES),
+        "figure": len(FIGURES),
+        "decide_claims": 1,
+        "page": 1,
+        "all": 1,
+    }
+
+
+THEORY_RULES = {"write_theory_settings", "run_theory", "draw_theory", "theorem_table"}
+
+
+def test_the_default_experiment_has_the_jobs_its_config_asks_for(snakemake, repository):
+    config = yaml.safe_load((repository / "config/config.yaml").read_text())
+    done = snakemake("--dry-run")
+    assert done.returncode == 0, done.stderr
+    found = job_counts(done.stdout + done.stderr)
+    assert found.keys() >= THEORY_RULES
+    assert found["run_theory"] == found["write_theory_settings"] > 1
+    translation = {rule: count for rule, count in found.items() if rule not in THEORY_RULES}
+    assert translation == expected_jobs(config)
+
+
+def test_multi30k_reads_the_folder_named_on_the_command_line(snakemake, repository, tmp_path):
+    config = yaml.safe_load((repository / "config/multi30k.yaml").read_text())
+    folder = tmp_path / 'it\'s; a "folder" $(x)'
+    folder.mkdir()
+    for name in ("train", "valid", "test2016"):
+        for language in ("de", "en"):
+            (folder / f"{name}.{language}").write_text("a\n")
+    override = {"multi30k": {"source": {"folder": str(folder)}}}
+    done = snakemake(
+        *("--configfile", str(repository / "config/multi30k.yaml")),
+        *("--config", f"datasets={json.dumps(override)}", "--dry-run"),
+    )
+    assert done.returncode == 0, done.stderr
+    # It stands instead of config.yaml: no synthetic dataset beside it.
+    assert job_counts(done.stdout + done.stderr) == expected_jobs(config)
+
+
+def test_one_table_alone_needs_no_latency_and_no_other_part_of_the_report(snakemake):
+    done = snakemake("--dry-run", "table1")
+    jobs = job_counts(done.stdout + done.stderr)
+    assert jobs["table"] == 1
+    assert not jobs.keys() & {"measure_latency", "figure", "decide_claims", "page"}
+
+
+@pytest.mark.parametrize(
+    ("config", "override", "expected"),
+    [
+        (
+            None,
+            "models={ar: {training: {stpes: 5}}}",
+            r"config: models\.ar\.training\.stpes: unknown key; nearest known key: steps; .*",
+        ),
+        (
+            None,
+            "evaluation={split: train}",
+            r"config: evaluation\.split: found \"train\"; allowed: 'valid' or 'test'",
+        ),
+        (
+            "datasets: {}\nmodels: {}\ndatasets: {}\n",
+            None,
+            r".*bad\.yaml: line 3: key 'datasets' given twice, first in line 1",
+        ),
+    ],
+)
+def test_a_wrong_config_is_one_line_before_any_job(snakemake, tmp_path, config, override, expected):
+    arguments = ["--config", override] if override else []
+    if config:
+        (tmp_path / "bad.yaml").write_text(config)
+        arguments += ["--configfile", str(tmp_path / "bad.yaml")]
+    done = snakemake(*arguments)
+    assert done.returncode == 1
+    ours = [line for line in done.stderr.splitlines() if not line.startswith("Config file ")]
+    assert len(ours) == 1, done.stderr
+    assert re.fullmatch(expected, ours[0])
+    assert not (tmp_path / "place" / "results").exists()
+
+
+def test_lint_finds_nothing_but_the_missing_environments(snakemake):
+    done = snakemake("--lint")
+    titles = re.findall(r"^ +\* (.*?):?$", done.stdout + done.stderr, re.MULTILINE)
+    assert set(titles) <= {ONLY_LINT, ONLY_LINT + ":"}, set(titles)
+    assert titles, "the lint ran"
+
+
+def test_snakefmt_changes_nothing(repository):
+    done = subprocess.run(
+        ["snakefmt", "--check", "Snakefile", "rules"],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def rules(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL))
+
+
+def rule_files() -> list[Path]:
+    return sorted((Path(__file__).resolve().parents[2] / "rules").glob("*.smk"))
+
+
+@pytest.mark.parametrize("path", rule_files(), ids=lambda path: path.name)
+def test_rules_have_the_form_that_contributing_asks_for(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400
+    for name, body in rules(text).items():
+        assert re.match(r'\s+"""', body), f"{name}: docstring"
+        assert "\n    log:\n" in body, f"{name}: log"
+        assert "lambda" not in body, f"{name}: lambda"
+        assert "config[" not in body, f"{name}: config in a rule"
+        assert "\n    run:" not in body, f"{name}: run"
+        shell = body.partition("shell:")[2]
+        safe = r"\{(wildcards\.\w+|threads|params\.(samples|sentences|repeats))\}"
+        for value in re.findall(r"\{[^}]+\}", shell):
+            assert value.endswith(":q}") or re.fullmatch(safe, value), f"{name}: {value} unquoted"
+        made = re.findall(r'"(results/[^"]+)"', body.partition("output:")[2].partition("log:")[0])
+        log = re.search(r'log:\s+"([^"]+)"', body)
+        assert made, f"{name}: literal output paths"
+        assert log, f"{name}: literal log path"
+        wildcards = {frozenset(re.findall(r"\{(\w+)\}", p)) for p in made}
+        assert frozenset(re.findall(r"\{(\w+)\}", log[1])) in wildcards, f"{name}: log's wildcards"
