@@ -1,0 +1,154 @@
+"""What the documents say is there: paths, verbs, targets, and the same pins everywhere."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from padir.cli import VERBS
+
+ROOT = Path(__file__).resolve().parents[1]
+TOP_LEVEL = ("src/", "rules/", "tests/", "docs/", "config/", "workflow/", ".ci/")
+
+
+def documents() -> list[Path]:
+    tracked = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z", "--", "*.md"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if tracked.returncode == 0:
+        return sorted(ROOT / name for name in tracked.stdout.split("\0") if name)
+    return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("config/*.md")])
+
+
+DOCUMENTS = documents()
+
+
+def words_in_code(text: str) -> list[str]:
+    """Words inside `code` and fenced blocks."""
+    fences = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    without = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return " ".join([*fences, *re.findall(r"`([^`\n]+)`", without)]).split()
+
+
+def command_lines(text: str) -> list[list[str]]:
+    """Commands of a document: lines of fenced blocks and code spans, continued lines joined."""
+    fences = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = "\n".join(fences).replace("\\\n", " ").splitlines()
+    spans = re.findall(r"`([^`\n]+)`", text)
+    return [line.split() for line in [*lines, *spans] if line.split()]
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def rule_names() -> set[str]:
+    files = [ROOT / "Snakefile", *(ROOT / "rules").glob("*.smk")]
+    return {name for path in files for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)}
+
+
+def test_documents_were_found():
+    assert {"CONTRIBUTING.md", "CHANGELOG.md"} <= {path.name for path in DOCUMENTS}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_path_named_in_a_document_exists(path):
+    named = [word.strip(".,;:()'\"") for word in words_in_code(path.read_text(encoding="utf-8"))]
+    for word in named:
+        if word.startswith(TOP_LEVEL) and not re.search(r"[*{}<>$\[\]]|[A-Z]{3,}", word):
+            assert (ROOT / word).exists(), word
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_somewhere(path):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text(encoding="utf-8")):
+        if "://" not in target and not target.startswith("mailto:"):
+            assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_in_a_document_exists(path):
+    targets, rules = make_targets(), rule_names()
+    for command, *rest in command_lines(path.read_text(encoding="utf-8")):
+        if command == "padir" and rest and re.fullmatch(r"[a-z][a-z-]*", rest[0]):
+            assert rest[0] in VERBS, f"padir {rest[0]}"
+        if command == "make" and rest and re.fullmatch(r"[a-z]+", rest[0]):
+            assert rest[0] in targets, f"make {rest[0]}"
+        if command == "snakemake":
+            last = rest[-1] if rest else ""
+            if re.fullmatch(r"[a-z]+[0-9]?", last) and len(rest) % 2:
+                assert last in rules, f"snakemake ... {last}"
+
+
+def test_every_verb_has_a_module_that_explains_itself():
+    for verb, (module, text) in VERBS.items():
+        path = ROOT / "src" / (module.replace(".", "/") + ".py")
+        assert path.is_file(), verb
+        assert "def main(" in path.read_text(encoding="utf-8"), verb
+        assert text == text.strip()
+        assert "\n" not in text
+
+
+def locked() -> dict[str, list[Requirement]]:
+    """Package -> its pins; one whose versions differ by Python has one per marker."""
+    pins: dict[str, list[Requirement]] = {}
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        if line and not line.startswith((" ", "#")):
+            pin = Requirement(line.rstrip("\\ "))
+            pins.setdefault(canonicalize_name(pin.name), []).append(pin)
+    return pins
+
+
+def test_the_lock_is_hashed_and_names_no_host():
+    text = (ROOT / "requirements.lock").read_text()
+    assert not re.search(r"https?:|://|--(extra-)?index-url|--find-links|@ ", text)
+    entries = re.split(r"^(?=\w)", text, flags=re.MULTILINE)[1:]
+    assert len(entries) > 100
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+def test_conda_users_get_the_pins_of_the_lock():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    python, pip, packages = environment["dependencies"]
+    assert python == "python=3.11"
+    assert pip == "pip"
+    *pins, package = packages["pip"]
+    assert package == "-e ."
+    expected = sorted(str(pin) for found in locked().values() for pin in found)
+    assert sorted(str(Requirement(pin)) for pin in pins) == expected, "run: make lock"
+
+
+def test_the_lock_holds_every_direct_dependency_in_an_allowed_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    pins = locked()
+    for line in [*project["dependencies"], *extras["test"], *extras["cluster"]]:
+        wanted = Requirement(line)
+        found = pins.get(canonicalize_name(wanted.name), [])
+        assert found, f"{line}: run make lock"
+        for pin in found:
+            version = str(pin.specifier).removeprefix("==")
+            assert wanted.specifier.contains(version), f"{line}: locked is {version}"
+
+
+def test_the_core_needs_no_tensorflow():
+    assert not [name for name in locked() if name.startswith(("tensorflow", "torch"))]
+
+
+def test_the_version_is_one():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == version
+
+
+def test_continuous_integration_runs_the_tests_as_users_do():
+    assert "make --no-print-directory test" in (ROOT / ".ci/run").read_text()
+    assert "test" in make_targets()
