@@ -162,24 +162,23 @@ class Vocabulary:
     def decode(self, ids: Sequence[Sequence[int] | np.ndarray]) -> list[str]:
         """Text of each sequence up to its first EOS; always one line each.
 
-        Special ids are skipped but for UNK, which reads " \u2047 ". Newline and NUL, which a model
-        with byte fallback can spell, read as spaces.
+        Special ids read as nothing, but for UNK, which reads " \u2047 ". Newline and NUL, which a
+        model with byte fallback can spell, read as spaces.
 
         Raises:
             IndexError: an id outside 0 to size - 1.
         """
-        kept = [self._text_ids(sequence) for sequence in ids]
+        kept = [self._until_end(sequence) for sequence in ids]
         return [text.translate(_NOT_IN_LINES) for text in self._processor.decode(kept)]
 
-    def _text_ids(self, sequence: Sequence[int] | np.ndarray) -> list[int]:
+    def _until_end(self, sequence: Sequence[int] | np.ndarray) -> list[int]:
         kept = []
         for token in map(int, sequence):
             if token == EOS:
                 break
             if not 0 <= token < self.size:
                 raise IndexError(f"token id {token} is outside 0 to {self.size - 1}")
-            if token >= FIRST_PIECE or token == UNK:
-                kept.append(token)
+            kept.append(token)
         return kept
 
     def piece(self, token: int) -> str:

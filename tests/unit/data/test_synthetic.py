@@ -8,6 +8,7 @@ from itertools import chain, pairwise
 import pytest
 
 from padir.config.data import SyntheticSource
+from padir.data import synthetic
 from padir.data.grammar import MODES, Grammar
 from padir.data.synthetic import draw_split, longest_target, make_grammar, write_synthetic
 from padir.files import InputError, read_lines, sha256_file
@@ -194,13 +195,40 @@ def test_other_lengths(tmp_path, shortest, longest):
     write_synthetic(settings, tmp_path)
     grammar = Grammar.load(tmp_path / "grammar.json")
     sources, targets = read_lines(tmp_path / "train.xs"), read_lines(tmp_path / "train.xt")
+    assert max(len(line.split()) for line in targets) <= longest_target(settings)
     assert {len(line.split()) for line in sources} <= set(range(shortest, longest + 1))
     assert all(map(grammar.is_valid, sources, targets))
 
 
+# Sources of three words over 4 nouns and 4 verbs: 4 * 3 * 2 * 2 * 4 = 192 different ones.
+FEW = SyntheticSource(min_words=3, nouns=4, verbs=4).model_copy(update={"max_words": 3})
+
+
+def test_no_source_is_shared_even_where_there_are_few():
+    settings = FEW.model_copy(update={"valid": 60, "test": 60, "train": 200})
+    grammar, taken = make_grammar(settings), set()
+    # Most targets of three words are above one and a half times as many.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(synthetic, "longest_target", lambda _: 99)
+        drawn = {
+            split: [source for source, _ in draw_split(grammar, settings, split, taken)]
+            for split in ("test", "valid", "train")
+        }
+    assert len(set(drawn["test"])) == len(set(drawn["valid"])) == 60
+    assert not set(drawn["test"]) & set(drawn["valid"])
+    assert not set(drawn["train"]) & (set(drawn["test"]) | set(drawn["valid"]))
+
+
+def test_no_reference_is_too_long():
+    # Three words give up to eight: article, two-word noun, verb, article, two-word noun, particle.
+    settings = FEW.model_copy(update={"max_words": 4, "train": 300})
+    grammar = make_grammar(settings)
+    drawn = list(draw_split(grammar, settings, "train", set()))
+    lengths = {len(target.split()) for _, targets in drawn for target in targets}
+    assert max(lengths) == longest_target(settings) == 6
+
+
 def test_too_few_sentences(tmp_path):
-    settings = SyntheticSource(
-        min_words=3, max_words=6, test=2_000, nouns=4, verbs=4, adjectives=2, adverbs=2
-    ).model_copy(update={"max_words": 3})
+    settings = FEW.model_copy(update={"test": 200})
     with pytest.raises(InputError, match="too few different sentences for split test"):
         write_synthetic(settings, tmp_path)
