@@ -75,6 +75,7 @@ class Timed:
             "candidates": candidates,
             "compile_s": self.compile_seconds,
             "recompiled": self.recompiled,
+            "times_ms": [round(float(time), 4) for time in milliseconds],
         }
 
 

@@ -9,6 +9,7 @@ from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts
 from padir.report.figures import Figure
 from padir.report.results import Results
 from padir.report.tables import Table
+from padir.report.theory_figures import DRAWINGS, draw
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --soft: #f4f5f7;
@@ -31,7 +32,7 @@ nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; 
 table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums;
   width: 100%; }
 caption { text-align: left; font-weight: 600; padding: .25rem 0 .5rem; font-size: .95rem; }
-th, td { padding: .32rem .6rem; border-bottom: 1px solid var(--line); text-align: left;
+th, td { padding: .32rem .45rem; border-bottom: 1px solid var(--line); text-align: left;
   vertical-align: top; }
 thead th { border-bottom: 2px solid var(--line); vertical-align: bottom; }
 td.number, th.number { text-align: right; }
@@ -92,6 +93,10 @@ def page(
         if inside or shown:
             parts.append(_section(anchor, title, "".join(shown + inside)))
             links.append((anchor, title))
+    theory = _theory(results)
+    if theory:
+        parts.append(_section("theory", "Theory", theory))
+        links.append(("theory", "Theory"))
     links.append(("provenance", "Provenance"))
     menu = "".join(f'<li><a href="#{anchor}">{title}</a></li>' for anchor, title in links)
     return (
@@ -134,25 +139,40 @@ def _figure(figure: Figure) -> str:
         + ", ".join([series.name for series in panel.series] + [name for name, _ in panel.levels])
         for panel in figure.panels
     )
-    label = html.escape(f"{figure.title}: {figure.y} against {figure.x}. {described}", quote=True)
-    note = f" {html.escape(figure.note)}" if figure.note else ""
+    axes = f"{figure.y} against {figure.x}"
+    caption = (
+        f"<strong>{html.escape(figure.title)}.</strong> {html.escape(axes)}; bars, where drawn,"
+        f" are 95% intervals. {html.escape(figure.note)}"
+    )
+    return _drawing(figure.name, figure.svg, f"{figure.title}: {axes}. {described}", caption)
+
+
+def _drawing(name: str, svg: str, label: str, caption: str) -> str:
     return (
-        f'<figure id="figure-{figure.name}"><div class="drawing" role="img" aria-label="{label}">'
-        f"{inline_svg(figure)}</div>\n"
-        f"<figcaption><strong>{html.escape(figure.title)}.</strong> {html.escape(figure.y)} against"
-        f" {html.escape(figure.x)}; bars, where drawn, are 95% intervals.{note} Points:"
-        f" <code>figures/{figure.name}.csv</code>.</figcaption></figure>\n"
+        f'<figure id="figure-{name}"><div class="drawing" role="img"'
+        f' aria-label="{html.escape(label, quote=True)}">{inline_svg(name, svg)}</div>\n'
+        f"<figcaption>{caption} Points: <code>figures/{name}.csv</code>.</figcaption></figure>\n"
     )
 
 
-def inline_svg(figure: Figure) -> str:
-    """The drawing without file header, its ids made its own so that figures do not mix."""
-    text = figure.svg
+def _theory(results: Results) -> str:
+    """The theory experiments' drawings that there are results for."""
+    parts = []
+    for name, (experiment, _) in DRAWINGS.items():
+        if experiment in results.theory:
+            drawing = draw(name, results.theory[experiment], f"theory/{experiment}")
+            # The caption stands under the drawing, inside it.
+            parts.append(_drawing(name, drawing.svg(), drawing.caption, ""))
+    return "".join(parts)
+
+
+def inline_svg(name: str, text: str) -> str:
+    """A drawing without file header, its ids made its own so that drawings do not mix."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'\bid="', f'id="{figure.name}-', text)
-    text = text.replace("url(#", f"url(#{figure.name}-")
-    return text.replace('href="#', f'href="#{figure.name}-')
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = text.replace("url(#", f"url(#{name}-")
+    return text.replace('href="#', f'href="#{name}-')
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> str:

@@ -4,7 +4,6 @@ A row is one model with one decoding on one test set; its seeds are averaged. Th
 which rows belong to the report: what is missing is listed, what is left over is counted.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,6 +118,7 @@ class Results:
         curves: (dataset, direction, model, seed) -> lines of metrics.jsonl.
         cards: (dataset, direction, teacher, seed, card).
         statistics: (dataset, pair, statistics.json of cleaning).
+        theory: by experiment, its document of the config's first theory seed.
         supplied_claims: claims that other commands decided, by their own stated tests.
         missing: score files that the config asks for and that are not there.
         left_out: number of score files that the config does not ask for.
@@ -133,6 +133,7 @@ class Results:
     )
     cards: Sequence[tuple[str, str, str, int, Mapping[str, Any]]] = ()
     statistics: Sequence[tuple[str, str, Mapping[str, Any]]] = ()
+    theory: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     supplied_claims: Sequence[Mapping[str, Any]] = ()
     missing: Sequence[str] = ()
     left_out: int = 0
@@ -211,7 +212,8 @@ def load_results(folder: Path, config: Config) -> Results:
         curves=dict(_curves(folder, config)),
         cards=tuple(_cards(folder, groups)),
         statistics=tuple(_statistics(folder, config)),
-        supplied_claims=tuple(_supplied_claims(folder)),
+        theory=dict(_theory(folder, config)),
+        supplied_claims=tuple(_supplied_claims(folder, config)),
         provenance=dict(_provenance(folder, config)),
     )
 
@@ -303,14 +305,21 @@ def _statistics(folder: Path, config: Config) -> Iterator[tuple[str, str, Mappin
             yield dataset, data.pair, require(path, read_json(path), ("splits",))
 
 
-def _supplied_claims(folder: Path) -> Iterator[Mapping[str, Any]]:
-    for kind in ("theory", "analysis"):
-        paths = [p for p in (folder / kind).glob("**/seed*.json") if re.match(r"seed\d+$", p.stem)]
-        for path in sorted(paths):
-            document = require(path, read_json(path), ())
-            for claim in document.get("claims", []):
-                checked = require(path, claim, ("id", "statement", "measured", "verdict", "test"))
-                yield {**checked, "source": str(path.relative_to(folder))}
+def _theory(folder: Path, config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for seed in config.theory.seeds[:1]:
+        for path in sorted((folder / "theory").glob(f"*/seed{seed}.json")):
+            yield path.parent.name, require(path, read_json(path), ("claims",))
+
+
+def _supplied_claims(folder: Path, config: Config) -> Iterator[Mapping[str, Any]]:
+    paths = sorted((folder / "analysis").glob("**/seed*.json"))
+    for seed in config.theory.seeds:
+        paths += sorted((folder / "theory").glob(f"*/seed{seed}.json"))
+    for path in paths:
+        document = require(path, read_json(path), ("claims",))
+        for claim in document["claims"]:
+            checked = require(path, claim, ("id", "statement", "measured", "verdict", "test"))
+            yield {**checked, "source": str(path.relative_to(folder))}
 
 
 def _provenance(folder: Path, config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
