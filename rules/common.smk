@@ -38,7 +38,10 @@ wildcard_constraints:
 
 
 def stage_code(*names):
-    """Sources that a cheap stage depends on: modules, or folders with all that is in them."""
+    """Sources that a cheap stage depends on: modules, or folders with all that is in them.
+
+    Only for what comes after training: a stage before it would train and distil all anew.
+    """
     root = Path(workflow.basedir, "src", "padir")
     found = []
     for name in names:

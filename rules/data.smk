@@ -16,14 +16,6 @@ rule fetch:
     input:
         spec="results/data/{dataset}/{first}-{second}/dataset.json",
         files=local_sources,
-        code=stage_code(
-            "commands/fetch",
-            "data/synthetic",
-            "data/grammar",
-            "data/lexicon",
-            "data/text",
-            "data/fetch",
-        ),
     output:
         raw=temp(directory("results/data/{dataset}/{first}-{second}/raw")),
     log:
@@ -40,9 +32,6 @@ rule clean:
     input:
         spec="results/data/{dataset}/{first}-{second}/dataset.json",
         raw="results/data/{dataset}/{first}-{second}/raw",
-        code=stage_code(
-            "commands/clean", "data/clean", "data/statistics", "data/card", "data/text"
-        ),
     output:
         train_first="results/data/{dataset}/{first}-{second}/train.{first}",
         train_second="results/data/{dataset}/{first}-{second}/train.{second}",

@@ -4,7 +4,6 @@ rule tune:
         model="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/model.safetensors",
         source=text("source", "valid"),
         reference=text("target", "valid"),
-        code=stage_code("commands/tune", "decode"),
     output:
         rule="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/decoding.json",
     log:

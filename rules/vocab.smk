@@ -17,7 +17,6 @@ rule vocab:
         spec="results/vocab/{dataset}/{first}-{second}/settings.json",
         first="results/data/{dataset}/{first}-{second}/train.{first}",
         second="results/data/{dataset}/{first}-{second}/train.{second}",
-        code=stage_code("commands/vocab", "vocab"),
     output:
         model="results/vocab/{dataset}/{first}-{second}/spm.model",
     log:
