@@ -133,6 +133,22 @@ def test_the_page_stands_alone(report, tmp_path):
         assert word in text
 
 
+def test_theory_drawings_stand_on_the_page(made_up, report, tmp_path):
+    row = {"k": 1, "given_found": 0.1, "averaged_found": 0.1, "given_bound": 0.0}
+    document = {
+        "experiment": "product_kernels", "claims": [], "seed": 0,
+        "settings": {"couplings": [0.5], "spins": 1, "field": 0.25}, "series": {"rows": [row]},
+    }  # fmt: skip
+    made_up.write("theory/product_kernels/seed0.json", document)
+    report("--only", "page")
+    text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
+    assert '<figure id="figure-product_steps">' in text and "h = 0.25" in text
+    # Another seed than the config's is no part of the report.
+    made_up.write("theory/mask_design/seed9.json", document | {"experiment": "mask_design"})
+    report("--only", "page")
+    assert text == (tmp_path / "report/index.html").read_text(encoding="utf-8")
+
+
 def test_text_from_results_is_escaped_everywhere(made_up, report, tmp_path):
     made_up.theory(statement="<script>x</script> & |y|", measured="100% <b>")
     report()
