@@ -30,7 +30,7 @@ class Information:
     hessian: np.ndarray
     averaged: np.ndarray
 
-    def asymptotic(self, masks_per_sample: float = 1) -> np.ndarray:
+    def asymptotic(self, masks_per_sample: float = 1.0) -> np.ndarray:
         """Limit covariance of sqrt(samples) * (estimate - truth); inf averages over all masks."""
         inverse = inverse_of_positive(self.hessian)
         shared = self.averaged + (self.hessian - self.averaged) / masks_per_sample

@@ -22,6 +22,7 @@ from padir.theory.masks import Masks
 
 Scheme = Literal["one_mask", "averaged"]
 GRADIENT_BOUND = 1e-8
+STEP_BOUND = 1e-3
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,9 @@ class Fit:
     Attributes:
         theta: shape (T, P).
         gradient_norm: largest absolute entry of the gradient at theta, shape (T,).
-        converged: gradient_norm below GRADIENT_BOUND, shape (T,). False where the minimum lies at
-            infinity (separable data).
+        converged: gradient_norm below GRADIENT_BOUND and the next Newton step below STEP_BOUND,
+            shape (T,). False where the minimum lies at infinity (separable data): the gradient
+            vanishes there too, but the steps do not.
         iterations: Newton steps of the slowest trial.
     """
 
@@ -172,20 +174,21 @@ def fit(
         theta += start
     eye = np.eye(family.parameters)
     iterations = 0
-    norm = np.full(trials, np.inf)
     while True:
         value, gradient, hessian = loss.derivatives(theta)
         value = value + 0.5 * ridge * (theta**2).sum(axis=1)
         gradient = gradient + ridge * theta
         norm = np.abs(gradient).max(axis=1)
-        if np.all(norm < 1e-2 * GRADIENT_BOUND) or iterations == max_iterations:
+        # The tiny multiple of the identity keeps a flat direction solvable; it moves no minimum.
+        curvature = hessian + (ridge + 1e-14) * eye
+        step = -np.linalg.solve(curvature, gradient[..., None])[..., 0]
+        size = np.abs(step).max(axis=1)
+        done = (norm < 1e-2 * GRADIENT_BOUND) & (size < STEP_BOUND)
+        if np.all(done) or iterations == max_iterations:
             break
         iterations += 1
-        # The tiny multiple of the identity keeps a flat direction solvable; it moves no minimum.
-        curvature = hessian + (ridge + 1e-12) * eye
-        step = -np.linalg.solve(curvature, gradient[..., None])[..., 0]
         slope = np.einsum("tp,tp->t", gradient, step)
-        length = np.where(norm < 1e-2 * GRADIENT_BOUND, 0.0, 1.0)
+        length = np.where(done, 0.0, 1.0)
         for _ in range(40):
             proposal = theta + length[:, None] * step
             reached = loss.value(proposal) + 0.5 * ridge * (proposal**2).sum(axis=1)
@@ -195,7 +198,7 @@ def fit(
                 break
             length = np.where(worse, length / 2, length)
         theta = theta + length[:, None] * step
-    return Fit(theta, norm, norm < GRADIENT_BOUND, iterations)
+    return Fit(theta, norm, (norm < GRADIENT_BOUND) & (size < STEP_BOUND), iterations)
 
 
 def population_counts(law: np.ndarray, masks: Masks) -> np.ndarray:

@@ -18,6 +18,8 @@ from padir.theory.enumeration import block_sum, spin_count
 from padir.theory.masks import Masks
 from padir.theory.tensorisation import tensorisation_upper_bound
 
+Values = float | np.ndarray
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -38,7 +40,7 @@ class Setting:
     states: int
     spins: int
 
-    def model_free(self, constant: float | np.ndarray, loss: float | np.ndarray) -> np.ndarray:
+    def model_free(self, constant: Values, loss: Values) -> Values:
         """sqrt(C/2 (loss + mask fluctuation)) + distance of the empirical law from the truth."""
         draws = self.samples * self.masks_per_sample
         masks = self.log_margin * math.sqrt(math.log(2 * self.cells / self.delta) / (2 * draws))
@@ -46,12 +48,12 @@ class Setting:
         data += math.sqrt(math.log(2 / self.delta) / (2 * self.samples))
         return np.sqrt(0.5 * np.asarray(constant) * (np.asarray(loss) + masks)) + data
 
-    def realizable(self, constant: float | np.ndarray) -> np.ndarray:
+    def realizable(self, constant: Values) -> Values:
         """No term in the number of sequences; for the log-loss minimiser."""
         excess = math.sqrt(math.log(2 * self.cells / self.delta) / (2 * self.samples))
         return np.sqrt(0.5 * np.asarray(constant) * 2 * self.log_margin * excess)
 
-    def paper(self, constant: float | np.ndarray, loss: float | np.ndarray) -> np.ndarray:
+    def paper(self, constant: Values, loss: Values) -> Values:
         """The proof's route, constants as reconstructed in docs/theory.md."""
         chebyshev = math.sqrt(
             2.0 ** (3 * self.spins)

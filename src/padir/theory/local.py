@@ -100,7 +100,8 @@ def fit_local(
         edges: the known graph.
 
     Raises:
-        InputError: the gradient's largest entry stays above `bound` (separable data).
+        InputError: the gradient's largest entry stays above `bound`, or the loss still falls when
+            all parameters are doubled, so that its minimum lies at infinity (separable data).
     """
     loss = LocalLoss(samples, masks, edges)
     result = scipy.optimize.minimize(
@@ -111,10 +112,11 @@ def fit_local(
         options={"maxiter": 2000, "maxfun": 4000, "gtol": bound / 10, "ftol": 1e-16, "maxcor": 20},
     )
     norm = float(np.abs(result.jac).max())
-    if norm > bound:
+    # A small gradient alone proves nothing: it also vanishes on the way to a minimum at infinity.
+    if norm > bound or loss(2 * result.x)[0] < result.fun:
         raise InputError(
-            f"the local fit stopped at gradient {norm:.3g}, allowed is {bound:.3g}: the data may"
-            " be separable; draw more samples"
+            f"the local fit found no minimum (gradient {norm:.3g}, allowed {bound:.3g}): the data"
+            " are separable or nearly so; draw more samples"
         )
     return LocalFit(result.x[: loss.spins], result.x[loss.spins :], norm, int(result.nfev))
 

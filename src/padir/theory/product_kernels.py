@@ -26,7 +26,7 @@ def product_law(up: np.ndarray) -> np.ndarray:
 
 def product_distance(law: np.ndarray, up: np.ndarray) -> np.ndarray:
     """Total variation between a law (2^N,) and product laws (..., N)."""
-    return 0.5 * np.abs(product_law(up) - law).sum(axis=-1)
+    return np.asarray(0.5 * np.abs(product_law(up) - law).sum(axis=-1))
 
 
 def nearest_product(

@@ -214,7 +214,7 @@ def _order_claims(panels: list[dict[str, Any]], weak: dict[str, Any]) -> list[Cl
             "peaky_is_slower.holds",
             "L.7, figure 3",
             "Larger J is slower for k up to the clique's size and for independent parallel"
-            " sampling; near k = N the time is that of covering the clique, which no coupling prolongs.",
+            " sampling; near k = N the time is that of covering the clique, whatever J.",
             "not distinguished by k",
             f"exact mean times {times_shown}",
             "every exception of the printed form has k above the clique's size",

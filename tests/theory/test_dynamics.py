@@ -1,0 +1,176 @@
+"""Chains as matrices: forms, spectra, stationary laws. Numbers: derived in docs/theory.md."""
+
+import numpy as np
+import pytest
+
+from padir.files import InputError
+from padir.theory import covariance, dynamics, enumeration, families, ising, masks
+
+
+@pytest.fixture(name="case")
+def random_case():
+    rng = np.random.default_rng(11)
+    law = enumeration.exact_law(ising.random_ising(rng, 3, ising.complete_edges(3), 0.5, 0.5))
+    sets = [block for k in (1, 2) for block in masks.all_subsets(3, k)]
+    fixed = masks.weighted_masks(3, sets, rng.dirichlet(np.ones(len(sets))))
+    return law, fixed, masks.random_adaptive_masks(rng, 3, sets), rng
+
+
+def test_single_spin_kernel_by_hand():
+    law = np.array([0.1, 0.2, 0.3, 0.4])
+    kernel = dynamics.block_kernel(law, masks.uniform_masks(2, 1))
+    # From (-,-): resample spin 0 (to states 0 or 2) or spin 1 (to 0 or 1), each with 1/2.
+    expected = [0.5 * (0.25 + 1 / 3), 0.5 * 2 / 3, 0.5 * 0.75, 0.0]
+    np.testing.assert_allclose(kernel[0], expected)
+
+
+def test_block_kernel_is_stochastic_reversible_and_positive(case):
+    law, fixed, adaptive, _ = case
+    for mask in (fixed, adaptive):
+        kernel = dynamics.block_kernel(law, mask)
+        np.testing.assert_allclose(kernel.sum(axis=1), 1, atol=1e-14)
+        assert dynamics.stationarity_defect(law, kernel) < 1e-14
+        assert dynamics.reversibility_defect(law, kernel) < 1e-15
+        values, functions = dynamics.spectrum(law, kernel)
+        assert values[0] == pytest.approx(1, abs=1e-12)
+        assert values[-1] > -1e-12
+        np.testing.assert_allclose(functions.T @ (law[:, None] * functions), np.eye(8), atol=1e-10)
+        np.testing.assert_allclose(kernel @ functions, functions * values, atol=1e-10)
+
+
+def test_dirichlet_form_is_the_mean_conditional_covariance(case):
+    law, fixed, adaptive, rng = case
+    for mask in (fixed, adaptive):
+        f, g = rng.standard_normal((2, 8))
+        kernel = dynamics.block_kernel(law, mask)
+        defined = dynamics.dirichlet_form(law, kernel, f, g)
+        assert dynamics.block_dirichlet_form(law, mask, f, g) == pytest.approx(defined, abs=1e-12)
+        through_kernel = law @ (f * (g - kernel @ g))
+        assert defined == pytest.approx(through_kernel, abs=1e-12)
+
+
+def test_poincare_inequality_and_its_best_function(case):
+    law, fixed, adaptive, rng = case
+    for mask in (fixed, adaptive):
+        kernel = dynamics.block_kernel(law, mask)
+        constant = dynamics.poincare_constant(law, kernel)
+        for _ in range(50):
+            f = rng.standard_normal(8)
+            energy = dynamics.dirichlet_form(law, kernel, f)
+            assert dynamics.variance(law, f) <= constant * energy + 1e-12
+        slow = dynamics.spectrum(law, kernel)[1][:, 1]
+        ratio = dynamics.variance(law, slow) / dynamics.dirichlet_form(law, kernel, slow)
+        assert ratio == pytest.approx(constant, rel=1e-10)
+
+
+def test_pair_chain_is_stationary_but_not_reversible(case):
+    law, fixed, adaptive, _ = case
+    for mask in (fixed, adaptive):
+        kernel, weights = dynamics.pair_kernel(law, mask), dynamics.pair_law(law, mask)
+        np.testing.assert_allclose(kernel.sum(axis=1), 1, atol=1e-14)
+        assert dynamics.stationarity_defect(weights, kernel) < 1e-14
+        assert dynamics.reversibility_defect(weights, kernel) > 1e-3
+
+
+def test_pair_chain_shares_the_spectrum_of_the_chain_on_states(case):
+    law, _, adaptive, _ = case
+    long = np.linalg.eigvals(dynamics.pair_kernel(law, adaptive))
+    long = np.sort(long[np.argsort(-np.abs(long))][:8].real)
+    short = dynamics.spectrum(law, dynamics.block_kernel(law, adaptive))[0][::-1]
+    np.testing.assert_allclose(long, short, atol=1e-8)
+
+
+def test_variance_bound_on_a_random_model_of_five_spins():
+    rng = np.random.default_rng(0)
+    model = ising.random_ising(rng, 5, ising.complete_edges(5), 0.5, 0.4)
+    family = families.ising_family(model)
+    for k in range(1, 6):
+        mask = masks.uniform_masks(5, k)
+        found = covariance.information(family, mask)
+        values = covariance.relative_eigenvalues(found.asymptotic(), found.fisher)
+        kernel = dynamics.block_kernel(family.law(), mask)
+        constant = dynamics.poincare_constant(family.law(), kernel)
+        assert values[0] > 1 - 1e-9
+        assert values[-1] < constant * (1 + 1e-9)
+
+
+def test_variance_bound_is_attained_by_two_spins():
+    model = ising.ising_on_graph(2, [(0, 1)], 0.5, 0.0)
+    family = families.ising_family(model, "tied_field")
+    mask = masks.uniform_masks(2, 1)
+    found = covariance.information(family, mask)
+    relative = covariance.relative_eigenvalues(found.asymptotic(), found.fisher)[-1]
+    kernel = dynamics.block_kernel(family.law(), mask)
+    constant = dynamics.poincare_constant(family.law(), kernel)
+    assert relative == pytest.approx(3.7183, abs=5e-5)
+    assert constant == pytest.approx(2 / (1 - np.tanh(0.5)), abs=1e-12)
+    assert relative == pytest.approx(constant, abs=1e-10)
+
+
+def test_gap_of_k_gibbs_on_the_complete_graph():
+    law = enumeration.exact_law(ising.ising_on_graph(6, ising.complete_edges(6), 0.5, 0.0))
+    gaps = [
+        dynamics.spectral_gap(law, dynamics.block_kernel(law, masks.uniform_masks(6, k)))
+        for k in range(1, 7)
+    ]
+    ratios = [gap / (k * gaps[0]) for k, gap in enumerate(gaps, 1)]
+    expected = [1, 1.39, 2.13, 5.34, 10.5, 325]
+    np.testing.assert_allclose(ratios, expected, rtol=4e-3)
+
+
+def test_gap_bound_on_random_laws_and_equality_for_products():
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        law = rng.dirichlet(np.full(16, 0.5)) + 1e-4
+        law /= law.sum()
+        single = dynamics.spectral_gap(law, dynamics.block_kernel(law, masks.uniform_masks(4, 1)))
+        for k in (2, 3, 4):
+            gap = dynamics.spectral_gap(law, dynamics.block_kernel(law, masks.uniform_masks(4, k)))
+            bound = dynamics.block_gap_bound(4, k, single)
+            assert gap >= bound - 1e-12
+            assert bound >= k * single - 1e-12
+    product = enumeration.exact_law(
+        ising.ising_on_graph(4, ising.path_edges(4), 0.0, [0.1, 0.5, -0.2, 0.3])
+    )
+    for k in (1, 2, 3, 4):
+        gap = dynamics.spectral_gap(
+            product, dynamics.block_kernel(product, masks.uniform_masks(4, k))
+        )
+        assert gap == pytest.approx(dynamics.block_gap_bound(4, k, 0.25), abs=1e-12)
+        assert gap == pytest.approx(k / 4, abs=1e-12)
+
+
+def test_independent_parallel_chain_has_littles_law():
+    model = ising.ising_on_graph(6, ising.complete_edges(6), 0.5, 0.1)
+    kernel, law = dynamics.parallel_kernel(model), dynamics.parallel_law(model)
+    np.testing.assert_allclose(kernel.sum(axis=1), 1, atol=1e-13)
+    assert dynamics.reversibility_defect(law, kernel) < 1e-16
+    assert kernel.min() > 0
+    own = enumeration.exact_law(model)
+    assert [round(float(v), 3) for v in (law[-1], law[0], own[-1], own[0])] == [
+        0.878, 0.081, 0.737, 0.222,
+    ]  # fmt: skip
+    # For the model's own law the chain is not stationary.
+    assert dynamics.stationarity_defect(own, kernel) > 1e-3
+
+
+def test_parallel_kernel_by_hand():
+    model = ising.ising_on_graph(2, [(0, 1)], 0.5, 0.0)
+    up = 1 / (1 + np.exp(-1.0))
+    expected = [up * up, up * (1 - up), up * (1 - up), (1 - up) ** 2]
+    np.testing.assert_allclose(dynamics.parallel_kernel(model)[0], expected)
+
+
+def test_metropolis_parallel_keeps_the_law():
+    rng = np.random.default_rng(0)
+    model = ising.random_ising(rng, 4, ising.complete_edges(4))
+    law = enumeration.exact_law(model)
+    kernel = dynamics.metropolis_parallel_kernel(model, law)
+    np.testing.assert_allclose(kernel.sum(axis=1), 1, atol=1e-14)
+    assert kernel.min() >= 0
+    assert dynamics.reversibility_defect(law, kernel) < 1e-15
+
+
+def test_kernels_of_too_many_spins_are_refused():
+    with pytest.raises(InputError, match="13 spins are too many"):
+        dynamics.block_kernel(np.full(2**13, 2.0**-13), masks.uniform_masks(13, 1))

@@ -1,0 +1,172 @@
+"""Fits: maximum likelihood at k = N, population minimisers, local conditionals, data."""
+
+import numpy as np
+import pytest
+
+from padir.files import InputError
+from padir.theory import covariance, enumeration, estimators, families, ising, local, masks
+
+CYCLE = ising.ising_on_graph(6, ising.cycle_edges(6), 0.3, 0.2)
+
+
+def test_k_equal_n_is_maximum_likelihood():
+    family = families.ising_family(CYCLE)
+    mask = masks.uniform_masks(6, 6)
+    counts = estimators.draw_counts(np.random.default_rng(0), family.law(), mask, 500, 3)
+    found = estimators.fit(family, mask, counts)
+    assert found.converged.all()
+    # Moment matching characterises maximum likelihood in an exponential family.
+    for theta, count in zip(found.theta, counts[:, 0], strict=True):
+        moments = family.law(theta) @ family.statistics
+        np.testing.assert_allclose(moments, count @ family.statistics / 500, atol=1e-9)
+
+
+def test_averaged_and_one_mask_agree_at_k_equal_n():
+    family = families.ising_family(CYCLE)
+    mask = masks.uniform_masks(6, 6)
+    fits = [
+        estimators.fit(
+            family,
+            mask,
+            estimators.draw_counts(np.random.default_rng(4), family.law(), mask, 800, 2, scheme),
+        ).theta
+        for scheme in ("one_mask", "averaged")
+    ]
+    np.testing.assert_allclose(fits[0], fits[1], atol=1e-9)
+
+
+def test_population_minimiser_is_the_truth_unless_the_mask_is_left_out():
+    rng = np.random.default_rng(1)
+    family = families.ising_family(ising.random_ising(rng, 3, ising.complete_edges(3)))
+    adaptive = masks.random_adaptive_masks(rng, 3, masks.all_subsets(3, 2))
+    counts = estimators.population_counts(family.law(), adaptive)
+    right = estimators.fit(family, adaptive, counts).theta[0]
+    wrong = estimators.fit(family, adaptive, counts, naive=True).theta[0]
+    np.testing.assert_allclose(right, family.truth, atol=1e-8)
+    assert np.linalg.norm(wrong - family.truth) > 1e-2
+
+
+def test_one_variable_by_hand():
+    # One free spin: the estimate is the log-odds over two.
+    family = families.Family(np.array([[-1.0], [1.0]]), np.zeros(2), np.zeros(1))
+    mask = masks.uniform_masks(1, 1)
+    found = estimators.fit(family, mask, np.array([[[30.0, 70.0]]]))
+    assert found.theta[0, 0] == pytest.approx(0.5 * np.log(7 / 3), abs=1e-9)
+
+
+def test_mean_error_matches_the_asymptotic_trace():
+    family = families.ising_family(CYCLE)
+    samples, trials = 8000, 400
+    for k in (1, 3):
+        mask = masks.uniform_masks(6, k)
+        counts = estimators.draw_counts(
+            np.random.default_rng(k), family.law(), mask, samples, trials
+        )
+        error = np.sum((estimators.fit(family, mask, counts).theta - family.truth) ** 2, axis=1)
+        theory = np.trace(covariance.information(family, mask).asymptotic()) / samples
+        noise = error.std(ddof=1) / trials**0.5
+        # Four standard errors, and 3% for the bias that vanishes with the sample size.
+        assert abs(error.mean() - theory) < 4 * noise + 0.03 * theory
+
+
+def test_separable_data_are_reported_and_a_ridge_mends_them():
+    family = families.Family(np.array([[-1.0], [1.0]]), np.zeros(2), np.zeros(1))
+    mask = masks.uniform_masks(1, 1)
+    counts = np.array([[[0.0, 10.0]]])
+    ridged = estimators.fit(family, mask, counts, ridge=0.1)
+    assert ridged.converged.all()
+    theta = float(ridged.theta[0, 0])
+    assert np.tanh(theta) - 1 + 0.1 * theta == pytest.approx(0, abs=1e-8)
+    for iterations in (5, 60):
+        free = estimators.fit(family, mask, counts, max_iterations=iterations)
+        assert not free.converged.any()
+
+
+def test_bad_data_are_refused():
+    family = families.ising_family(CYCLE)
+    mask = masks.uniform_masks(6, 1)
+    with pytest.raises(InputError, match="at least 1"):
+        estimators.draw_counts(np.random.default_rng(0), family.law(), mask, 0, 1)
+    with pytest.raises(InputError, match="without samples"):
+        estimators.fit(family, mask, np.zeros((1, 6, 64)))
+    adaptive = masks.random_adaptive_masks(np.random.default_rng(0), 6, mask.sets)
+    with pytest.raises(InputError, match="independent of the state"):
+        estimators.draw_counts(np.random.default_rng(0), family.law(), adaptive, 10, 1, "averaged")
+
+
+def local_case(k, samples=300):
+    rng = np.random.default_rng(k)
+    model = ising.random_ising(rng, 6, ising.cycle_edges(6), 0.4, 0.3)
+    spins = enumeration.exact_sample(rng, enumeration.exact_law(model), samples)
+    return model, spins, local.random_subsets(rng, samples, 6, k)
+
+
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_local_loss_equals_the_enumerated_one(k):
+    model, spins, chosen = local_case(k)
+    family = families.ising_family(model)
+    mask = masks.uniform_masks(6, k)
+    rows = [mask.sets.index(tuple(block)) for block in chosen.tolist()]
+    counts = np.zeros((1, len(mask.sets), 64))
+    states = (spins > 0) @ (2 ** np.arange(5, -1, -1))
+    np.add.at(counts[0], (rows, states), 1)
+    theta = family.truth + 0.2
+    value, gradient = local.LocalLoss(spins, chosen, model.edges)(theta)
+    expected, slope, _ = estimators.MaskedLoss(family, mask, counts).derivatives(theta[None])
+    assert value == pytest.approx(expected[0], abs=1e-12)
+    np.testing.assert_allclose(gradient, slope[0], atol=1e-12)
+    if k > 1:
+        fitted = local.fit_local(spins, chosen, model.edges)
+        direct = estimators.fit(family, mask, counts).theta[0]
+        found = np.concatenate([fitted.field, fitted.coupling])
+        np.testing.assert_allclose(found, direct, atol=1e-4)
+
+
+def test_local_fit_of_two_hundred_spins():
+    rng = np.random.default_rng(0)
+    n, samples = 200, 1500
+    spins = local.sample_cycle(rng, np.full(n, 0.1), np.full(n, 0.2), samples)
+    found = local.fit_local(spins, local.random_subsets(rng, samples, n, 10), ising.cycle_edges(n))
+    assert found.gradient_norm < 1e-6
+    # Each field is predicted 75 times, each time worth less than 4 units of variance.
+    assert np.sum((found.field - 0.1) ** 2) < n * 4 / 75
+
+
+def test_local_limits():
+    with pytest.raises(InputError, match="k is 7: allowed is 1 to 6"):
+        local.random_subsets(np.random.default_rng(0), 5, 6, 7)
+    spins = np.ones((3, 20), dtype=np.int8)
+    with pytest.raises(InputError, match=r"2\^15 local states"):
+        local.LocalLoss(spins, np.tile(np.arange(15), (3, 1)), ising.cycle_edges(20))
+    separable = np.ones((50, 6), dtype=np.int8)
+    chosen = local.random_subsets(np.random.default_rng(0), 50, 6, 2)
+    with pytest.raises(InputError, match="separable"):
+        local.fit_local(separable, chosen, ising.cycle_edges(6))
+
+
+def test_random_subsets_are_uniform():
+    chosen = local.random_subsets(np.random.default_rng(0), 60_000, 5, 2)
+    counts = np.unique(chosen @ np.array([10, 1]), return_counts=True)[1]
+    assert len(counts) == 10
+    assert np.all(np.abs(counts - 6000) < 5 * np.sqrt(6000))
+
+
+def test_chain_samples_follow_the_law():
+    rng = np.random.default_rng(0)
+    field, bonds = rng.normal(0, 0.4, 4), rng.normal(0, 0.6, 4)
+    edges = [(0, 1), (1, 2), (2, 3), (0, 3)]
+    law = enumeration.exact_law(ising.ising_on_graph(4, edges, bonds.tolist(), field.tolist()))
+    size = 200_000
+    counts = np.bincount(
+        (local.sample_cycle(rng, field, bonds, size) > 0) @ np.array([8, 4, 2, 1]), minlength=16
+    )
+    assert np.all(np.abs(counts - size * law) < 5 * np.sqrt(size * law))
+
+
+def test_clique_samples_follow_the_law():
+    rng = np.random.default_rng(0)
+    law = enumeration.exact_law(ising.clique_model(4, 3, 0.4, 0.2, -0.3))
+    size = 200_000
+    spins = local.sample_clique(rng, 4, 3, 0.4, 0.2, -0.3, size)
+    counts = np.bincount((spins > 0) @ np.array([8, 4, 2, 1]), minlength=16)
+    assert np.all(np.abs(counts - size * law) < 5 * np.sqrt(size * law))

@@ -1,0 +1,125 @@
+"""Ising models, enumeration, masks: hand-worked values and refused input."""
+
+import numpy as np
+import pytest
+
+from padir.files import InputError
+from padir.theory import enumeration, ising, masks
+
+
+def test_two_spins_by_hand():
+    model = ising.ising_on_graph(2, [(0, 1)], 0.5, [0.2, -0.1])
+    weights = {(s, t): np.exp(0.2 * s - 0.1 * t + 0.5 * s * t) for s in (-1, 1) for t in (-1, 1)}
+    expected = [weights[s, t] / sum(weights.values()) for s in (-1, 1) for t in (-1, 1)]
+    np.testing.assert_allclose(enumeration.exact_law(model), expected, rtol=1e-14)
+
+
+def test_each_edge_counts_once():
+    law = enumeration.exact_law(ising.ising_on_graph(2, [(0, 1)], 0.5, 0.0))
+    assert law[0] + law[3] == pytest.approx(1 / (1 + np.exp(-1.0)), abs=1e-15)
+
+
+def test_local_field_gives_the_conditional():
+    rng = np.random.default_rng(1)
+    model = ising.random_ising(rng, 4, ising.complete_edges(4))
+    law = enumeration.exact_law(model).reshape((2,) * 4)
+    states = enumeration.all_states(4)
+    for i in range(4):
+        up = np.take(law, 1, axis=i) / law.sum(axis=i)
+        rest = [j for j in range(4) if j != i]
+        expected = up[tuple((states[:, rest].T > 0).astype(int))]
+        found = 1 / (1 + np.exp(-2 * model.local_field(states)[:, i]))
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [
+        (ising.path_edges, 8),
+        (ising.cycle_edges, 9),
+        (ising.complete_edges, 36),
+        (ising.grid_edges, 12),
+    ],
+)
+def test_edge_counts(make, count):
+    edges = make(9)
+    assert len(edges) == len(set(edges)) == count
+
+
+def test_clique_model_is_equation_6():
+    model = ising.clique_model(5, 3, 0.7, 0.2, -0.1)
+    assert model.edges == [(0, 1), (0, 2), (1, 2)]
+    assert model.field.tolist() == [0.2, 0.2, 0.2, -0.1, -0.1]
+
+
+@pytest.mark.parametrize(
+    ("field", "coupling", "message"),
+    [
+        ([0.0, 0.0], [[0, 1], [2, 0]], r"coupling\[0, 1\].*coupling\[1, 0\].*symmetric"),
+        ([0.0, 0.0], [[0, np.nan], [np.nan, 0]], r"coupling\[0, 1\] is nan: must be finite"),
+        ([np.inf, 0.0], [[0, 1], [1, 0]], r"field\[0\] is inf: must be finite"),
+        ([0.0, 0.0], [[0, 1], [1, 3]], r"coupling\[1, 1\].*self-loops"),
+        ([0.0, 0.0], [[0.0]], r"shape \(1, 1\), allowed is \(2, 2\)"),
+    ],
+)
+def test_bad_models_are_refused(field, coupling, message):
+    with pytest.raises(InputError, match=message):
+        ising.Ising(np.array(field), np.array(coupling, dtype=float))
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [([(0, 0)], "self-loops"), ([(0, 1), (1, 0)], "twice"), ([(0, 9)], "vertices are 0 to 2")],
+)
+def test_bad_edges_are_refused(edges, message):
+    with pytest.raises(InputError, match=message):
+        ising.ising_on_graph(3, edges, 0.5, 0.0)
+
+
+def test_too_many_spins_name_the_memory():
+    with pytest.raises(InputError, match=r"30 spins.*2\^33 bytes = 8 GiB; allowed are up to 16"):
+        enumeration.all_states(30)
+    with pytest.raises(InputError, match=r"2\^33 bytes = 8 GiB; allowed are up to 12"):
+        enumeration.check_enumerable(15, enumeration.MAX_KERNEL_SPINS)
+
+
+def test_conditional_mean_by_hand():
+    law = np.array([0.1, 0.2, 0.3, 0.4])
+    f = np.array([1.0, 2.0, 3.0, 4.0])
+    over_second = enumeration.conditional_mean(law, f, (1,))
+    np.testing.assert_allclose(over_second, [5 / 3, 5 / 3, 25 / 7, 25 / 7])
+
+
+def test_exact_samples_follow_the_law():
+    law = enumeration.exact_law(ising.clique_model(3, 3, 0.4, 0.2))
+    size = 200_000
+    spins = enumeration.exact_sample(np.random.default_rng(0), law, size)
+    counts = np.bincount((spins > 0) @ np.array([4, 2, 1]), minlength=8)
+    # Each count is binomial; 5 standard deviations over 8 cells.
+    assert np.all(np.abs(counts - size * law) < 5 * np.sqrt(size * law))
+
+
+def test_uniform_masks_and_k_outside_its_range():
+    assert masks.uniform_masks(4, 2).sets[0] == (0, 1)
+    assert masks.uniform_masks(4, 2).weights.tolist() == [1 / 6] * 6
+    for k in (0, 5):
+        with pytest.raises(InputError, match=f"k is {k}: allowed is 1 to 4"):
+            masks.uniform_masks(4, k)
+
+
+@pytest.mark.parametrize(
+    ("sets", "weights", "message"),
+    [
+        ([], [], "empty"),
+        ([(0, 1)], [1.0], "never covers position 2"),
+        ([(0, 1), (2,)], [0.5, 0.4], "sum to one"),
+        ([(0, 1), (2,)], [1.5, -0.5], "not negative"),
+        ([(0, 1), (2,)], [1.0], "shape"),
+        ([(0, 3), (1, 2)], [0.5, 0.5], "positions are 0 to 2"),
+        ([(0, 1, 2), (2, 1, 0)], [0.5, 0.5], "twice"),
+        ([(), (0, 1, 2)], [0.5, 0.5], "non-empty"),
+    ],
+)
+def test_bad_mask_families_are_refused(sets, weights, message):
+    with pytest.raises(InputError, match=message):
+        masks.weighted_masks(3, sets, weights)

@@ -1,0 +1,131 @@
+"""Assumptions 5 to 7 and the propositions of appendices E to H. Numbers: derived in
+docs/theory.md."""
+
+import numpy as np
+import pytest
+
+from padir.files import InputError
+from padir.theory import enumeration, ising, lumped, regimes
+
+
+def test_modes_proposition_on_the_checked_model():
+    n, m, j, h = 6, 4, 0.8, 0.2
+    law = enumeration.exact_law(ising.clique_model(n, m, j, h, -0.1))
+    states = enumeration.all_states(n)
+    total = states[:, :m].sum(axis=1)
+    modes, rest = np.abs(total) == m, np.abs(total) < m
+    ratio = np.log(law[modes].min() / law[rest].max())
+    model = lumped.Clique(n, m, j, h, -0.1)
+    assert 2 * regimes.coupling_margin(model) == pytest.approx(2.8)
+    # 3.6 from the clique alone, less 0.4 between the best and the worst outside spins.
+    assert ratio == pytest.approx(3.2)
+    plus, minus = law[total == m], law[total == -m]
+    np.testing.assert_allclose(plus / minus, np.exp(2 * regimes.field_gap(model)))
+    assert regimes.field_gap(model) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    ("model", "k", "step", "bound", "exact"),
+    [
+        ((10, 4, 1.0, 0.1), 7, 0.1092, 26, 24),
+        ((20, 8, 0.6, 0.05), 14, 0.0151, 197, 179),
+        ((30, 10, 0.4, 0.05), 25, 0.0316, 94, 36),
+    ],
+)
+def test_fast_mode_reaching(model, k, step, bound, exact):
+    clique = lumped.Clique(*model)
+    probability = regimes.fast_step_probability(clique, k)
+    assert probability == pytest.approx(step, abs=5e-5)
+    assert regimes.steps_with_confidence(probability, 0.05) == bound
+    kernel = lumped.clique_gibbs(clique, k)
+    assert kernel[:, clique.clique].min() >= probability
+    curve = lumped.hitting_curve(kernel, np.eye(clique.clique + 1)[0], clique.clique, bound)
+    assert int(np.argmax(curve >= 0.95)) == exact
+
+
+def test_cover_probability_by_counting():
+    assert regimes.covers_clique(6, 2, 3) == pytest.approx(4 / 20)
+    assert regimes.covers_clique(6, 4, 3) == 0.0
+
+
+def test_blocks_smaller_than_the_clique_are_rejected():
+    with pytest.raises(InputError, match=r"k is 3: .*at least the clique's 4"):
+        regimes.fast_step_probability(lumped.Clique(10, 4, 1.0, 0.1), 3)
+    with pytest.raises(InputError, match="assumption 5 fails"):
+        regimes.fast_step_probability(lumped.Clique(10, 4, 1.0, -0.1), 7)
+
+
+@pytest.mark.parametrize(
+    ("m", "j", "h", "hoeffding", "tight", "sech", "exact"),
+    [
+        (8, 1.0, 0.1, 0.419, 0.128, 0.0562, 0.00199),
+        (12, 2.0, 0.16, 0.0250, 0.0044, 7.8e-7, 1.5e-9),
+        (24, 2.0, 0.1, 1.1e-4, 1.7e-5, 1.6e-13, 1.6e-19),
+    ],
+)
+def test_stay_failure_bounds(m, j, h, hoeffding, tight, sech, exact):
+    model = lumped.Clique(m, m, j, h)
+    found = [
+        regimes.stay_failure_hoeffding(model),
+        regimes.stay_failure_hoeffding_exact_threshold(model),
+        regimes.stay_failure_chernoff(model),
+        regimes.stay_failure_exact(model),
+    ]
+    assert found == pytest.approx([hoeffding, tight, sech, exact], rel=0.03)
+    assert regimes.stay_failure_sech(model) == pytest.approx(found[2], rel=1e-9)
+    assert sorted(found, reverse=True) == found
+
+
+def test_the_worst_start_is_the_one_next_to_leaving():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        m = int(rng.integers(3, 13))
+        model = lumped.Clique(m, m, float(rng.uniform(0.1, 2)), float(rng.uniform(0, 0.1)))
+        kernel = lumped.clique_parallel(model)
+        worst = (m - 2) // 2
+        escapes = [kernel[a, worst + 1 :].sum() for a in range(worst + 1)]
+        assert max(escapes) == pytest.approx(regimes.stay_failure_exact(model))
+        assert regimes.stay_failure_exact(model) <= regimes.stay_failure_chernoff(model) + 1e-12
+
+
+def test_chernoff_covers_unequal_fields():
+    rng = np.random.default_rng(1)
+    for _ in range(15):
+        m = int(rng.integers(3, 7))
+        fields = rng.uniform(-0.2, 0.3, m)
+        j = float(rng.uniform(0.4, 1.2))
+        model = lumped.Clique(m, m, j, 0.0)
+        states = enumeration.all_states(m)
+        full = ising.clique_model(m, m, j, fields.tolist())
+        local = full.local_field(states)
+        up = 1 / (1 + np.exp(-2 * local))
+        leaves = states.sum(axis=1) > -2
+        worst = 0.0
+        for x in np.flatnonzero(states.sum(axis=1) <= -2):
+            step = np.prod(np.where(states > 0, up[x], 1 - up[x]), axis=1)
+            worst = max(worst, step[leaves].sum())
+        assert worst <= regimes.stay_failure_chernoff(model, fields.tolist()) + 1e-12
+        assert worst <= regimes.stay_failure_hoeffding(model, fields.tolist()) + 1e-12
+
+
+def test_separation_regime():
+    model = lumped.Clique(300, 12, 2.0, 0.16)
+    found = regimes.regime(model, 299, 0.2, 1000)
+    assert (found.assumption_5, found.assumption_6, found.assumption_7) == (True, True, True)
+    assert 1000 * found.stay_failure == pytest.approx(7.8e-4, rel=0.01)
+    assert lumped.clique_gibbs(model, 299)[:, 12].min() == pytest.approx(0.940, abs=5e-4)
+    kernel = lumped.clique_parallel(model)
+    assert lumped.hitting_curve(kernel, np.eye(13)[0], 12, 1000)[-1] < 1e-97
+    assert lumped.hitting_curve(kernel, np.eye(13)[5], 12, 1000)[-1] < 2e-9
+
+
+def test_assumption_7_forces_nearly_exact_sampling():
+    small = regimes.regime(lumped.Clique(30, 12, 2.0, 0.16), 29, 0.2, 1000)
+    assert small.covers_clique == pytest.approx(1 - 12 / 30)
+    assert not small.assumption_7
+    assert regimes.regime(lumped.Clique(30, 12, 2.0, 0.16), 30, 0.2, 1000).assumption_7
+
+
+def test_sech_form_states_its_conditions():
+    with pytest.raises(InputError, match="even clique"):
+        regimes.stay_failure_sech(lumped.Clique(5, 5, 1.0, 0.1))

@@ -1,0 +1,160 @@
+"""One step of every sampler against its exact transition matrix, and long runs against the law."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from padir.files import InputError
+from padir.theory import clique_sampler, dynamics, enumeration, ising, lumped, masks, samplers
+from padir.theory.chains import ChainState, first_visits
+
+CHAINS = 1 << 15
+MODEL = ising.ising_on_graph(
+    4, ising.complete_edges(4), [0.5, -0.3, 0.2, 0.7, 0.1, 0.4], [0.1, -0.2, 0.3, 0.0]
+)
+LAW = enumeration.exact_law(MODEL)
+SCORES = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+ADAPTIVE_SETS = ((0, 1), (2, 3), (1, 2))
+MIXED = masks.weighted_masks(4, [(0, 1), (2,), (1, 2, 3)], [0.2, 0.5, 0.3])
+
+
+def score(spins):
+    """Scores of three blocks, linear in the spins."""
+    return spins @ jnp.asarray(SCORES)
+
+
+def step_law(sampler, spins, start):
+    n = spins.shape[1]
+    state = ChainState(jnp.tile(jnp.asarray(spins[start])[None], (CHAINS, 1)))
+    new, info = jax.jit(type(sampler).step)(sampler, jax.random.key(7), state)
+    numbers = (np.asarray(new.spins) > 0) @ (2 ** np.arange(n - 1, -1, -1))
+    changed = np.sum(np.asarray(new.spins) != spins[start], axis=1)
+    np.testing.assert_array_equal(np.asarray(info.changed), changed)
+    return np.bincount(numbers, minlength=2**n)
+
+
+def agrees(counts, expected):
+    """Every count within 5 standard deviations of its binomial law, and none where none may be."""
+    noise = np.sqrt(CHAINS * expected * (1 - expected))
+    return bool(np.all(np.abs(counts - CHAINS * expected) <= 5 * noise + 1e-6))
+
+
+CASES = {
+    "1-Gibbs": (
+        lambda: samplers.k_gibbs(MODEL, 1),
+        lambda: dynamics.block_kernel(LAW, masks.uniform_masks(4, 1)),
+    ),
+    "3-Gibbs": (
+        lambda: samplers.k_gibbs(MODEL, 3),
+        lambda: dynamics.block_kernel(LAW, masks.uniform_masks(4, 3)),
+    ),
+    "weighted blocks": (
+        lambda: samplers.weighted_blocks(MODEL, MIXED),
+        lambda: dynamics.block_kernel(LAW, MIXED),
+    ),
+    "adaptive blocks": (
+        lambda: samplers.adaptive_blocks(MODEL, ADAPTIVE_SETS, score),
+        lambda: dynamics.block_kernel(
+            LAW, masks.adaptive_masks(4, ADAPTIVE_SETS, lambda x: x @ SCORES)
+        ),
+    ),
+    "independent parallel": (
+        lambda: samplers.independent_parallel(MODEL),
+        lambda: dynamics.parallel_kernel(MODEL),
+    ),
+    "Metropolis parallel": (
+        lambda: samplers.metropolis_parallel(MODEL),
+        lambda: dynamics.metropolis_parallel_kernel(MODEL, LAW),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_step_follows_the_transition_matrix(name):
+    make, kernel = CASES[name]
+    exact = kernel()
+    for start in (0, 5):
+        counts = step_law(make(), enumeration.all_states(4), start)
+        assert agrees(counts, exact[start])
+        # Negative control: another start's row does not fit.
+        assert not agrees(counts, exact[15 - start])
+
+
+@pytest.mark.parametrize("k", [2, 6])
+def test_clique_sampler_follows_the_transition_matrix(k):
+    law = enumeration.exact_law(ising.clique_model(6, 4, 0.4, 0.1, 0.2))
+    exact = dynamics.block_kernel(law, masks.uniform_masks(6, k))
+    sampler = clique_sampler.clique_gibbs_sampler(lumped.Clique(6, 4, 0.4, 0.1, 0.2), k)
+    for start in (5, 40):
+        assert agrees(step_law(sampler, enumeration.all_states(6), start), exact[start])
+
+
+def test_ranks_by_counting_and_by_sorting_agree():
+    scores = jax.random.uniform(jax.random.key(0), (3, 80))
+    ranks = jax.jit(clique_sampler._ranks)
+    long = np.asarray(ranks(scores))
+    np.testing.assert_array_equal(np.sort(long, axis=1), np.tile(np.arange(80), (3, 1)))
+    short = np.asarray(ranks(scores[:, :40]))
+    expected = np.argsort(np.argsort(np.asarray(scores[:, :40]), axis=1), axis=1)
+    np.testing.assert_array_equal(short, expected)
+
+
+def test_metropolis_chains_reach_the_law():
+    sampler = samplers.metropolis_parallel(MODEL)
+
+    @jax.jit
+    def run(key, state):
+        def advance(state, key):
+            state, info = sampler.step(key, state)
+            return state, jnp.mean(info.accepted)
+
+        return jax.lax.scan(advance, state, jax.random.split(key, 60))
+
+    state, accepted = run(jax.random.key(1), sampler.init(jax.random.key(0), CHAINS))
+    numbers = (np.asarray(state.spins) > 0) @ np.array([8, 4, 2, 1])
+    assert agrees(np.bincount(numbers, minlength=16), LAW)
+    assert 0.05 < float(accepted.mean()) < 0.95
+
+
+def test_first_visits_match_the_exact_curve():
+    model = lumped.Clique(8, 4, 0.4, 0.1)
+    sampler = clique_sampler.clique_gibbs_sampler(model, 4)
+    chains, steps = 4000, 40
+    start = ChainState(-jnp.ones((chains, 8), jnp.int8))
+    run = jax.jit(first_visits, static_argnames=("clique", "steps"))
+    first = np.asarray(run(sampler, jax.random.key(0), start, clique=4, steps=steps))
+    exact = lumped.hitting_curve(lumped.clique_gibbs(model, 4), np.eye(5)[0], 4, steps)
+    for t in (1, 5, 20, 40):
+        share = np.mean(first <= t)
+        assert abs(share - exact[t]) < 5 * np.sqrt(exact[t] * (1 - exact[t]) / chains)
+    assert first.min() >= 1
+    assert first.max() == steps + 1
+
+
+def test_equal_keys_give_equal_chains():
+    sampler = samplers.k_gibbs(MODEL, 2)
+    start = sampler.init(jax.random.key(0), 16)
+    step = jax.jit(sampler.step)
+    one, _ = step(jax.random.key(3), start)
+    two, _ = step(jax.random.key(3), start)
+    other, _ = step(jax.random.key(4), start)
+    np.testing.assert_array_equal(np.asarray(one.spins), np.asarray(two.spins))
+    assert np.any(np.asarray(one.spins) != np.asarray(other.spins))
+
+
+def test_bad_samplers_are_refused():
+    with pytest.raises(InputError, match="k is 5: allowed is 1 to 4"):
+        samplers.k_gibbs(MODEL, 5)
+    big = ising.ising_on_graph(20, ising.path_edges(20), 0.1, 0.0)
+    with pytest.raises(InputError, match=r"2\^15 block states"):
+        samplers.k_gibbs(big, 15)
+    with pytest.raises(InputError, match="chains is 0"):
+        samplers.k_gibbs(MODEL, 1).init(jax.random.key(0), 0)
+    adaptive = masks.random_adaptive_masks(np.random.default_rng(0), 4, ADAPTIVE_SETS)
+    with pytest.raises(InputError, match="use adaptive_blocks"):
+        samplers.weighted_blocks(MODEL, adaptive)
+    with pytest.raises(InputError, match="one size"):
+        samplers.adaptive_blocks(MODEL, ((0, 1), (2,), (3,)), score)
+    with pytest.raises(InputError, match="k is 9"):
+        clique_sampler.clique_gibbs_sampler(lumped.Clique(8, 4, 0.4, 0.1), 9)

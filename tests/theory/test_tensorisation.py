@@ -1,0 +1,141 @@
+"""Approximate tensorisation and finite-sample bounds. Numbers: derived in docs/theory.md."""
+
+import numpy as np
+import pytest
+
+from padir.files import InputError
+from padir.theory import dynamics, enumeration, generalisation, ising, masks, tensorisation
+
+
+def complete_law(n, coupling, field):
+    return enumeration.exact_law(ising.ising_on_graph(n, ising.complete_edges(n), coupling, field))
+
+
+@pytest.mark.parametrize(
+    ("n", "coupling", "field", "k", "poincare", "found", "proven"),
+    [
+        (2, 0.5, 0.0, 1, 3.718, 3.718, 9.47),
+        (3, 0.5, 0.3, 1, 10.40, 12.10, 39.4),
+        (3, 0.5, 0.3, 2, 3.297, 3.669, 12.5),
+    ],
+)
+def test_constants(n, coupling, field, k, poincare, found, proven):
+    law, mask = complete_law(n, coupling, field), masks.uniform_masks(n, k)
+    constant = dynamics.poincare_constant(law, dynamics.block_kernel(law, mask))
+    assert constant == pytest.approx(poincare, abs=6e-3)
+    lower, argument = tensorisation.tensorisation_lower_bound(law, mask, np.random.default_rng(0))
+    assert lower == pytest.approx(found, abs=6e-3)
+    ratio = tensorisation.tensorisation_ratio(argument, law, mask)
+    assert ratio == pytest.approx(lower, rel=1e-6)
+    assert tensorisation.tensorisation_upper_bound(law, mask) == pytest.approx(proven, abs=5e-2)
+
+
+def test_conditional_divergence_by_brute_force():
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet(np.ones(8), 2)
+    mask = masks.random_adaptive_masks(rng, 3, masks.all_subsets(3, 2))
+    states = enumeration.all_states(3)
+    expected = 0.0
+    for block, given in zip(mask.sets, mask.weights, strict=True):
+        rest = [i for i in range(3) if i not in block]
+        for value in (-1, 1):
+            here = states[:, rest[0]] == value
+            joint_p, joint_q = (p * given)[here], (q * given)[here]
+            expected += joint_p.sum() * enumeration.kl_divergence(
+                joint_p / joint_p.sum(), joint_q / joint_q.sum()
+            )
+    found = tensorisation.conditional_divergence(p, q, mask)
+    assert found == pytest.approx(expected, abs=1e-14)
+
+
+def test_product_laws_attain_n_over_k():
+    law = complete_law(3, 0.0, 0.4)
+    for k in (1, 2):
+        mask = masks.uniform_masks(3, k)
+        lower, _ = tensorisation.tensorisation_lower_bound(law, mask, np.random.default_rng(0))
+        assert lower == pytest.approx(3 / k, rel=1e-4)
+
+
+def test_no_law_breaks_the_proven_constant_and_steps_contract():
+    rng = np.random.default_rng(1)
+    for adaptive in (False, True):
+        for _ in range(60):
+            law = enumeration.exact_law(ising.random_ising(rng, 3, ising.complete_edges(3)))
+            sets = masks.all_subsets(3, 2)
+            mask = (
+                masks.random_adaptive_masks(rng, 3, sets)
+                if adaptive
+                else masks.weighted_masks(3, sets, rng.dirichlet(np.ones(3)))
+            )
+            kernel = dynamics.block_kernel(law, mask)
+            upper = tensorisation.tensorisation_upper_bound(law, mask)
+            r = rng.dirichlet(np.full(8, 0.3)) + 1e-9
+            r /= r.sum()
+            assert tensorisation.tensorisation_ratio(r, law, mask) <= upper
+            before = enumeration.kl_divergence(r, law)
+            assert enumeration.kl_divergence(r @ kernel, law) <= (1 - 1 / upper) * before
+
+
+@pytest.fixture(name="laws", scope="module")
+def grid_laws():
+    return np.stack(
+        [complete_law(3, j, h) for j in np.linspace(0, 0.5, 6) for h in (-0.2, 0.0, 0.2)]
+    )
+
+
+def test_kl_form_of_the_loss_by_brute_force(laws):
+    rng = np.random.default_rng(0)
+    grid = generalisation.Grid(laws, masks.uniform_masks(3, 2))
+    drawn = grid.draw(rng, laws[4], 40, 2)
+    empirical = drawn.sum(axis=0) / drawn.sum()
+    expected = 0.0
+    for row, block in enumerate(grid.masks.sets):
+        for x in range(8):
+            rest = [i for i in range(3) if i not in block]
+            states = enumeration.all_states(3)
+            here = np.all(states[:, rest] == states[x, rest], axis=1)
+            p, q = empirical * here, laws[7] * here
+            if drawn[row, x]:
+                expected += drawn[row, x] * enumeration.kl_divergence(p / p.sum(), q / q.sum())
+    assert grid.losses(drawn)[1][7] == pytest.approx(expected / drawn.sum(), abs=1e-13)
+
+
+def test_log_loss_counts_every_drawn_mask(laws):
+    grid = generalisation.Grid(laws, masks.uniform_masks(3, 1))
+    drawn = np.zeros((3, 8))
+    drawn[1, 5] = 2.0
+    conditional = laws[:, 5] / (laws[:, 5] + laws[:, 7])
+    np.testing.assert_allclose(grid.losses(drawn)[0], -np.log(conditional), rtol=1e-12)
+
+
+def test_bounds_cover_and_fall_with_samples(laws):
+    grid = generalisation.Grid(laws, masks.uniform_masks(3, 2))
+    outside = complete_law(3, 0.3, 0.35)
+    means = []
+    for samples in (500, 50_000):
+        for truth, realizable in ((laws[10], True), (outside, False)):
+            found = generalisation.coverage(
+                np.random.default_rng(0), grid, truth, samples, 4, 0.1, 200
+            )
+            assert found.covered["model_free"] >= 0.9
+            assert found.covered["uniform"] >= 0.9
+            assert found.covered["paper"] >= 0.9
+            if realizable:
+                assert found.covered["realizable"] >= 0.9
+                means.append(found.model_free.mean())
+                assert found.paper.min() > 1
+    assert means[1] < means[0]
+    assert means[1] < 1
+
+
+def test_a_bound_without_its_fluctuation_would_fail(laws):
+    # Negative control: the loss alone does not cover, so coverage is not free.
+    grid = generalisation.Grid(laws, masks.uniform_masks(3, 2))
+    found = generalisation.coverage(np.random.default_rng(0), grid, laws[10], 200, 1, 0.1, 200)
+    assert np.mean(found.distance <= np.sqrt(0.5 * found.loss)) < 0.9
+
+
+def test_adaptive_grids_are_refused(laws):
+    mask = masks.random_adaptive_masks(np.random.default_rng(0), 3, masks.all_subsets(3, 1))
+    with pytest.raises(InputError, match="independent of the state"):
+        generalisation.Grid(laws, mask)
