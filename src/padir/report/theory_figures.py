@@ -23,12 +23,12 @@ class Line:
     """
 
     name: str
-    x: Sequence[float]
-    y: Sequence[float]
+    x: Sequence[float | int]
+    y: Sequence[float | int]
     kind: str = "marked"
     colour: int = 0
-    low: Sequence[float] | None = None
-    high: Sequence[float] | None = None
+    low: Sequence[float | int] | None = None
+    high: Sequence[float | int] | None = None
     shown: bool = True
 
 
@@ -42,7 +42,7 @@ class Axes:
     lines: Sequence[Line]
     log_x: bool = False
     log_y: bool = False
-    ticks: Sequence[float] = field(default_factory=tuple)
+    ticks: Sequence[float | int] = field(default_factory=tuple)
     tick_labels: Sequence[str] = field(default_factory=tuple)
 
 

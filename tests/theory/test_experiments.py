@@ -1,0 +1,214 @@
+"""Whole experiments at small size: documents, verdicts, commands, figures, bad settings."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from padir import cli
+from padir.config import theory as settings
+from padir.files import InputError, read_json, write_json
+from padir.report import theory_figures
+from padir.theory import counterexamples
+from padir.theory.claims import mean_interval, plain, share_interval
+from padir.theory.runs import EXPERIMENTS, check_settings, run_experiment
+
+SMALL = {
+    "estimation": {
+        "samples": [1000, 4000],
+        "trials": 40,
+        "block_sizes": [1, 2, 6],
+        "large": {"spins": 30, "samples": 800, "trials": 2, "block_sizes": [1, 4]},
+    },
+    "mode_reaching": {
+        "panels": [
+            {"spins": 8, "clique": 4, "couplings": [0.4, 0.8], "block_sizes": [1, 4, 7],
+             "steps": 60, "chains": 200}
+        ],
+        "weak": {"spins": 8, "clique": 4, "couplings": [0.02], "block_sizes": [1, 4],
+                 "steps": 60, "chains": 200},
+    },
+    "identities": {"models": 4},
+    "tensorisation": {"trials": 40, "random_laws": 20},
+    "product_kernels": {"spins": 3, "couplings": [0.0, 0.3, 1.0]},
+    "mask_design": {"random_weights": 20},
+    "errata": {"models": 8},
+}  # fmt: skip
+
+
+@pytest.fixture(name="documents", scope="module")
+def small_documents():
+    return {
+        name: run_experiment(name, check_settings(name, values, "test"), 1)
+        for name, values in SMALL.items()
+    }
+
+
+def test_every_experiment_gives_complete_claims(documents):
+    assert set(documents) == set(EXPERIMENTS)
+    ids = [claim["id"] for document in documents.values() for claim in document["claims"]]
+    assert len(ids) == len(set(ids))
+    for document in documents.values():
+        json.dumps(document, allow_nan=False)
+        for claim in document["claims"]:
+            assert set(claim) == {
+                "id", "section", "statement", "paper", "measured", "verdict", "test", "seeds",
+                "interval", "dataset",
+            }  # fmt: skip
+            assert claim["verdict"] in ("reproduced", "not reproduced")
+            assert all(claim[key] for key in ("statement", "paper", "measured", "test", "dataset"))
+
+
+def verdicts(document):
+    return {claim["id"].removeprefix("theory."): claim["verdict"] for claim in document["claims"]}
+
+
+@pytest.mark.parametrize("name", ["identities", "tensorisation", "product_kernels", "mask_design"])
+def test_theorems_hold(documents, name):
+    assert set(verdicts(documents[name]).values()) == {"reproduced"}
+
+
+def test_errata_fail_as_printed_and_hold_as_corrected(documents):
+    for name, verdict in verdicts(documents["errata"]).items():
+        assert verdict == ("not reproduced" if name.endswith(".printed") else "reproduced"), name
+
+
+def test_masking_more_lowers_the_error(documents):
+    found = verdicts(documents["estimation"])
+    assert found["masking_more.ordinary"] == found["masking_more.peaky"] == "reproduced"
+    assert found["averaged_masks_are_flat.ordinary"] == "reproduced"
+
+
+def test_mode_reaching_claims(documents):
+    found = verdicts(documents["mode_reaching"])
+    for name in ("larger_k_is_faster", "simulation_agrees", "separation", "k_gibbs_is_fast"):
+        assert found[name] == "reproduced", name
+
+
+def test_lemma_2_numbers():
+    assert counterexamples.lemma_2_conditionals() == pytest.approx((0.25, 0.5), abs=1e-15)
+
+
+def test_averaged_masks_break_the_order():
+    assert counterexamples.averaged_relative_variance() == pytest.approx(
+        [1.0383, 1.1495, 1.0], abs=5e-5
+    )
+
+
+def test_tied_path_numbers():
+    assert counterexamples.tied_path_hessians() == pytest.approx([0.6199, 1.2695, 1.2695], abs=5e-5)
+
+
+def test_crossover_numbers():
+    found = dict(counterexamples.crossover_couplings())
+    assert found == pytest.approx({1: 0.555, 3: 0.419, 6: 0.038, 9: 0.008}, abs=6e-4)
+
+
+def test_weak_coupling_reverses_coordinate_updates():
+    updates = counterexamples.updates_at_weak_coupling()
+    assert (round(updates[0]), round(updates[-1])) == (113, 164)
+    assert np.all(np.diff(updates) > 0)
+
+
+def test_hitting_is_not_monotone_in_the_coupling():
+    shares = [share for _, share in counterexamples.hitting_against_coupling()]
+    assert shares == pytest.approx([0.26, 0.55, 0.80, 0.78, 0.57, 0.52], abs=6e-3)
+
+
+def test_figures_are_drawn_alike_twice(documents, tmp_path):
+    for name, (experiment, _) in theory_figures.DRAWINGS.items():
+        drawing = theory_figures.draw(name, documents[experiment], "test")
+        svg, points = tmp_path / f"{name}.svg", tmp_path / f"{name}.csv"
+        drawing.write(svg, points)
+        again = theory_figures.draw(name, documents[experiment], "test")
+        assert again.svg() == svg.read_text()
+        assert svg.read_text().lstrip().startswith("<?xml")
+        rows = list(csv.DictReader(points.open()))
+        assert rows
+        assert set(rows[0]) == {"panel", "series", "x", "y", "low", "high"}
+
+
+def test_figure_1_shows_the_numbers_of_the_document(documents):
+    drawing = theory_figures.draw("figure1", documents["estimation"], "test")
+    line = drawing.panels[0].lines[0]
+    point = documents["estimation"]["series"]["ordinary"]["points"][0]
+    assert (line.x[0], line.y[0], line.low[0]) == (1, point["mean"], point["low"])
+    assert "cycle of 6 spins, J = 0.3, h = 0.2" in drawing.caption
+
+
+def test_wrong_results_for_a_figure_are_refused(documents):
+    with pytest.raises(InputError, match="needs those of 'mode_reaching'"):
+        theory_figures.draw("figure3", documents["errata"], "x.json")
+
+
+def test_commands(tmp_path, capsys):
+    write_json(tmp_path / "settings.json", SMALL["errata"])
+    out = tmp_path / "errata.json"
+    arguments = ["--settings", str(tmp_path / "settings.json"), "--seed", "3", "--out", str(out)]
+    assert cli.main(["theory", "errata", *arguments]) == 0
+    assert "theory.lemma_2" in capsys.readouterr().out
+    document = read_json(out)
+    assert (document["seed"], document["settings"]["models"]) == (3, 8)
+    assert read_json(tmp_path / "errata.json.provenance.json")["seed"] == 3
+    assert (
+        cli.main(["theory-report", "theorems", "--results", str(out), "--out", str(tmp_path)]) == 0
+    )
+    rows = list(csv.DictReader((tmp_path / "theorems.csv").open()))
+    assert len(rows) == len(document["claims"])
+
+
+def test_equal_seeds_give_equal_documents():
+    values = check_settings("identities", SMALL["identities"], "test")
+    assert run_experiment("identities", values, 2) == run_experiment("identities", values, 2)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "values", "message"),
+    [
+        ("identities", {"spins": 99}, r"F: spins: .*less than or equal to 6"),
+        ("identities", {"spin": 3}, "F: spin: "),
+        ("estimation", {"block_sizes": [1, 7]}, "block_sizes holds 7: allowed is 1 to 6"),
+        ("estimation", {"samples": [10, 5]}, "must rise"),
+        ("mask_design", {"model": {"graph": "edges"}}, "edges must be given"),
+        ("mode_reaching", {"weak": {"spins": 4, "clique": 6}}, "clique is 6, above spins 4"),
+    ],
+)
+def test_bad_settings_are_refused(experiment, values, message):
+    with pytest.raises(InputError, match=message):
+        check_settings(experiment, values, "F")
+
+
+def test_command_reports_bad_settings_in_one_line(tmp_path, capsys):
+    write_json(tmp_path / "settings.json", {"models": 0})
+    arguments = ["--settings", str(tmp_path / "settings.json"), "--out", str(tmp_path / "x.json")]
+    assert cli.main(["theory", "errata", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("padir theory: error: ")
+    assert message.count("\n") == 1
+    assert "models" in message
+
+
+def test_unknown_experiment_is_refused():
+    with pytest.raises(InputError, match="no experiment 'x': allowed are errata"):
+        check_settings("x", {}, "F")
+
+
+def test_defaults_satisfy_the_papers_figures():
+    defaults = settings.Theory()
+    assert defaults.estimation.trials >= 30
+    assert set(EXPERIMENTS) == set(settings.Theory.model_fields) - {"seeds"}
+
+
+def test_intervals_by_hand():
+    assert mean_interval(np.array([1.0, 3.0])) == pytest.approx((2, 2 - 1.96, 2 + 1.96))
+    low, high = share_interval(50, 100)
+    assert (low, high) == pytest.approx((0.4038, 0.5962), abs=1e-4)
+    assert share_interval(0, 10)[0] == 0.0
+
+
+def test_plain_turns_what_json_lacks_into_null():
+    assert plain({"a": np.array([1.0, np.nan]), 2: (np.int64(3), np.bool_(True))}) == {
+        "a": [1.0, None],
+        "2": [3, True],
+    }
