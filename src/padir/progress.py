@@ -2,7 +2,16 @@
 
 import sys
 import time
-from typing import TextIO
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """What progress is written to."""
+
+    def write(self, text: str, /) -> object: ...
+    def flush(self) -> object: ...
+    def isatty(self) -> bool: ...
 
 
 class Progress:
@@ -22,11 +31,11 @@ class Progress:
     TERMINAL_SECONDS = 0.5
 
     def __init__(
-        self, total: int, unit: str, label: str, start: int = 0, stream: TextIO | None = None
+        self, total: int, unit: str, label: str, start: int = 0, stream: Stream | None = None
     ):
         self.total, self.unit, self.label = total, unit, label
         self.done = self.start = start
-        self.stream = sys.stderr if stream is None else stream
+        self.stream: Stream = sys.stderr if stream is None else stream
         self.terminal = self.stream.isatty()
         self.began = self.shown = time.monotonic()
         self.fields: dict[str, object] = {}

@@ -1,0 +1,105 @@
+"""The `padir` command: what it lists, how it fails."""
+
+import errno
+import re
+import subprocess
+import sys
+
+import pytest
+
+from padir import cli
+from padir.files import InputError
+
+
+def fails(error: BaseException):
+    """A module whose `main` raises."""
+
+    class Module:
+        @staticmethod
+        def main(argv: list[str]) -> int:
+            raise error
+
+    return Module
+
+
+def test_help_lists_every_verb_with_one_line(capsys):
+    assert cli.main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for verb, (_, text) in cli.VERBS.items():
+        assert [line.split() for line in lines].count([verb, *text.split()]) == 1
+
+
+def test_no_verb_is_an_error_that_shows_the_verbs(capsys):
+    assert cli.main([]) == 2
+    assert "decode" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("typed", "nearest"), [("scroe", "score"), ("tran", "train")])
+def test_an_unknown_verb_names_the_nearest(typed, nearest, capsys):
+    assert cli.main([typed]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == f"padir: error: no verb '{typed}'; the nearest is {nearest}\n"
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "status"),
+    [
+        (InputError("x.de: line 3: bad"), "padir score: error: x.de: line 3: bad\n", 2),
+        (InputError("one\ntwo"), "padir score: error: one\npadir score: error: two\n", 2),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "out.json"),
+            "padir score: error: out.json: No space left on device\n",
+            2,
+        ),
+        (KeyboardInterrupt(), "padir score: interrupted\n", 130),
+    ],
+)
+def test_what_the_user_can_mend_is_one_line(monkeypatch, capsys, error, expected, status):
+    monkeypatch.setattr(cli.importlib, "import_module", lambda name: fails(error))
+    assert cli.main(["score"]) == status
+    assert capsys.readouterr().err == expected
+
+
+def test_a_defect_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr(cli.importlib, "import_module", lambda name: fails(KeyError("x")))
+    with pytest.raises(KeyError):
+        cli.main(["score"])
+
+
+@pytest.mark.parametrize("verb", sorted(cli.VERBS))
+def test_every_verb_explains_itself_with_examples(verb, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([verb, "--help"])
+    assert stopped.value.code == 0
+    text = capsys.readouterr().out
+    assert f"usage: padir {verb}" in text
+    _, *examples = re.split(r"^examples?:$", text, flags=re.MULTILINE | re.IGNORECASE)
+    assert len(examples) == 1
+    assert re.search(rf"padir {verb}\b", examples[0])
+
+
+def test_the_installed_command_fails_in_one_line_without_traceback(tmp_path):
+    command = [sys.executable, "-m", "padir", "plan", "--config", str(tmp_path / "none.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"padir plan: error: {tmp_path / 'none.yaml'}: cannot read: No such file or directory\n"
+    )
+
+
+def test_long_runs_start_again_with_the_allocator_once(monkeypatch):
+    started = []
+    monkeypatch.setattr(cli.os, "execve", lambda *arguments: started.append(arguments))
+    monkeypatch.setattr(cli.sys, "platform", "linux")
+    monkeypatch.setattr(cli.sys, "argv", ["padir", "train", "--seed", "1"])
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    cli._restart_with_allocator()
+    (program, arguments, environment), *more = started
+    assert not more
+    assert program == sys.executable
+    assert arguments == [sys.executable, "-m", "padir", "train", "--seed", "1"]
+    assert environment["GLIBC_TUNABLES"] == cli.ALLOCATOR
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")
+    cli._restart_with_allocator()
+    assert len(started) == 1
