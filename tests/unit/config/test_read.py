@@ -335,6 +335,12 @@ def test_a_run_spec_survives_its_file(tmp_path):
     assert read_spec(path) == spec
 
 
+def test_one_more_seed_or_decoding_leaves_the_spec_of_what_is_trained():
+    spec = run_spec(check_config(SMALL), "toy", "xs-xt", "padir")
+    for path, value in (("models.padir.decode", ["T9"]), ("models.padir.seeds", [0, 1])):
+        assert run_spec(check_config(changed(path, value)), "toy", "xs-xt", "padir") == spec
+
+
 def test_a_spec_file_is_checked_like_a_config(tmp_path):
     spec = run_spec(check_config(SMALL), "toy", "xs-xt", "ar").model_dump(mode="json")
     spec["run"]["training"]["stpes"] = 1
@@ -370,6 +376,7 @@ def test_a_dataset_survives_its_file_and_knows_nothing_of_vocabulary_and_directi
     dataset = read_dataset(path)
     assert dataset.source == config.datasets["real"].source
     assert dataset.pair == "de-en"
+    assert "vocabulary" not in data_spec(config, "real")
     other = check_config(changed("datasets.real.vocabulary.size", 99))
     one_way = check_config(changed("datasets.real.directions", ["en-de"]))
     assert data_spec(other, "real") == data_spec(one_way, "real") == data_spec(config, "real")
