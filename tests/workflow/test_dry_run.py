@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from tests.workflow.conftest import FIGURES, TABLES, job_counts
 
 ONLY_LINT = "Specify a conda environment or container for each rule."

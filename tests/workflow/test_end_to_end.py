@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from tests.workflow.conftest import job_counts
 
 

@@ -1,6 +1,7 @@
 """Nothing runs that need not: seen on the whole workflow, with a stand-in that writes at once."""
 
 import pytest
+
 from tests.workflow.conftest import job_counts
 
 REPORT = {"write_report_settings", "table", "figure", "decide_claims", "page", "all"}

@@ -5,4 +5,4 @@ In: params `settings`, plain JSON data. Out: output `spec`.
 
 from padir.files import write_json
 
-write_json(snakemake.output.spec, snakemake.params.settings)  # noqa: F821 - given by Snakemake
+write_json(snakemake.output.spec, snakemake.params.settings)  # Snakemake defines it
