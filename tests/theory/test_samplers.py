@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from padir.files import InputError
-from padir.theory import clique_sampler, dynamics, enumeration, ising, lumped, masks, samplers
+from padir.theory import (
+    chains,
+    clique_sampler,
+    dynamics,
+    enumeration,
+    ising,
+    lumped,
+    masks,
+    samplers,
+)
 from padir.theory.chains import ChainState, first_visits
 
 CHAINS = 1 << 15
@@ -92,7 +101,7 @@ def test_clique_sampler_follows_the_transition_matrix(k):
 
 def test_ranks_by_counting_and_by_sorting_agree():
     scores = jax.random.uniform(jax.random.key(0), (3, 80))
-    ranks = jax.jit(clique_sampler._ranks)
+    ranks = jax.jit(chains.ranks)
     long = np.asarray(ranks(scores))
     np.testing.assert_array_equal(np.sort(long, axis=1), np.tile(np.arange(80), (3, 1)))
     short = np.asarray(ranks(scores[:, :40]))
@@ -130,6 +139,20 @@ def test_first_visits_match_the_exact_curve():
         assert abs(share - exact[t]) < 5 * np.sqrt(exact[t] * (1 - exact[t]) / chains)
     assert first.min() >= 1
     assert first.max() == steps + 1
+
+
+def test_many_categories_are_drawn_in_two_stages():
+    logits = np.linspace(-2, 2, 200, dtype=np.float32)
+    draws = jax.jit(samplers.choose)(jax.random.key(0), jnp.tile(jnp.asarray(logits), (CHAINS, 1)))
+    expected = np.exp(logits) / np.exp(logits).sum()
+    assert agrees(np.bincount(np.asarray(draws), minlength=200), expected)
+
+
+def test_random_subsets_are_uniform():
+    chosen = np.sort(np.asarray(samplers.random_subsets(jax.random.key(0), CHAINS, 5, 3)), axis=1)
+    found, counts = np.unique(chosen, axis=0, return_counts=True)
+    assert len(found) == 10
+    assert agrees(counts, np.full(10, 0.1))
 
 
 def test_equal_keys_give_equal_chains():

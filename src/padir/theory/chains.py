@@ -5,7 +5,8 @@ from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int8, Int32
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int8, Int32
 
 from padir.files import InputError
 
@@ -59,6 +60,17 @@ def finish(old: Array, new: Array, accepted: Array | None = None) -> tuple[Chain
     if accepted is None:
         accepted = jnp.ones(old.shape[0], bool)
     return ChainState(new), StepInfo(jnp.sum(old != new, axis=1, dtype=jnp.int32), accepted)
+
+
+def ranks(scores: Float[Array, "B K"]) -> Int32[Array, "B K"]:
+    """Rank of each score in its row, 0 the smallest, ties to the left."""
+    width = scores.shape[1]
+    if width > 64:
+        return jnp.argsort(jnp.argsort(scores, axis=1), axis=1).astype(jnp.int32)
+    # For short rows counting all pairs is several times faster than sorting.
+    before = np.tril(np.ones((width, width), dtype=bool), -1)
+    mine, other = scores[:, :, None], scores[:, None, :]
+    return jnp.sum((other < mine) | ((other == mine) & before[None]), axis=2, dtype=jnp.int32)
 
 
 def first_visits(

@@ -13,7 +13,7 @@ import scipy.special
 from jaxtyping import Array, Float, Int32
 
 from padir.files import InputError
-from padir.theory.chains import ChainState, StepInfo, fair_spins, finish
+from padir.theory.chains import ChainState, StepInfo, fair_spins, finish, ranks
 from padir.theory.lumped import Clique
 
 
@@ -43,7 +43,7 @@ class CliqueGibbs:
         """Resample one uniform k-subset per chain: how many plus spins, then which."""
         mask_key, count_key, outside_key = jax.random.split(key, 3)
         scores = jax.random.uniform(mask_key, state.spins.shape)
-        selected = _ranks(scores) < self.size
+        selected = ranks(scores) < self.size
         inside = selected[:, : self.clique]
         plus = state.spins[:, : self.clique] > 0
         kept = jnp.sum(plus & ~inside, axis=1)
@@ -51,24 +51,13 @@ class CliqueGibbs:
         draw = jax.random.uniform(count_key, (len(kept), 1))
         fresh = jnp.sum(law <= draw, axis=1)
         # Given which clique spins are selected, the order of their scores is uniform.
-        order = _ranks(jnp.where(inside, scores[:, : self.clique], 2.0))
+        order = ranks(jnp.where(inside, scores[:, : self.clique], 2.0))
         new_clique = jnp.where(inside, order < fresh[:, None], plus)
         rest = state.spins[:, self.clique :] > 0
         drawn = jax.random.uniform(outside_key, rest.shape) < self.outside_up
         new_rest = jnp.where(selected[:, self.clique :], drawn, rest)
         new = jnp.concatenate([new_clique, new_rest], axis=1)
         return finish(state.spins, jnp.where(new, 1, -1))
-
-
-def _ranks(scores: Float[Array, "B K"]) -> Int32[Array, "B K"]:
-    """Rank of each score in its row, 0 the smallest, ties to the left."""
-    width = scores.shape[1]
-    if width > 64:
-        return jnp.argsort(jnp.argsort(scores, axis=1), axis=1).astype(jnp.int32)
-    # For short rows counting all pairs is several times faster than sorting.
-    before = np.tril(np.ones((width, width), dtype=bool), -1)
-    mine, other = scores[:, :, None], scores[:, None, :]
-    return jnp.sum((other < mine) | ((other == mine) & before[None]), axis=2, dtype=jnp.int32)
 
 
 def clique_gibbs_sampler(model: Clique, size: int) -> CliqueGibbs:

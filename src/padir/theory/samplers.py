@@ -21,11 +21,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int32
 
 from padir.files import InputError
-from padir.theory.chains import ChainState, StepInfo, fair_spins, finish
+from padir.theory.chains import ChainState, StepInfo, fair_spins, finish, ranks
 from padir.theory.ising import Ising
 from padir.theory.masks import Masks
 
 MAX_BLOCK = 14
+GROUP = 64
 
 
 def _check_block(size: int, spins: int) -> None:
@@ -44,11 +45,43 @@ def block_states(size: int) -> Float[np.ndarray, "states k"]:
 
 
 def choose(key: Array, logits: Float[Array, "B C"]) -> Int32[Array, " B"]:
-    """One category per row with probability softmax(logits), from one uniform number a row."""
-    cumulative = jnp.cumsum(jnp.exp(logits - logits.max(axis=1, keepdims=True)), axis=1)
-    draw = jax.random.uniform(key, (logits.shape[0], 1)) * cumulative[:, -1:]
-    picks = jnp.sum(cumulative <= draw, axis=1, dtype=jnp.int32)
-    return jnp.minimum(picks, logits.shape[1] - 1)
+    """One category per row with probability softmax(logits), from one uniform number a row.
+
+    Past 64 categories a group of 64 is drawn first, then one of the group: XLA's cumulative sum
+    costs the square of the length on a CPU, and a triangular product of short rows does not.
+    """
+    count = logits.shape[1]
+    weights = jnp.exp(logits - logits.max(axis=1, keepdims=True))
+    if count <= GROUP:
+        draw = jax.random.uniform(key, (logits.shape[0], 1))
+        return _pick(weights, draw)
+    groups = -(-count // GROUP)
+    weights = jnp.pad(weights, ((0, 0), (0, groups * GROUP - count)))
+    weights = weights.reshape(-1, groups, GROUP)
+    group_key, inner_key = jax.random.split(key)
+    group = choose(group_key, jnp.log(weights.sum(axis=2)))
+    inside = jnp.take_along_axis(weights, group[:, None, None], axis=1)[:, 0]
+    inner = _pick(inside, jax.random.uniform(inner_key, (logits.shape[0], 1)))
+    return jnp.minimum(group * GROUP + inner, count - 1)
+
+
+def _pick(weights: Array, uniform: Array) -> Array:
+    """Index in each row at which the cumulative weight passes uniform * total."""
+    size = weights.shape[1]
+    upper = jnp.asarray(np.triu(np.ones((size, size), np.float32)))
+    cumulative = jnp.matmul(weights, upper, precision=jax.lax.Precision.HIGHEST)
+    picks = jnp.sum(cumulative <= uniform * cumulative[:, -1:], axis=1, dtype=jnp.int32)
+    return jnp.minimum(picks, size - 1)
+
+
+def random_subsets(key: Array, chains: int, spins: int, size: int) -> Int32[Array, "B k"]:
+    """A uniform k-subset of 0..N-1 per chain, in random order."""
+    scores = jax.random.uniform(key, (chains, spins))
+    if spins > GROUP:
+        return jax.lax.top_k(scores, size)[1]
+    # For few spins this is several times faster than sorting: position of each rank below k.
+    hits = ranks(scores)[:, None, :] == jnp.arange(size, dtype=jnp.int32)[None, :, None]
+    return jnp.argmax(hits, axis=2).astype(jnp.int32)
 
 
 def _block_logits(
@@ -89,8 +122,7 @@ class KGibbs:
     def step(self, key: Array, state: ChainState) -> tuple[ChainState, StepInfo]:
         """Resample one uniform k-subset per chain."""
         mask_key, spin_key = jax.random.split(key)
-        scores = jax.random.uniform(mask_key, state.spins.shape)
-        _, chosen = jax.lax.top_k(scores, self.size)
+        chosen = random_subsets(mask_key, state.spins.shape[0], state.spins.shape[1], self.size)
         return finish(state.spins, _resample_blocks(spin_key, state.spins, self.h, self.j, chosen))
 
 

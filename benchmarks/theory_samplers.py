@@ -1,0 +1,246 @@
+"""Speed of the Ising samplers: spin updates per second, against plain NumPy and thrml.
+
+    python benchmarks/theory_samplers.py [--side 256] [--chains 64] [--out F.json]
+
+One process, best of several timed runs after compilation. thrml is timed only where it is
+installed. Random numbers alone are timed too: the same words are drawn and folded into one.
+The last table shows how cost grows: 2^N where states are listed, linear in chains and samples.
+"""
+
+import argparse
+import importlib.util
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from padir.theory.clique_sampler import clique_gibbs_sampler
+from padir.theory.covariance import information
+from padir.theory.families import ising_family
+from padir.theory.ising import clique_model, cycle_edges, ising_on_graph
+from padir.theory.lattice import PRECISION, LatticeGibbs
+from padir.theory.local import LocalLoss, random_subsets, sample_cycle
+from padir.theory.lumped import Clique
+from padir.theory.masks import uniform_masks
+from padir.theory.random_bits import key_words, threefry_words
+from padir.theory.samplers import independent_parallel, k_gibbs
+
+REPEATS = 5
+
+
+def best_seconds(run: Callable[[], object], repeats: int = REPEATS) -> float:
+    """Shortest of several runs, the first (compilation) left out."""
+    run()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def lattice_packed(side: int, chains: int, sweeps: int) -> dict[str, float]:
+    """Ours, and its random numbers alone."""
+    sampler = LatticeGibbs(side, side, 0.4)
+    state = sampler.init(jax.random.key(0), chains)
+
+    @jax.jit
+    def run(key, state):
+        return jax.lax.scan(lambda s, one: (sampler.step(one, s)[0], None), state,
+                            jax.random.split(key, sweeps))[0]  # fmt: skip
+
+    places = jnp.arange(state.colours[0].size, dtype=jnp.uint32).reshape(state.colours[0].shape)
+
+    @jax.jit
+    def words(key):
+        def sweep(total, key):
+            def draw(turn, total):
+                left, right = threefry_words(key_words(key), places, turn.astype(jnp.uint32))
+                return total ^ left ^ right
+
+            return jax.lax.fori_loop(0, PRECISION // 2, draw, total), None
+
+        keys = jax.random.split(key, 2 * sweeps)
+        return jax.lax.scan(sweep, jnp.zeros_like(places), keys)[0]
+
+    seconds = best_seconds(lambda: jax.block_until_ready(run(jax.random.key(1), state)))
+    alone = best_seconds(lambda: jax.block_until_ready(words(jax.random.key(1))))
+    return {"updates": side * side * chains * sweeps / seconds, "random_share": alone / seconds}
+
+
+def lattice_numpy(side: int, chains: int, sweeps: int) -> dict[str, float]:
+    """The same sweeps in plain NumPy: one float32 uniform per spin."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.indices((side, side))
+    colours = [((rows + columns) % 2 == c)[None] for c in (0, 1)]
+    spins = np.where(rng.random((chains, side, side), np.float32) < 0.5, 1, -1).astype(np.int8)
+
+    def run() -> None:
+        nonlocal spins
+        for _ in range(sweeps):
+            for colour in colours:
+                total = sum(np.roll(spins, shift, axis) for shift in (1, -1) for axis in (1, 2))
+                table = 1 / (1 + np.exp(-0.8 * np.arange(-4, 5, dtype=np.float32)))
+                draw = rng.random(spins.shape, np.float32) < table[total + 4]
+                spins = np.where(colour, 2 * draw.astype(np.int8) - 1, spins)
+
+    def words() -> None:
+        for _ in range(2 * sweeps):
+            rng.random(spins.shape, np.float32)
+
+    seconds = best_seconds(run, 2)
+    share = best_seconds(words, 2) / seconds
+    return {"updates": side * side * chains * sweeps / seconds, "random_share": share}
+
+
+def lattice_thrml(side: int, chains: int, sweeps: int) -> dict[str, float] | None:
+    """thrml's block Gibbs on the same torus, if it is installed."""
+    if importlib.util.find_spec("thrml") is None:
+        return None
+    from thrml import Block, SamplingSchedule, SpinNode, sample_states
+    from thrml.models import IsingEBM, IsingSamplingProgram, hinton_init
+
+    nodes = [[SpinNode() for _ in range(side)] for _ in range(side)]
+    edges = [
+        (nodes[r][c], nodes[(r + i) % side][(c + j) % side])
+        for r in range(side)
+        for c in range(side)
+        for i, j in ((0, 1), (1, 0))
+    ]
+    flat = [node for row in nodes for node in row]
+    model = IsingEBM(flat, edges, jnp.zeros(len(flat)), jnp.full(len(edges), 0.4), jnp.array(1.0))
+    free = [
+        Block([nodes[r][c] for r in range(side) for c in range(side) if (r + c) % 2 == colour])
+        for colour in (0, 1)
+    ]
+    program = IsingSamplingProgram(model, free, clamped_blocks=[])
+    start_key, run_key = jax.random.split(jax.random.key(0))
+    start = hinton_init(start_key, model, free, (chains,))
+    schedule = SamplingSchedule(n_warmup=sweeps, n_samples=1, steps_per_sample=1)
+    run = jax.jit(
+        jax.vmap(lambda s, k: sample_states(k, program, schedule, s, [], [Block(flat[:1])]))
+    )
+    keys = jax.random.split(run_key, chains)
+    seconds = best_seconds(lambda: jax.block_until_ready(run(start, keys)), 2)
+    return {"updates": side * side * chains * sweeps / seconds}
+
+
+def clique_rates(chains: int, steps: int) -> list[dict[str, float | str | int]]:
+    """Block-k updates on the clique of 6 among 12 spins; k spins count as k updates."""
+    rows: list[dict[str, float | str | int]] = []
+    lumped = Clique(12, 6, 0.5, 0.1)
+    model = clique_model(12, 6, 0.5, 0.1)
+    for k in (1, 3, 6, 11):
+        for name, sampler in (
+            ("counts", clique_gibbs_sampler(lumped, k)),
+            ("any graph", k_gibbs(model, k)),
+        ):
+            start = sampler.init(jax.random.key(0), chains)
+
+            @jax.jit
+            def run(key, state, sampler=sampler):
+                return jax.lax.scan(lambda s, one: (sampler.step(one, s)[0], None), state,
+                                    jax.random.split(key, steps))[0]  # fmt: skip
+
+            seconds = best_seconds(
+                lambda run=run, start=start: jax.block_until_ready(run(jax.random.key(1), start)), 2
+            )
+            rows.append({"k": k, "method": name, "updates": k * chains * steps / seconds})
+        rows.append({"k": k, "method": "NumPy", "updates": _clique_numpy(model, k, chains, steps)})
+    return rows
+
+
+def _clique_numpy(model, k: int, chains: int, steps: int) -> float:
+    """Plain NumPy: all 2^k block states of every chain."""
+    rng = np.random.default_rng(0)
+    states = (((np.arange(2**k)[:, None] >> np.arange(k)) & 1) * 2 - 1).astype(np.float64)
+    spins = np.where(rng.random((chains, 12)) < 0.5, 1.0, -1.0)
+    rows = np.arange(chains)[:, None]
+    steps = max(2, steps // 20)
+
+    def run() -> None:
+        for _ in range(steps):
+            chosen = np.argpartition(rng.random((chains, 12)), k - 1, axis=1)[:, :k]
+            block = model.coupling[chosen[:, :, None], chosen[:, None, :]]
+            inside = spins[rows, chosen]
+            field = (model.field + spins @ model.coupling)[rows, chosen]
+            field = field - np.einsum("bij,bj->bi", block, inside)
+            logits = field @ states.T + 0.5 * np.einsum("ci,bij,cj->bc", states, block, states,
+                                                        optimize=True)  # fmt: skip
+            law = np.cumsum(np.exp(logits - logits.max(axis=1, keepdims=True)), axis=1)
+            pick = np.sum(law <= rng.random((chains, 1)) * law[:, -1:], axis=1)
+            spins[rows, chosen] = states[np.minimum(pick, 2**k - 1)]
+
+    return k * chains * steps / best_seconds(run, 2)
+
+
+def growth() -> list[dict[str, float | str | int]]:
+    """Seconds against size, doubling where the stated cost doubles."""
+    rows: list[dict[str, float | str | int]] = []
+    for n in (6, 8, 10, 12):
+        family = ising_family(ising_on_graph(n, cycle_edges(n), 0.3, 0.2))
+        masks = uniform_masks(n, 1)
+        seconds = best_seconds(lambda f=family, m=masks: information(f, m), 3)
+        rows.append({"what": "covariance by enumeration (2^N)", "size": n, "seconds": seconds})
+    sampler = independent_parallel(clique_model(12, 6, 0.5, 0.1))
+    for chains in (10_000, 20_000, 40_000, 80_000):
+        state = sampler.init(jax.random.key(0), chains)
+
+        @jax.jit
+        def run(key, state):
+            return jax.lax.scan(lambda s, one: (sampler.step(one, s)[0], None), state,
+                                jax.random.split(key, 20))[0]  # fmt: skip
+
+        seconds = best_seconds(
+            lambda run=run, state=state: jax.block_until_ready(run(jax.random.key(1), state)), 3
+        )
+        rows.append({"what": "20 parallel steps (chains)", "size": chains, "seconds": seconds})
+    rng = np.random.default_rng(0)
+    for samples in (1000, 2000, 4000, 8000):
+        spins = sample_cycle(rng, np.full(100, 0.2), np.full(100, 0.3), samples)
+        loss = LocalLoss(spins, random_subsets(rng, samples, 100, 8), cycle_edges(100))
+        seconds = best_seconds(lambda loss=loss: loss(np.zeros(200)), 3)
+        rows.append({"what": "local loss, k = 8 (samples)", "size": samples, "seconds": seconds})
+    return rows
+
+
+def main() -> None:
+    """Measure, print, and write if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--side", type=int, default=256)
+    parser.add_argument("--chains", type=int, default=64)
+    parser.add_argument("--sweeps", type=int, default=20)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    size = (arguments.side, arguments.chains)
+    lattice = {
+        "ours": lattice_packed(*size, arguments.sweeps),
+        "thrml": lattice_thrml(*size, arguments.sweeps),
+        "NumPy": lattice_numpy(*size, 2),
+    }
+    print(f"1-Gibbs, {arguments.side} x {arguments.side} torus, {arguments.chains} chains")
+    for name, row in lattice.items():
+        if row is None:
+            print(f"  {name:<6} not installed")
+            continue
+        share = f", random numbers {row['random_share']:.0%}" if "random_share" in row else ""
+        print(f"  {name:<6} {row['updates'] / 1e6:8.0f} million spin updates/s{share}")
+    clique = clique_rates(4000, 100)
+    print("block-k updates, clique of 6 among 12 spins, 4000 chains")
+    for row in clique:
+        print(f"  k={row['k']:<3} {row['method']:<10} {float(row['updates']) / 1e6:8.2f} million/s")
+    table = growth()
+    print("growth of cost")
+    for row in table:
+        print(f"  {row['what']:<34} {row['size']:>6}  {1e3 * float(row['seconds']):8.2f} ms")
+    if arguments.out:
+        document = {"lattice": lattice, "clique": clique, "growth": table}
+        arguments.out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
