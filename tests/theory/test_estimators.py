@@ -82,6 +82,26 @@ def test_separable_data_are_reported_and_a_ridge_mends_them():
         assert not free.converged.any()
 
 
+def test_the_loss_is_convex_at_random_parameters():
+    rng = np.random.default_rng(6)
+    for _ in range(10):
+        model = ising.random_ising(rng, 4, ising.complete_edges(4))
+        family = families.ising_family(model)
+        for mask in (
+            masks.uniform_masks(4, 2),
+            masks.random_adaptive_masks(rng, 4, masks.all_subsets(4, 2)),
+        ):
+            counts = estimators.draw_counts(rng, family.law(), mask, 100, 3)
+            loss = estimators.MaskedLoss(family, mask, counts)
+            theta = rng.normal(0, 1.5, (3, family.parameters))
+            value, gradient, hessian = loss.derivatives(theta)
+            assert np.linalg.eigvalsh(hessian).min() > -1e-10
+            # Independent of the Hessian: the loss lies above its tangent.
+            other = theta + rng.normal(0, 1.0, theta.shape)
+            tangent = value + np.einsum("tp,tp->t", gradient, other - theta)
+            assert np.all(loss.value(other) >= tangent - 1e-12)
+
+
 def test_bad_data_are_refused():
     family = families.ising_family(CYCLE)
     mask = masks.uniform_masks(6, 1)

@@ -148,6 +148,10 @@ def test_commands(tmp_path, capsys):
     arguments = ["--settings", str(tmp_path / "settings.json"), "--seed", "3", "--out", str(out)]
     assert cli.main(["theory", "errata", *arguments]) == 0
     assert "theory.lemma_2" in capsys.readouterr().out
+    tensorised = ["theory", "tensorisation", "--settings", str(tmp_path / "t.json")]
+    write_json(tmp_path / "t.json", SMALL["tensorisation"])
+    assert cli.main([*tensorised, "--out", str(tmp_path / "tensorisation.json")]) == 0
+    assert capsys.readouterr().out.startswith("regime strongest: smallest_probability 0.0")
     document = read_json(out)
     assert (document["seed"], document["settings"]["models"]) == (3, 8)
     assert read_json(tmp_path / "errata.json.provenance.json")["seed"] == 3

@@ -6,13 +6,15 @@ its models, the series of its figures, and its claims with verdicts.
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 NAMES = (
     *("estimation", "mode_reaching", "identities", "tensorisation"),
     *("product_kernels", "mask_design", "errata"),
 )
 DESCRIPTION = """\
-Run one experiment of the paper's theory on Ising models and print its claims with verdicts:
+Run one experiment of the paper's theory on Ising models; print the constants that say which regime
+each model is in, and its claims with verdicts:
 
   estimation       error against k, figures 1 and 2
   mode_reaching    steps to the larger mode, figure 3
@@ -45,6 +47,16 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+def _lines(values: Any, name: str = "regime") -> list[str]:
+    """The constants of the models, one line per model."""
+    items = values.items() if isinstance(values, dict) else enumerate(values, 1)
+    inner = [(key, value) for key, value in items if isinstance(value, dict | list)]
+    own = values.items() if isinstance(values, dict) else ()
+    plain = ", ".join(f"{key} {value}" for key, value in own if not isinstance(value, dict | list))
+    lines = [f"{name}: {plain}"] if plain else []
+    return lines + [line for key, value in inner for line in _lines(value, f"{name} {key}")]
+
+
 def main(argv: list[str]) -> int:
     """Run, write, print one line per claim."""
     arguments = parser().parse_args(argv)
@@ -66,6 +78,8 @@ def main(argv: list[str]) -> int:
         spec=document["settings"],
         seed=arguments.seed,
     )
+    for line in _lines(document["regimes"]):
+        print(line)
     for claim in document["claims"]:
         print(f"{claim['verdict']:<14}  {claim['id']}: {claim['statement']}")
     return 0
