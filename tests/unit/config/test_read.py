@@ -2,57 +2,18 @@
 
 import copy
 import json
-from typing import Any
 
 import pytest
 
 from padir.config.read import (
     check_config,
-    data_spec,
     load_config,
     merge,
-    read_dataset,
-    read_spec,
     read_yaml,
     refuse_repeated_keys,
-    run_spec,
-    training_digest,
 )
 from padir.files import InputError
-
-FILES = {"de": "x.de", "en": "x.en"}
-SMALL: dict[str, Any] = {
-    "datasets": {
-        "toy": {"source": {"kind": "synthetic", "train": 10}, "directions": ["xs-xt"]},
-        "real": {
-            "source": {
-                "kind": "files",
-                "folder": "texts",
-                "train": {"files": FILES},
-                "valid": {"files": FILES},
-                "test": {"files": FILES, "references": {"en": ["x.en.1"]}},
-            },
-            "directions": ["de-en", "en-de"],
-        },
-    },
-    "teachers": {"ar": {"kind": "model", "model": "ar"}},
-    "model_defaults": {"training": {"steps": 30}, "optimizer": {"warmup_steps": 5}},
-    "models": {
-        "ar": {"system": "ar", "decode": ["greedy", "beam"]},
-        "padir": {"targets": "ar", "decode": ["T1", "T4"], "training": {"batch_tokens": 64}},
-    },
-}
-
-
-def changed(path: str, value: object) -> dict[str, Any]:
-    """`SMALL` with one value changed."""
-    config = copy.deepcopy(SMALL)
-    *folders, last = path.split(".")
-    here = config
-    for key in folders:
-        here = here.setdefault(key, {})
-    here[last] = value
-    return config
+from tests.unit.config.small import SMALL, changed
 
 
 def message(config: object) -> str:
@@ -326,80 +287,3 @@ def test_merge_leaves_its_arguments_alone():
     assert merge(base, changes) == {"a": {"b": 1, "c": 2}}
     assert base == {"a": {"b": 1}}
     assert changes == {"a": {"c": 2}}
-
-
-def test_a_run_spec_survives_its_file(tmp_path):
-    spec = run_spec(check_config(SMALL), "real", "en-de", "padir")
-    path = tmp_path / "spec.json"
-    path.write_text(spec.model_dump_json())
-    assert read_spec(path) == spec
-
-
-def test_one_more_seed_or_decoding_leaves_the_spec_of_what_is_trained():
-    spec = run_spec(check_config(SMALL), "toy", "xs-xt", "padir")
-    for path, value in (("models.padir.decode", ["T9"]), ("models.padir.seeds", [0, 1])):
-        assert run_spec(check_config(changed(path, value)), "toy", "xs-xt", "padir") == spec
-
-
-def test_a_spec_file_is_checked_like_a_config(tmp_path):
-    spec = run_spec(check_config(SMALL), "toy", "xs-xt", "ar").model_dump(mode="json")
-    spec["run"]["training"]["stpes"] = 1
-    path = tmp_path / "spec.json"
-    path.write_text(json.dumps(spec))
-    with pytest.raises(InputError, match=r"spec\.json: run\.training\.stpes: unknown key; nearest"):
-        read_spec(path)
-    path.write_text("{")
-    with pytest.raises(InputError, match=r"spec\.json: not JSON"):
-        read_spec(path)
-    path.write_text("[]")
-    with pytest.raises(InputError, match=r"spec\.json: found list, allowed: an object"):
-        read_spec(path)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "direction", "model", "expected"),
-    [
-        ("non", "de-en", "ar", "datasets: no entry 'non', allowed: toy, real"),
-        ("real", "de-en", "non", "models: no entry 'non', allowed: ar, padir"),
-        ("real", "de-fr", "ar", "datasets.real.directions: no 'de-fr', allowed: de-en, en-de"),
-    ],
-)
-def test_a_spec_of_what_is_not_in_the_config_is_refused(dataset, direction, model, expected):
-    with pytest.raises(InputError, match=expected):
-        run_spec(check_config(SMALL), dataset, direction, model)
-
-
-def test_a_dataset_survives_its_file_and_knows_nothing_of_vocabulary_and_direction(tmp_path):
-    config = check_config(SMALL)
-    path = tmp_path / "dataset.json"
-    path.write_text(json.dumps(data_spec(config, "real")))
-    dataset = read_dataset(path)
-    assert dataset.source == config.datasets["real"].source
-    assert dataset.pair == "de-en"
-    assert "vocabulary" not in data_spec(config, "real")
-    other = check_config(changed("datasets.real.vocabulary.size", 99))
-    one_way = check_config(changed("datasets.real.directions", ["en-de"]))
-    assert data_spec(other, "real") == data_spec(one_way, "real") == data_spec(config, "real")
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "same"),
-    [
-        ("models.padir.decode", ["T9"], True),
-        ("models.padir.seeds", [3, 4], True),
-        ("models.padir.decoding.length_candidates", 2, True),
-        ("models.padir.training.steps", 31, False),
-        ("models.ar.training.steps", 31, False),  # the teacher
-        ("models.ar.decoding.beam", 2, False),
-        ("teachers.ar.decode", "greedy", False),
-        ("models.ar.seeds", [5], False),
-        ("datasets.toy.source.seed", 8, False),
-        ("datasets.toy.vocabulary.size", 40, False),
-        ("datasets.real.vocabulary.size", 40, True),
-    ],
-)
-def test_training_starts_anew_exactly_when_something_it_depends_on_changes(path, value, same):
-    key = ("toy", "xs-xt", "padir")
-    before = training_digest(check_config(SMALL), *key)
-    after = training_digest(check_config(changed(path, value)), *key)
-    assert (before == after) is same
