@@ -1,0 +1,72 @@
+"""Cached search with a model equals full causal passes over the same tokens."""
+
+import jax
+import numpy as np
+import pytest
+
+from padir.decode.autoregressive import Searcher, target_limit
+from padir.decode.predict import predictable
+from padir.vocab import EOS, START
+from tests.decoding import LINES, tiny_model
+
+LENGTH = 16
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    return tiny_model(tmp_path_factory.mktemp("ar") / "bundle", "ar")
+
+
+@pytest.fixture(scope="module")
+def full_pass(loaded):
+    """Log-probabilities [LENGTH, V] of the next token after each of START and the tokens."""
+    run = jax.jit(lambda source, fed: loaded.model.decode(fed, loaded.model.encode(source).cross))
+    size = loaded.vocabulary.size
+
+    def scores(source, tokens):
+        padded = np.zeros((1, 10), np.int32)
+        padded[0, : len(source) + 1] = [*source, EOS]
+        fed = np.zeros((1, LENGTH + 1), np.int32)
+        fed[0, : len(tokens) + 1] = [START, *tokens]
+        logits = np.array(run(padded, fed)[0], np.float64)
+        logits[:, ~predictable(logits.shape[1], size, eos=True)] = -np.inf
+        return logits - np.log(np.exp(logits).sum(1, keepdims=True))
+
+    return scores
+
+
+@pytest.fixture(scope="module")
+def decoded(loaded):
+    """By search, pairs of source and what was found for it."""
+    return {search: pairs(loaded, search) for search in ("greedy", "beam")}
+
+
+def pairs(loaded, search):
+    found_pairs = []
+    searcher = Searcher(loaded.model, loaded.spec.run, loaded.vocabulary.size, search, 0.6)
+    given = [ids for ids in loaded.vocabulary.encode(LINES) if ids]
+    for batch, found in searcher.batches(given):
+        for index, (one,) in zip(batch.indices, found, strict=True):
+            found_pairs.append((given[index], one))
+    return found_pairs
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam"])
+def test_log_probability_is_that_of_a_full_pass(full_pass, decoded, search):
+    count = 0
+    for source, one in decoded[search]:
+        tokens = [*one.tokens, EOS] if one.length > len(one.tokens) else list(one.tokens)
+        scores = full_pass(source, tokens)
+        expected = sum(scores[i, token] for i, token in enumerate(tokens))
+        assert one.log_probability == pytest.approx(expected, abs=1e-4)
+        assert one.passes == one.length == len(tokens)
+        count += 1
+    assert count == sum(map(bool, LINES))
+
+
+def test_greedy_takes_the_best_token_of_each_full_pass(full_pass, decoded):
+    for source, one in decoded["greedy"]:
+        tokens = []
+        while len(tokens) < target_limit(len(source) + 1, LENGTH) and EOS not in tokens:
+            tokens.append(int(full_pass(source, tokens)[len(tokens)].argmax()))
+        assert one.tokens == tuple(token for token in tokens if token != EOS)

@@ -1,0 +1,90 @@
+"""What a sentence becomes depends on the model, the seed and the sentence: nothing else."""
+
+import numpy as np
+import pytest
+
+from padir.decode.load import Decoding
+from padir.decode.rank import LengthRule
+from padir.decode.translate import Translator
+from padir.vocab import EOS, FIRST_PIECE
+from tests.decoding import LINES, tiny_model
+
+RULE = LengthRule(0.6, 1.0)
+
+
+@pytest.fixture(scope="module", params=["T3", "greedy", "beam"])
+def translators(request, tmp_path_factory):
+    """The same model decoding with small batches and close padding, and the other way round."""
+    folder = tmp_path_factory.mktemp(request.param)
+    system = "padir" if request.param.startswith("T") else "ar"
+    decoding = Decoding.parse(request.param)
+    settings = ({"buckets": (6,), "batch_sentences": 2}, {"buckets": (16,), "batch_sentences": 16})
+    return [
+        Translator(
+            tiny_model(folder / str(index), system, remask_stutter=True, **extra), decoding, RULE
+        )
+        for index, extra in enumerate(settings)
+    ]
+
+
+def same(ours, theirs):
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.tokens_before_drop == other.tokens_before_drop
+        assert (one.hypothesis, one.steps, one.length) == (
+            other.hypothesis,
+            other.steps,
+            other.length,
+        )
+        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-4)
+
+
+def test_batch_size_and_padding_do_not_matter(translators):
+    small, large = (one.translate(LINES, "lines") for one in translators)
+    same(small, large)
+    assert len({one.hypothesis for one in large}) >= 3  # the model tells sentences apart
+
+
+def test_order_and_neighbours_do_not_matter(translators):
+    translator = translators[1]
+    straight = translator.translate(LINES, "lines")
+    order = np.random.default_rng(0).permutation(len(LINES))
+    shuffled = translator.translate([LINES[i] for i in order], "lines")
+    same(shuffled, [straight[i] for i in order])
+    same([translator.translate([LINES[4]], "lines")[0]], [straight[4]])
+
+
+def test_twice_is_the_same(translators):
+    once, again = (translators[0].translate(LINES, "lines") for _ in range(2))
+    assert once == again
+
+
+def test_only_pieces_are_predicted_and_lengths_hold(translators):
+    """No hole, no special id, no row past the vocabulary, no EOS inside (quirks a, i, n)."""
+    translator = translators[1]
+    sources = translator.encode(LINES)
+    size = translator.loaded.vocabulary.size
+    for several in translator.candidates(sources):
+        for one in several:
+            assert all(FIRST_PIECE <= token < size for token in one.tokens)
+            assert EOS not in one.tokens
+            if translator.decoding.passes:
+                assert one.length == len(one.tokens) + 1 >= 2
+                assert 1 <= one.passes <= translator.decoding.passes
+
+
+def test_candidates_of_a_sentence_have_distinct_lengths(translators):
+    translator = translators[1]
+    found = translator.candidates(translator.encode(LINES))
+    if not translator.decoding.passes:
+        assert all(len(several) <= 1 for several in found)
+        return
+    for several in filter(None, found):
+        lengths = [one.length for one in several]
+        assert len(set(lengths)) == len(lengths) == 3
+        scores = [one.length_log_probability for one in several]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_an_empty_line_never_meets_the_model(translators):
+    empty = translators[1].translate(["", "ba"], "lines")[0]
+    assert (empty.hypothesis, empty.tokens, empty.steps, empty.candidates) == ("", (), 0, 0)

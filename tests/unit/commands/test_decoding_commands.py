@@ -1,0 +1,212 @@
+"""decode, tune, distill, translate and latency from files to files, with tiny random models."""
+
+import io
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from padir.commands import decode, distill, distill_card, latency, translate, tune
+from padir.files import InputError, read_json, read_jsonl, read_lines, write_lines
+from tests.decoding import LINES, write_tiny_bundle
+
+KEYS = [
+    "id", "hypothesis", "before_drop", "tokens", "tokens_before_drop", "steps",
+    "log_probability", "length", "candidates",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def no_set_up(monkeypatch):
+    """JAX has started; its set-up is tested elsewhere."""
+    for module in (decode, tune, distill, translate, latency):
+        monkeypatch.setattr(module, "prepare", lambda threads: None)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with tuned bundles of both systems, sources and references."""
+    folder = tmp_path_factory.mktemp("commands")
+    write_lines(folder / "source", LINES)
+    write_lines(folder / "reference", [line[::-1] for line in LINES])
+    for system in ("ar", "padir"):
+        write_tiny_bundle(folder / system, system, length_alphas=[0.0, 1.0])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tune, "prepare", lambda threads: None)
+            arguments = ["--bundle", folder / system, "--source", folder / "source"]
+            arguments += ["--references", folder / "reference", folder / "reference"]
+            arguments += ["--out", folder / system / "decoding.json"]
+            assert tune.main(list(map(str, arguments))) == 0
+    return folder
+
+
+def run(module, *arguments):
+    return module.main([str(argument) for argument in arguments])
+
+
+def test_tune_writes_every_rule_and_takes_the_best(place):
+    for system, rules, name in (("ar", 2, "beam"), ("padir", 4, "T4")):
+        content = read_json(place / system / "decoding.json")
+        assert content["decoding"] == name
+        assert len(content["candidates"]) == rules
+        best = max(content["candidates"], key=lambda row: row["bleu"])
+        assert content["chosen"] == {"alpha": best["alpha"], "weight": best["weight"]}
+        assert (place / system / "decoding.json.provenance.json").exists()
+
+
+@pytest.mark.parametrize("name", ["T2", "beam", "greedy"])
+def test_decode_writes_records_and_text(place, tmp_path, name):
+    bundle = place / ("padir" if name == "T2" else "ar")
+    out, text = tmp_path / "out.jsonl", tmp_path / "out.txt"
+    arguments = ["--bundle", bundle, "--decoding", name, "--source", place / "source"]
+    assert run(decode, *arguments, "--out", out, "--text", text) == 0
+    records = read_jsonl(out)
+    assert [record["id"] for record in records] == list(range(len(LINES)))
+    assert all(list(record) == KEYS for record in records)
+    assert [record["hypothesis"] for record in records] == read_lines(text)
+    assert records[LINES.index("")]["candidates"] == 0
+    assert (tmp_path / "out.jsonl.provenance.json").exists()
+
+
+def test_decode_names_a_line_that_is_too_long(place, tmp_path):
+    write_lines(tmp_path / "long", ["ba", "ba " * 20])
+    arguments = ["--bundle", place / "padir", "--decoding", "T1", "--source", tmp_path / "long"]
+    arguments += ["--out", tmp_path / "o", "--text", tmp_path / "t"]
+    with pytest.raises(InputError, match=r"long: line 2: 2. tokens, this model reads at most 15"):
+        run(decode, *arguments)
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_weight_needs_an_alpha(place, tmp_path):
+    arguments = ["--bundle", place / "padir", "--decoding", "T1", "--source", place / "source"]
+    arguments += ["--out", tmp_path / "o", "--text", tmp_path / "t", "--length-weight", "1"]
+    with pytest.raises(InputError, match="--length-weight needs --length-alpha"):
+        run(decode, *arguments)
+
+
+def test_distilled_shards_are_what_decode_gives(place, tmp_path):
+    arguments = ["--bundle", place / "ar", "--source", place / "source"]
+    text = tmp_path / "t"
+    run(decode, *arguments, "--decoding", "greedy", "--out", tmp_path / "o", "--text", text)
+    parts = []
+    for shard in ("1/2", "2/2"):
+        out = tmp_path / shard.replace("/", "of")
+        assert run(distill, *arguments, "--decode", "greedy", "--shard", shard, "--out", out) == 0
+        parts += read_lines(out)
+    assert parts == read_lines(text)
+    assert not list(tmp_path.glob("*.parts"))
+
+
+def test_ready_made_translations_must_be_aligned(place, tmp_path):
+    arguments = ["--source", place / "source", "--out", tmp_path / "out"]
+    assert run(distill, "--ready", place / "reference", *arguments) == 0
+    assert read_lines(tmp_path / "out") == read_lines(place / "reference")
+    write_lines(tmp_path / "short", LINES[:-1])
+    with pytest.raises(InputError, match=r"line counts differ: .*source has 10, .*short has 9"):
+        run(distill, "--ready", tmp_path / "short", *arguments)
+
+
+def test_card_of_a_perfect_teacher(place, tmp_path):
+    write_lines(tmp_path / "long", ["one two three four five"] * 3)
+    arguments = ["--teacher", "ar", "--decode", "beam", "--target-language", "xt"]
+    for name in ("train", "train-reference", "valid", "valid-references"):
+        arguments += [f"--{name}", tmp_path / "long"]
+    assert run(distill_card, *arguments, "--out", tmp_path / "card.json") == 0
+    card = read_json(tmp_path / "card.json")
+    assert card["teacher_bleu"]["score"] == pytest.approx(100)
+    assert "tok:13a" in card["agreement_with_raw"]["signature"]
+    with pytest.raises(InputError, match="go together"):
+        run(distill_card, *arguments, "--grammar", "g", "--out", tmp_path / "card.json")
+
+
+def streamed(monkeypatch, capfd, content, *arguments):
+    stdin = SimpleNamespace(buffer=io.BytesIO(content), isatty=lambda: False)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    code = run(translate, *arguments)
+    captured = capfd.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_translate_keeps_line_for_line(place, monkeypatch, capfdbinary):
+    content = "ba ko\n\nmi\rre\u2028su\x85ta\nba\tko\n \nno end".encode()
+    code, out, err = streamed(
+        monkeypatch, capfdbinary, content, "--model", place / "padir", "--chunk", 2
+    )
+    assert code == 0
+    assert out.count(b"\n") == 6
+    assert out.split(b"\n")[1] == b""
+    assert err == b""
+
+
+def test_translate_equals_decode(place, monkeypatch, capfd, tmp_path):
+    content = "".join(f"{line}\n" for line in LINES).encode()
+    for system, flags, name in (
+        ("padir", ["--steps", "2"], "T2"),
+        ("ar", [], "greedy"),
+        ("ar", ["--beam", "3"], "beam"),
+    ):
+        _, out, _ = streamed(monkeypatch, capfd, content, "--model", place / system, *flags)
+        arguments = ["--bundle", place / system, "--decoding", name, "--source", place / "source"]
+        run(decode, *arguments, "--out", tmp_path / "o", "--text", tmp_path / "t")
+        capfd.readouterr()
+        assert out.split("\n")[:-1] == read_lines(tmp_path / "t")
+
+
+def test_translate_cuts_long_lines_and_says_so(place, monkeypatch, capfd):
+    content = ("ba\n" + "ko " * 30 + "\nmi\n").encode()
+    code, out, err = streamed(monkeypatch, capfd, content, "--model", place / "padir")
+    assert (code, out.count("\n")) == (0, 3)
+    assert "warning: line 2: " in err
+    assert "cut to the first 15" in err
+
+
+def test_translate_refuses_what_is_not_text(place, monkeypatch, capfd):
+    with pytest.raises(InputError, match="standard input: line 2, byte 3: not valid UTF-8"):
+        streamed(monkeypatch, capfd, b"ba\nko\xff\n", "--model", place / "padir")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--beam", "0"], "--beam is 0"),
+        (["--beam", "2"], "does not fit"),
+        (["--steps", "0"], "decoding T0"),
+        (["--chunk", "0"], "--chunk is 0"),
+    ],
+)
+def test_translate_refuses_bad_options(place, monkeypatch, capfd, flags, message):
+    with pytest.raises(InputError, match=message):
+        streamed(monkeypatch, capfd, b"ba\n", "--model", place / "padir", *flags)
+
+
+def test_latency_writes_a_row_per_model_and_fitting_decoding(place, tmp_path, monkeypatch):
+    from padir.analysis import speed
+
+    monkeypatch.setattr(speed, "PEAK_SIZE", 64)
+    out = tmp_path / "latency.json"
+    arguments = ["--runs", place / "ar", place / "padir", "--decodings", "greedy", "T1", "T3"]
+    arguments += ["--source", place / "source", "--sentences", 3, "--repeats", 2]
+    assert run(latency, *arguments, "--out", out) == 0
+    content = read_json(out)
+    rows = [(row["model"], row["decoding"]) for row in content["rows"]]
+    assert rows == [("tiny_ar", "greedy"), ("tiny_padir", "T1"), ("tiny_padir", "T3")]
+    assert (content["sentences"], content["repeats"]) == (3, 2)
+    for row in content["rows"]:
+        assert 0 < row["p50_ms"] <= row["p90_ms"] <= row["p99_ms"]
+        assert row["recompiled"] == 0
+    assert content["rows"][1]["passes_mean"] == 1
+    assert content["rows"][0]["compile_s"] > content["rows"][2]["compile_s"] == 0
+    assert content["machine"]["matmul_gflops"] > 0
+    assert json.dumps(content)
+
+
+def test_latency_refuses_a_decoding_that_fits_no_model(place, tmp_path):
+    arguments = ["--runs", place / "ar", "--decodings", "T4", "--source", place / "source"]
+    with pytest.raises(InputError, match="T4 fits none"):
+        run(latency, *arguments, "--out", tmp_path / "o")
+
+
+def test_latency_takes_sentences_from_all_over_the_file():
+    assert latency.spread(list("abcdefghij"), 5) == list("acegi")
+    assert latency.spread(list("abc"), 5) == list("abc")

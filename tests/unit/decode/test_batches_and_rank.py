@@ -1,0 +1,50 @@
+"""Grouping of sentences, and the choice among candidates."""
+
+import numpy as np
+import pytest
+
+from padir.decode.batches import Batch, bucket_of, padded_sources, plan_batches
+from padir.decode.rank import Candidate, LengthRule, length_penalty
+
+
+def test_each_sentence_is_in_one_batch_of_its_own_bucket():
+    lengths = [3, 9, 4, 4, 12, 1, 9, 2, 5]
+    batches = plan_batches(lengths, (4, 10, 16), 2)
+    assert sorted(i for batch in batches for i in batch.indices) == list(range(9))
+    for batch in batches:
+        assert {bucket_of(lengths[i], (4, 10, 16)) for i in batch.indices} == {batch.length}
+        assert len(batch.indices) <= batch.rows <= 2
+
+
+def test_a_small_bucket_gets_the_next_power_of_two_rows():
+    assert [b.rows for b in plan_batches([3] * 5, (4,), 64)] == [8]
+    assert [b.rows for b in plan_batches([3], (4,), 64)] == [1]
+    assert [b.rows for b in plan_batches([3] * 9, (4,), 8)] == [8, 8]
+
+
+def test_too_long_a_sentence_is_refused():
+    with pytest.raises(ValueError, match="17 tokens, at most 16 fit"):
+        plan_batches([17], (4, 16), 2)
+
+
+def test_sources_end_in_eos_and_dummy_rows_hold_nothing_else():
+    batch = Batch((1, 0), 3, 4)
+    found = padded_sources([[8], [9, 10]], batch)
+    np.testing.assert_array_equal(found, [[9, 10, 1, 0], [8, 1, 0, 0], [1, 0, 0, 0]])
+
+
+def test_score_worked_by_hand():
+    one = Candidate((8,) * 6, 7, -4.0, -0.5, 3)
+    assert length_penalty(7, 1.0) == 2.0
+    assert LengthRule(1.0, 2.0).score(one) == -4.0 / 2 + 2 * -0.5
+    assert LengthRule().score(one) == -4.0
+
+
+def test_alpha_and_weight_change_the_choice_and_ties_go_to_the_first():
+    short = Candidate((8,), 1, -2.0, -3.0, 1)
+    long = Candidate((8,) * 6, 7, -3.0, -0.1, 1)
+    assert LengthRule(0.0, 0.0).choose([long, short]) is short
+    assert LengthRule(1.0, 0.0).choose([long, short]) is long
+    assert LengthRule(0.0, 1.0).choose([short, long]) is long
+    same = Candidate((9,), 1, -2.0, -3.0, 1)
+    assert LengthRule().choose([short, same]) is short

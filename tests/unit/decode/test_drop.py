@@ -1,0 +1,58 @@
+"""The final drop of repeats: what goes, what survives, and what it damages."""
+
+import pytest
+
+from padir.decode.drop import drop_repeats
+
+PIECES = {10: "▁the", 11: "▁very", 12: "▁good", 13: "▁play", 14: "ing", 15: "▁playing", 16: ".",
+          17: "▁sehr", 18: "▁gut", 19: "▁had", 20: "n", 21: ","}  # fmt: skip
+PLAIN_SOURCE, REPEATING_SOURCE = [17, 18], [17, 17, 18]
+
+
+def drop(tokens, source=PLAIN_SOURCE, mode="words"):
+    return list(drop_repeats(tokens, source, mode, PIECES.__getitem__))
+
+
+def test_repeated_words_go():
+    assert drop([10, 10, 12]) == [10, 12]
+    assert drop([10, 10, 10, 10, 12, 12]) == [10, 12]
+
+
+def test_words_spelt_with_other_pieces_count_as_repeats():
+    assert drop([13, 14, 15, 12]) == [13, 14, 12]
+
+
+def test_a_word_before_punctuation_is_still_a_repeat():
+    assert drop([15, 15, 16]) == [15, 16]
+
+
+def test_a_repeated_piece_inside_a_word_survives_in_words_and_goes_in_tokens():
+    assert drop([10, 20, 20, 12]) == [10, 20, 20, 12]
+    assert drop([10, 20, 20, 12], mode="tokens") == [10, 20, 12]
+
+
+def test_repeats_that_the_source_has_survive():
+    assert drop([11, 11, 12], REPEATING_SOURCE) == [11, 11, 12]
+    assert drop([11, 11, 12], REPEATING_SOURCE, "tokens") == [11, 11, 12]
+
+
+def test_longer_runs_than_the_source_has_are_cut_to_its_longest():
+    assert drop([11, 11, 11, 11, 12], REPEATING_SOURCE) == [11, 11, 12]
+
+
+def test_a_repeat_of_the_target_language_alone_is_damaged():
+    """ "had had" is right English, but looks like stutter: the price of the rule."""
+    assert drop([19, 19, 12]) == [19, 12]
+
+
+def test_equal_words_apart_survive():
+    assert drop([10, 12, 10, 12]) == [10, 12, 10, 12]
+
+
+@pytest.mark.parametrize("mode", ["none", "words", "tokens"])
+def test_nothing_in_nothing_out(mode):
+    assert drop([], [], mode) == []
+
+
+def test_none_keeps_all():
+    assert drop([10, 10, 10], mode="none") == [10, 10, 10]

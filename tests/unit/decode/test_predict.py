@@ -1,0 +1,41 @@
+"""Choosing tokens from logits: masks, ties, exactness of the grouped top-k."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from padir.decode.predict import most_likely, predictable, top_tokens
+from padir.vocab import EOS, FIRST_PIECE
+
+
+def test_special_ids_and_rows_past_the_vocabulary_are_never_predicted():
+    allowed = predictable(14, 11, eos=False)
+    assert np.flatnonzero(allowed).tolist() == [8, 9, 10]
+    assert np.flatnonzero(predictable(14, 11, eos=True)).tolist() == [EOS, 8, 9, 10]
+
+
+def test_most_likely_among_allowed():
+    logits = jnp.array([[9.0, 9, 9, 9, 9, 9, 9, 9, 1, 3, 3, 50]])
+    token, score = most_likely(logits, predictable(12, 11, eos=False))
+    assert int(token[0]) == 9  # the first of the tie at 9 and 10, not 11 with its 50
+    assert float(score[0]) == pytest.approx(3 - np.log(np.exp(1) + 2 * np.exp(3)), abs=1e-6)
+
+
+def test_most_likely_equals_argmax_and_log_softmax():
+    logits = jax.random.normal(jax.random.key(0), (3, 5, 40))
+    token, score = most_likely(logits, predictable(40, 40, eos=False))
+    expected = jax.nn.log_softmax(logits[..., FIRST_PIECE:])
+    np.testing.assert_array_equal(token, expected.argmax(-1) + FIRST_PIECE)
+    np.testing.assert_allclose(score, expected.max(-1), atol=1e-6)
+
+
+@pytest.mark.parametrize("levels", [3, 50, 10_000])
+def test_top_tokens_equals_top_k(levels):
+    """Few levels make many ties, within groups and between them."""
+    random = np.random.default_rng(levels)
+    logits = random.integers(0, levels, (6, 1000)).astype(np.float32)
+    values, ids = top_tokens(jnp.asarray(logits), 6)
+    expected_values, expected_ids = jax.lax.top_k(jnp.asarray(logits), 6)
+    np.testing.assert_array_equal(values, expected_values)
+    np.testing.assert_array_equal(ids, expected_ids)
