@@ -71,6 +71,13 @@ def test_exact_hitting_within_500_steps(n, m, j, h, k, expected, tolerance):
     assert np.all(np.diff(curve) >= -1e-15)
 
 
+def test_exact_hitting_within_200_steps():
+    model, start = lumped.Clique(12, 6, 0.5, 0.1), np.eye(7)[0]
+    kernels = [lumped.clique_parallel(model), *(lumped.clique_gibbs(model, k) for k in (2, 6, 9))]
+    found = [lumped.hitting_curve(kernel, start, 6, 200)[-1] for kernel in kernels]
+    assert found == pytest.approx([0.075, 0.093, 0.689, 1.0], abs=6e-4)
+
+
 def test_mean_hitting_time_equals_the_linear_solve_where_that_works():
     model = lumped.Clique(8, 4, 0.3, 0.1)
     for kernel in (lumped.clique_gibbs(model, 2), lumped.clique_parallel(model)):

@@ -28,6 +28,19 @@ def test_all_plus_or_all_minus(spins, expected):
     assert product_kernels.two_point_bound(law) == pytest.approx(found, abs=2e-4)
 
 
+def test_each_coordinate_is_set_to_its_best_value():
+    rng = np.random.default_rng(0)
+    grid = np.linspace(0, 1, 2001)
+    for _ in range(10):
+        law, up = rng.dirichlet(np.full(8, 0.6)), rng.random((1, 3))
+        best = product_kernels.best_coordinate(law, up, 1)
+        rows = np.repeat(up, len(grid), axis=0)
+        rows[:, 1] = grid
+        up[0, 1] = best[0]
+        least = product_kernels.product_distance(law, rows).min()
+        assert product_kernels.product_distance(law, up)[0] <= least + 1e-12
+
+
 def test_product_laws_have_distance_zero():
     up = np.array([0.2, 0.7, 0.9])
     law = product_kernels.product_law(up)

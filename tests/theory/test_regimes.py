@@ -119,6 +119,13 @@ def test_separation_regime():
     assert lumped.hitting_curve(kernel, np.eye(13)[5], 12, 1000)[-1] < 2e-9
 
 
+def test_separation_regime_of_the_hoeffding_route():
+    model = lumped.Clique(1000, 40, 1.5, 0.05)
+    assert 1000 * regimes.stay_failure_hoeffding(model) == pytest.approx(6e-4, rel=0.05)
+    assert regimes.regime(model, 999, 0.2, 1000).assumption_7
+    assert lumped.clique_gibbs(model, 999)[:, 40].min() == pytest.approx(0.943, abs=5e-4)
+
+
 def test_assumption_7_forces_nearly_exact_sampling():
     small = regimes.regime(lumped.Clique(30, 12, 2.0, 0.16), 29, 0.2, 1000)
     assert small.covers_clique == pytest.approx(1 - 12 / 30)
