@@ -107,6 +107,8 @@ def test_ranks_by_counting_and_by_sorting_agree():
     short = np.asarray(ranks(scores[:, :40]))
     expected = np.argsort(np.argsort(np.asarray(scores[:, :40]), axis=1), axis=1)
     np.testing.assert_array_equal(short, expected)
+    ties = jnp.array([[0.5, 0.5, 0.1, 0.5]])
+    np.testing.assert_array_equal(np.asarray(chains.ranks(ties)), [[1, 2, 0, 3]])
 
 
 def test_metropolis_chains_reach_the_law():
