@@ -1,11 +1,11 @@
 """A training run's work folder: one trainer at a time, checkpoints, candidates, metrics.
 
-    lock                    held by the running trainer
-    identity.json           what the folder belongs to: spec, data and seed digests
-    checkpoints/{step}/     Orbax: parameters, optimizer state, step
-    candidates/{step}.*     parameters that validation may choose, with their loss
-    metrics.jsonl           one line per report; lines past a resumed checkpoint are cut off
-    tensorboard/            the same numbers for TensorBoard
+lock                    held by the running trainer
+identity.json           what the folder belongs to: spec, data and seed digests
+checkpoints/{step}/     Orbax: parameters, optimizer state, step
+candidates/{step}.*     parameters that validation may choose, with their loss
+metrics.jsonl           one line per report; lines past a resumed checkpoint are cut off
+tensorboard/            the same numbers for TensorBoard
 """
 
 import fcntl

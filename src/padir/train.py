@@ -145,7 +145,8 @@ class Run:
                 group = self.plan.group_at(step)
                 rows = group.rows[: self._next_pause(step) - step]
                 rates = [
-                    learning_rate(self.spec.run.optimizer, step + i, total) for i in range(len(rows))
+                    learning_rate(self.spec.run.optimizer, step + i, total)
+                    for i in range(len(rows))
                 ]
                 flat = rows.reshape(-1)
                 shape = (*rows.shape, group.bucket)
@@ -186,7 +187,9 @@ class Run:
         if self._stop and not last:
             raise Stopped(step)
 
-    def choose(self, work: WorkFolder, state: TrainState) -> tuple[dict[str, np.ndarray], list[int]]:
+    def choose(
+        self, work: WorkFolder, state: TrainState
+    ) -> tuple[dict[str, np.ndarray], list[int]]:
         """The final parameters by the run's selection, and the steps they come from."""
         if self.training.selection == "last":
             return to_arrays(self.trainer.parameter_state(state.parameters)), [int(state.step)]

@@ -90,7 +90,9 @@ class Trainer:
         @partial(jax.jit, out_shardings=replicated(self.mesh))
         def make() -> TrainState:
             parameters = nnx.to_pure_dict(nnx.state(build(self.run, self.table_size, self.seed)))
-            return TrainState(parameters, self._optimizer.init(parameters), jnp.zeros((), jnp.int32))
+            return TrainState(
+                parameters, self._optimizer.init(parameters), jnp.zeros((), jnp.int32)
+            )
 
         return make()
 
@@ -141,9 +143,7 @@ class Trainer:
             )
             norm = optax.global_norm(gradient)
             finite = jnp.isfinite(norm) & jnp.isfinite(losses.token + losses.length)
-            updates, optimizer = self._optimizer.update(
-                gradient, state.optimizer, state.parameters
-            )
+            updates, optimizer = self._optimizer.update(gradient, state.optimizer, state.parameters)
             rate = rates[index]
             updates = jax.tree.map(lambda update: rate * update, updates)
             new = TrainState(

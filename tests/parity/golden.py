@@ -65,7 +65,9 @@ def golden_model(name: str, positional: bool) -> tuple[Transformer, dict[str, np
                     continue
                 put(getattr(layer, norm).scale, f"{base}/{their_norm}/scale")
                 for part in ("query", "key", "value", "out"):
-                    put(getattr(getattr(layer, ours), part).kernel, f"{base}/{theirs}/{part}/kernel")
+                    put(
+                        getattr(getattr(layer, ours), part).kernel, f"{base}/{theirs}/{part}/kernel"
+                    )
             put(layer.feed_forward_norm.scale, f"{base}/pre_mlp_layer_norm/scale")
             put(layer.feed_forward.wi.kernel, f"{base}/mlp/wi/kernel")
             put(layer.feed_forward.wo.kernel, f"{base}/mlp/wo/kernel")

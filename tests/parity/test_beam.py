@@ -166,6 +166,18 @@ def test_equals_plain_python(alpha, beam, results):
         )
 
 
+def test_a_short_finished_hypothesis_does_not_stop_a_better_long_one():
+    """EOS at once scores log 0.6 = -0.51; seven tokens score log 0.4 / 2 = -0.46 in the end, but
+    log 0.4 = -0.92 by the penalty of the first step."""
+    logits = np.full((1, 7, 3, 3), -30.0, np.float32)
+    logits[0, 0, :, 1], logits[0, 0, :, 2] = np.log(0.6), np.log(0.4)
+    logits[0, 1:6, :, 2] = 30.0
+    logits[0, 6, :, 1] = 30.0
+    found = search(logits, 2, 1.0, 1, results=1)
+    assert found.tokens[0, 0].tolist() == [2, 2, 2, 2, 2, 2, 1]
+    assert found.scores[0, 0] == pytest.approx(np.log(0.4) / 2, abs=1e-5)
+
+
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_wide_beam_is_exhaustive(alpha):
     """With a beam as wide as all hypotheses of the limit, the best of all is found."""

@@ -1,11 +1,13 @@
 """Cached search with a model equals full causal passes over the same tokens."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.decode.autoregressive import Searcher, target_limit
+from padir.decode.autoregressive import Searcher, beam_step, target_limit
 from padir.decode.predict import predictable
+from padir.decode.search import beam_search
 from padir.vocab import EOS, START
 from tests.decoding import LINES, tiny_model
 
@@ -70,3 +72,36 @@ def test_greedy_takes_the_best_token_of_each_full_pass(full_pass, decoded):
         while len(tokens) < target_limit(len(source) + 1, LENGTH) and EOS not in tokens:
             tokens.append(int(full_pass(source, tokens)[len(tokens)].argmax()))
         assert one.tokens == tuple(token for token in tokens if token != EOS)
+
+
+def test_every_live_hypothesis_of_a_beam_reads_its_own_past(loaded, full_pass):
+    """Hypotheses change places at each step, and the cache is never reordered."""
+    model, beam, length = loaded.model, 4, 7
+    sources = [[8, 9, 10], [11, 12], [13, 14, 15, 8], [9, 15], [12, 12, 10], [10]]
+    padded = np.zeros((len(sources), 10), np.int32)
+    for row, source in enumerate(sources):
+        padded[row, : len(source) + 1] = [*source, EOS]
+    # Pieces only, so that nothing ends and all live hypotheses are returned.
+    allowed = predictable(loaded.vocabulary.size + 2, loaded.vocabulary.size, eos=False)
+
+    @jax.jit
+    def run(source):
+        cross = model.encode(source).cross
+        cache = model.decoder.empty_cache(len(sources), beam * length)
+        limits = jnp.full(len(sources), length)
+        return beam_search(
+            beam_step(model, cross, allowed), cache, limits, 0.0,
+            beam=beam, length=length, start=START, eos=EOS,
+        )  # fmt: skip
+
+    found = jax.tree.map(np.asarray, run(padded))
+    for row, source in enumerate(sources):
+        assert len(set(map(tuple, found.tokens[row].tolist()))) == beam
+        for tokens, log_probability in zip(
+            found.tokens[row].tolist(), found.log_probability[row], strict=True
+        ):
+            scores = full_pass(source, tokens)[:length].copy()
+            # Without EOS, the other tokens share its probability.
+            scores -= np.log1p(-np.exp(scores[:, EOS : EOS + 1]))
+            expected = sum(scores[i, token] for i, token in enumerate(tokens))
+            assert log_probability == pytest.approx(expected, abs=1e-3)

@@ -66,9 +66,7 @@ def test_cross_entropy_and_gradient(number: int) -> None:
     factor = case["normalizing_factor"] or 1.0
 
     def total(logits: jax.Array) -> jax.Array:
-        each = cross_entropy(
-            logits, target, float(case["label_smoothing"]), float(case["z_loss"])
-        )
+        each = cross_entropy(logits, target, float(case["label_smoothing"]), float(case["z_loss"]))
         return jnp.sum(each * weights) / factor
 
     logits = jnp.asarray(case["logits"], jnp.float32)

@@ -88,3 +88,24 @@ def test_candidates_of_a_sentence_have_distinct_lengths(translators):
 def test_an_empty_line_never_meets_the_model(translators):
     empty = translators[1].translate(["", "ba"], "lines")[0]
     assert (empty.hypothesis, empty.tokens, empty.steps, empty.candidates) == ("", (), 0, 0)
+
+
+def test_start_tokens_are_drawn_for_the_longest_target_whatever_the_buffer(translators):
+    """Else candidates of a sentence would start elsewhere in a batch padded otherwise."""
+    translator = translators[0]
+    if not translator.decoding.passes:
+        assert translator._refiner is None
+        return
+    refiner, drawn = translator._refiner, []
+    policy = refiner.start
+
+    class Recorder:
+        def tokens(self, source, candidates, length):
+            drawn.append((candidates, length))
+            return policy.tokens(source, candidates, length)
+
+    refiner.start = Recorder()
+    translator.translate(LINES, "lines")
+    refiner.start = policy
+    assert set(drawn) == {(3, 12)}
+    assert len(drawn) == sum(map(bool, LINES))

@@ -13,7 +13,9 @@ from tests.training import tiny_run
 VOCABULARY = 20
 
 
-def batch(steps: int, rows: int = 16, width: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def batch(
+    steps: int, rows: int = 16, width: int = 6, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
     ids = random.integers(8, VOCABULARY, (2, steps, rows, width)).astype(np.int32)
     for side in ids:

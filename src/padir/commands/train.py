@@ -81,7 +81,11 @@ def main(argv: list[str]) -> int:
     write_provenance(
         beside,
         ["train", *argv],
-        inputs=[arguments.spec, arguments.vocabulary, *map(Path, map(os.fspath, vars(text).values()))],
+        inputs=[
+            arguments.spec,
+            arguments.vocabulary,
+            *map(Path, map(os.fspath, vars(text).values())),
+        ],
         spec=spec.model_dump(mode="json"),
         seed=arguments.seed,
     )

@@ -63,7 +63,8 @@ def top_tokens(
     rows, size = logits.shape
     groups = -(-size // GROUP)
     if groups <= 2 * count:
-        return jax.lax.top_k(logits, count)
+        values, ids = jax.lax.top_k(logits, count)
+        return values, ids
     padding = ((0, 0), (0, groups * GROUP - size))
     grouped = jnp.pad(logits, padding, constant_values=-jnp.inf).reshape(rows, groups, GROUP)
     _, chosen = jax.lax.top_k(grouped.max(axis=2), count)

@@ -39,11 +39,17 @@ def model_card(
             f" width {architecture.width}, {architecture.heads} heads,"
             f" feed-forward {architecture.feed_forward_width}",
         ),
-        ("Training pairs", f"{summary['pairs']:,}, of which {summary['pairs_too_long']:,} too long"),
+        (
+            "Training pairs",
+            f"{summary['pairs']:,}, of which {summary['pairs_too_long']:,} too long",
+        ),
         ("Steps", f"{run.training.steps:,} ({summary['epochs']:.1f} epochs)"),
         ("Parameters taken from step", taken),
         ("Seed", str(seed)),
-        *((f"Validation {name.replace('_', ' ')}", f"{value:.4f}") for name, value in valid.items()),
+        *(
+            (f"Validation {name.replace('_', ' ')}", f"{value:.4f}")
+            for name, value in valid.items()
+        ),
     ]
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     option = "" if run.system == "ar" else " --steps 4"

@@ -20,7 +20,7 @@ from padir.shapes import DropoutKey, Hidden, Mask, Memory, SourceMask
 
 
 class CrossMemory(NamedTuple):
-    """Each layer's cross-attention keys and values of one source: computed once, read by every pass."""
+    """Each layer's cross-attention keys and values: computed once, read by every pass."""
 
     keys: tuple[Float[Array, "B H S D"], ...]
     values: tuple[Float[Array, "B H S D"], ...]

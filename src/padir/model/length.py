@@ -28,9 +28,7 @@ class TokenLengthPredictor(nnx.Module):
 PREDICTORS = {"token": TokenLengthPredictor}
 
 
-def top_lengths(
-    logits: LengthLogits, count: int
-) -> tuple[Int[Array, "B K"], Float[Array, "B K"]]:
+def top_lengths(logits: LengthLogits, count: int) -> tuple[Int[Array, "B K"], Float[Array, "B K"]]:
     """The `count` likeliest lengths and their log-probabilities, best first.
 
     Ties go to the shorter length. Lengths are distinct.

@@ -88,7 +88,11 @@ class Transformer(nnx.Module):
         return self.output(hidden).astype(jnp.float32)
 
     def hidden(
-        self, tokens: Tokens, cross: CrossMemory, visible: Mask | None = None, key: DropoutKey = None
+        self,
+        tokens: Tokens,
+        cross: CrossMemory,
+        visible: Mask | None = None,
+        key: DropoutKey = None,
     ) -> tuple[Hidden, Attentions]:
         """Decoder vectors and attention weights of one pass.
 
@@ -99,7 +103,11 @@ class Transformer(nnx.Module):
         return self.decoder(self.embedder(tokens), visible, cross, key)
 
     def decode(
-        self, tokens: Tokens, cross: CrossMemory, visible: Mask | None = None, key: DropoutKey = None
+        self,
+        tokens: Tokens,
+        cross: CrossMemory,
+        visible: Mask | None = None,
+        key: DropoutKey = None,
     ) -> Logits:
         """Logits of one pass over all positions."""
         return self.logits(self.hidden(tokens, cross, visible, key)[0])

@@ -5,7 +5,7 @@ import pytest
 from padir.decode.drop import drop_repeats
 
 PIECES = {10: "▁the", 11: "▁very", 12: "▁good", 13: "▁play", 14: "ing", 15: "▁playing", 16: ".",
-          17: "▁sehr", 18: "▁gut", 19: "▁had", 20: "n", 21: ","}  # fmt: skip
+          17: "▁sehr", 18: "▁gut", 19: "▁had", 20: "n", 21: ",", 22: "▁ing"}  # fmt: skip
 PLAIN_SOURCE, REPEATING_SOURCE = [17, 18], [17, 17, 18]
 
 
@@ -24,6 +24,10 @@ def test_words_spelt_with_other_pieces_count_as_repeats():
 
 def test_a_word_before_punctuation_is_still_a_repeat():
     assert drop([15, 15, 16]) == [15, 16]
+
+
+def test_what_follows_punctuation_is_a_word_of_its_own():
+    assert drop([10, 21, 14, 22, 12]) == [10, 21, 14, 12]
 
 
 def test_a_repeated_piece_inside_a_word_survives_in_words_and_goes_in_tokens():

@@ -36,14 +36,10 @@ def test_mask_start():
 
 
 def test_stutter_is_not_circular_and_keeps_the_first_of_a_run():
-    predicted = jnp.array([[9, 9, 9, 10, 9, 1, 0, 0]])
-    view = PassView(
-        predicted=predicted,
-        log_probability=jnp.zeros((1, 8)),
-        is_piece=jnp.array([[True] * 5 + [False] * 3]),
-        done=jnp.int32(0),
-        passes=jnp.int32(2),
-    )
-    hidden = StutterRemask()(view)[0]
-    # Position 0 equals the last piece, and the padding repeats: neither is stutter.
-    assert hidden.tolist() == [False, True, True, False, False, False, False, False]
+    predicted = jnp.array([[9, 9, 9, 10, 9, 1, 0, 0], [9, 10, 10, 11, 10, 12, 10, 9]])
+    pieces = jnp.array([[True] * 5 + [False] * 3, [True] * 8])
+    view = PassView(predicted, jnp.zeros((2, 8)), pieces, jnp.int32(0), jnp.int32(2))
+    hidden = StutterRemask()(view)
+    # Position 0 equals the last piece of its row, and padding repeats: neither is stutter.
+    assert np.flatnonzero(hidden[0]).tolist() == [1, 2]
+    assert np.flatnonzero(hidden[1]).tolist() == [2]

@@ -39,3 +39,12 @@ def test_top_tokens_equals_top_k(levels):
     expected_values, expected_ids = jax.lax.top_k(jnp.asarray(logits), 6)
     np.testing.assert_array_equal(values, expected_values)
     np.testing.assert_array_equal(ids, expected_ids)
+
+
+def test_top_tokens_takes_the_lowest_id_of_a_tie_between_groups():
+    logits = np.zeros((1, 1000), np.float32)
+    logits[0, [70, 300]] = 5.0  # the tie
+    logits[0, [71, 301]] = 9.0, 10.0  # the later group comes first by its maximum
+    values, ids = top_tokens(jnp.asarray(logits), 3)
+    assert ids.tolist() == [[301, 71, 70]]
+    assert values.tolist() == [[10.0, 9.0, 5.0]]

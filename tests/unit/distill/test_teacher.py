@@ -13,10 +13,6 @@ from padir.distill.card import describe
 from padir.distill.teacher import distill
 from padir.files import InputError, write_lines
 
-distill = (
-    teacher.distill.__wrapped__ if hasattr(teacher.distill, "__wrapped__") else teacher.distill
-)
-
 
 class FakeTranslator(Translator):
     """Turns "a b" into "A B" and counts the lines it was given; stops dead after `survive`."""

@@ -36,9 +36,7 @@ def ids(*rows: list[int]) -> jax.Array:
 
 def test_paper_size() -> None:
     model = nnx.eval_shape(
-        lambda: Transformer(
-            Architecture(), 32_128, length_id=4, causal=False, rngs=nnx.Rngs(0)
-        )
+        lambda: Transformer(Architecture(), 32_128, length_id=4, causal=False, rngs=nnx.Rngs(0))
     )
     assert parameter_count(model) == 66_997_760
 
