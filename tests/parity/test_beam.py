@@ -215,3 +215,30 @@ def test_beam_of_one_is_greedy():
     np.testing.assert_allclose(greedy.log_probability, found.log_probability[:, 0], atol=1e-5)
     ended = [1 in row for row in np.asarray(greedy.tokens)]
     assert 2 < sum(ended) < 18  # both kinds of end occur
+
+
+@pytest.mark.parametrize("sizes", [(), (5,), (6, 2)])
+def test_rows_that_go_on_alone_find_the_same(sizes):
+    """Tables as state, so that they follow their rows into smaller batches."""
+    random = np.random.default_rng(11)
+    logits = random.normal(0, 2, (14, 9, 6, 6)).astype(np.float32)
+    limits = random.integers(0, 10, 14)
+
+    def step(tokens, position, origin, tables):
+        return table_step(tables)(tokens, position, origin, ())[0], tables
+
+    def greedy(tokens, position, tables):
+        scores = jax.nn.log_softmax(step(tokens[:, None], position, None, tables)[0][:, 0])
+        return scores.argmax(1).astype(jnp.int32), scores.max(1), tables
+
+    arguments = (jnp.asarray(logits), jnp.asarray(limits, jnp.int32))
+    found = beam_search(
+        step, *arguments, 0.6, beam=3, length=9, start=0, eos=1, results=3, sizes=sizes
+    )
+    expected = search(logits, 3, 0.6, 1, limits)
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
+    one = greedy_search(greedy, *arguments, 9, 0, 1, sizes)
+    other = greedy_search(greedy, *arguments, 9, 0, 1)
+    np.testing.assert_array_equal(one.tokens, other.tokens)
+    np.testing.assert_array_equal(one.length, other.length)
+    assert len(set(np.asarray(one.length).tolist())) > 3

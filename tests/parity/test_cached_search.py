@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.decode.autoregressive import Searcher, beam_step, target_limit
+from padir.decode.autoregressive import Memory, Searcher, beam_step, target_limit
 from padir.decode.predict import predictable
 from padir.decode.search import beam_search
 from padir.vocab import EOS, START
@@ -87,10 +87,10 @@ def test_every_live_hypothesis_of_a_beam_reads_its_own_past(loaded, full_pass):
     @jax.jit
     def run(source):
         cross = model.encode(source).cross
-        cache = model.decoder.empty_cache(len(sources), beam * length)
+        memory = Memory(model.decoder.empty_cache(len(sources), beam * length), cross)
         limits = jnp.full(len(sources), length)
         return beam_search(
-            beam_step(model, cross, allowed), cache, limits, 0.0,
+            beam_step(model, allowed), memory, limits, 0.0,
             beam=beam, length=length, start=START, eos=EOS,
         )  # fmt: skip
 

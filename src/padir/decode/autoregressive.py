@@ -1,7 +1,7 @@
 """Greedy and beam decoding of token ids with a causal model and its key-value cache."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from padir.model.transformer import Transformer
 from padir.vocab import EOS, START
 
 LIMIT_FACTOR, LIMIT_EXTRA = 2, 10
+LEAST_ROWS = 4
 
 
 def target_limit(source_length: int, max_positions: int) -> int:
@@ -25,29 +26,42 @@ def target_limit(source_length: int, max_positions: int) -> int:
     return min(max_positions, LIMIT_FACTOR * source_length + LIMIT_EXTRA)
 
 
-def greedy_step(model: Transformer, cross: CrossMemory, allowed):
-    """One cached step of the model for `greedy_search`; the state is its cache."""
+class Memory(NamedTuple):
+    """What a step needs of its rows: their past and their sources."""
 
-    def step(tokens, position, cache: Cache):
-        logits, cache = model.step(tokens, position, cache, cross)
-        return *most_likely(logits, allowed), cache
+    cache: Cache
+    cross: CrossMemory
+
+
+def greedy_step(model: Transformer, allowed):
+    """One cached step of the model for `greedy_search`; the state is a `Memory`."""
+
+    def step(tokens, position, memory: Memory):
+        logits, cache = model.step(tokens, position, *memory)
+        token, log_probability = most_likely(logits, allowed)
+        return token, log_probability, memory._replace(cache=cache)
 
     return step
 
 
-def beam_step(model: Transformer, cross: CrossMemory, allowed):
-    """One cached step of the model for `beam_search`; the state is its cache."""
+def beam_step(model: Transformer, allowed):
+    """One cached step of the model for `beam_search`; the state is a `Memory`."""
 
-    def step(tokens, position, origin, cache: Cache):
+    def step(tokens, position, origin, memory: Memory):
         beam, length = origin.shape[1:]
         # Entry t * K + k of the cache is read by those whose past at t went through slot k.
         readable = origin[:, :, :, None] == jnp.arange(beam)[None, None, None, :]
         readable = readable.reshape(*origin.shape[:2], length * beam)
         x = model.embedder(tokens)
-        x, cache = model.decoder.step(x, position, cache, cross, readable)
-        return forbid(model.logits(x), allowed), cache
+        x, cache = model.decoder.step(x, position, *memory, readable)
+        return forbid(model.logits(x), allowed), memory._replace(cache=cache)
 
     return step
+
+
+def smaller_batches(rows: int) -> tuple[int, ...]:
+    """Batch sizes in which the last open rows go on: each makes the program longer to compile."""
+    return tuple(size for size in (rows // 4, rows // 16) if size >= LEAST_ROWS)
 
 
 class Searcher:
@@ -85,12 +99,13 @@ class Searcher:
             merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
             cross = merged.encode(source).cross
             found = greedy_search(
-                greedy_step(merged, cross, allowed),
-                merged.decoder.empty_cache(source.shape[0], length),
+                greedy_step(merged, allowed),
+                Memory(merged.decoder.empty_cache(source.shape[0], length), cross),
                 limits,
                 length,
                 START,
                 EOS,
+                smaller_batches(source.shape[0]),
             )
             return found.tokens, found.log_probability, found.length
 
@@ -98,14 +113,15 @@ class Searcher:
             merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
             cross = merged.encode(source).cross
             found = beam_search(
-                beam_step(merged, cross, allowed),
-                merged.decoder.empty_cache(source.shape[0], length * width),
+                beam_step(merged, allowed),
+                Memory(merged.decoder.empty_cache(source.shape[0], length * width), cross),
                 limits,
                 alpha,
                 beam=width,
                 length=length,
                 start=START,
                 eos=EOS,
+                sizes=smaller_batches(source.shape[0]),
             )
             return found.tokens[:, 0], found.log_probability[:, 0], found.length[:, 0]
 

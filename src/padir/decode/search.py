@@ -4,6 +4,7 @@ Both are compiled loops over a callable step, so that tests can feed tables inst
 Conventions of the beam: that of T5X (see tests/parity/test_beam.py), with stated differences.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -12,6 +13,41 @@ from jaxtyping import Array, Bool, Float, Int
 
 from padir.decode.predict import log_normaliser, top_tokens
 from padir.decode.rank import length_penalty
+
+
+def narrowing_loop(
+    body: Callable[[Any], Any],
+    finished: Callable[[Any], Bool[Array, " B"]],
+    search: Any,
+    sizes: Sequence[int],
+) -> Any:
+    """Repeat `body` until all rows are finished, in ever smaller batches.
+
+    A few long rows would else keep the whole batch at work. Rows do not mix, so their results
+    are the same in any batch.
+
+    Args:
+        body: one step of a search; `finished` tells its finished rows.
+        finished: reads them from a search.
+        search: a NamedTuple: `position` without rows, everything else with rows first.
+        sizes: falling batch sizes: as soon as so few rows are open, they go on alone.
+
+    Returns:
+        the last state of every row. `position` and `state` are those of the first batch.
+    """
+    target = sizes[0] if sizes else 0
+    search = jax.lax.while_loop(lambda s: jnp.sum(~finished(s)) > target, body, search)
+    if not sizes:
+        return search
+    chosen = jnp.argsort(finished(search), stable=True)[:target]
+    kept = {"position": search.position, "state": search.state}
+    rows = search._replace(position=None, state=None)
+    part = jax.tree.map(lambda array: array[chosen], search._replace(position=None))._replace(
+        position=search.position
+    )
+    part = narrowing_loop(body, finished, part, sizes[1:])._replace(position=None, state=None)
+    return jax.tree.map(lambda whole, new: whole.at[chosen].set(new), rows, part)._replace(**kept)
+
 
 # Score of a place that holds no hypothesis; far below any real one.
 EMPTY = -1e7
@@ -35,7 +71,8 @@ class Greedy(NamedTuple):
         log_probability: of the tokens, EOS included.
         length: tokens with EOS; tokens alone where the limit was reached first.
         finished: EOS or the limit was reached.
-        state: the step's own.
+        limits: most tokens.
+        state: the step's own, rows first.
     """
 
     position: Int[Array, ""]
@@ -43,6 +80,7 @@ class Greedy(NamedTuple):
     log_probability: Float[Array, " B"]
     length: Int[Array, " B"]
     finished: Bool[Array, " B"]
+    limits: Int[Array, " B"]
     state: Any
 
 
@@ -53,6 +91,7 @@ def greedy_search(
     length: int,
     start: int,
     eos: int,
+    sizes: Sequence[int] = (),
 ) -> Greedy:
     """Take the likeliest token at each position until EOS or the row's limit.
 
@@ -63,10 +102,8 @@ def greedy_search(
         length: of the buffer, at least every limit.
         start: first input token.
         eos: token that ends a hypothesis.
+        sizes: see `narrowing_loop`; at most the number of rows.
     """
-
-    def more(search: Greedy) -> Bool[Array, ""]:
-        return (search.position < length) & ~jnp.all(search.finished)
 
     def one_step(search: Greedy) -> Greedy:
         previous = search.tokens[:, jnp.maximum(search.position - 1, 0)]
@@ -80,7 +117,8 @@ def greedy_search(
             tokens=search.tokens.at[:, search.position].set(token),
             log_probability=search.log_probability + jnp.where(going, log_probability, 0.0),
             length=search.length + going,
-            finished=search.finished | (token == eos) | (filled >= limits),
+            finished=search.finished | (token == eos) | (filled >= search.limits),
+            limits=search.limits,
             state=state,
         )
 
@@ -91,9 +129,10 @@ def greedy_search(
         log_probability=jnp.zeros(rows, jnp.float32),
         length=jnp.zeros(rows, jnp.int32),
         finished=limits <= 0,
+        limits=limits,
         state=state,
     )
-    return jax.lax.while_loop(more, one_step, initial)
+    return narrowing_loop(one_step, lambda search: search.finished, initial, sizes)
 
 
 @runtime_checkable
@@ -139,7 +178,8 @@ class Beam(NamedTuple):
         origin: see `BeamStep`.
         ended: with EOS.
         closed: rows whose result is settled.
-        state: the step's own.
+        limits: most tokens.
+        state: the step's own, rows first.
     """
 
     position: Int[Array, ""]
@@ -147,6 +187,7 @@ class Beam(NamedTuple):
     origin: Int[Array, "B K L"]
     ended: Hypotheses
     closed: Bool[Array, " B"]
+    limits: Int[Array, " B"]
     state: Any
 
 
@@ -162,6 +203,7 @@ def beam_search(
     eos: int,
     results: int = 1,
     ending_ranks: int | None = None,
+    sizes: Sequence[int] = (),
 ) -> Hypotheses:
     """Beam search with length-normalised scores.
 
@@ -179,20 +221,18 @@ def beam_search(
         ending_ranks: a hypothesis may end when it is among this many best continuations of its
             row. By default `beam`, so that a beam of 1 with alpha 0 is greedy search; T5X allows
             2 * beam.
+        sizes: see `narrowing_loop`; at most the number of rows.
 
     Returns:
         `beam` hypotheses per row. Where none finished within the limit, the live ones, with
         undivided scores.
     """
     ending_ranks = beam if ending_ranks is None else ending_ranks
-    rows = limits.shape[0]
     slots = jnp.arange(beam, dtype=jnp.int32)
 
-    def more(search: Beam) -> Bool[Array, ""]:
-        return (search.position < length) & ~jnp.all(search.closed)
-
     def one_step(search: Beam) -> Beam:
-        position, live = search.position, search.live
+        position, live, limits = search.position, search.live, search.limits
+        rows = limits.shape[0]
         fed = jnp.where(position == 0, start, live.tokens[:, :, jnp.maximum(position - 1, 0)])
         origin = search.origin.at[:, :, position].set(slots[None, :])
         logits, state = step(fed, position, origin, search.state)
@@ -254,25 +294,29 @@ def beam_search(
             origin=select(origin, select(parent, rank)),
             ended=ended,
             closed=search.closed | settled | (filled >= limits),
+            limits=limits,
             state=state,
         )
 
+    rows = limits.shape[0]
     nothing = jnp.full((rows, beam), EMPTY, jnp.float32)
     # One live hypothesis to start with, or all would be copies.
     first = nothing.at[:, 0].set(0.0)
     tokens = jnp.zeros((rows, beam, length), jnp.int32)
     zero = jnp.zeros((rows, beam), jnp.int32)
-    search = jax.lax.while_loop(
-        more,
+    search = narrowing_loop(
         one_step,
+        lambda search: search.closed,
         Beam(
             position=jnp.int32(0),
             live=Hypotheses(tokens, first, first, zero),
             origin=tokens,
             ended=Hypotheses(tokens, nothing, nothing, zero),
             closed=limits <= 0,
+            limits=limits,
             state=state,
         ),
+        sizes,
     )
     some = jnp.any(search.ended.scores > EMPTY, axis=1)
     return jax.tree.map(
