@@ -14,6 +14,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import orbax.checkpoint as ocp
@@ -112,7 +113,8 @@ class WorkFolder:
         problems = []
         for step in steps:
             try:
-                return self._manager.restore(step, args=ocp.args.StandardRestore(abstract))
+                found = self._manager.restore(step, args=ocp.args.StandardRestore(abstract))
+                return cast(TrainState, found)
             except (ValueError, KeyError, OSError, TypeError) as error:
                 first = (str(error).strip().splitlines() or [type(error).__name__])[0]
                 problems.append(f"{step}: {first[:200]}")

@@ -19,6 +19,9 @@ from padir.shapes import DropoutKey, Logits, SourceTokens, Tokens
 START_ID = 3
 
 
+Scalar = Float[Array, ""] | float
+
+
 class Losses(NamedTuple):
     """Sums over a batch; divide by `tokens` or `sentences` for means.
 
@@ -30,11 +33,11 @@ class Losses(NamedTuple):
         sentences: sentences with any target.
     """
 
-    token: Float[Array, ""]
-    length: Float[Array, ""]
-    correct: Float[Array, ""]
-    tokens: Float[Array, ""]
-    sentences: Float[Array, ""]
+    token: Scalar
+    length: Scalar
+    correct: Scalar
+    tokens: Scalar
+    sentences: Scalar
 
 
 def shifted(target: Tokens) -> Tokens:
@@ -82,6 +85,8 @@ def parallel_losses(
     objective = run.objective
     encoder_key, decoder_key = split_dropout(key)
     encoded = model.encode(source, encoder_key)
+    if encoded.length_logits is None:
+        raise ValueError("a causal model predicts no lengths: it is not trained in parallel")
     real = target != PAD_ID
     is_piece = real & (target != EOS_ID)
     start = random_tokens(noise_key, target, objective.unmasking_rate, vocabulary_size)

@@ -138,21 +138,19 @@ class Trainer:
 
         def body(index, carry):
             state, totals = carry
-            gradient, losses = self._gradient(
-                state.parameters, sources[index], targets[index], state.step
-            )
+            source, target = sources[index], targets[index]
+            gradient, losses = self._gradient(state.parameters, source, target, state.step)
             norm = optax.global_norm(gradient)
             finite = jnp.isfinite(norm) & jnp.isfinite(losses.token + losses.length)
             updates, optimizer = self._optimizer.update(gradient, state.optimizer, state.parameters)
             rate = rates[index]
             updates = jax.tree.map(lambda update: rate * update, updates)
-            new = TrainState(
-                optax.apply_updates(state.parameters, updates), optimizer, state.step + 1
-            )
+            parameters = jax.tree.map(jnp.add, state.parameters, updates)
+            new = TrainState(parameters, optimizer, state.step + 1)
             going = (totals.finite == index) & finite
             kept = jax.tree.map(lambda a, b: jnp.where(going, a, b), new, state)
             summed = jax.tree.map(jnp.add, (totals.losses, totals.gradient_norm), (losses, norm))
-            return kept, Totals(*summed, totals.finite + going)
+            return kept, Totals(summed[0], summed[1], totals.finite + going)
 
         zero = jnp.zeros(())
         start = Totals(Losses(*(zero,) * 5), zero, jnp.zeros((), jnp.int32))
