@@ -92,7 +92,7 @@ class Optimizer(Settings):
         default=10_000, ge=0, description="Steps of the linear ramp from zero."
     )
     relative_steps: bool = Field(
-        True,
+        default=True,
         description="Scale each parameter's step by its root mean square, as Adafactor does;"
         " the embeddings, which start at N(0, 1), learn too slowly under Adam without.",
     )

@@ -70,7 +70,7 @@ class DecoderLayer(nnx.Module):
         batch, length, width = x.shape
         queries = self.cross_norm(x).reshape(sources, -1, width)
         bias = jnp.broadcast_to(cross_bias, (sources, 1, queries.shape[1], cross_bias.shape[3]))
-        update, weights = self.cross_attention.attend(queries, *cross, bias, keys[0])
+        update, weights = self.cross_attention.attend(queries, cross[0], cross[1], bias, keys[0])
         x = x + dropout(update.reshape(x.shape), self.rate, keys[1], shared_axis=1)
         weights = weights.reshape(sources, heads, batch // sources, length, -1)
         weights = weights.swapaxes(1, 2).reshape(batch, heads, length, -1)
