@@ -58,5 +58,6 @@ lock: setup ## solve requirements.lock again (ARGS=--upgrade for newer versions)
 	  grep -E '^[a-z0-9].*==' requirements.lock | sed 's/ *\\$$//; s/^/      - /'; \
 	  echo '      - -e .'; } > environment.yml
 
-bench: setup ## time every trained model at batch 1, alone on the machine
+bench: setup ## time training steps, and every trained model at batch 1, alone on the machine
+	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/training_step.py --out results/bench/training_step.json
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) --forcerun latency $(ARGS) -- latency

@@ -184,6 +184,16 @@ class Trainer:
         padded[:count] = rates
         return self._steps(state, shaped(source), shaped(target), padded, np.int32(count))
 
+    def step_flops(self, source: np.ndarray, target: np.ndarray) -> float:
+        """Floating-point operations of one step's gradient on [sentences, tokens] ids.
+
+        XLA's own count; the update's few operations per parameter are left out.
+        """
+        parameters = self.initial_state().parameters
+        batch = source[None], target[None], jnp.zeros((), jnp.int32)
+        cost = jax.jit(self._gradient).lower(parameters, *batch).compile().cost_analysis()
+        return float((cost or {}).get("flops", 0.0))
+
     def evaluate(
         self, parameters: dict, batches: list[tuple[np.ndarray, np.ndarray]]
     ) -> dict[str, float]:
