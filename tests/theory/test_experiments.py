@@ -12,7 +12,12 @@ from padir.files import InputError, read_json, write_json
 from padir.report import theory_figures
 from padir.theory import counterexamples
 from padir.theory.claims import mean_interval, plain, share_interval
+from padir.theory.enumeration import exact_law
+from padir.theory.experiments import mode_reaching
+from padir.theory.ising import ising_on_graph
+from padir.theory.masks import uniform_masks
 from padir.theory.runs import EXPERIMENTS, check_settings, run_experiment
+from padir.theory.tensorisation import tensorisation_lower_bound
 
 SMALL = {
     "estimation": {
@@ -84,6 +89,33 @@ def test_mode_reaching_claims(documents):
     found = verdicts(documents["mode_reaching"])
     for name in ("larger_k_is_faster", "simulation_agrees", "separation", "k_gibbs_is_fast"):
         assert found[name] == "reproduced", name
+
+
+def test_fast_mode_claim_fails_if_the_promised_steps_do_not_reach():
+    curve = {
+        "sampler": "6-Gibbs", "coupling": 0.5, "step_bound": 0.9, "exact_step": 0.95,
+        "steps_bound": 2, "steps_exact": None, "exact": np.array([0.0, 0.1, 0.2, 0.3]),
+    }  # fmt: skip
+    panel = {"curves": [curve], "settings": {"clique": 6, "spins": 12, "field": 0.1}}
+    assert not mode_reaching._bound_claims([panel], 0.05)[0].passed
+    reached = {**curve, "steps_exact": 2, "exact": np.array([0.0, 0.5, 0.96, 0.99])}
+    assert mode_reaching._bound_claims([{**panel, "curves": [reached]}], 0.05)[0].passed
+    # A promise beyond the simulated steps can be neither kept nor broken by them.
+    late = {**curve, "steps_bound": 9}
+    assert mode_reaching._bound_claims([{**panel, "curves": [late]}], 0.05)[0].passed
+
+
+def test_truths_tensorisation_constant_does_not_serve_for_the_truth_itself():
+    constant, ratio = counterexamples.tensorisation_of_fit()
+    assert (constant, ratio) == pytest.approx((3.0, 6.2761), abs=5e-5)
+    truth = exact_law(ising_on_graph(3, [], 0.0, 1.0))
+    found, _ = tensorisation_lower_bound(truth, uniform_masks(3, 1), np.random.default_rng(0))
+    assert found == pytest.approx(constant, rel=1e-3)
+
+
+def test_poincare_on_states_is_checked_and_attained():
+    pair = counterexamples.pair_chain(np.random.default_rng(0))
+    assert pair.worst_ratio == pytest.approx(1, abs=1e-10)
 
 
 def test_lemma_2_numbers():

@@ -119,6 +119,23 @@ def test_separation_regime():
     assert lumped.hitting_curve(kernel, np.eye(13)[5], 12, 1000)[-1] < 2e-9
 
 
+@pytest.mark.parametrize(
+    ("coupling", "field", "steps", "holds"),
+    [
+        (2.0, 0.16, 100_000, True),
+        (2.0, 0.16, 200_000, False),  # steps * epsilon passes delta / 2
+        (2.0, 0.15, 1000, False),  # e^(-2 h_G) passes delta / 8
+        (0.7, 0.16, 0, False),  # (2^m - 2) e^(-2 J_0) passes delta / 8
+        (0.8, 0.16, 0, True),
+    ],
+)
+def test_each_condition_of_assumption_6_can_fail(coupling, field, steps, holds):
+    model = lumped.Clique(300, 12, coupling, field)
+    found = regimes.regime(model, 299, 0.2, steps)
+    assert found.assumption_5
+    assert found.assumption_6 == holds
+
+
 def test_separation_regime_of_the_hoeffding_route():
     model = lumped.Clique(1000, 40, 1.5, 0.05)
     assert 1000 * regimes.stay_failure_hoeffding(model) == pytest.approx(6e-4, rel=0.05)

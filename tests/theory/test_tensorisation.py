@@ -128,6 +128,22 @@ def test_bounds_cover_and_fall_with_samples(laws):
     assert means[1] < 1
 
 
+def test_bounds_by_hand():
+    # 1000 samples with 4 masks, delta 0.1, 99 cells, 3 spins, beta = 1/e: logs of 1980 and 7920.
+    setting = generalisation.Setting(1000, 4, 0.1, 1.0, 99, 8, 3)
+    masks_term = np.sqrt(np.log(1980) / 8000)
+    data_term = 0.5 * np.sqrt(0.008) + np.sqrt(np.log(20) / 2000)
+    expected = np.sqrt(2 * (0.05 + masks_term)) + data_term
+    assert setting.model_free(4.0, 0.05) == pytest.approx(expected, rel=1e-14)
+    assert setting.realizable(4.0) == pytest.approx(np.sqrt(4 * np.sqrt(np.log(1980) / 2000)))
+    fluctuation = np.sqrt(512 * 8 * 99 / 0.4) + np.sqrt(np.log(7920) / 2000)
+    paper = np.sqrt(2 * (0.05 + fluctuation)) + np.sqrt(512 / 800)
+    assert setting.paper(4.0, 0.05) == pytest.approx(paper, rel=1e-14)
+    # All fluctuations scale with log(1 / beta).
+    wider = generalisation.Setting(1000, 4, 0.1, 2.0, 99, 8, 3)
+    assert wider.realizable(4.0) == pytest.approx(np.sqrt(2) * setting.realizable(4.0))
+
+
 def test_a_bound_without_its_fluctuation_would_fail(laws):
     # Negative control: the loss alone does not cover, so coverage is not free.
     grid = generalisation.Grid(laws, masks.uniform_masks(3, 2))
