@@ -41,7 +41,7 @@ reproduce: setup ## run the experiment of CONFIG and show table 1
 	@echo "report: $(CURDIR)/results/report/index.html"
 
 test: setup ## run all tests
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: setup ## formatters, linters and the type checker
 	$(BIN)/ruff check .

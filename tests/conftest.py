@@ -1,7 +1,10 @@
 """Set-up of all tests: shapes are checked at run time, silent broadcasting is an error."""
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -10,6 +13,15 @@ from jaxtyping import install_import_hook
 
 # Read by JAX when it is first imported, here or in a command that a test starts.
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
+# Compiled programs are kept for the session, here and in commands that tests start: many tests use
+# the same tiny models. Workers of one session share the folder of the first process.
+if "PADIR_TEST_CACHE" not in os.environ:
+    folder = tempfile.mkdtemp(prefix="padir-tests-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["PADIR_TEST_CACHE"] = folder
+os.environ["XDG_CACHE_HOME"] = os.environ["PADIR_TEST_CACHE"]
+os.environ["JAX_COMPILATION_CACHE_DIR"] = os.environ["PADIR_TEST_CACHE"] + "/padir/compiled"
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
 # Commands that tests start come from the environment that runs the tests.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 

@@ -67,7 +67,7 @@ class Trainer:
             out_shardings=(everywhere, everywhere),
             donate_argnums=0,
         )
-        one = split_sentences(self.mesh, axis=1)
+        one = split_sentences(self.mesh, axis=0)
         self._evaluate = jax.jit(
             self._run_evaluation,
             in_shardings=(everywhere, one, one, everywhere),

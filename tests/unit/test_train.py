@@ -77,14 +77,16 @@ def test_selection_takes_the_best_or_averages(tmp_path: Path) -> None:
 
 
 def test_resumed_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
-    """SIGKILL at several moments, SIGTERM at another; the last run's bundle equals a whole one."""
+    """SIGKILL, then SIGTERM, then to the end: the bundle equals that of an undisturbed run."""
     whole, broken = copy_toy(tmp_path / "whole"), copy_toy(tmp_path / "broken")
-    spec = tiny_spec(steps=60, checkpoint_every=7, validate_every=10, selection="average")
-    assert main(train_arguments(whole, spec)) == 0
-    command = [sys.executable, "-m", "padir", "train", *train_arguments(broken, spec)]
+    spec = tiny_spec(steps=90, checkpoint_every=7, validate_every=10, selection="average")
+    # All in processes of their own: the test's own process may round differently.
+    start = [sys.executable, "-m", "padir", "train"]
+    subprocess.run([*start, *train_arguments(whole, spec)], check=True, cwd=whole)
+    command = [*start, *train_arguments(broken, spec)]
     metrics = broken / "work" / "metrics.jsonl"
     kills = 0
-    for step, number in ((10, signal.SIGKILL), (20, signal.SIGTERM), (40, signal.SIGKILL)):
+    for step, number in ((10, signal.SIGKILL), (30, signal.SIGTERM)):
         with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=broken) as process:
             limit = time.monotonic() + 120
             while process.poll() is None and time.monotonic() < limit:
@@ -94,7 +96,7 @@ def test_resumed_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
                 time.sleep(0.005)
             process.wait(timeout=60)
             kills += process.returncode in (-number, 143)
-    assert kills >= 2
+    assert kills == 2
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=broken)
     assert done.returncode == 0, done.stderr
     assert model_bytes(broken) == model_bytes(whole)
