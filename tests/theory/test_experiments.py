@@ -148,6 +148,16 @@ def test_hitting_is_not_monotone_in_the_coupling():
     assert shares == pytest.approx([0.26, 0.55, 0.80, 0.78, 0.57, 0.52], abs=6e-3)
 
 
+def test_regimes_are_stated_for_every_experiment(documents):
+    for name, document in documents.items():
+        assert document["regimes"], name
+    stated = documents["errata"]["regimes"]
+    # 5 * 0.02 is below the fields' sum of 0.6, 5 * 0.2 above it.
+    assert not stated["J=0.02, k=9"]["assumption_5"]
+    assert stated["J=0.2, k=9"]["assumption_5"]
+    assert not any(regime["assumption_7"] for regime in list(stated.values())[:-1])
+
+
 def test_figures_are_drawn_alike_twice(documents, tmp_path):
     for name, (experiment, _) in theory_figures.DRAWINGS.items():
         drawing = theory_figures.draw(name, documents[experiment], "test")
@@ -223,6 +233,12 @@ def test_command_reports_bad_settings_in_one_line(tmp_path, capsys):
     assert message.startswith("padir theory: error: ")
     assert message.count("\n") == 1
     assert "models" in message
+
+
+def test_too_few_samples_to_fit_are_refused():
+    values = {**SMALL["estimation"], "samples": [2], "trials": 30}
+    with pytest.raises(InputError, match=r"k = 1, 2 samples: only \d+ of 30 fits .* more samples"):
+        run_experiment("estimation", check_settings("estimation", values, "test"), 0)
 
 
 def test_unknown_experiment_is_refused():

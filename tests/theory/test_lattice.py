@@ -92,5 +92,7 @@ def test_small_torus_reaches_its_law():
 def test_bad_lattices_are_refused():
     with pytest.raises(InputError, match="rows is 5: must be even"):
         lattice.LatticeGibbs(5, 6, 0.1)
+    with pytest.raises(InputError, match="coupling is nan: must be finite"):
+        lattice.LatticeGibbs(4, 6, float("nan"))
     with pytest.raises(InputError, match="chains is 40: must be a positive multiple of 32"):
         lattice.LatticeGibbs(4, 6, 0.1).init(jax.random.key(0), 40)

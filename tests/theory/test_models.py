@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from padir.files import InputError
-from padir.theory import enumeration, ising, masks
+from padir.theory import dynamics, enumeration, estimators, families, ising, masks
 
 
 def test_two_spins_by_hand():
@@ -81,6 +81,28 @@ def test_too_many_spins_name_the_memory():
         enumeration.all_states(30)
     with pytest.raises(InputError, match=r"2\^33 bytes = 8 GiB; allowed are up to 12"):
         enumeration.check_enumerable(15, enumeration.MAX_KERNEL_SPINS)
+
+
+def test_too_many_masks_name_the_memory():
+    with pytest.raises(InputError, match=r"masks of 20 among 40 .* need .* GiB"):
+        masks.all_subsets(40, 20)
+    law = np.full(4096, 1 / 4096)
+    with pytest.raises(InputError, match=r"924 .*transition matrices .* need 115.5 GiB"):
+        dynamics.mask_kernels(law, masks.uniform_masks(12, 6))
+    family = families.ising_family(ising.ising_on_graph(12, ising.path_edges(12), 0.1, 0.0))
+    with pytest.raises(InputError, match=r"counts .* need 5.64 GiB"):
+        estimators.draw_counts(
+            np.random.default_rng(0), family.law(), masks.uniform_masks(12, 6), 10, 200
+        )
+
+
+def test_wrong_lengths_are_refused():
+    with pytest.raises(InputError, match="coupling: 2 numbers for 3 edges"):
+        ising.ising_on_graph(4, ising.path_edges(4), [0.1, 0.2], 0.0)
+    with pytest.raises(InputError, match="field: 2 numbers for 4 spins"):
+        ising.ising_on_graph(4, ising.path_edges(4), 0.1, [0.1, 0.2])
+    with pytest.raises(InputError, match="field: 2 numbers for a clique of 3"):
+        ising.clique_model(5, 3, 0.1, [0.1, 0.2])
 
 
 def test_conditional_mean_by_hand():

@@ -150,6 +150,16 @@ def test_assumption_7_forces_nearly_exact_sampling():
     assert regimes.regime(lumped.Clique(30, 12, 2.0, 0.16), 30, 0.2, 1000).assumption_7
 
 
+def test_bad_models_and_sizes_are_refused():
+    for k in (0, 31):
+        with pytest.raises(InputError, match=f"k is {k}: allowed is 1 to 30"):
+            regimes.regime(lumped.Clique(30, 12, 2.0, 0.16), k, 0.2, 1000)
+    with pytest.raises(InputError, match="coupling is nan: must be finite"):
+        lumped.Clique(30, 12, float("nan"), 0.16)
+    with pytest.raises(InputError, match="outside_field is inf: must be finite"):
+        lumped.Clique(30, 12, 2.0, 0.16, float("inf"))
+
+
 def test_sech_form_states_its_conditions():
     with pytest.raises(InputError, match="even clique"):
         regimes.stay_failure_sech(lumped.Clique(5, 5, 1.0, 0.1))

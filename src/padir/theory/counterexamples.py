@@ -29,6 +29,8 @@ from padir.theory.masks import (
 from padir.theory.product_kernels import moves_bound, nearest_product
 from padir.theory.tensorisation import tensorisation_ratio
 
+COUPLINGS = (0.02, 0.1, 0.2, 0.3, 0.5, 0.7)
+
 
 def subsets_overlap(spins: int, size: int) -> float:
     """How many k-subsets hold each position, over the 1 of a partition."""
@@ -236,10 +238,21 @@ def cover_shares() -> list[float]:
     return [regimes.covers_clique(*case) for case in cases]
 
 
+def clique_regimes() -> dict[str, regimes.Regime]:
+    """Assumptions 5 to 7 for the clique models below, at delta = 0.05 and the steps they run."""
+    return {
+        f"J={coupling:g}, k={k}": regimes.regime(Clique(spins, clique, coupling, 0.1), k, 0.05, t)
+        for spins, clique, coupling, k, t in (
+            *((12, 6, j, 9, 10) for j in COUPLINGS),
+            (10, 5, 0.02, 10, 10),
+        )
+    }
+
+
 def hitting_against_coupling() -> list[tuple[float, float]]:
     """(J, P(larger mode within 10 steps of 9-Gibbs)) from the smaller mode; not monotone."""
     rows = []
-    for coupling in (0.02, 0.1, 0.2, 0.3, 0.5, 0.7):
+    for coupling in COUPLINGS:
         kernel = clique_gibbs(Clique(12, 6, coupling, 0.1), 9)
         rows.append((coupling, float(hitting_curve(kernel, np.eye(7)[0], 6, 10)[-1])))
     return rows

@@ -12,6 +12,7 @@ from padir.theory.enumeration import (
     all_states,
     block_sum,
     check_enumerable,
+    check_memory,
     conditional_mean,
     spin_count,
 )
@@ -23,6 +24,10 @@ def mask_kernels(law: np.ndarray, masks: Masks) -> np.ndarray:
     """For each mask the step x -> y that resamples x_S given x_{-S} and S; shape (M, X, X)."""
     spins = spin_count(law)
     check_enumerable(spins, MAX_KERNEL_SPINS)
+    check_memory(
+        f"{len(masks.sets)} masks' transition matrices of {spins} spins",
+        *(len(masks.sets), law.size, law.size),
+    )
     numbers = np.arange(law.size)
     kernels = np.zeros((len(masks.sets), law.size, law.size))
     for row, (block, weight) in enumerate(zip(masks.sets, masks.given_state(), strict=True)):
@@ -58,9 +63,10 @@ def block_kernel(law: np.ndarray, masks: Masks) -> np.ndarray:
 
 def pair_kernel(law: np.ndarray, masks: Masks) -> np.ndarray:
     """The same chain on pairs (S, x), shape (M X, M X): resample x_S, then draw S' given x'."""
-    steps = mask_kernels(law, masks)
     given = masks.given_state()
     count, states = given.shape
+    check_memory(f"the chain on pairs of {count} masks and {states} states", *given.shape * 2)
+    steps = mask_kernels(law, masks)
     return np.einsum("mxy,ny->mxny", steps, given).reshape(count * states, count * states)
 
 

@@ -5,6 +5,7 @@ with index 0 for -1 and 1 for +1. Summing over the axes of a set S is then the s
 """
 
 import functools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ from padir.theory.ising import Ising
 
 MAX_SPINS = 16
 MAX_KERNEL_SPINS = 12
+MAX_BYTES = 2**30
 
 
 def check_enumerable(spins: int, limit: int = MAX_SPINS) -> None:
@@ -28,6 +30,19 @@ def check_enumerable(spins: int, limit: int = MAX_SPINS) -> None:
         raise InputError(
             f"{spins} spins are too many to enumerate: {what} alone needs"
             f" 2^{exponent} bytes = {2.0 ** (exponent - 30):.4g} GiB; allowed are up to {limit}"
+        )
+
+
+def check_memory(what: str, *shape: int) -> None:
+    """Refuse an array of 8-byte numbers that is larger than MAX_BYTES, with the size it would have.
+
+    Raises:
+        InputError: it is larger.
+    """
+    needed = 8 * math.prod(shape)
+    if needed > MAX_BYTES:
+        raise InputError(
+            f"{what} would need {needed / 2**30:.4g} GiB; allowed are {MAX_BYTES / 2**30:g} GiB"
         )
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from padir.files import InputError
-from padir.theory.enumeration import log_sum_exp
+from padir.theory.enumeration import check_memory, log_sum_exp
 from padir.theory.families import Family
 from padir.theory.masks import Masks
 
@@ -44,6 +44,13 @@ class Fit:
     iterations: int
 
 
+def check_counts(trials: int, masks: int, spins: int) -> None:
+    """Refuse more counts of (trial, mask, state) than memory should hold."""
+    check_memory(
+        f"counts of {trials} trials, {masks} masks and 2^{spins} states", trials, masks, 2**spins
+    )
+
+
 def draw_counts(
     rng: np.random.Generator,
     law: np.ndarray,
@@ -59,6 +66,7 @@ def draw_counts(
     """
     if samples < 1 or trials < 1:
         raise InputError(f"samples {samples} and trials {trials} must be at least 1")
+    check_counts(trials, len(masks.sets), masks.spins)
     if scheme == "averaged":
         if masks.adaptive:
             raise InputError("the averaged estimator is defined for masks independent of the state")
@@ -86,6 +94,10 @@ class MaskedLoss:
         if masks.adaptive and not naive:
             with np.errstate(divide="ignore"):
                 self.log_given = np.log(masks.weights)
+        check_memory(
+            f"products of {family.parameters} statistics over 2^{family.spins} states",
+            *(family.base.size, family.parameters, family.parameters),
+        )
         self.orders = _orders_by_size(family.spins, masks.sets)
         self.products = np.einsum("xp,xq->xpq", family.statistics, family.statistics).reshape(
             len(family.base), -1

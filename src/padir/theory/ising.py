@@ -127,6 +127,8 @@ def ising_on_graph(
     Raises:
         InputError: an edge is a self-loop, stands twice or leaves 0..N-1; wrong lengths.
     """
+    if np.ndim(coupling) == 1 and np.size(coupling) != len(edges):
+        raise InputError(f"coupling: {np.size(coupling)} numbers for {len(edges)} edges")
     per_edge = np.broadcast_to(np.asarray(coupling, dtype=np.float64), (len(edges),))
     if np.ndim(field) == 1 and np.size(field) != spins:
         raise InputError(f"field: {np.size(field)} numbers for {spins} spins")
@@ -163,6 +165,8 @@ def clique_model(
     """
     if not 2 <= clique <= spins:
         raise InputError(f"clique of {clique} among {spins} spins: allowed is 2 to {spins}")
+    if np.ndim(field) == 1 and np.size(field) != clique:
+        raise InputError(f"field: {np.size(field)} numbers for a clique of {clique}")
     inside = np.broadcast_to(np.asarray(field, dtype=np.float64), (clique,))
     return ising_on_graph(
         spins,

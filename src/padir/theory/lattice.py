@@ -60,6 +60,9 @@ class LatticeGibbs:
         for name, size in (("rows", self.rows), ("columns", self.columns)):
             if size < 4 or size % 2:
                 raise InputError(f"{name} is {size}: must be even and at least 4")
+        for name, value in (("coupling", self.coupling), ("field", self.field)):
+            if not math.isfinite(value):
+                raise InputError(f"{name} is {value}: must be finite")
 
     def init(self, key: Array, chains: int) -> LatticeState:
         """Independent fair spins; the number of chains must be a multiple of 32."""

@@ -6,6 +6,7 @@ spins outside) is itself a Markov chain; and the clique's count alone is one too
 is independent of the rest. Used for figure 3 and wherever enumeration ends.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +39,9 @@ class Clique:
             raise InputError(
                 f"clique of {self.clique} among {self.spins} spins: allowed is 2 to {self.spins}"
             )
+        for name in ("coupling", "field", "outside_field"):
+            if not math.isfinite(getattr(self, name)):
+                raise InputError(f"{name} is {getattr(self, name)}: must be finite")
 
     def log_energy(self, plus: np.ndarray) -> np.ndarray:
         """Log-weight of one clique configuration with that many plus spins."""

@@ -5,13 +5,14 @@ family must cover all positions; its sets may overlap, as all k-subsets do.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from padir.files import InputError
-from padir.theory.enumeration import all_states
+from padir.theory.enumeration import all_states, check_memory
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,11 @@ def all_subsets(spins: int, size: int) -> tuple[tuple[int, ...], ...]:
     """All k-subsets of 0..N-1 in lexicographic order.
 
     Raises:
-        InputError: k outside 1..N.
+        InputError: k outside 1..N, or more subsets than memory should hold.
     """
     if not 1 <= size <= spins:
         raise InputError(f"k is {size}: allowed is 1 to {spins}")
+    check_memory(f"all masks of {size} among {spins}", math.comb(spins, size), size)
     return tuple(itertools.combinations(range(spins), size))
 
 

@@ -69,6 +69,8 @@ def coupling_margin(model: Clique, fields: Sequence[float] | None = None) -> flo
 
 def covers_clique(spins: int, clique: int, size: int) -> float:
     """P(clique inside S) = C(N-m, k-m) / C(N, k). Equation F.40."""
+    if not 1 <= size <= spins:
+        raise InputError(f"k is {size}: allowed is 1 to {spins}")
     log_share = log_binomial(spins - clique, size - clique) - log_binomial(spins, size)
     return float(np.exp(log_share))
 

@@ -16,7 +16,7 @@ def run(settings: Errata, seed: int) -> Outcome:
     """Evaluate every counterexample."""
     rng = np.random.default_rng(seed)
     return Outcome(
-        regimes={},
+        regimes={name: regime.as_json() for name, regime in examples.clique_regimes().items()},
         series={},
         claims=[
             *_masks_and_order(settings, rng),
@@ -245,10 +245,11 @@ def _chains(rng: np.random.Generator) -> list[Claim]:
             "The tensorisation constant in the bound must be that of the fitted model, the second"
             " argument of the divergence; the truth's does not serve.",
             "the text at hand lost the argument of the constant",
-            f"truth's constant {truth:.3f}, KL(truth || fit) over its conditional form {fitted:.3f}",
+            f"truth's constant {truth:.3f}; KL(truth || fit) over its conditional form"
+            f" {fitted:.3f}",
             "the ratio exceeds the truth's constant",
             fitted > truth,
-            "3 spins, k = 1: truth independent with field 1, fitted model with coupling 0.5 and no field",
+            "3 spins, k = 1: truth independent with field 1, fitted model J = 0.5, h = 0",
         ),
     ]
 

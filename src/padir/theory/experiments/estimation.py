@@ -1,14 +1,16 @@
 """Figures 1 and 2: squared parameter error against k. Paper: sections 2.2.1, 3.1 and L.6."""
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
 
 from padir.config.theory import Estimation, IsingModel, LargeEstimation
+from padir.files import InputError
 from padir.theory.claims import Claim, Outcome, mean_interval, share_interval
 from padir.theory.covariance import information
-from padir.theory.estimators import Scheme, draw_counts, fit
+from padir.theory.estimators import Scheme, check_counts, draw_counts, fit
 from padir.theory.experiments.models import build, constants, describe
 from padir.theory.families import ising_family
 from padir.theory.ising import cycle_edges
@@ -51,6 +53,8 @@ def _panel(truth: IsingModel, settings: Estimation, rng: np.random.Generator) ->
     family = ising_family(model)
     points = []
     for k in settings.block_sizes:
+        check_counts(settings.trials, math.comb(model.spins, k), model.spins)
+    for k in settings.block_sizes:
         masks = uniform_masks(model.spins, k)
         found = information(family, masks)
         for scheme, per_sample in SCHEMES:
@@ -58,6 +62,12 @@ def _panel(truth: IsingModel, settings: Estimation, rng: np.random.Generator) ->
             for samples in settings.samples:
                 counts = draw_counts(rng, family.law(), masks, samples, settings.trials, scheme)
                 fitted = fit(family, masks, counts)
+                usable = int(fitted.converged.sum())
+                if usable < settings.trials / 2:
+                    raise InputError(
+                        f"k = {k}, {samples} samples: only {usable} of {settings.trials} fits have"
+                        " a finite minimum (separable data): choose more samples"
+                    )
                 error = np.sum((fitted.theta - family.truth) ** 2, axis=1)[fitted.converged]
                 mean, low, high = mean_interval(error)
                 trace = float(np.trace(covariance))
@@ -106,6 +116,9 @@ def _claims(
             f"{samples} samples: "
             + ", ".join(f"k={p['k']} {p['mean']:.3g}±{1.96 * _spread(p):.2g}" for p in line)
         )
+        diverged = sum(p["diverged"] for p in line)
+        if diverged:
+            details[-1] += f" ({diverged} fits without a finite minimum left out)"
     last = select(panel, "one_mask", settings.samples[-1])
     for point in last:
         fits &= abs(point["mean"] - point["theory"]) <= 4 * _spread(point) + 0.05 * point["theory"]

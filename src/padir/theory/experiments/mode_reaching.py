@@ -292,8 +292,8 @@ def _bound_claims(panels: list[dict[str, Any]], delta: float) -> list[Claim]:
                 for c in fast
             )
             or "no curve satisfies assumption 5",
-            "the bound per step is below the exact worst case; wherever T is within the steps run, the"
-            " exact probability at T is at least 1 - delta",
+            "the bound per step is below the exact worst case; wherever T is within the steps run,"
+            " the exact probability at T is at least 1 - delta",
             bool(fast and below and reached),
             dataset,
         ),
