@@ -18,9 +18,11 @@ def test_one_and_eight_devices_agree(tmp_path: Path) -> None:
         folder = tmp_path / str(devices)
         folder.mkdir()
         write_toy(folder)
+        arguments = train_arguments(folder, tiny_spec(buckets=[9]))
+        command = [sys.executable, "-m", "padir", "train", *arguments]
         flags = f"--xla_force_host_platform_device_count={devices}"
         subprocess.run(
-            [sys.executable, "-m", "padir", "train", *train_arguments(folder, tiny_spec())],
+            command,
             check=True,
             env={**os.environ, "XLA_FLAGS": flags},
         )

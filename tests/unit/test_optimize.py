@@ -52,11 +52,14 @@ def test_adafactor_equals_its_publication() -> None:
     np.testing.assert_allclose(value, numpy_adafactor(gradients, start, 0.01), atol=2e-5)
 
 
-def test_adam_first_step_is_the_sign_of_the_gradient() -> None:
-    optimizer = make_optimizer(Optimizer(kind="adam"))
+@pytest.mark.parametrize("relative", [False, True])
+def test_adam_first_step_is_the_sign_of_the_gradient(relative: bool) -> None:
+    """Of size 1, or of the parameter's root mean square: here sqrt((1 + 4 + 9) / 3)."""
+    optimizer = make_optimizer(Optimizer(kind="adam", relative_steps=relative))
     value = jnp.asarray([1.0, -2.0, 3.0])
     update, _ = optimizer.update(jnp.asarray([0.5, -4.0, 0.0]), optimizer.init(value), value)
-    np.testing.assert_allclose(update, [-1.0, 1.0, 0.0], atol=1e-6)
+    size = math.sqrt(14 / 3) if relative else 1.0
+    np.testing.assert_allclose(update, [-size, size, 0.0], atol=1e-6)
 
 
 def test_clipping_bounds_the_gradient_norm_before_adam_sees_it() -> None:
