@@ -17,7 +17,7 @@ rule measure_latency:
         models=trained("model.safetensors"),
         rules=trained("decoding.json"),
         source=text("source", "test"),
-        code=stage_code("commands/latency", "analysis"),
+        code=stage_code("commands/latency", "analysis", "decode"),
     output:
         latency="results/latency/{dataset}/{source}-{target}/latency.json",
     log:

@@ -9,9 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
+from padir.ids import EOS, FIRST_PIECE, PAD
 from padir.shapes import Mask, Tokens
-
-PAD_ID, EOS_ID, FIRST_PIECE_ID = 0, 1, 8
 
 
 def random_tokens(
@@ -26,17 +25,20 @@ def random_tokens(
         vocabulary_size: random pieces are uniform over ids 8 to this, exclusive.
     """
     shown_key, token_key = jax.random.split(key)
-    noise = jax.random.randint(token_key, target.shape, FIRST_PIECE_ID, vocabulary_size)
+    noise = jax.random.randint(token_key, target.shape, FIRST_PIECE, vocabulary_size)
     shown = jax.random.bernoulli(shown_key, unmasking_rate, target.shape)
-    fixed = shown | (target == EOS_ID) | (target == PAD_ID)
+    fixed = shown | (target == EOS) | (target == PAD)
     return jnp.where(fixed, target, noise.astype(target.dtype))
 
 
 def stutters(tokens: Tokens) -> Mask:
-    """True where a token equals its left neighbour; never at position 0 or at padding."""
+    """True where a token equals its left neighbour; never at padding.
+
+    Position 0 has no left neighbour (the published code compares it with the last position).
+    """
     same = tokens[:, 1:] == tokens[:, :-1]
     first = jnp.zeros((tokens.shape[0], 1), bool)
-    return jnp.concatenate([first, same], axis=1) & (tokens != PAD_ID)
+    return jnp.concatenate([first, same], axis=1) & (tokens != PAD)
 
 
 def next_hypothesis(

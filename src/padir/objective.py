@@ -11,13 +11,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from padir.config.model import ModelRun
-from padir.corrupt import EOS_ID, FIRST_PIECE_ID, PAD_ID, next_hypothesis, random_tokens
+from padir.corrupt import next_hypothesis, random_tokens
+from padir.ids import EOS, FIRST_PIECE, PAD, START
 from padir.loss import cross_entropy, first_argmax, length_cross_entropy, masked_sum
 from padir.model.transformer import Transformer, split_dropout
 from padir.shapes import DropoutKey, Logits, SourceTokens, Tokens
-
-START_ID = 3
-
 
 Scalar = Float[Array, ""] | float
 
@@ -42,14 +40,14 @@ class Losses(NamedTuple):
 
 def shifted(target: Tokens) -> Tokens:
     """What a causal decoder reads: START, then the target without its last token."""
-    first = jnp.full((target.shape[0], 1), START_ID, target.dtype)
+    first = jnp.full((target.shape[0], 1), START, target.dtype)
     return jnp.concatenate([first, target[:, :-1]], axis=1)
 
 
 def best_pieces(logits: Logits, vocabulary_size: int) -> Tokens:
     """The likeliest real piece at every position: neither special ids nor unused rows."""
-    pieces = logits[..., FIRST_PIECE_ID:vocabulary_size]
-    return first_argmax(pieces) + FIRST_PIECE_ID
+    pieces = logits[..., FIRST_PIECE:vocabulary_size]
+    return first_argmax(pieces) + FIRST_PIECE
 
 
 def autoregressive_losses(
@@ -58,7 +56,7 @@ def autoregressive_losses(
     """Cross-entropy of each target token given the ones before it."""
     encoder_key, decoder_key = split_dropout(key)
     encoded = model.encode(source, encoder_key)
-    real = target != PAD_ID
+    real = target != PAD
     # Causality hides what follows, so padding needs no mask of its own.
     logits = model.decode(shifted(target), encoded.cross, jnp.ones_like(real), decoder_key)
     loss = cross_entropy(logits, target, run.objective.label_smoothing, run.objective.z_loss)
@@ -87,8 +85,8 @@ def parallel_losses(
     encoded = model.encode(source, encoder_key)
     if encoded.length_logits is None:
         raise ValueError("a causal model predicts no lengths: it is not trained in parallel")
-    real = target != PAD_ID
-    is_piece = real & (target != EOS_ID)
+    real = target != PAD
+    is_piece = real & (target != EOS)
     start = random_tokens(noise_key, target, objective.unmasking_rate, vocabulary_size)
     hypothesis = start
     total = jnp.zeros(())

@@ -1,4 +1,4 @@
-"""The bilingual SentencePiece vocabulary of a language pair, and the ids every model shares.
+"""The bilingual SentencePiece vocabulary of a language pair.
 
 Paper: L.2 (one 32k vocabulary per pair); Kudo and Richardson 2018.
 
@@ -23,16 +23,7 @@ import sentencepiece
 
 from padir.config.data import VocabularySettings
 from padir.files import InputError, read_bytes, shown, write_bytes
-
-PAD, EOS, UNK = 0, 1, 2
-START = 3
-"""First decoder input of AR models."""
-LENGTH = 4
-"""Source token whose encoding predicts the target length."""
-MASK = 5
-"""A hidden target position, for models that start from masks."""
-FIRST_PIECE = 8
-"""Ids from here on are pieces of text; 6 and 7 are reserved."""
+from padir.ids import EOS, FIRST_PIECE, PAD, START, UNK
 
 _SYMBOLS = ("<pad>", "</s>", "<unk>", "<start>", "<length>", "<mask>", "<reserved6>", "<reserved7>")
 _SAMPLE_SEED = 20240607

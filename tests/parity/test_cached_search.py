@@ -8,7 +8,7 @@ import pytest
 from padir.decode.autoregressive import Memory, Searcher, beam_step, target_limit
 from padir.decode.predict import predictable
 from padir.decode.search import beam_search
-from padir.vocab import EOS, START
+from padir.ids import EOS, START
 from tests.decoding import LINES, tiny_model
 
 LENGTH = 16

@@ -4,9 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from padir.corrupt import next_hypothesis
 from padir.decode.policies import NoRemask, StopUnchanged, StutterRemask
 from padir.decode.refine import refine
-from padir.vocab import EOS, FIRST_PIECE, PAD
+from padir.ids import EOS, FIRST_PIECE, PAD
 
 PIECES = 5
 TABLE = np.random.default_rng(3).integers(0, PIECES, (PIECES + 2, PIECES + 2, PIECES + 2))
@@ -106,3 +107,26 @@ def test_stopping_early_changes_nothing_but_the_count():
     np.testing.assert_allclose(early.log_probability, full.log_probability, atol=1e-6)
     assert np.all(np.asarray(early.passes) <= np.asarray(full.passes))
     assert np.any(np.asarray(early.passes) < 20)
+
+
+@pytest.mark.parametrize("stutter", [False, True])
+def test_a_pass_is_fed_what_a_later_training_stage_reads(stutter):
+    """Else a model would decode from hypotheses that it never saw."""
+    random = np.random.default_rng(2)
+    start = jnp.asarray(random.integers(FIRST_PIECE, FIRST_PIECE + PIECES, (30, 9)), jnp.int32)
+    lengths = jnp.asarray(random.integers(2, 10, 30), jnp.int32)
+    predicted = jnp.asarray(random.integers(FIRST_PIECE, FIRST_PIECE + 2, (30, 9)), jnp.int32)
+    state = refine(
+        lambda tokens, visible: (predicted, jnp.zeros(tokens.shape)),
+        start,
+        lengths,
+        jnp.int32(1),
+        StutterRemask() if stutter else NoRemask(),
+        StopUnchanged(),
+    )
+    position = jnp.arange(9)[None, :]
+    last = lengths[:, None] - 1
+    first = jnp.where(position < last, start, jnp.where(position == last, EOS, PAD))
+    read = next_hypothesis(predicted, first, position < last, stutter)
+    np.testing.assert_array_equal(state.fed, read)
+    assert np.any(np.asarray(state.fed) != np.asarray(state.predicted)) == stutter

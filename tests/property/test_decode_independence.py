@@ -6,7 +6,7 @@ import pytest
 from padir.decode.load import Decoding
 from padir.decode.rank import LengthRule
 from padir.decode.translate import Translator
-from padir.vocab import EOS, FIRST_PIECE
+from padir.ids import EOS, FIRST_PIECE
 from tests.decoding import LINES, tiny_model
 
 RULE = LengthRule(0.6, 1.0)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from padir.config.data import VocabularySettings
 from padir.files import read_lines, write_lines
-from padir.vocab import UNK, Vocabulary, train_vocabulary
+from padir.ids import UNK
+from padir.vocab import Vocabulary, train_vocabulary
 
 LINES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\0"), max_size=40)
 KNOWN = "abcdef é\u2028\t\u3000\r"

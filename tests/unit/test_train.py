@@ -14,6 +14,7 @@ import pytest
 from padir.checkpoint import WorkFolder
 from padir.commands.train import main
 from padir.files import InputError, read_bundle
+from padir.optimize import learning_rate
 from padir.train import train
 from tests.training import tiny_spec, train_arguments, write_toy
 
@@ -158,8 +159,18 @@ def test_unequal_files_and_empty_files(tmp_path: Path) -> None:
 
 def test_a_diverging_run_names_its_step_and_keeps_the_checkpoint(tmp_path: Path) -> None:
     text, vocabulary = write_toy(tmp_path)
-    spec = tiny_spec("ar", steps=40)
-    wild = spec.run.optimizer.model_copy(update={"peak_learning_rate": 1e30, "warmup_steps": 30})
-    spec = spec.model_copy(update={"run": spec.run.model_copy(update={"optimizer": wild})})
-    with pytest.raises(InputError, match=r"the loss was not finite at step \d+"):
-        train(spec, vocabulary, 14, text, 0, tmp_path / "work")
+    spec = tiny_spec("ar")
+
+    def rate(settings, step, steps):
+        return float("inf") if step >= 5 else learning_rate(settings, step, steps)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("padir.train.learning_rate", rate)
+        # The sixth update spoils the parameters, which the seventh step's loss shows.
+        with pytest.raises(InputError, match="the loss was not finite at step 7; the last good"):
+            train(spec, vocabulary, 14, text, 0, tmp_path / "work")
+    assert [path.name for path in (tmp_path / "work" / "checkpoints").glob("[0-9]*")] == ["4"]
+    mended = train(spec, vocabulary, 14, text, 0, tmp_path / "work")
+    whole = train(spec, vocabulary, 14, text, 0, tmp_path / "whole")
+    for name, array in whole.arrays.items():
+        np.testing.assert_array_equal(mended.arrays[name], array)

@@ -8,18 +8,8 @@ import sentencepiece
 
 from padir.config.data import VocabularySettings
 from padir.files import InputError
-from padir.vocab import (
-    EOS,
-    FIRST_PIECE,
-    LENGTH,
-    MASK,
-    PAD,
-    START,
-    UNK,
-    Vocabulary,
-    sample_lines,
-    train_vocabulary,
-)
+from padir.ids import EOS, FIRST_PIECE, LENGTH, MASK, PAD, START, UNK
+from padir.vocab import Vocabulary, sample_lines, train_vocabulary
 
 WORDS = ["ka", "ro", "tima", "bo", "kuré", "straße", "lo", "neva"]
 LINES = [

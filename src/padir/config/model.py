@@ -153,7 +153,8 @@ class Decoding(Settings):
     )
     remask_stutter: bool = Field(
         default=True,
-        description="Between passes, hide tokens equal to their left neighbour (PaDIR).",
+        description="Between passes, and between training stages, hide tokens equal to their left"
+        " neighbour (PaDIR).",
     )
     drop_repeats: Literal["none", "words", "tokens"] = Field(
         default="words",
@@ -235,4 +236,8 @@ class RunSpec(Settings):
     def training_part(self) -> dict[str, object]:
         """What training depends on, as JSON data: a change of the rest keeps a finished run."""
         only_later = {"seeds", "decode", "decoding"}
-        return self.model_dump(mode="json", exclude={"run": only_later})
+        part = self.model_dump(mode="json", exclude={"run": only_later})
+        if self.run.system == "padir" and not self.run.decoding.remask_stutter:
+            # Later training stages read hypotheses as decoding passes do.
+            part["remask_stutter"] = False
+        return part

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from padir.config.model import Training
+from padir.ids import EOS
 
-EOS_ID = 1
 # Batches hold a multiple of this many sentences, so that 1, 2, 4 and 8 devices share them evenly.
 ROW_UNIT = 8
 
@@ -23,7 +23,7 @@ class Ragged:
         """Store `rows` with EOS appended to each."""
         lengths = np.fromiter((len(row) + 1 for row in rows), np.int64, len(rows))
         self.offsets = np.concatenate([[0], np.cumsum(lengths)])
-        self.values = np.full(int(self.offsets[-1]), EOS_ID, np.int32)
+        self.values = np.full(int(self.offsets[-1]), EOS, np.int32)
         for start, row in zip(self.offsets, rows, strict=False):
             self.values[start : start + len(row)] = row
 

@@ -13,9 +13,9 @@ from padir.decode.batches import Batch, length_buckets, padded_sources, plan_bat
 from padir.decode.predict import forbid, most_likely, predictable
 from padir.decode.rank import Candidate
 from padir.decode.search import beam_search, greedy_search
+from padir.ids import EOS, START
 from padir.model.decoder import Cache, CrossMemory
 from padir.model.transformer import Transformer
-from padir.vocab import EOS, START
 
 LIMIT_FACTOR, LIMIT_EXTRA = 2, 10
 LEAST_ROWS = 4

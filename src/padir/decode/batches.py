@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from padir.config.model import ModelRun
-from padir.vocab import EOS, PAD
+from padir.ids import EOS, PAD
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.vocab import FIRST_PIECE, MASK
+from padir.corrupt import stutters
+from padir.ids import FIRST_PIECE, MASK
 
 
 @runtime_checkable
@@ -102,14 +103,10 @@ class NoRemask:
 
 @dataclass(frozen=True)
 class StutterRemask:
-    """Hide a token that equals its left neighbour. Paper: 3.2.
-
-    Position 0 has no left neighbour (the published code compares it with the last position).
-    """
+    """Hide a token that equals its left neighbour, as later training stages do. Paper: 3.2."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        same = view.predicted[:, 1:] == view.predicted[:, :-1]
-        return jnp.pad(same, ((0, 0), (1, 0))) & view.is_piece
+        return stutters(view.predicted) & view.is_piece
 
 
 @runtime_checkable

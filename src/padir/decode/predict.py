@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.vocab import EOS, FIRST_PIECE
+from padir.ids import EOS, FIRST_PIECE
 
 GROUP = 64
 """Ids per group in `top_tokens`."""

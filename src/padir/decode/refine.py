@@ -31,11 +31,11 @@ from padir.decode.policies import (
 from padir.decode.predict import most_likely, predictable
 from padir.decode.rank import Candidate
 from padir.files import InputError
+from padir.ids import EOS, PAD
 from padir.model.decoder import CrossMemory
 from padir.model.length import top_lengths
 from padir.model.transformer import Transformer
 from padir.shapes import LengthLogits
-from padir.vocab import EOS, PAD
 
 SHORTEST = 2
 """Least target length tried for a source that is not empty: one piece and EOS."""

@@ -8,10 +8,8 @@ import numpy as np
 from flax import nnx
 
 from padir.config.model import Architecture, ModelRun
+from padir.ids import LENGTH
 from padir.model.transformer import Transformer
-
-# The id of the extra source token that the length predictor reads (padir.vocab.LENGTH).
-LENGTH_ID = 4
 
 
 def table_size(architecture: Architecture, vocabulary_size: int) -> int:
@@ -25,7 +23,7 @@ def build(run: ModelRun, table_size: int, seed: int = 0) -> Transformer:
     return Transformer(
         run.architecture,
         table_size,
-        length_id=LENGTH_ID,
+        length_id=LENGTH,
         causal=run.system == "ar",
         rngs=nnx.Rngs(params=seed),
     )

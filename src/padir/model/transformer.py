@@ -11,13 +11,12 @@ from flax import nnx
 from jaxtyping import Array, Float, Int
 
 from padir.config.model import Architecture
+from padir.ids import PAD
 from padir.model.decoder import Attentions, Cache, CrossMemory, Decoder
 from padir.model.encoder import Encoder
 from padir.model.layers import Embedding, linear, split
 from padir.model.length import PREDICTORS
 from padir.shapes import DropoutKey, Hidden, LengthLogits, Logits, Mask, SourceTokens, Tokens
-
-PAD_ID = 0
 
 
 class Encoded(NamedTuple):
@@ -68,7 +67,7 @@ class Transformer(nnx.Module):
         if not self.causal:
             first = jnp.full((source.shape[0], 1), self.length_id, source.dtype)
             source = jnp.concatenate([first, source], axis=1)
-        visible = source != PAD_ID
+        visible = source != PAD
         encoded = self.encoder(self.embedder(source), visible, key)
         if self.causal:
             return encoded, visible, None
@@ -99,7 +98,7 @@ class Transformer(nnx.Module):
         `visible` is where the decoder may look; by default wherever `tokens` is not padding.
         """
         if visible is None:
-            visible = tokens != PAD_ID
+            visible = tokens != PAD
         return self.decoder(self.embedder(tokens), visible, cross, key)
 
     def decode(

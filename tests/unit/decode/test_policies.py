@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from padir.decode.policies import MaskStart, PassView, RandomStart, StutterRemask
-from padir.vocab import FIRST_PIECE, MASK
+from padir.ids import FIRST_PIECE, MASK
 
 
 def test_random_start_is_a_function_of_seed_sentence_candidate_and_position():

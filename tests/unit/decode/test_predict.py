@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from padir.decode.predict import most_likely, predictable, top_tokens
-from padir.vocab import EOS, FIRST_PIECE
+from padir.ids import EOS, FIRST_PIECE
+from padir.objective import best_pieces
 
 
 def test_special_ids_and_rows_past_the_vocabulary_are_never_predicted():
@@ -28,6 +29,12 @@ def test_most_likely_equals_argmax_and_log_softmax():
     expected = jax.nn.log_softmax(logits[..., FIRST_PIECE:])
     np.testing.assert_array_equal(token, expected.argmax(-1) + FIRST_PIECE)
     np.testing.assert_allclose(score, expected.max(-1), atol=1e-6)
+
+
+def test_training_stages_and_decoding_passes_choose_the_same_tokens():
+    logits = jnp.asarray(np.random.default_rng(0).integers(0, 4, (6, 7, 40)), jnp.float32)
+    token, _ = most_likely(logits, predictable(40, 33, eos=False))
+    np.testing.assert_array_equal(token, best_pieces(logits, 33))
 
 
 @pytest.mark.parametrize("levels", [3, 50, 10_000])
