@@ -107,7 +107,7 @@ class Run:
 
         Raises:
             Stopped: on SIGTERM or SIGINT, after saving.
-            InputError: a loss was not finite; names the step.
+            InputError: a loss or parameter was not finite; names the step.
         """
         fresh = self.trainer.initial_state()
         state = work.restore(fresh)
@@ -158,11 +158,8 @@ class Run:
                 )
                 finite = int(sums.finite)
                 if finite < len(rows):
-                    self._last = state
-                    raise InputError(
-                        f"{label}: the loss was not finite at step {step + finite + 1}; the last"
-                        f" good checkpoint is kept in {shown(work.folder)}; lower"
-                        " optimizer.peak_learning_rate or raise optimizer.warmup_steps"
+                    raise self._diverged(
+                        work, f"the loss was not finite at step {step + finite + 1}"
                     )
                 step += len(rows)
                 report.add(step, len(rows), sums, rates[-1])
@@ -170,6 +167,13 @@ class Run:
                 self._pause(work, state, step, report)
         report.writer.close()
         self._last = state
+
+    def _diverged(self, work: WorkFolder, what: str) -> InputError:
+        return InputError(
+            f"train {self.spec.model} seed {self.seed}: {what}; the last good checkpoint is kept in"
+            f" {shown(work.folder)}; lower optimizer.peak_learning_rate or raise"
+            " optimizer.warmup_steps"
+        )
 
     def _pause(self, work: WorkFolder, state: TrainState, step: int, report: "Report") -> None:
         """Validate and save where the step asks for it; stop if asked to."""
@@ -183,6 +187,8 @@ class Run:
                 arrays = to_arrays(self.trainer.parameter_state(state.parameters))
                 work.add_candidate(step, valid["loss"], arrays, count)
         if step % self.training.checkpoint_every == 0 or last or self._stop:
+            if not self.trainer.finite(state.parameters):
+                raise self._diverged(work, f"the parameters were not finite after step {step}")
             work.save(step, state)
         if self._stop and not last:
             raise Stopped(step)
@@ -210,8 +216,7 @@ class Report:
     """Numbers of a run on their way to metrics.jsonl, TensorBoard and the progress line."""
 
     def __init__(self, spec: RunSpec, work: WorkFolder, writer):
-        self._weight = spec.run.objective.length_loss_weight
-        self._work, self.writer = work, writer
+        self._run, self._work, self.writer = spec.run, work, writer
         self.shown: dict[str, object] = {}
         self.tokens = 0.0
         self.began = time.monotonic()
@@ -232,7 +237,7 @@ class Report:
             return
         losses = type(sums.losses)(*self._sums)
         seconds = time.monotonic() - self._since
-        record = {f"train_{k}": v for k, v in means(losses, self._weight).items()}
+        record = {f"train_{k}": v for k, v in means(losses, self._run).items()}
         record |= {
             "gradient_norm": self._norm / self._steps,
             "learning_rate": rate,

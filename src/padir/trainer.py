@@ -194,6 +194,10 @@ class Trainer:
         cost = jax.jit(self._gradient).lower(parameters, *batch).compile().cost_analysis()
         return float((cost or {}).get("flops", 0.0))
 
+    def finite(self, parameters: dict) -> bool:
+        """Whether every parameter is a finite number."""
+        return all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(parameters))
+
     def evaluate(
         self, parameters: dict, batches: list[tuple[np.ndarray, np.ndarray]]
     ) -> dict[str, float]:
@@ -203,16 +207,20 @@ class Trainer:
             rows = padded_rows(len(source), self.mesh, 1)
             grown = [np.pad(ids, ((0, rows - len(ids)), (0, 0))) for ids in (source, target)]
             sums += np.array(self._evaluate(parameters, *grown, np.int32(index)), np.float64)
-        return means(Losses(*sums), self.run.objective.length_loss_weight)
+        return means(Losses(*sums), self.run)
 
 
-def means(losses: Losses, length_weight: float) -> dict[str, float]:
-    """Losses per token and per sentence, their weighted sum, and accuracy."""
+def means(losses: Losses, run: ModelRun) -> dict[str, float]:
+    """Losses per token and per sentence, their weighted sum, and the share of right tokens.
+
+    PaDIR is given EOS, one per sentence, so that its accuracy is that of the other tokens.
+    """
     tokens, sentences = max(float(losses.tokens), 1.0), max(float(losses.sentences), 1.0)
     token, length = float(losses.token) / tokens, float(losses.length) / sentences
+    predicted = float(losses.tokens) - (float(losses.sentences) if run.system == "padir" else 0.0)
     return {
-        "loss": token + length_weight * length,
+        "loss": token + run.objective.length_loss_weight * length,
         "token_loss": token,
         "length_loss": length,
-        "accuracy": float(losses.correct) / tokens,
+        "accuracy": float(losses.correct) / max(predicted, 1.0),
     }

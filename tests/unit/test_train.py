@@ -157,17 +157,27 @@ def test_unequal_files_and_empty_files(tmp_path: Path) -> None:
         train(tiny_spec(), vocabulary, 14, text, 0, tmp_path / "work2")
 
 
-def test_a_diverging_run_names_its_step_and_keeps_the_checkpoint(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("spoilt", "message"),
+    [
+        # The sixth update spoils the parameters, which the seventh step's loss shows.
+        (5, "the loss was not finite at step 7; the last good"),
+        # Step 8 has a checkpoint of its own: it must not be written.
+        (7, "the parameters were not finite after step 8; the last good"),
+    ],
+)
+def test_a_diverging_run_names_its_step_and_keeps_the_checkpoint(
+    tmp_path: Path, spoilt: int, message: str
+) -> None:
     text, vocabulary = write_toy(tmp_path)
     spec = tiny_spec("ar")
 
     def rate(settings, step, steps):
-        return float("inf") if step >= 5 else learning_rate(settings, step, steps)
+        return float("inf") if step >= spoilt else learning_rate(settings, step, steps)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("padir.train.learning_rate", rate)
-        # The sixth update spoils the parameters, which the seventh step's loss shows.
-        with pytest.raises(InputError, match="the loss was not finite at step 7; the last good"):
+        with pytest.raises(InputError, match=message):
             train(spec, vocabulary, 14, text, 0, tmp_path / "work")
     assert [path.name for path in (tmp_path / "work" / "checkpoints").glob("[0-9]*")] == ["4"]
     mended = train(spec, vocabulary, 14, text, 0, tmp_path / "work")

@@ -127,6 +127,8 @@ def test_parallel_stages_equal_a_plain_loop(stages: int) -> None:
                     hypothesis[row, i] = start[row, i]
     found = trainer.evaluate(parameters, [(source, target)])
     np.testing.assert_allclose(found["token_loss"], total / (target != 0).sum(), rtol=1e-5)
+    right = (predicted == target)[target > 1].mean()
+    np.testing.assert_allclose(found["accuracy"], right, rtol=1e-6)
     lengths = (target != 0).sum(1)
     length_loss = numpy_cross_entropy(np.asarray(encoded.length_logits), lengths - 1)
     np.testing.assert_allclose(found["length_loss"], length_loss.mean(), rtol=1e-5)
