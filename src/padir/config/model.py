@@ -148,9 +148,7 @@ class Decoding(Settings):
     length_candidates: int = Field(
         default=5, ge=1, description="Target lengths tried per sentence (PaDIR)."
     )
-    start: Literal["random"] = Field(
-        default="random", description="Initial hypothesis (PaDIR)."
-    )
+    start: Literal["random"] = Field(default="random", description="Initial hypothesis (PaDIR).")
     remask_stutter: bool = Field(
         default=True,
         description="Between passes, and between training stages, hide tokens equal to their left"
