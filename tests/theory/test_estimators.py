@@ -190,3 +190,25 @@ def test_clique_samples_follow_the_law():
     spins = local.sample_clique(rng, 4, 3, 0.4, 0.2, -0.3, size)
     counts = np.bincount((spins > 0) @ np.array([8, 4, 2, 1]), minlength=16)
     assert np.all(np.abs(counts - size * law) < 5 * np.sqrt(size * law))
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        ([(0, 0)], "self-loops"),
+        ([(0, 1), (1, 0)], "stands twice"),
+        ([(0, 7)], "vertices are 0 to 3"),
+    ],
+)
+def test_local_loss_refuses_what_is_no_graph(edges: list, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        local.LocalLoss(np.ones((2, 4)), np.zeros((2, 1), dtype=int), edges)
+
+
+def test_local_loss_refuses_bad_samples_and_masks() -> None:
+    with pytest.raises(InputError, match="not finite"):
+        local.LocalLoss(np.full((2, 4), np.nan), np.zeros((2, 1), dtype=int), [(0, 1)])
+    with pytest.raises(InputError, match="masks name spins 0 to 9"):
+        local.LocalLoss(np.ones((2, 4)), np.array([[0], [9]]), [(0, 1)])
+    with pytest.raises(InputError, match="coupling: must be 3 finite numbers"):
+        local.sample_cycle(np.random.default_rng(0), np.zeros(3), np.array([1.0, np.inf, 0.0]), 2)

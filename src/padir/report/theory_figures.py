@@ -350,10 +350,13 @@ def draw(name: str, document: Mapping[str, Any], where: str) -> Drawing:
 def theorem_table(documents: Sequence[Mapping[str, Any]]) -> Table:
     """Every claim of the given experiments with its verdict, one row each."""
     keys = ("id", "section", "statement", "paper", "measured", "test", "verdict", "dataset")
-    columns = [Column(key, key) for key in (*keys, "seeds")]
+    columns = [Column(key, key) for key in (*keys, "interval", "seeds")]
     rows: list[dict[str, Cell]] = []
     for document in documents:
         for claim in document["claims"]:
             row: dict[str, Cell] = {key: claim[key] for key in keys}
-            rows.append({**row, "seeds": ", ".join(map(str, claim["seeds"]))})
+            interval = claim["interval"]
+            shown = "" if interval is None else f"[{interval[0]:.4g}, {interval[1]:.4g}]"
+            seeds = ", ".join(map(str, claim["seeds"]))
+            rows.append({**row, "interval": shown, "seeds": seeds})
     return Table("theorems", "Statements of sections 2 and 3.1, computed exactly", columns, rows)

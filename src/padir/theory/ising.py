@@ -111,6 +111,23 @@ GRAPHS = {
 }
 
 
+def check_edges(spins: int, edges: Sequence[tuple[int, int]]) -> None:
+    """Refuse what is no simple graph on 0..N-1.
+
+    Raises:
+        InputError: an edge is a self-loop, stands twice or leaves 0..N-1.
+    """
+    seen: set[tuple[int, int]] = set()
+    for i, j in edges:
+        if not (0 <= i < spins and 0 <= j < spins):
+            raise InputError(f"edge ({i}, {j}): vertices are 0 to {spins - 1}")
+        if i == j:
+            raise InputError(f"edge ({i}, {j}): self-loops are not allowed")
+        if (min(i, j), max(i, j)) in seen:
+            raise InputError(f"edge ({i}, {j}) stands twice")
+        seen.add((min(i, j), max(i, j)))
+
+
 def ising_on_graph(
     spins: int,
     edges: Sequence[tuple[int, int]],
@@ -132,16 +149,9 @@ def ising_on_graph(
     per_edge = np.broadcast_to(np.asarray(coupling, dtype=np.float64), (len(edges),))
     if np.ndim(field) == 1 and np.size(field) != spins:
         raise InputError(f"field: {np.size(field)} numbers for {spins} spins")
+    check_edges(spins, edges)
     matrix = np.zeros((spins, spins))
-    seen: set[tuple[int, int]] = set()
     for (i, j), value in zip(edges, per_edge, strict=True):
-        if not (0 <= i < spins and 0 <= j < spins):
-            raise InputError(f"edge ({i}, {j}): vertices are 0 to {spins - 1}")
-        if i == j:
-            raise InputError(f"edge ({i}, {j}): self-loops are not allowed")
-        if (min(i, j), max(i, j)) in seen:
-            raise InputError(f"edge ({i}, {j}) stands twice")
-        seen.add((min(i, j), max(i, j)))
         matrix[i, j] = matrix[j, i] = value
     return Ising(np.broadcast_to(np.asarray(field, dtype=np.float64), (spins,)).copy(), matrix)
 

@@ -12,6 +12,7 @@ import scipy.optimize
 import scipy.special
 
 from padir.files import InputError
+from padir.theory.ising import check_edges
 
 MAX_BLOCK = 14
 
@@ -42,6 +43,10 @@ class LocalLoss:
     """Average over samples of -log p_theta(x_S | x_{-S}), one mask S per sample.
 
     Parameters are the N fields, then one coupling per edge. Cost: samples * (2^k k^2 + N^2).
+
+    Raises:
+        InputError: k too large, samples that are not finite, masks or edges outside 0..N-1,
+            self-loops, an edge twice.
     """
 
     def __init__(self, samples: np.ndarray, masks: np.ndarray, edges: Sequence[tuple[int, int]]):
@@ -52,6 +57,13 @@ class LocalLoss:
                 f"k is {size}: each sample would need 2^{size} local states; allowed is up to"
                 f" {MAX_BLOCK}"
             )
+        if not np.all(np.isfinite(samples)):
+            raise InputError("samples: some are not finite; allowed are -1 and 1")
+        if masks.size and not (masks.min() >= 0 and masks.max() < spins):
+            raise InputError(
+                f"masks name spins {masks.min()} to {masks.max()}: allowed are 0 to {spins - 1}"
+            )
+        check_edges(spins, edges)
         self.spins = spins
         self.edge_i = np.array([i for i, _ in edges], dtype=np.int64)
         self.edge_j = np.array([j for _, j in edges], dtype=np.int64)
@@ -131,9 +143,15 @@ def sample_cycle(
         coupling: of the edges (0, 1), ..., (N-2, N-1), (N-1, 0), shape (N,); a zero last entry
             gives the open chain.
 
+    Raises:
+        InputError: numbers that are not finite, or as many couplings as spins are not given.
+
     Method: transfer matrices backwards for each value of spin 0, then sampling forwards.
     """
     spins = field.size
+    for name, numbers in (("field", field), ("coupling", coupling)):
+        if numbers.shape != (spins,) or not np.all(np.isfinite(numbers)):
+            raise InputError(f"{name}: must be {spins} finite numbers, found {numbers.tolist()}")
     values = np.array([-1.0, 1.0])
     # messages[i, s0, s]: log-sum over spins i+1.. given x_i = s and x_0 = s0, closing edge included
     messages = np.zeros((spins, 2, 2))
