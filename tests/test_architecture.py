@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
         *("config", "shapes", "files", "progress", "vocab", "data", "model", "optimize"),
         *("trainer", "checkpoint"),
     },
-    "decode": {"config", "ids", "shapes", "files", "vocab", "corrupt", "model", "progress"},
+    "decode": {"config", "ids", "shapes", "files", "vocab", "corrupt", "loss", "model", "progress"},
     "distill": {"config", "files", "progress", "decode", "data", "score"},
     "score": {"files"},
     "analysis": {"config", "files", "progress", "decode", "model", "score"},

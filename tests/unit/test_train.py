@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -77,27 +78,41 @@ def test_selection_takes_the_best_or_averages(tmp_path: Path) -> None:
     assert any(not np.array_equal(best[k], v) for k, v in trained["average"].arrays.items())
 
 
+def kill_at_random(command: list[str], folder: Path, window: float, number: int) -> bool:
+    """Start training and signal it at a random moment of `window` seconds of its steps.
+
+    Returns:
+        whether the signal ended it, rather than the run its own way.
+    """
+    metrics = folder / "work" / "metrics.jsonl"
+    before = metrics.stat().st_size if metrics.exists() else 0
+    delay = random.SystemRandom().uniform(0, window)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=folder) as process:
+        limit = time.monotonic() + 120
+        while process.poll() is None and time.monotonic() < limit:
+            if metrics.exists() and metrics.stat().st_size > before:
+                break
+            time.sleep(0.002)
+        time.sleep(delay)
+        process.send_signal(number)
+        process.wait(timeout=60)
+    return process.returncode in (-number, 143)
+
+
 def test_resumed_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
-    """SIGKILL, then SIGTERM, then to the end: the bundle equals that of an undisturbed run."""
+    """Killed at random moments, then run to the end: the bundle equals that of a quiet run."""
     whole, broken = copy_toy(tmp_path / "whole"), copy_toy(tmp_path / "broken")
-    spec = tiny_spec(steps=90, checkpoint_every=7, validate_every=10, selection="average")
-    # All in processes of their own: the test's own process may round differently.
+    spec = tiny_spec(steps=300, checkpoint_every=7, validate_every=10, selection="average")
+    # All in processes of their own: another number of threads may round differently.
     start = [sys.executable, "-m", "padir", "train"]
     subprocess.run([*start, *train_arguments(whole, spec)], check=True, cwd=whole)
+    lines = (whole / "work" / "metrics.jsonl").read_text().splitlines()
+    seconds = [json.loads(line)["seconds"] for line in lines]
+    window = (seconds[-1] - seconds[0]) / 2
     command = [*start, *train_arguments(broken, spec)]
-    metrics = broken / "work" / "metrics.jsonl"
-    kills = 0
-    for step, number in ((10, signal.SIGKILL), (30, signal.SIGTERM)):
-        with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=broken) as process:
-            limit = time.monotonic() + 120
-            while process.poll() is None and time.monotonic() < limit:
-                if metrics.exists() and f'"step": {step}, ' in metrics.read_text():
-                    process.send_signal(number)
-                    break
-                time.sleep(0.005)
-            process.wait(timeout=60)
-            kills += process.returncode in (-number, 143)
-    assert kills == 2
+    signals = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)
+    kills = sum(kill_at_random(command, broken, window, number) for number in signals)
+    assert kills >= 2, "training ended before it was killed"
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=broken)
     assert done.returncode == 0, done.stderr
     assert model_bytes(broken) == model_bytes(whole)

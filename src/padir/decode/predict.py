@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from padir.ids import EOS, FIRST_PIECE
+from padir.loss import first_argmax
 
 GROUP = 64
 """Ids per group in `top_tokens`."""
@@ -40,16 +41,11 @@ def most_likely(
 ) -> tuple[Int[Array, "*axes"], Float[Array, "*axes"]]:
     """The likeliest allowed token and its log-probability among the allowed ones.
 
-    Ties go to the lowest id. Maximum, first index that holds it, and normaliser are plain
-    reductions of floats, which the CPU compiler vectorises; its own arg-max, and a reduction of
-    whole numbers, are several times slower. Ids stay exact up to 2 ** 24.
+    Ties go to the lowest id.
     """
     logits = forbid(logits, allowed)
     top = jnp.max(logits, axis=-1, keepdims=True)
-    ids = jax.lax.broadcasted_iota(jnp.float32, logits.shape, logits.ndim - 1)
-    token = jnp.min(jnp.where(logits == top, ids, float(logits.shape[-1])), axis=-1)
-    log_probability = -jnp.log(jnp.sum(jnp.exp(logits - top), axis=-1))
-    return token.astype(jnp.int32), log_probability
+    return first_argmax(logits), -jnp.log(jnp.sum(jnp.exp(logits - top), axis=-1))
 
 
 def top_tokens(
