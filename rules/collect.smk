@@ -79,9 +79,13 @@ RESULTS_OF_PART = {
     "quality_latency": [all_latency, all_scores],
     "stutter_passes": [all_scores],
     "training": [all_metrics],
+    "training_time": [all_metrics],
 }
 TABLES = ["table1", "stutter", "latency", "distillation", "data"]
-FIGURES = ["quality_passes", "quality_latency", "stutter_passes", "training"]
+FIGURES = [
+    *("quality_passes", "quality_latency", "stutter_passes"),
+    *("training", "training_time"),
+]
 
 
 def results_of_part(kind):

@@ -34,7 +34,7 @@ wildcard_constraints:
     shards="[0-9]+",
     decoding="T[0-9]+|greedy|beam",
     table="table1|stutter|latency|distillation|data",
-    figure="quality_passes|quality_latency|stutter_passes|training",
+    figure="quality_passes|quality_latency|stutter_passes|training|training_time",
 
 
 def stage_code(*names):

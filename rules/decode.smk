@@ -10,6 +10,8 @@ rule tune:
         "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/tune.log",
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/tune.tsv"
+    # What others wait for goes first.
+    priority: 10
     threads: 1
     params:
         bundle=given_bundle,

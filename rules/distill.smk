@@ -14,6 +14,8 @@ rule distill:
         "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/{split}.{shard}of{shards}.{target}.tsv"
     wildcard_constraints:
         teacher=teachers_of_kind("model"),
+    # What others wait for goes first.
+    priority: 30
     threads: 1
     params:
         bundle=given_bundle,

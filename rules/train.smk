@@ -31,6 +31,8 @@ rule train:
         "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/train.log",
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/train.tsv"
+    # What others wait for goes first.
+    priority: 20
     threads: 1
     params:
         work=work_folder,

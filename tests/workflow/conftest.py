@@ -53,7 +53,7 @@ else:
             write(flag(name))
 """
 TABLES = {"table1", "stutter", "latency", "distillation", "data"}
-FIGURES = {"quality_passes", "quality_latency", "stutter_passes", "training"}
+FIGURES = {"quality_passes", "quality_latency", "stutter_passes", "training", "training_time"}
 
 TINY = """\
 datasets:

@@ -15,7 +15,8 @@ examples:
 """
 CHOICES = (
     *("table1", "stutter", "latency", "distillation", "data"),
-    *("quality_passes", "quality_latency", "stutter_passes", "training"),
+    *("quality_passes", "quality_latency", "stutter_passes"),
+    *("training", "training_time"),
     *("claims", "page"),
 )
 

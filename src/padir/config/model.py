@@ -159,8 +159,14 @@ class Decoding(Settings):
         description="What the final drop removes from the last hypothesis: nothing, repeated words,"
         " or repeated tokens (PaDIR). Repeats that the source has too are kept.",
     )
+    tuning_passes: int = Field(
+        default=4,
+        ge=1,
+        le=100,
+        description="Decoder passes (T) with which validation chooses the length rule (PaDIR).",
+    )
     length_alphas: list[float] = Field(
-        default=[0.0, 0.6, 1.0],
+        default=[0.0, 0.6, 1.0, 1.5],
         min_length=1,
         description="Length penalties that validation chooses from: score = log-probability /"
         " ((5 + length) / 6) ** alpha.",

@@ -16,11 +16,9 @@ Score = Callable[[Sequence[str]], float]
 
 
 def tuning_decoding(loaded: LoadedModel) -> Decoding:
-    """What the rule is chosen with: the beam, or the middle one of the model's step counts."""
-    if loaded.spec.run.system == "ar":
-        return Decoding.parse("beam")
-    steps = sorted(Decoding.parse(name).passes for name in loaded.spec.run.decode)
-    return Decoding.parse(f"T{steps[len(steps) // 2]}")
+    """What the rule is chosen with: the beam, or the number of passes that the settings name."""
+    run = loaded.spec.run
+    return Decoding.parse("beam" if run.system == "ar" else f"T{run.decoding.tuning_passes}")
 
 
 def tune(

@@ -246,21 +246,36 @@ def stutter_passes(results: Results) -> Figure:
     )  # fmt: skip
 
 
-def training_curve(results: Results) -> Figure:
-    """Validation loss against training steps."""
+def _validations(results: Results, x: str, y: str, scale: float = 1.0) -> list[Panel]:
+    """One line per training run: a value at each validation against a clock of the run."""
     panels: dict[Group, list[Series]] = {}
     for (dataset, direction, model, seed), lines in results.curves.items():
         points = [
-            Point(float(line["step"]), float(line["valid_loss"]), label=f"{line.get('seconds')} s")
+            Point(float(line[x]), float(line[y]) * scale, label=f"{line.get('seconds')} s")
             for line in lines
-            if line.get("valid_loss") is not None
+            if line.get(x) is not None and line.get(y) is not None
         ]
         several = len(results.config.models[model].seeds) > 1
         name = f"{model}, seed {seed}" if several else model
         line = Series(name, points, _style(results, model))
         panels.setdefault((dataset, direction), []).append(line)
+    return [Panel(" ".join(group), series) for group, series in panels.items()]
+
+
+def training_curve(results: Results) -> Figure:
+    """Validation loss against training steps."""
     return Figure(
         "training", "Training", "optimizer steps", "validation loss",
-        [Panel(" ".join(group), series) for group, series in panels.items()],
+        _validations(results, "step", "valid_loss"),
         note="Losses compare within one system and one kind of targets only.",
+    )  # fmt: skip
+
+
+def training_time(results: Results) -> Figure:
+    """Validation accuracy against the time that training took."""
+    return Figure(
+        "training_time", "Quality against training time", "training time, seconds",
+        "validation tokens predicted, %", _validations(results, "seconds", "valid_accuracy", 100.0),
+        note="Against the model's own targets: AR given the tokens before, PaDIR given the last"
+        " stage's hypothesis at the target's length. Compilation is part of the time.",
     )  # fmt: skip

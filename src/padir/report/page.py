@@ -83,7 +83,7 @@ def page(
         ("quality", "Quality", ("table1",), ("quality_passes", "quality_latency")),
         ("stutter", "Stutter", ("stutter",), ("stutter_passes",)),
         ("latency", "Latency", ("latency",), ()),
-        ("training", "Training", (), ("training",)),
+        ("training", "Training", (), ("training", "training_time")),
         ("data", "Data and distillation", ("distillation", "data"), ()),
     ]
     parts, links = [], [("claims", "Claims")]

@@ -11,6 +11,7 @@ from padir.report.figures import (
     quality_passes,
     stutter_passes,
     training_curve,
+    training_time,
 )
 from padir.report.page import page
 from padir.report.results import Results, load_results
@@ -38,6 +39,7 @@ FIGURES: Mapping[str, Callable[[Results], Figure]] = {
     "quality_latency": quality_latency,
     "stutter_passes": stutter_passes,
     "training": training_curve,
+    "training_time": training_time,
 }
 
 

@@ -161,7 +161,7 @@ def test_text_from_results_is_escaped_everywhere(made_up, report, tmp_path):
 def test_figures_are_xml_with_their_points(report, tmp_path):
     report()
     folder = tmp_path / "report/figures"
-    for name in ("quality_passes", "quality_latency", "stutter_passes", "training"):
+    for name in ("quality_passes", "quality_latency", "stutter_passes", "training", "training_time"):
         text = (folder / f"{name}.svg").read_text()
         assert ElementTree.fromstring(text).tag.endswith("svg") and "<dc:date>" not in text
     points = rows(folder / "quality_passes.csv")
