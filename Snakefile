@@ -27,6 +27,8 @@ localrules:
     all,
     translation,
     table1,
+    table2,
+    ablations,
     stutter,
     latency,
     figures,
@@ -58,6 +60,18 @@ rule table1:
     """Quality of AR and of PaDIR at each number of passes, raw and distilled."""
     input:
         "results/report/tables/table1.md",
+
+
+rule table2:
+    """All systems side by side: quality, stutter, passes and latency."""
+    input:
+        "results/report/tables/table2.md",
+
+
+rule ablations:
+    """What each part of PaDIR does, with intervals and corrected tests."""
+    input:
+        "results/report/tables/ablations.md",
 
 
 rule stutter:

@@ -1,5 +1,11 @@
 """What the whole experiment consists of: every score, timing, card and Ising result."""
 
+from padir.report.selection import (
+    TABLE2_DECODINGS,
+    compared_decoding,
+    compared_systems,
+)
+
 
 def runs():
     """Every (dataset, direction, model, settings) of the experiment."""
@@ -9,14 +15,39 @@ def runs():
                 yield dataset, direction, model, run
 
 
-def all_scores(wildcards):
+def scores(pairs):
+    """Scores of every seed, of these pairs of a model and one of its decodings."""
     split = SETTINGS.evaluation.split
     return [
         f"results/runs/{dataset}/{direction}/{model}/seed{seed}/score/{split}.{decoding}.json"
         for dataset, direction, model, run in runs()
         for seed in run.seeds
         for decoding in run.decode
+        if (model, decoding) in pairs
     ]
+
+
+def decodings_of(models):
+    return {(model, name) for model in models for name in SETTINGS.models[model].decode}
+
+
+def all_scores(wildcards):
+    return scores(decodings_of(SETTINGS.models))
+
+
+def system_scores(wildcards):
+    pairs = decodings_of(compared_systems(SETTINGS))
+    return scores({pair for pair in pairs if pair[1] in TABLE2_DECODINGS})
+
+
+def ablation_scores(wildcards):
+    return scores(
+        {
+            (model, compared_decoding(SETTINGS, entry))
+            for entry in SETTINGS.evaluation.ablations
+            for model in (entry.base, entry.variant)
+        }
+    )
 
 
 def baseline_hypotheses(wildcards):
@@ -48,6 +79,7 @@ def all_metrics(wildcards):
     return [
         f"results/runs/{dataset}/{direction}/{model}/seed{seed}/metrics.jsonl"
         for dataset, direction, model, run in runs()
+        if run.parameters is None
         for seed in run.seeds
     ]
 
@@ -71,6 +103,8 @@ def all_statistics(wildcards):
 
 RESULTS_OF_PART = {
     "table1": [all_scores],
+    "table2": [all_latency, system_scores],
+    "ablations": [ablation_scores],
     "stutter": [all_scores],
     "latency": [all_latency, all_scores],
     "distillation": [all_cards],
@@ -81,7 +115,10 @@ RESULTS_OF_PART = {
     "training": [all_metrics],
     "training_time": [all_metrics],
 }
-TABLES = ["table1", "stutter", "latency", "distillation", "data"]
+TABLES = [
+    *("table1", "table2", "ablations", "stutter"),
+    *("latency", "distillation", "data"),
+]
 FIGURES = [
     *("quality_passes", "quality_latency", "stutter_passes"),
     *("training", "training_time"),
@@ -109,12 +146,12 @@ def all_results(wildcards):
 
 
 def trained(name):
-    """Input function: one file of every model's bundle, first seeds, for timing."""
+    """Input function: one file of the bundle of every model of table 2, first seeds, for timing."""
 
     def paths(wildcards):
         return [
-            f"{run_folder(wildcards, model, run.seeds[0])}/bundle/{name}"
-            for model, run in SETTINGS.models.items()
+            f"{run_folder(wildcards, model, SETTINGS.models[model].seeds[0])}/bundle/{name}"
+            for model in compared_systems(SETTINGS)
         ]
 
     return paths
@@ -125,7 +162,11 @@ def trained_bundles(wildcards, input):
 
 
 def all_decodings(wildcards):
-    names = [decoding for run in SETTINGS.models.values() for decoding in run.decode]
+    names = [
+        decoding
+        for model in compared_systems(SETTINGS)
+        for decoding in SETTINGS.models[model].decode
+    ]
     return list(dict.fromkeys(names))
 
 

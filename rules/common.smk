@@ -33,7 +33,7 @@ wildcard_constraints:
     shard="[0-9]+",
     shards="[0-9]+",
     decoding="T[0-9]+|greedy|beam",
-    table="table1|stutter|latency|distillation|data",
+    table="table1|table2|ablations|stutter|latency|distillation|data",
     figure="quality_passes|quality_latency|stutter_passes|training|training_time",
 
 
@@ -186,6 +186,21 @@ def shards(split):
 
 
 # Models
+
+
+def models_that(train):
+    """Constraint on the wildcard `model`: those trained, or those with borrowed parameters."""
+    names = [
+        name
+        for name, run in SETTINGS.models.items()
+        if (run.parameters is None) == train
+    ]
+    return "|".join(names) or "(?!)"
+
+
+def owner_bundle(wildcards):
+    owner = SETTINGS.models[wildcards.model].parameters
+    return f"{run_folder(wildcards, owner, wildcards.seed)}/bundle/model.safetensors"
 
 
 def training_targets(split):

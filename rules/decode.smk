@@ -28,6 +28,7 @@ rule decode:
         model="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/model.safetensors",
         rule="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/decoding.json",
         source=text("source"),
+        reference=text("target"),
         code=stage_code("commands/decode", "decode"),
     output:
         records="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/decode/{split}.{decoding}.jsonl",
@@ -41,5 +42,5 @@ rule decode:
         bundle=given_bundle,
     shell:
         "padir decode --bundle {params.bundle:q} --decoding {wildcards.decoding}"
-        " --source {input.source:q} --out {output.records:q} --text {output.text:q}"
+        " --source {input.source:q} --references {input.reference:q} --out {output.records:q} --text {output.text:q}"
         " --threads {threads} > {log:q} 2>&1"

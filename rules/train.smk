@@ -31,6 +31,8 @@ rule train:
         "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/train.log",
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/train.tsv"
+    wildcard_constraints:
+        model=models_that(train=True),
     # What others wait for goes first.
     priority: 20
     threads: 1
@@ -43,3 +45,23 @@ rule train:
         " --valid-source {input.valid_source:q} --valid-target {input.valid_target:q}"
         " --seed {wildcards.seed} --work {params.work:q} --out {params.bundle:q}"
         " --threads {threads} > {log:q} 2>&1"
+
+
+rule adopt:
+    """Put a trained model's parameters under other decoding settings."""
+    input:
+        spec="results/runs/{dataset}/{source}-{target}/{model}/spec.json",
+        model=owner_bundle,
+    output:
+        model="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/model.safetensors",
+        provenance="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/provenance.json",
+    log:
+        "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/adopt.log",
+    wildcard_constraints:
+        model=models_that(train=False),
+    params:
+        owner=given_bundle,
+        bundle=made_bundle,
+    shell:
+        "padir adopt --bundle {params.owner:q} --spec {input.spec:q} --out {params.bundle:q}"
+        " > {log:q} 2>&1"

@@ -152,3 +152,44 @@ def test_the_version_is_one():
 def test_continuous_integration_runs_the_tests_as_users_do():
     assert "make --no-print-directory test" in (ROOT / ".ci/run").read_text()
     assert "test" in make_targets()
+
+
+def test_the_policy_of_contributing_runs(tmp_path, monkeypatch):
+    """The worked example, word for word, hides what it says it hides."""
+    import importlib.util
+
+    import jax.numpy as jnp
+    import numpy as np
+
+    from padir.config.decoding import Decoding
+    from padir.decode import policies
+    from padir.decode.refine import Policies, Prediction, refine
+    from padir.ids import MASK
+
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    example = re.search(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert example is not None
+    imports = "from padir.decode.policies import *\nfrom padir.decode.policies import jnp\n"
+    path = tmp_path / "example.py"
+    path.write_text(imports + example[1], encoding="utf-8")
+    monkeypatch.setattr(policies, "REMASKS", dict(policies.REMASKS))
+    spec = importlib.util.spec_from_file_location("example", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    added = set(policies.REMASKS) - {"none", "stutter", "linear", "cosine", "constant", "rejecter"}
+    assert added == {"every_second"}
+    policy = policies.REMASKS["every_second"](Decoding())
+    chosen = Policies(policies.Everything(), policy, policies.StopNever(), replacement="mask")
+    state = refine(
+        lambda tokens, visible, keys: Prediction(
+            jnp.full(tokens.shape, 9, jnp.int32), jnp.zeros(tokens.shape), jnp.ones(tokens.shape)
+        ),
+        jnp.full((1, 6), 8, jnp.int32),
+        jnp.asarray([5], jnp.int32),
+        jnp.int32(1),
+        chosen,
+        jnp.zeros((1, 2), jnp.uint32),
+    )
+    np.testing.assert_array_equal(state.fed[0], [MASK, 9, MASK, 9, 1, 0])
+    np.testing.assert_array_equal(state.tokens[0], [9, 9, 9, 9, 1, 0])

@@ -1,40 +1,45 @@
-"""What one training step asks of a model: the losses of AR and of PaDIR.
+"""What one training step asks of a model: the losses of AR and of the parallel systems.
 
-Paper: section L.1.2. PaDIR trains S stages: stage 1 reads a random hypothesis, each later stage
-the arg-max of the one before, exactly as decoding passes do; no gradient flows through tokens.
+Paper: section L.1.2. Parallel systems train S stages: stage 1 reads a hypothesis with hidden
+positions, each later stage what the one before predicts, as decoding passes do; no gradient
+flows through tokens.
 """
 
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from padir.config.model import ModelRun
-from padir.corrupt import next_hypothesis, random_tokens
-from padir.ids import EOS, FIRST_PIECE, PAD, START
+from padir.corrupt import Corrupted, contexts, first_hypothesis, is_piece, lowest, next_hypothesis
+from padir.ids import FIRST_PIECE, PAD, START
 from padir.loss import cross_entropy, first_argmax, length_cross_entropy, masked_sum
 from padir.model.transformer import Transformer, split_dropout
-from padir.shapes import DropoutKey, Logits, SourceTokens, Tokens
+from padir.shapes import DropoutKey, Hidden, Logits, Mask, SourceTokens, Tokens
 
 Scalar = Float[Array, ""] | float
 
 
 class Losses(NamedTuple):
-    """Sums over a batch; divide by `tokens` or `sentences` for means.
+    """Sums over a batch; divide by the counts for means.
 
     Attributes:
-        token: cross-entropy in nats, averaged over stages, summed over tokens.
+        token: cross-entropy in nats, averaged over stages, summed over the positions that count.
         length: cross-entropy of the length in nats, summed over sentences; 0 for AR.
-        correct: target tokens that the last stage predicts, EOS left out for PaDIR.
-        tokens: target tokens that count.
+        rejecter: cross-entropy of right against wrong, averaged over stages; 0 without that head.
+        correct: of `predicted`, those that the last stage gets right.
+        tokens: positions that count in `token`, averaged over stages.
+        predicted: positions that count and whose token is not given: EOS is, for parallel systems.
         sentences: sentences with any target.
     """
 
     token: Scalar
     length: Scalar
+    rejecter: Scalar
     correct: Scalar
     tokens: Scalar
+    predicted: Scalar
     sentences: Scalar
 
 
@@ -50,6 +55,17 @@ def best_pieces(logits: Logits, vocabulary_size: int) -> Tokens:
     return first_argmax(pieces) + FIRST_PIECE
 
 
+def drawn_pieces(key: PRNGKeyArray, logits: Logits, vocabulary_size: int) -> Tokens:
+    """A real piece at every position, drawn from the model's distribution."""
+    pieces = logits[..., FIRST_PIECE:vocabulary_size]
+    return jax.random.categorical(key, pieces).astype(jnp.int32) + FIRST_PIECE
+
+
+def count(mask: Bool[Array, "*axes"]) -> Float[Array, ""]:
+    """Number of True entries."""
+    return jnp.sum(mask, dtype=jnp.float32)
+
+
 def autoregressive_losses(
     model: Transformer, run: ModelRun, source: SourceTokens, target: Tokens, key: DropoutKey
 ) -> Losses:
@@ -60,14 +76,50 @@ def autoregressive_losses(
     # Causality hides what follows, so padding needs no mask of its own.
     logits = model.decode(shifted(target), encoded.cross, jnp.ones_like(real), decoder_key)
     loss = cross_entropy(logits, target, run.objective.label_smoothing, run.objective.z_loss)
-    correct = (first_argmax(logits) == target) & real
     return Losses(
         token=masked_sum(loss, real),
         length=jnp.zeros(()),
-        correct=jnp.sum(correct, dtype=jnp.float32),
-        tokens=jnp.sum(real, dtype=jnp.float32),
-        sentences=jnp.sum(real[:, 0], dtype=jnp.float32),
+        rejecter=jnp.zeros(()),
+        correct=count((first_argmax(logits) == target) & real),
+        tokens=count(real),
+        predicted=count(real),
+        sentences=count(real[:, 0]),
     )
+
+
+def glanced(
+    key: PRNGKeyArray, corrupted: Corrupted, target: Tokens, predicted: Tokens, share: Scalar
+) -> Corrupted:
+    """Show more of the target, the more of it a first look got wrong (Qian et al. 2021).
+
+    Args:
+        key: one per batch.
+        corrupted: what the first look read.
+        target: ids.
+        predicted: what it predicted.
+        share: of the wrong predictions, how many hidden positions are shown.
+    """
+    wrong = jnp.sum((predicted != target) & is_piece(target), axis=1)
+    number = jnp.floor(share * wrong).astype(jnp.int32)
+    chance = jax.random.uniform(key, target.shape)
+    shown = lowest(chance, corrupted.hidden, number)
+    return corrupted._replace(
+        tokens=jnp.where(shown, target, corrupted.tokens), hidden=corrupted.hidden & ~shown
+    )
+
+
+def counted(corrupted: Corrupted, target: Tokens, loss_on: str) -> Mask:
+    """Positions that count in the loss of stage 1."""
+    if loss_on == "hidden":
+        return corrupted.hidden
+    if loss_on == "noised":
+        return corrupted.tokens != target
+    return target != PAD
+
+
+def rejecter_loss(model: Transformer, hidden: Hidden, right: Mask) -> Float[Array, "B L"]:
+    """Cross-entropy of the head that tells right predictions (class 1) from wrong ones."""
+    return cross_entropy(model.keeps(hidden), right.astype(jnp.int32))
 
 
 def parallel_losses(
@@ -78,34 +130,63 @@ def parallel_losses(
     target: Tokens,
     noise_key: PRNGKeyArray,
     key: DropoutKey,
+    progress: Scalar,
 ) -> Losses:
-    """Cross-entropy at every position, averaged over the stages, and of the length."""
+    """Cross-entropy at the positions that count, averaged over the stages, and of the length."""
     objective = run.objective
     encoder_key, decoder_key = split_dropout(key)
     encoded = model.encode(source, encoder_key)
     if encoded.length_logits is None:
         raise ValueError("a causal model predicts no lengths: it is not trained in parallel")
-    real = target != PAD
-    is_piece = real & (target != EOS)
-    start = random_tokens(noise_key, target, objective.unmasking_rate, vocabulary_size)
-    hypothesis = start
-    total = jnp.zeros(())
-    predicted = start
+    real, piece = target != PAD, is_piece(target)
+    corrupted = first_hypothesis(noise_key, target, objective, vocabulary_size)
+    # The mask is the target's, at every stage: padding is never seen.
+    visible, mask = real, counted(corrupted, target, objective.loss_on)
+    if objective.hiding == "context":
+        visible, mask = contexts(jax.random.fold_in(noise_key, 2), target), piece
+    if objective.glancing:
+        look = model.decode(corrupted.tokens, encoded.cross, visible)
+        predicted = best_pieces(jax.lax.stop_gradient(look), vocabulary_size)
+        share = objective.glancing + (objective.glancing_end - objective.glancing) * progress
+        glance_key = jax.random.fold_in(noise_key, 1)
+        corrupted = glanced(glance_key, corrupted, target, predicted, share)
+        mask = counted(corrupted, target, objective.loss_on)
+    hypothesis = predicted = corrupted.tokens
+    weight = corrupted.weight[:, None]
+    total = tokens = rejecter = jnp.zeros(())
     for stage in range(objective.stages):
         stage_key = None if decoder_key is None else jax.random.fold_in(decoder_key, stage)
-        # The mask is the target's, at every stage: padding is never seen.
-        logits = model.decode(hypothesis, encoded.cross, real, stage_key)
+        hidden, _ = model.hidden(hypothesis, encoded.cross, visible, stage_key)
+        logits = model.logits(hidden)
         loss = cross_entropy(logits, target, objective.label_smoothing, objective.z_loss)
-        total = total + masked_sum(loss, real)
-        predicted = best_pieces(jax.lax.stop_gradient(logits), vocabulary_size)
-        hypothesis = next_hypothesis(predicted, start, is_piece, run.decoding.remask_stutter)
-    length_loss = length_cross_entropy(encoded.length_logits, jnp.sum(real, axis=1))
+        total = total + masked_sum(weight * loss, mask)
+        tokens = tokens + count(mask)
+        fixed = jax.lax.stop_gradient(logits)
+        if objective.unroll == "sample":
+            predicted = drawn_pieces(
+                jax.random.fold_in(noise_key, 3 + stage), fixed, vocabulary_size
+            )
+        else:
+            predicted = best_pieces(fixed, vocabulary_size)
+        if objective.rejecter_weight:
+            right = rejecter_loss(model, hidden, predicted == target)
+            rejecter = rejecter + masked_sum(right, piece)
+        predicted_mask = mask & piece
+        hypothesis = next_hypothesis(predicted, corrupted.tokens, piece, objective.hide_stutter)
+        # Later stages correct whole hypotheses, whatever stage 1 was asked.
+        mask, weight = real, jnp.ones_like(weight)
+    length_loss = jnp.zeros(())
+    if not model.length_oracle:
+        lengths = length_cross_entropy(encoded.length_logits, jnp.sum(real, axis=1))
+        length_loss = masked_sum(lengths, real[:, 0])
     return Losses(
         token=total / objective.stages,
-        length=masked_sum(length_loss, real[:, 0]),
-        correct=jnp.sum((predicted == target) & is_piece, dtype=jnp.float32),
-        tokens=jnp.sum(real, dtype=jnp.float32),
-        sentences=jnp.sum(real[:, 0], dtype=jnp.float32),
+        length=length_loss,
+        rejecter=rejecter / objective.stages,
+        correct=count((predicted == target) & predicted_mask),
+        tokens=tokens / objective.stages,
+        predicted=count(predicted_mask),
+        sentences=count(real[:, 0]),
     )
 
 
@@ -117,8 +198,20 @@ def batch_losses(
     target: Tokens,
     noise_key: PRNGKeyArray,
     key: DropoutKey,
+    progress: Scalar = 1.0,
 ) -> Losses:
-    """The run's losses on one batch; `key` None switches dropout off."""
-    if run.system == "ar":
+    """The run's losses on one batch.
+
+    Args:
+        model: in training.
+        run: its settings.
+        vocabulary_size: ids in use.
+        source: ids, padding 0.
+        target: ids with EOS, padding 0.
+        noise_key: of what is hidden and drawn.
+        key: of dropout; None switches it off.
+        progress: share of the training steps that are done, for the glancing share.
+    """
+    if not run.parallel:
         return autoregressive_losses(model, run, source, target, key)
-    return parallel_losses(model, run, vocabulary_size, source, target, noise_key, key)
+    return parallel_losses(model, run, vocabulary_size, source, target, noise_key, key, progress)

@@ -19,7 +19,7 @@ from padir.files import InputError, digest, read_lines, sha256_file, shown
 from padir.model.parameters import to_arrays
 from padir.optimize import learning_rate
 from padir.progress import Progress
-from padir.trainer import Totals, Trainer, TrainState, means
+from padir.trainer import Losses, Totals, Trainer, TrainState, means
 from padir.vocab import Vocabulary
 
 REPORT_STEPS = 50
@@ -224,7 +224,7 @@ class Report:
         self._reset()
 
     def _reset(self) -> None:
-        self._sums, self._norm, self._steps = np.zeros(5), 0.0, 0
+        self._sums, self._norm, self._steps = np.zeros(len(Losses._fields)), 0.0, 0
         self._since = time.monotonic()
 
     def add(self, step: int, steps: int, sums: Totals, rate: float) -> None:

@@ -99,7 +99,9 @@ class Trainer:
     def _key(self, step: Int[Array, ""]) -> PRNGKeyArray:
         return jax.random.fold_in(jax.random.key(self.seed), step)
 
-    def _loss(self, parameters, source, target, noise_key, dropout_key, tokens, sentences):
+    def _loss(
+        self, parameters, source, target, noise_key, dropout_key, progress, tokens, sentences
+    ):
         """The scalar that is differentiated, and the sums that are reported."""
         losses = batch_losses(
             self.model(parameters),
@@ -109,24 +111,34 @@ class Trainer:
             target,
             noise_key,
             dropout_key,
+            progress,
         )
-        weight = self.run.objective.length_loss_weight
-        return losses.token / tokens + weight * losses.length / sentences, losses
+        objective = self.run.objective
+        # Every system divides by all target tokens, so that its positions weigh alike in every
+        # batch, however many of them count.
+        loss = losses.token / tokens + objective.length_loss_weight * losses.length / sentences
+        return loss + objective.rejecter_weight * losses.rejecter / tokens, losses
 
     def _gradient(self, parameters, source, target, step):
         """Gradient of the batch's mean loss, in micro-batches that fit memory."""
         noise_key, dropout_key = jax.random.split(self._key(step))
         tokens = jnp.maximum(jnp.sum(target != 0, dtype=jnp.float32), 1.0)
         sentences = jnp.maximum(jnp.sum(target[..., 0] != 0, dtype=jnp.float32), 1.0)
+        progress = step / self.run.training.steps
         differentiate = jax.grad(self._loss, has_aux=True)
 
         def micro(carry, batch):
             index, source, target = batch
             keys = jax.random.fold_in(noise_key, index), jax.random.fold_in(dropout_key, index)
-            gradient, losses = differentiate(parameters, source, target, *keys, tokens, sentences)
+            gradient, losses = differentiate(
+                parameters, source, target, *keys, progress, tokens, sentences
+            )
             return jax.tree.map(jnp.add, carry, (gradient, losses)), None
 
-        zeros = jax.tree.map(jnp.zeros_like, parameters), Losses(*(jnp.zeros(()),) * 5)
+        zeros = (
+            jax.tree.map(jnp.zeros_like, parameters),
+            Losses(*(jnp.zeros(()) for _ in Losses._fields)),
+        )
         if source.shape[0] == 1:
             return micro(zeros, (0, source[0], target[0]))[0]
         indices = jnp.arange(source.shape[0])
@@ -153,7 +165,7 @@ class Trainer:
             return kept, Totals(summed[0], summed[1], totals.finite + going)
 
         zero = jnp.zeros(())
-        start = Totals(Losses(*(zero,) * 5), zero, jnp.zeros((), jnp.int32))
+        start = Totals(Losses(*(zero for _ in Losses._fields)), zero, jnp.zeros((), jnp.int32))
         return jax.lax.fori_loop(0, count, body, (state, start))
 
     def _run_evaluation(self, parameters, source, target, index) -> Losses:
@@ -202,7 +214,7 @@ class Trainer:
         self, parameters: dict, batches: list[tuple[np.ndarray, np.ndarray]]
     ) -> dict[str, float]:
         """Mean plain losses, without dropout or smoothing; the noise is the same at every call."""
-        sums = np.zeros(5)
+        sums = np.zeros(len(Losses._fields))
         for index, (source, target) in enumerate(batches):
             rows = padded_rows(len(source), self.mesh, 1)
             grown = [np.pad(ids, ((0, rows - len(ids)), (0, 0))) for ids in (source, target)]
@@ -211,16 +223,12 @@ class Trainer:
 
 
 def means(losses: Losses, run: ModelRun) -> dict[str, float]:
-    """Losses per token and per sentence, their weighted sum, and the share of right tokens.
-
-    PaDIR is given EOS, one per sentence, so that its accuracy is that of the other tokens.
-    """
+    """Losses per token and per sentence, their weighted sum, and the share of right tokens."""
     tokens, sentences = max(float(losses.tokens), 1.0), max(float(losses.sentences), 1.0)
     token, length = float(losses.token) / tokens, float(losses.length) / sentences
-    predicted = float(losses.tokens) - (float(losses.sentences) if run.system == "padir" else 0.0)
     return {
         "loss": token + run.objective.length_loss_weight * length,
         "token_loss": token,
         "length_loss": length,
-        "accuracy": float(losses.correct) / max(predicted, 1.0),
+        "accuracy": float(losses.correct) / max(float(losses.predicted), 1.0),
     }

@@ -12,17 +12,28 @@ from tests.decoding import LINES, tiny_model
 RULE = LengthRule(0.6, 1.0)
 
 
-@pytest.fixture(scope="module", params=["T3", "greedy", "beam"])
+KINDS = {
+    "greedy": ("ar", "greedy", {}),
+    "beam": ("ar", "beam", {}),
+    "padir": ("padir", "T3", {}),
+    "cmlm": ("cmlm", "T3", {}),
+    "sundae": ("sundae", "T3", {}),
+    "disco": ("disco", "T3", {}),
+    "rdm": ("rdm", "T3", {}),
+    "summed": ("padir", "T3", {"remask": "constant", "replacement": "summed", "stop": "fixed"}),
+    "drawn": ("padir", "T3", {"temperature": 1.0, "top_p": 0.9, "top_k": 5, "stop": "fixed"}),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def translators(request, tmp_path_factory):
     """The same model decoding with small batches and close padding, and the other way round."""
     folder = tmp_path_factory.mktemp(request.param)
-    system = "padir" if request.param.startswith("T") else "ar"
-    decoding = Decoding.parse(request.param)
+    system, name, policies = KINDS[request.param]
+    decoding = Decoding.parse(name)
     settings = ({"buckets": (6,), "batch_sentences": 2}, {"buckets": (16,), "batch_sentences": 16})
     return [
-        Translator(
-            tiny_model(folder / str(index), system, remask_stutter=True, **extra), decoding, RULE
-        )
+        Translator(tiny_model(folder / str(index), system, **policies, **extra), decoding, RULE)
         for index, extra in enumerate(settings)
     ]
 

@@ -4,20 +4,36 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from padir.corrupt import next_hypothesis, random_tokens, stutters
+from padir.config.objective import Objective
+from padir.corrupt import (
+    Corrupted,
+    contexts,
+    first_hypothesis,
+    lowest,
+    next_hypothesis,
+    stutters,
+)
+from padir.ids import MASK
 from padir.loss import cross_entropy, first_argmax, length_cross_entropy, masked_sum
-from padir.objective import shifted
+from padir.objective import glanced, shifted
 
 
 def ids(*rows: list[int]) -> jax.Array:
     return jnp.asarray(rows, jnp.int32)
 
 
-def test_random_tokens_keep_eos_and_padding_and_the_unmasking_rate() -> None:
-    target = jnp.full((400, 50), 9, jnp.int32).at[:, 40].set(1).at[:, 41:].set(0)
-    noised = random_tokens(jax.random.key(0), target, 0.3, 1008)
-    np.testing.assert_array_equal(noised[:, 40:], target[:, 40:])
-    body = np.asarray(noised[:, :40])
+def shown(target: jax.Array, seed: int = 0, size: int = 1008, **settings) -> Corrupted:
+    return first_hypothesis(jax.random.key(seed), target, Objective(**settings), size)
+
+
+BATCH = jnp.full((400, 50), 9, jnp.int32).at[:, 40].set(1).at[:, 41:].set(0)
+
+
+def test_the_rate_hides_pieces_alone_and_as_often_as_it_says() -> None:
+    noised = shown(BATCH, unmasking_rate=0.3)
+    np.testing.assert_array_equal(noised.tokens[:, 40:], BATCH[:, 40:])
+    assert not np.asarray(noised.hidden[:, 40:]).any()
+    body = np.asarray(noised.tokens[:, :40])
     assert body.min() >= 8 and body.max() < 1008
     # A position shows 9 with probability .3 + .7 / 1000; five standard errors of 16,000 draws.
     expected = 0.3 + 0.7 / 1000
@@ -26,10 +42,85 @@ def test_random_tokens_keep_eos_and_padding_and_the_unmasking_rate() -> None:
 
 def test_unmasking_rate_of_one_shows_everything_and_of_zero_nothing() -> None:
     target = ids([9, 10, 11, 12, 1, 0])
-    np.testing.assert_array_equal(random_tokens(jax.random.key(0), target, 1.0, 90), target)
-    hidden = random_tokens(jax.random.key(0), jnp.tile(target, (50, 1)), 0.0, 10_000)
+    np.testing.assert_array_equal(shown(target, unmasking_rate=1.0).tokens, target)
+    hidden = shown(jnp.tile(target, (50, 1)), size=10_000, unmasking_rate=0.0).tokens
     # 200 draws, each right with probability 1 / 9992.
     assert int((np.asarray(hidden)[:, :4] == np.asarray(target)[:, :4]).sum()) < 5
+
+
+def test_uniform_count_hides_one_to_all_equally_often() -> None:
+    target = jnp.tile(ids([9, 10, 11, 12, 1, 0]), (8000, 1))
+    noised = shown(target, hiding="uniform_count", corruption="mask")
+    counts = np.bincount(np.asarray(noised.hidden).sum(1), minlength=5)
+    assert counts[0] == 0
+    # 8000 draws of four values: five standard errors.
+    assert np.all(np.abs(counts[1:] / 8000 - 0.25) < 5 * (0.25 * 0.75 / 8000) ** 0.5)
+    np.testing.assert_array_equal(np.asarray(noised.tokens) == MASK, noised.hidden)
+
+
+def test_uniform_rate_hides_a_different_share_of_every_sentence() -> None:
+    share = np.asarray(shown(BATCH, hiding="uniform_rate").hidden)[:, :40].mean(1)
+    assert abs(share.mean() - 0.5) < 5 * (1 / 12 / 400) ** 0.5
+    # Shares of one common rate would spread like sqrt(.25 / 40); these spread like sqrt(1 / 12).
+    assert abs(share.std() - (1 / 12 + 1 / 6 / 40) ** 0.5) < 0.05
+
+
+def test_times_weigh_and_hide_together() -> None:
+    target = jnp.tile(BATCH[:1], (6000, 1))
+    noised = shown(
+        target, hiding="time", time_weight="linear", diffusion_steps=4, corruption="mask"
+    )
+    share, weight = np.asarray(noised.hidden)[:, :40].mean(1), np.asarray(noised.weight)
+    np.testing.assert_allclose(np.unique(weight), [0.25, 0.5, 0.75, 1.0])
+    for time in (1, 2, 3, 4):
+        rows = share[np.isclose(weight, 1 - (time - 1) / 4)]
+        assert abs(len(rows) / 6000 - 0.25) < 5 * (0.25 * 0.75 / 6000) ** 0.5
+        assert abs(rows.mean() - time / 4) < 0.01
+    reciprocal = shown(target, hiding="time", time_weight="reciprocal", diffusion_steps=4)
+    np.testing.assert_allclose(np.unique(reciprocal.weight), [0.25, 1 / 3, 0.5, 1.0], rtol=1e-6)
+
+
+def test_what_stands_at_hidden_positions() -> None:
+    kinds = {
+        kind: np.asarray(shown(BATCH, unmasking_rate=0.0, corruption=kind).tokens)[:, :40]
+        for kind in ("mask", "position_mask", "mixed")
+    }
+    assert np.all(kinds["mask"] == MASK)
+    np.testing.assert_array_equal(kinds["position_mask"], np.tile(1008 + np.arange(40), (400, 1)))
+    masked = (kinds["mixed"] == MASK).mean(1)
+    assert set(masked) == {0.0, 1.0}
+    assert abs(masked.mean() - 0.5) < 5 * (0.25 / 400) ** 0.5
+
+
+def test_contexts_show_others_and_eos_never_the_position_itself() -> None:
+    target = jnp.tile(ids([9, 10, 11, 1, 0]), (9000, 1))
+    seen = np.asarray(contexts(jax.random.key(0), target))
+    assert not seen[:, range(3), range(3)].any()
+    assert seen[:, :, 3].all() and not seen[:, :, 4].any()
+    # 0, 1 or 2 of the two other pieces, equally often.
+    counts = np.bincount(seen[:, 0, :3].sum(1), minlength=3) / 9000
+    assert np.all(np.abs(counts - 1 / 3) < 5 * (2 / 9 / 9000) ** 0.5)
+
+
+def test_lowest_takes_the_leftmost_of_equals_and_no_more_than_there_are() -> None:
+    scores = jnp.asarray([[2.0, 1.0, 1.0, 0.0], [5.0, 5.0, 5.0, 5.0]])
+    eligible = jnp.asarray([[True, True, True, False], [True, True, True, True]])
+    found = lowest(scores, eligible, jnp.asarray([2, 1]))
+    np.testing.assert_array_equal(found, [[0, 1, 1, 0], [1, 0, 0, 0]])
+    np.testing.assert_array_equal(lowest(scores, eligible, jnp.asarray([9, 0])).sum(1), [3, 0])
+
+
+def test_glancing_shows_as_many_as_the_first_look_got_wrong() -> None:
+    target = ids([9, 10, 11, 12, 13, 1, 0])
+    corrupted = shown(target, unmasking_rate=0.0, corruption="mask")
+    predicted = ids([9, 70, 71, 72, 73, 70, 70])
+    looked = glanced(jax.random.key(1), corrupted, target, predicted, 0.5)
+    assert int(looked.hidden.sum()) == 5 - 2
+    np.testing.assert_array_equal(np.asarray(looked.tokens) == MASK, looked.hidden)
+    np.testing.assert_array_equal(
+        np.asarray(looked.tokens)[~np.asarray(looked.hidden)],
+        np.asarray(target)[~np.asarray(looked.hidden)],
+    )
 
 
 def test_stutter_is_not_circular_and_ignores_padding() -> None:

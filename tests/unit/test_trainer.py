@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from padir.config.model import ModelRun
-from padir.corrupt import random_tokens
+from padir.corrupt import first_hypothesis
 from padir.trainer import Trainer
 from tests.training import tiny_run
 
@@ -108,7 +108,8 @@ def test_parallel_stages_equal_a_plain_loop(stages: int) -> None:
     model = trainer.model(parameters)
     source, target = (side[0] for side in batch(1, seed=3))
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(5), 2**31 - 1), 0)
-    start = np.asarray(random_tokens(key, jnp.asarray(target), 0.3, VOCABULARY))
+    objective = run.objective
+    start = np.asarray(first_hypothesis(key, jnp.asarray(target), objective, VOCABULARY).tokens)
     encoded = model.encode(jnp.asarray(source))
     hypothesis, total = start.copy(), 0.0
     for _ in range(stages):

@@ -52,7 +52,7 @@ else:
         if name in rest:
             write(flag(name))
 """
-TABLES = {"table1", "stutter", "latency", "distillation", "data"}
+TABLES = {"table1", "table2", "ablations", "stutter", "latency", "distillation", "data"}
 FIGURES = {"quality_passes", "quality_latency", "stutter_passes", "training", "training_time"}
 
 TINY = """\

@@ -29,6 +29,9 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--source", type=Path, required=True, help="one sentence a line, UTF-8")
     parse.add_argument("--out", type=Path, required=True, help="JSON lines to write")
     parse.add_argument("--text", type=Path, required=True, help="hypotheses to write")
+    parse.add_argument(
+        "--references", type=Path, help="whose lengths a model with length_predictor oracle is told"
+    )
     add_rule_arguments(parse)
     parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
     return parse
@@ -65,17 +68,21 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.decode.load import Decoding, load
     from padir.decode.translate import Translator
-    from padir.files import read_lines, write_jsonl, write_lines
+    from padir.files import read_aligned, read_lines, write_jsonl, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
     decoding = Decoding.parse(arguments.decoding)
     loaded = load(arguments.bundle)
     translator = Translator(loaded, decoding, given_rule(arguments))
-    lines = read_lines(arguments.source)
+    references = None
+    if arguments.references and translator.needs_lengths:
+        lines, references = read_aligned(arguments.source, arguments.references)
+    else:
+        lines = read_lines(arguments.source)
     label = f"decode {loaded.spec.model} {decoding.name}"
     with Progress(len(lines), "sentences", label) as progress:
-        hypotheses = translator.translate(lines, str(arguments.source), progress.update)
+        hypotheses = translator.translate(lines, str(arguments.source), progress.update, references)
     write_jsonl(arguments.out, (one.record(i) for i, one in enumerate(hypotheses)))
     write_lines(arguments.text, (one.hypothesis for one in hypotheses))
     inputs = [arguments.source, *loaded.files]

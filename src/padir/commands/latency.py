@@ -52,15 +52,17 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{shown(arguments.source)}: no line to translate")
     decodings = list(map(Decoding.parse, arguments.decodings))
     models = [load(folder) for folder in arguments.runs]
-    systems = {loaded.spec.run.system for loaded in models}
+    # A model that must be told lengths is a bound on quality, not a system to time.
+    models = [loaded for loaded in models if not loaded.model.length_oracle]
+    systems = {loaded.spec.run.parallel for loaded in models}
     for decoding in decodings:
-        if decoding.system not in systems:
+        if decoding.parallel not in systems:
             raise InputError(f"decoding {decoding.name} fits none of the given models")
     timed = []
     for loaded in models:
         shared: Translator | None = None
         for decoding in decodings:
-            if decoding.system != loaded.spec.run.system:
+            if decoding.parallel != loaded.spec.run.parallel:
                 continue
             if shared is None or not decoding.passes:
                 shared = Translator(loaded, decoding)

@@ -14,7 +14,7 @@ examples:
       --only table1
 """
 CHOICES = (
-    *("table1", "stutter", "latency", "distillation", "data"),
+    *("table1", "table2", "ablations", "stutter", "latency", "distillation", "data"),
     *("quality_passes", "quality_latency", "stutter_passes"),
     *("training", "training_time"),
     *("claims", "page"),
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     from padir.config.read import check_config
     from padir.files import InputError, read_json, shown
-    from padir.report import claims, write
+    from padir.report import claims, claims_table, write
 
     settings = read_json(arguments.config)
     if not isinstance(settings, dict):
@@ -50,8 +50,8 @@ def main(argv: list[str]) -> int:
     results = write.load_results(arguments.results, check_config(settings))
     if arguments.only == "claims":
         records = claims.decide(results)
-        claims.write_claims(records, arguments.out)
-        print(claims.claims_table(records).markdown())
+        claims_table.write_claims(records, arguments.out)
+        print(claims_table.claims_table(records).markdown())
         return 0
     if arguments.only == "page":
         print(write.write_page(results, arguments.out))

@@ -11,8 +11,22 @@ examples:
   padir translate --model bundle < in.de > out.en
   padir translate --model bundle --steps 10 < in.de > out.en
   echo "Ein Hund rennt." | padir translate --model ar --beam 5
+text that has to stand in the output (parallel models; line i belongs to input line i):
+  padir translate --model bundle --prefix starts < in.de    # line i: A dog
+  padir translate --model bundle --suffix ends < in.de      # line i: in the snow.
+  padir translate --model bundle --infill gaps < in.de      # line i: A ___ runs ___.
+  padir translate --model bundle --terms terms < in.de      # line i: dog<tab>running race
+a draft to repair, every word of which may change:
+  padir translate --model bundle --draft drafts < in.de     # line i: A dogs running run.
 """
 DEFAULT_STEPS = 4
+CONSTRAINTS = {
+    "prefix": "how each translation begins",
+    "suffix": "how each translation ends; punctuation without a space before it joins a word",
+    "infill": "translations with gaps to fill, each written ___ (one token or more)",
+    "draft": "translations to repair; their number of tokens stays",
+    "terms": "words or phrases that each translation holds, separated by tabs",
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -35,6 +49,13 @@ def parser() -> argparse.ArgumentParser:
         "--beam", type=int, metavar="N", help="beam width of AR (default: greedy search)"
     )
     add_rule_arguments(parse)
+    constraints = parse.add_argument_group(
+        "constraints",
+        "Files with a line for each input line; an empty one asks for nothing. --prefix and"
+        " --suffix go together, the others alone. A text stands in the output as whole words.",
+    )
+    for option, holds in CONSTRAINTS.items():
+        constraints.add_argument(f"--{option}", type=Path, metavar="FILE", help=holds)
     parse.add_argument("--chunk", type=int, default=64, help="lines read ahead (default 64)")
     parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
     return parse
@@ -45,6 +66,7 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     prepare(arguments.threads)
     from padir.commands.decode import given_rule
+    from padir.decode.constrain import read_constraints
     from padir.decode.load import Decoding, load
     from padir.decode.stream import translate_stream
     from padir.decode.translate import Translator
@@ -60,10 +82,13 @@ def main(argv: list[str]) -> int:
     elif arguments.beam is not None:
         name = "beam"
     else:
-        name = "greedy" if loaded.spec.run.system == "ar" else f"T{DEFAULT_STEPS}"
+        name = f"T{DEFAULT_STEPS}" if loaded.spec.run.parallel else "greedy"
     translator = Translator(
         loaded, Decoding.parse(name), given_rule(arguments), beam=arguments.beam
     )
+    paths = {option: getattr(arguments, option) for option in CONSTRAINTS}
+    given = {option: path for option, path in paths.items() if path is not None}
+    constraints = read_constraints(translator, given) if given else None
     out = sys.stdout.buffer
 
     def write(line: str) -> None:
@@ -74,7 +99,6 @@ def main(argv: list[str]) -> int:
         print(f"padir translate: warning: {message}", file=sys.stderr)
 
     chunk = 1 if sys.stdin.isatty() else arguments.chunk
-    translate_stream(
-        translator, decode_lines(sys.stdin.buffer, "standard input"), write, warn, chunk
-    )
+    lines = decode_lines(sys.stdin.buffer, "standard input")
+    translate_stream(translator, lines, write, warn, chunk, constraints)
     return 0

@@ -52,6 +52,7 @@ def main(argv: list[str]) -> int:
             lines,
             str(arguments.source),
             lambda hypotheses: bleu_counts(hypotheses, references, target_language).score(),
+            references[0],
             progress.update,
         )
     write_json(arguments.out, content)

@@ -34,6 +34,20 @@ class FileTeacher(Settings):
 Teacher = Annotated[ModelTeacher | FileTeacher, Field(discriminator="kind")]
 
 
+class Ablation(Settings):
+    """Two models that differ in little: what the difference does."""
+
+    name: Name = Field(description="Claim or question that the comparison decides.")
+    base: Name = Field(description="Entry under `models` with the feature.")
+    variant: Name = Field(description="Entry under `models` without it, or with it changed.")
+    decoding: str | None = Field(
+        default=None, description="Decoding compared; null: the largest common T up to 4."
+    )
+    helps: bool = Field(
+        default=True, description="Whether the claim says that base is better, or else no worse."
+    )
+
+
 class Evaluation(Settings):
     """What is scored, and how sure we are of it."""
 
@@ -45,6 +59,9 @@ class Evaluation(Settings):
     candidate: Name | None = Field(
         default=None,
         description="PaDIR model that the claims speak of; null: the first on distilled targets.",
+    )
+    ablations: list[Ablation] = Field(
+        default_factory=list, description="Comparisons of table `ablations`."
     )
     latency_sentences: int = Field(default=200, ge=10, description="Sentences timed at batch 1.")
     latency_repeats: int = Field(
@@ -83,8 +100,10 @@ class Config(Settings):
                 raise ValueError(
                     f"teachers.{name}.model {teacher.model!r} must itself train on raw targets"
                 )
-            if self.models[teacher.model].system != "ar":
+            if self.models[teacher.model].parallel:
                 raise ValueError(f"teachers.{name}.model {teacher.model!r} must be an AR model")
+        self._ablations_resolve()
+        self._parameters_resolve()
         if "raw" in self.teachers:
             raise ValueError("teachers: the name raw is taken by the original targets")
         if self.evaluation.baseline not in self.models:
@@ -99,3 +118,38 @@ class Config(Settings):
                 f"evaluation.candidate is {candidate!r}: allowed are {', '.join(parallel)}"
             )
         return self
+
+    def _ablations_resolve(self) -> None:
+        for number, ablation in enumerate(self.evaluation.ablations):
+            for side in (ablation.base, ablation.variant):
+                if side not in self.models:
+                    raise ValueError(
+                        f"evaluation.ablations.{number}: no model {side!r}:"
+                        f" allowed are {', '.join(sorted(self.models))}"
+                    )
+
+    def _parameters_resolve(self) -> None:
+        """A model with borrowed parameters differs from their owner in decoding alone."""
+        later = {"seeds", "decode", "decoding", "parameters"}
+        for name, run in self.models.items():
+            if run.parameters is None:
+                continue
+            owner = self.models.get(run.parameters)
+            if owner is None or owner.parameters is not None:
+                owners = sorted(n for n, m in self.models.items() if m.parameters is None)
+                raise ValueError(
+                    f"models.{name}.parameters is {run.parameters!r}:"
+                    f" allowed are {', '.join(owners)}"
+                )
+            ours, theirs = run.model_dump(exclude=later), owner.model_dump(exclude=later)
+            for group in ours:
+                if ours[group] != theirs[group]:
+                    raise ValueError(
+                        f"models.{name}.parameters is {run.parameters!r}, but {group} differs:"
+                        " only decode and decoding may"
+                    )
+            if not set(run.seeds) <= set(owner.seeds):
+                raise ValueError(
+                    f"models.{name}.seeds {run.seeds} must be among those of {run.parameters}:"
+                    f" {owner.seeds}"
+                )

@@ -4,11 +4,14 @@ The defaults are the paper's (sections 3.2, L.1, L.2); what the paper's text doe
 a choice of ours and listed in docs/departures.md.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, NonNegativeInt, model_validator
 
 from padir.config.base import Direction, Name, Settings
+from padir.config.decoding import Decoding
+from padir.config.objective import Objective
+from padir.config.systems import with_system
 
 
 class Architecture(Settings):
@@ -28,6 +31,11 @@ class Architecture(Settings):
     positional_attention: bool = Field(
         default=True, description="Attention by absolute position in each parallel decoder layer."
     )
+    disentangled: bool = Field(
+        default=False,
+        description="Whether decoder keys and values stay those of the bare tokens and positions,"
+        " so that a position can be predicted from any subset of the others (DisCo).",
+    )
     tied_output: bool = Field(
         default=True, description="Output matrix = embedding table / sqrt(width)."
     )
@@ -42,9 +50,11 @@ class Architecture(Settings):
     max_positions: int = Field(
         default=256, ge=8, description="Longest source and target, in tokens."
     )
-    length_predictor: Literal["token"] = Field(
+    length_predictor: Literal["token", "pooled", "affine", "fertility", "oracle"] = Field(
         default="token",
-        description="How target lengths are predicted; token: an extra source token.",
+        description="How target lengths are predicted: from an extra source token, from the mean"
+        " of the encoder's vectors, as a line through the source's length, as a sum of learned"
+        " fertilities, or taken from the reference (a bound, no system).",
     )
     length_classes: int = Field(
         default=128, ge=8, description="Longest predictable target, EOS included."
@@ -56,26 +66,6 @@ class Architecture(Settings):
     compute_dtype: Literal["float32", "bfloat16"] = Field(
         default="float32", description="Precision of activations; parameters stay float32."
     )
-
-
-class Objective(Settings):
-    """What training asks of the model. Paper: L.1.2, equation L.64 and multi-stage training."""
-
-    stages: int = Field(
-        default=2, ge=1, le=4, description="Training stages (S); AR models use one pass."
-    )
-    unmasking_rate: float = Field(
-        default=0.1, ge=0, le=1, description="Share of target tokens shown uncorrupted at stage 1."
-    )
-    label_smoothing: float = Field(
-        default=0.0, ge=0, lt=1, description="Mass spread over other tokens."
-    )
-    length_loss_weight: float = Field(
-        default=0.1,
-        ge=0,
-        description="Weight of the length loss, per sentence, beside the token loss.",
-    )
-    z_loss: float = Field(default=0.0, ge=0, description="Weight of logsumexp squared, per token.")
 
 
 class Optimizer(Settings):
@@ -142,48 +132,14 @@ class Training(Settings):
         return self
 
 
-class Decoding(Settings):
-    """How hypotheses are made. Paper: 3.2, L.1.1, L.2."""
-
-    length_candidates: int = Field(
-        default=5, ge=1, description="Target lengths tried per sentence (PaDIR)."
-    )
-    start: Literal["random"] = Field(default="random", description="Initial hypothesis (PaDIR).")
-    remask_stutter: bool = Field(
-        default=True,
-        description="Between passes, and between training stages, hide tokens equal to their left"
-        " neighbour (PaDIR).",
-    )
-    drop_repeats: Literal["none", "words", "tokens"] = Field(
-        default="words",
-        description="What the final drop removes from the last hypothesis: nothing, repeated words,"
-        " or repeated tokens (PaDIR). Repeats that the source has too are kept.",
-    )
-    tuning_passes: int = Field(
-        default=4,
-        ge=1,
-        le=100,
-        description="Decoder passes (T) with which validation chooses the length rule (PaDIR).",
-    )
-    length_alphas: list[float] = Field(
-        default=[0.0, 0.6, 1.0, 1.5],
-        min_length=1,
-        description="Length penalties that validation chooses from: score = log-probability /"
-        " ((5 + length) / 6) ** alpha.",
-    )
-    length_weights: list[float] = Field(
-        default=[0.0, 1.0],
-        min_length=1,
-        description="Weights of the length's log-probability that validation chooses from (PaDIR).",
-    )
-    beam: int = Field(default=5, ge=1, description="Beam width (AR).")
-    batch_sentences: int = Field(default=64, ge=1, description="Sentences decoded together.")
-
-
 class ModelRun(Settings):
     """Everything that one model reads."""
 
-    system: Literal["ar", "padir"] = Field(default="padir", description="Autoregressive or PaDIR.")
+    system: Literal["ar", "padir", "cmlm", "sundae", "disco", "rdm"] = Field(
+        default="padir",
+        description="Autoregressive, PaDIR, or another parallel system: its settings, as below,"
+        " hold where the model gives none of its own.",
+    )
     targets: Name = Field(
         default="raw",
         description="Training targets: raw, or the name of an entry under `teachers`.",
@@ -194,7 +150,11 @@ class ModelRun(Settings):
     decode: list[str] = Field(
         default=["T1", "T2", "T4", "T8", "T10"],
         min_length=1,
-        description="Decodings to run: T<passes> for PaDIR; greedy or beam for AR.",
+        description="Decodings to run: T<passes> for parallel systems; greedy or beam for AR.",
+    )
+    parameters: Name | None = Field(
+        default=None,
+        description="Model whose trained parameters are used: only `decode` and `decoding` differ.",
     )
     architecture: Architecture = Architecture()
     objective: Objective = Objective()
@@ -202,20 +162,31 @@ class ModelRun(Settings):
     training: Training = Training()
     decoding: Decoding = Decoding()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_its_system(cls, given: Any) -> Any:
+        return with_system(given) if isinstance(given, dict) else given
+
+    @property
+    def parallel(self) -> bool:
+        """Whether all positions are predicted at once: every system but AR."""
+        return self.system != "ar"
+
     @model_validator(mode="after")
     def _fits(self) -> "ModelRun":
         allowed = (
-            (lambda d: d in ("greedy", "beam"))
-            if self.system == "ar"
-            else (lambda d: d in {f"T{passes}" for passes in range(1, 101)})
+            (lambda d: d in {f"T{passes}" for passes in range(1, 101)})
+            if self.parallel
+            else (lambda d: d in ("greedy", "beam"))
         )
         for decoding in self.decode:
             if not allowed(decoding):
-                choices = "greedy, beam" if self.system == "ar" else "T1 to T100"
+                choices = "T1 to T100" if self.parallel else "greedy, beam"
                 raise ValueError(
                     f"decode entry {decoding!r} does not fit system {self.system}:"
                     f" allowed {choices}"
                 )
+        self._check_system()
         if self.training.buckets[-1] > self.architecture.max_positions:
             raise ValueError(
                 f"training.buckets ends at {self.training.buckets[-1]}, above"
@@ -228,6 +199,33 @@ class ModelRun(Settings):
             )
         return self
 
+    def _check_system(self) -> None:
+        """Refuse choices that do not go together.
+
+        Raises:
+            ValueError: naming both.
+        """
+        disentangled, hiding = self.architecture.disentangled, self.objective.hiding
+        if disentangled != (hiding == "context") or disentangled != (
+            self.decoding.context == "easy_first"
+        ):
+            raise ValueError(
+                f"architecture.disentangled {disentangled}, objective.hiding {hiding} and"
+                f" decoding.context {self.decoding.context} do not go together: a disentangled"
+                " decoder needs hiding context and context easy_first, any other neither"
+            )
+        if self.decoding.remask == "rejecter" and not self.objective.rejecter_weight:
+            raise ValueError("decoding.remask rejecter needs objective.rejecter_weight above 0")
+        own = "position_mask"
+        if own in (self.objective.corruption, self.decoding.start) and (
+            self.architecture.extra_ids < self.architecture.max_positions
+        ):
+            raise ValueError(
+                f"position_mask needs a table row for each position: architecture.extra_ids is"
+                f" {self.architecture.extra_ids}, at least {self.architecture.max_positions}"
+                " (max_positions) are needed"
+            )
+
 
 class RunSpec(Settings):
     """What `spec.json` holds: one model on one dataset in one direction."""
@@ -239,9 +237,5 @@ class RunSpec(Settings):
 
     def training_part(self) -> dict[str, object]:
         """What training depends on, as JSON data: a change of the rest keeps a finished run."""
-        only_later = {"seeds", "decode", "decoding"}
-        part = self.model_dump(mode="json", exclude={"run": only_later})
-        if self.run.system == "padir" and not self.run.decoding.remask_stutter:
-            # Later training stages read hypotheses as decoding passes do.
-            part["remask_stutter"] = False
-        return part
+        only_later = {"seeds", "decode", "decoding", "parameters"}
+        return self.model_dump(mode="json", exclude={"run": only_later})

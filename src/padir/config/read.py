@@ -181,7 +181,7 @@ def run_spec(config: Config, dataset: str, direction: str, model: str) -> RunSpe
     run = config.models[model]
     # Only the workflow reads these two; at fixed values, one more seed or decoding of a model
     # leaves its spec, and so what is trained already, as it is.
-    fixed = {"seeds": [0], "decode": ["greedy"] if run.system == "ar" else ["T1"]}
+    fixed = {"seeds": [0], "decode": ["T1"] if run.parallel else ["greedy"]}
     run = run.model_copy(update=fixed)
     return RunSpec(dataset=dataset, direction=direction, model=model, run=run)
 

@@ -55,9 +55,9 @@ class Decoding:
         return cls(name, int(found[1]))
 
     @property
-    def system(self) -> str:
-        """The system whose models decode so: ar or padir."""
-        return "padir" if self.passes else "ar"
+    def parallel(self) -> bool:
+        """Whether it is for parallel systems rather than AR."""
+        return self.passes > 0
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,12 @@ class LoadedModel:
         Raises:
             InputError: with the decodings that do.
         """
-        system = self.spec.run.system
-        if decoding.system != system:
-            allowed = "greedy and beam" if system == "ar" else f"T1 to T{MOST_PASSES}"
+        run = self.spec.run
+        if decoding.parallel != run.parallel:
+            allowed = f"T1 to T{MOST_PASSES}" if run.parallel else "greedy and beam"
             raise InputError(
                 f"{shown(self.folder)}: decoding {decoding.name} does not fit a model of system"
-                f" {system}: allowed are {allowed}"
+                f" {run.system}: allowed are {allowed}"
             )
 
 

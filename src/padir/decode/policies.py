@@ -1,22 +1,28 @@
 """The interchangeable decisions of parallel decoding, each a frozen dataclass behind a protocol.
 
 start: the hypothesis before the first pass, drawn on the host.
-remask: which tokens are hidden again between passes, inside compiled code.
-stop: when a hypothesis is finished, inside compiled code.
+choose: the token that a pass predicts at each position (`padir.decode.choose`).
+update: which positions take that prediction.
+remask: which tokens are hidden again between passes.
+replace: what stands at hidden positions.
+stop: when a hypothesis is finished.
 
-A new policy is a class here and an entry in its mapping. Paper: 3.2, L.1.2.
+All but the start run inside compiled code. A new policy is a class here and an entry in its
+mapping. Paper: 3.2, L.1.2; Ghazvininejad et al. 2019 (falling numbers); Savinov et al. 2022
+(shares).
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from padir.corrupt import stutters
+from padir.config.decoding import Decoding
+from padir.corrupt import lowest, stutters
 from padir.ids import FIRST_PIECE, MASK
 
 
@@ -31,6 +37,12 @@ class Start(Protocol):
         of a larger draw equal a smaller one with the same `length`.
         """
         ...
+
+
+def sentence_key(seed: int, source: Sequence[int]) -> int:
+    """128 bits that depend on the seed and the sentence's content alone."""
+    content = np.array([seed, *source], "<i8").tobytes()
+    return int.from_bytes(hashlib.sha256(content).digest()[:16], "little")
 
 
 @dataclass(frozen=True)
@@ -48,9 +60,8 @@ class RandomStart:
     def tokens(self, source: Sequence[int], candidates: int, length: int) -> Int[np.ndarray, "K L"]:
         # Counter-based: the stream's key is a digest of seed and sentence, its counter is
         # candidate and position, so neighbours and padding cannot matter.
-        content = np.array([self.seed, *source], "<i8").tobytes()
-        key = int.from_bytes(hashlib.sha256(content).digest()[:16], "little")
-        draws = np.random.Philox(key=key).random_raw(candidates * length)
+        generator = np.random.Philox(key=sentence_key(self.seed, source))
+        draws = generator.random_raw(candidates * length)
         pieces = draws % np.uint64(self.vocabulary_size - FIRST_PIECE)
         return (pieces.astype(np.int32) + FIRST_PIECE).reshape(candidates, length)
 
@@ -66,72 +77,222 @@ class MaskStart:
         return np.full((candidates, length), MASK, np.int32)
 
 
+@dataclass(frozen=True)
+class PositionMaskStart:
+    """A mask token of each position's own: rows of the table past the vocabulary."""
+
+    seed: int
+    vocabulary_size: int
+
+    def tokens(self, source: Sequence[int], candidates: int, length: int) -> Int[np.ndarray, "K L"]:
+        row = self.vocabulary_size + np.arange(length, dtype=np.int32)
+        return np.broadcast_to(row, (candidates, length)).copy()
+
+
 class PassView(NamedTuple):
     """What a policy may look at after a pass.
 
     Attributes:
-        predicted: the tokens of this pass; EOS and padding stand in their places.
-        log_probability: of each predicted token; 0 elsewhere.
+        fed: the tokens that the pass read.
+        hidden: positions that were hidden in it.
+        tokens: the hypothesis after the pass; EOS and padding stand in their places.
+        log_probability: of each token; 0 where tokens are given.
+        keep_probability: that the model's rejecter calls the token right; 1 without that head.
         is_piece: where tokens are predicted.
         done: passes made before this one.
         passes: passes asked for (T).
+        chance: uniform on [0, 1), drawn for this pass from each sentence's own stream.
     """
 
-    predicted: Int[Array, "B L"]
+    fed: Int[Array, "B L"]
+    hidden: Bool[Array, "B L"]
+    tokens: Int[Array, "B L"]
     log_probability: Float[Array, "B L"]
+    keep_probability: Float[Array, "B L"]
     is_piece: Bool[Array, "B L"]
     done: Int[Array, ""]
     passes: Int[Array, ""]
+    chance: Float[Array, "B L"]
+
+    def share(self, share: float | Float[Array, ""]) -> Int[Array, " B"]:
+        """That share of each row's pieces, rounded down."""
+        # The small number takes up the rounding of the product: 0.1 * 10 pieces are 1.
+        return jnp.floor(share * jnp.sum(self.is_piece, axis=1) + 1e-4).astype(jnp.int32)
 
 
 @runtime_checkable
-class Remask(Protocol):
-    """Chooses tokens to hide again."""
+class Policy(Protocol):
+    """Chooses positions: those that take the prediction, or those to hide again."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        """True where the token goes back to its start token before the next pass."""
+        """True at the chosen positions."""
         ...
 
 
 @dataclass(frozen=True)
-class NoRemask:
-    """Every prediction is kept."""
+class Everything:
+    """Every position."""
+
+    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
+        return jnp.ones_like(view.is_piece)
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """No position."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         return jnp.zeros_like(view.is_piece)
 
 
 @dataclass(frozen=True)
-class StutterRemask:
-    """Hide a token that equals its left neighbour, as later training stages do. Paper: 3.2."""
+class Hidden:
+    """Positions that the pass did not see: the others keep their tokens (Mask-Predict)."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        return stutters(view.predicted) & view.is_piece
+        return view.hidden
+
+
+@dataclass(frozen=True)
+class RandomShare:
+    """A random share of the positions, each with this probability; all in the first pass."""
+
+    share: float
+
+    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
+        return (view.chance < self.share) | (view.done == 0)
+
+
+@dataclass(frozen=True)
+class LeastCertain:
+    """The share of the positions whose tokens so far are least probable; all in the first pass."""
+
+    share: float
+
+    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
+        count = view.share(self.share)
+        return lowest(view.log_probability, view.is_piece, count) | (view.done == 0)
+
+
+@dataclass(frozen=True)
+class Stutter:
+    """A token that equals its left neighbour, as later training stages do. Paper: 3.2."""
+
+    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
+        return stutters(view.tokens) & view.is_piece
+
+
+@dataclass(frozen=True)
+class Falling:
+    """The least probable tokens, in a number that falls to none at the last pass.
+
+    Attributes:
+        cosine: whether the share falls as a quarter of a cosine; else linearly.
+    """
+
+    cosine: bool
+
+    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
+        past = (view.done + 1) / view.passes
+        share = jnp.cos(past * jnp.pi / 2) if self.cosine else 1 - past
+        return lowest(view.log_probability, view.is_piece, view.share(share))
+
+
+@dataclass(frozen=True)
+class ConstantShare:
+    """The least probable share of the tokens, the same after every pass."""
+
+    share: float
+
+    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
+        return lowest(view.log_probability, view.is_piece, view.share(self.share))
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Tokens that the model's own rejecter calls wrong."""
+
+    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
+        return (view.keep_probability < 0.5) & view.is_piece
 
 
 @runtime_checkable
 class Stop(Protocol):
     """Decides which hypotheses are finished."""
 
-    def __call__(self, before: Int[Array, "B L"], after: Int[Array, "B L"]) -> Bool[Array, " B"]:
-        """True where no further pass is wanted, given the tokens fed to a pass and to the next."""
+    def __call__(
+        self,
+        before: Int[Array, "B L"],
+        after: Int[Array, "B L"],
+        log_probability: Float[Array, "B L"],
+    ) -> Bool[Array, " B"]:
+        """True where no further pass is wanted.
+
+        Args:
+            before, after: the tokens fed to a pass and to the next.
+            log_probability: of each token; 0 where tokens are given.
+        """
         ...
+
+
+@dataclass(frozen=True)
+class StopNever:
+    """All passes are made."""
+
+    def __call__(self, before, after, log_probability) -> Bool[Array, " B"]:
+        return jnp.zeros(before.shape[0], bool)
 
 
 @dataclass(frozen=True)
 class StopUnchanged:
     """Finished when the next pass would be fed what this one was, as it would predict the same."""
 
-    def __call__(self, before: Int[Array, "B L"], after: Int[Array, "B L"]) -> Bool[Array, " B"]:
+    def __call__(self, before, after, log_probability) -> Bool[Array, " B"]:
         return jnp.all(before == after, axis=1)
 
 
-STARTS: dict[str, type[RandomStart] | type[MaskStart]] = {
+@dataclass(frozen=True)
+class StopConfident:
+    """Finished when every token has at least this probability."""
+
+    probability: float
+
+    def __call__(self, before, after, log_probability) -> Bool[Array, " B"]:
+        return jnp.all(log_probability >= jnp.log(self.probability), axis=1)
+
+
+STARTS: dict[str, type[RandomStart] | type[MaskStart] | type[PositionMaskStart]] = {
     "random": RandomStart,
     "mask": MaskStart,
+    "position_mask": PositionMaskStart,
 }
-REMASKS: dict[str, type[NoRemask] | type[StutterRemask]] = {
-    "none": NoRemask,
-    "stutter": StutterRemask,
+UPDATES: dict[str, Callable[[Decoding], Policy]] = {
+    "all": lambda settings: Everything(),
+    "hidden": lambda settings: Hidden(),
+    "share": lambda settings: RandomShare(settings.update_share),
+    "uncertain": lambda settings: LeastCertain(settings.update_share),
 }
-STOPS: dict[str, type[StopUnchanged]] = {"unchanged": StopUnchanged}
+REMASKS: dict[str, Callable[[Decoding], Policy]] = {
+    "none": lambda settings: Nothing(),
+    "stutter": lambda settings: Stutter(),
+    "linear": lambda settings: Falling(cosine=False),
+    "cosine": lambda settings: Falling(cosine=True),
+    "constant": lambda settings: ConstantShare(settings.remask_share),
+    "rejecter": lambda settings: Rejected(),
+}
+STOPS: dict[str, Callable[[Decoding], Stop]] = {
+    "fixed": lambda settings: StopNever(),
+    "unchanged": lambda settings: StopUnchanged(),
+    "confidence": lambda settings: StopConfident(settings.stop_confidence),
+}
+
+
+def sentence_keys(
+    seed: int, sources: Sequence[Sequence[int]], rows: int
+) -> UInt32[np.ndarray, "B 2"]:
+    """Raw random keys of each sentence, zero for filling rows; independent of the start tokens."""
+    keys = np.zeros((rows, 2), np.uint32)
+    for row, source in enumerate(sources):
+        bits = sentence_key(seed, source)
+        keys[row] = bits >> 96, (bits >> 64) & 0xFFFFFFFF
+    return keys

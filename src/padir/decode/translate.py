@@ -10,7 +10,7 @@ from padir.decode.batches import Batch
 from padir.decode.drop import drop_repeats
 from padir.decode.load import Decoding, LoadedModel
 from padir.decode.rank import Candidate, LengthRule
-from padir.decode.refine import Refiner
+from padir.decode.refiner import Refiner
 from padir.files import InputError, shown
 
 
@@ -116,10 +116,10 @@ class Translator:
         return other
 
     def _batches(
-        self, sources: Sequence[Sequence[int]]
+        self, sources: Sequence[Sequence[int]], lengths: Sequence[int] | None
     ) -> Iterator[tuple[Batch, list[list[Candidate]]]]:
         if self._refiner:
-            return self._refiner.batches(sources, self.decoding.passes)
+            return self._refiner.batches(sources, self.decoding.passes, lengths)
         if self._searcher:
             return self._searcher.batches(sources)
         raise ValueError("no decoder")
@@ -128,21 +128,58 @@ class Translator:
         """Piece ids of each line, however long."""
         return self.loaded.vocabulary.encode(lines)
 
+    @property
+    def refiner(self) -> Refiner:
+        """What refines given hypotheses.
+
+        Raises:
+            InputError: the model is AR.
+        """
+        if self._refiner is None:
+            raise InputError(
+                f"{shown(self.loaded.folder)}: a model of system {self.loaded.spec.run.system}"
+                " writes token after token: only parallel models keep given text or repair a draft"
+            )
+        return self._refiner
+
+    @property
+    def needs_lengths(self) -> bool:
+        """Whether the model is to be told the references' lengths: an oracle predicts none."""
+        return self.loaded.model.length_oracle
+
+    def lengths_missing(self) -> InputError:
+        """What an oracle says without references."""
+        return InputError(
+            f"{shown(self.loaded.folder)}: length_predictor oracle is told the reference's"
+            " length: name the references"
+        )
+
     def candidates(
-        self, sources: Sequence[Sequence[int]], report: Callable[[int], None] | None = None
+        self,
+        sources: Sequence[Sequence[int]],
+        report: Callable[[int], None] | None = None,
+        references: Sequence[str] | None = None,
     ) -> list[list[Candidate]]:
         """Candidates of each source, in order; none for an empty one.
 
         Args:
             sources: piece ids, at most `longest_source` each.
             report: called with the number of sentences just finished.
+            references: whose lengths a model with an oracle is told; not read otherwise.
 
         Raises:
             ValueError: a source is too long.
+            InputError: a model with an oracle and no references.
         """
+        lengths = None
+        if self.needs_lengths:
+            if references is None:
+                raise self.lengths_missing()
+            encoded = self.encode(references)
+            lengths = [len(one) + 1 for one, source in zip(encoded, sources, strict=True) if source]
         filled = [index for index, source in enumerate(sources) if source]
         found: list[list[Candidate]] = [[] for _ in sources]
-        for batch, candidates in self._batches([sources[index] for index in filled]):
+        for batch, candidates in self._batches([sources[index] for index in filled], lengths):
             for index, several in zip(batch.indices, candidates, strict=True):
                 found[filled[index]] = several
             if report:
@@ -152,15 +189,25 @@ class Translator:
         return found
 
     def finish(
-        self, sources: Sequence[Sequence[int]], candidates: Sequence[Sequence[Candidate]]
+        self,
+        sources: Sequence[Sequence[int]],
+        candidates: Sequence[Sequence[Candidate]],
+        whole: Sequence[bool] | None = None,
     ) -> list[Hypothesis]:
-        """Choose among candidates by the length rule, drop repeats, turn ids into text."""
+        """Choose among candidates by the length rule, drop repeats, turn ids into text.
+
+        Args:
+            sources: piece ids.
+            candidates: of each source; none gives an empty hypothesis.
+            whole: sentences whose repeats stay; none by default.
+        """
         vocabulary = self.loaded.vocabulary
         chosen = [self.rule.choose(several) if several else None for several in candidates]
         before = [() if one is None else one.tokens for one in chosen]
+        drops = ["none" if stays else self.drop for stays in whole or [False] * len(sources)]
         after = [
-            drop_repeats(tokens, source, self.drop, vocabulary.piece)
-            for tokens, source in zip(before, sources, strict=True)
+            drop_repeats(tokens, source, drop, vocabulary.piece)
+            for tokens, source, drop in zip(before, sources, drops, strict=True)
         ]
         texts, raw_texts = vocabulary.decode(after), vocabulary.decode(before)
         return [
@@ -193,27 +240,31 @@ class Translator:
                 )
 
     def translate(
-        self, lines: Sequence[str], name: str, report: Callable[[int], None] | None = None
+        self,
+        lines: Sequence[str],
+        name: str,
+        report: Callable[[int], None] | None = None,
+        references: Sequence[str] | None = None,
     ) -> list[Hypothesis]:
         """Translate lines, in order.
 
         Args:
             lines: an empty one gives an empty hypothesis.
             name: of the file, for messages.
-            report: as in `candidates`.
+            report, references: as in `candidates`.
 
         Raises:
             InputError: a line is too long for the model.
         """
         sources = self.encode(lines)
         self.check_lengths(sources, name)
-        return self.finish(sources, self.candidates(sources, report))
+        return self.finish(sources, self.candidates(sources, report, references))
 
 
 def _only_rule(loaded: LoadedModel) -> LengthRule | None:
     """The rule where the settings leave no choice."""
     settings = loaded.spec.run.decoding
-    weights = settings.length_weights if loaded.spec.run.system == "padir" else [0.0]
+    weights = settings.length_weights if loaded.spec.run.parallel else [0.0]
     if len(settings.length_alphas) == 1 and len(weights) == 1:
         return LengthRule(settings.length_alphas[0], weights[0])
     return None

@@ -18,7 +18,7 @@ Score = Callable[[Sequence[str]], float]
 def tuning_decoding(loaded: LoadedModel) -> Decoding:
     """What the rule is chosen with: the beam, or the number of passes that the settings name."""
     run = loaded.spec.run
-    return Decoding.parse("beam" if run.system == "ar" else f"T{run.decoding.tuning_passes}")
+    return Decoding.parse("beam" if not run.parallel else f"T{run.decoding.tuning_passes}")
 
 
 def tune(
@@ -26,6 +26,7 @@ def tune(
     lines: Sequence[str],
     name: str,
     bleu: Score,
+    references: Sequence[str],
     report: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
     """Try every rule on validation sentences.
@@ -35,6 +36,7 @@ def tune(
         lines: validation sources.
         name: of their file, for messages.
         bleu: corpus BLEU of hypotheses against the validation references.
+        references: one of them per line, whose lengths a model with an oracle is told.
         report: called with the number of sentences just finished, of `passes_over(loaded)` times
             as many as there are lines.
 
@@ -54,7 +56,7 @@ def tune(
     if decoding.passes:
         sources = translator.encode(lines)
         translator.check_lengths(sources, name)
-        candidates = translator.candidates(sources, report)
+        candidates = translator.candidates(sources, report, references)
         for rule in starmap(LengthRule, product(settings.length_alphas, settings.length_weights)):
             translator.use(rule)
             add(rule, translator.finish(sources, candidates))
@@ -74,4 +76,5 @@ def tune(
 
 def passes_over(loaded: LoadedModel) -> int:
     """How often `tune` decodes the validation set."""
-    return len(loaded.spec.run.decoding.length_alphas) if loaded.spec.run.system == "ar" else 1
+    run = loaded.spec.run
+    return 1 if run.parallel else len(run.decoding.length_alphas)

@@ -4,7 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from padir.config.model import RunSpec
 
-NAMES = {"ar": "autoregressive", "padir": "PaDIR, parallel decoding by iterative refinement"}
+NAMES = {
+    "ar": "autoregressive",
+    "padir": "PaDIR, parallel decoding by iterative refinement",
+    "cmlm": "CMLM, Mask-Predict",
+    "sundae": "SUNDAE, step-unrolled denoising",
+    "disco": "DisCo, disentangled context",
+    "rdm": "RDM, reparameterised discrete diffusion",
+}
 
 
 def model_card(
@@ -52,7 +59,7 @@ def model_card(
         ),
     ]
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
-    option = "" if run.system == "ar" else " --steps 4"
+    option = " --steps 4" if run.parallel else ""
     return (
         f"# {spec.model}: {spec.direction}\n\n| | |\n|---|---|\n{table}\n\n"
         f"    padir translate --model FOLDER{option} < source.txt > translation.txt\n\n"

@@ -4,6 +4,11 @@ Each layer adds, in this order: self-attention, positional attention (parallel o
 cross-attention, feed-forward. Positional attention asks with absolute position vectors and
 returns the residual stream itself, so position enters through attention weights alone.
 Paper: L.2 (positional attention after Gu et al. 2018, Kreutzer et al. 2020).
+
+A disentangled decoder (Kasai et al. 2020, DisCo) carries token and absolute position vectors, not
+contextualised, as keys and values through all layers; the state starts as the position vectors
+alone. What a position sees is then what its own row of the mask shows, whatever the others see.
+Positional attention is off there: its values are states, which carry what other positions saw.
 """
 
 from typing import NamedTuple
@@ -17,6 +22,9 @@ from padir.config.model import Architecture
 from padir.model.attention import Attention, RelativePositionBias, additive
 from padir.model.layers import Embedding, FeedForward, RMSNorm, dropout, split
 from padir.shapes import DropoutKey, Hidden, Mask, Memory, SourceMask
+
+PairMask = Bool[Array, "B L L"]
+"""True where the query (second axis) may look at the key (third axis)."""
 
 
 class CrossMemory(NamedTuple):
@@ -35,6 +43,16 @@ class Cache(NamedTuple):
 
     keys: tuple[Float[Array, "B H N D"], ...]
     values: tuple[Float[Array, "B H N D"], ...]
+
+
+class Bare(NamedTuple):
+    """What self-attention reads in every layer of a disentangled decoder.
+
+    `sighted` is False at queries that may look nowhere: attention would mix all keys alike.
+    """
+
+    vectors: Hidden
+    sighted: Bool[Array, "B L 1"]
 
 
 class Attentions(NamedTuple):
@@ -77,10 +95,15 @@ class DecoderLayer(nnx.Module):
         update = self.feed_forward(self.feed_forward_norm(x), keys[2])
         return x + dropout(update, self.rate, keys[3], shared_axis=1), weights
 
-    def __call__(self, x: Hidden, positions, bias, cross, cross_bias, key: DropoutKey):
+    def __call__(
+        self, x: Hidden, positions, bias, cross, cross_bias, key: DropoutKey, bare: Bare | None
+    ):
         keys = split(key, 7)
         normed = self.self_norm(x)
-        update, self_weights = self.self_attention(normed, normed, normed, bias, keys[4])
+        read = normed if bare is None else self.self_norm(bare.vectors)
+        update, self_weights = self.self_attention(normed, read, read, bias, keys[4])
+        if bare is not None:
+            update = jnp.where(bare.sighted, update, 0)
         x = x + dropout(update, self.rate, keys[5], shared_axis=1)
         if self.positional:
             normed = self.position_norm(positions)
@@ -102,13 +125,23 @@ class DecoderLayer(nnx.Module):
 
 
 class Decoder(nnx.Module):
-    """Embedded hypothesis and memory to decoder vectors."""
+    """Embedded hypothesis and memory to decoder vectors.
+
+    Raises:
+        ValueError: if the decoder is both causal and disentangled.
+    """
 
     def __init__(self, architecture: Architecture, causal: bool, dtype, rngs: nnx.Rngs):
         self.causal = causal
-        self.positional = architecture.positional_attention and not causal
+        self.disentangled = architecture.disentangled
+        if causal and self.disentangled:
+            raise ValueError(
+                "architecture.disentangled true does not fit an autoregressive model (system ar):"
+                " its cached steps need contextualised keys and values"
+            )
+        self.positional = architecture.positional_attention and not causal and not self.disentangled
         self.position_bias = RelativePositionBias(architecture.heads, not causal, rngs)
-        if self.positional:
+        if self.positional or self.disentangled:
             self.positions = Embedding(architecture.max_positions, architecture.width, dtype, rngs)
         self.layers = nnx.List(
             DecoderLayer(architecture, self.positional, dtype, rngs)
@@ -124,30 +157,47 @@ class Decoder(nnx.Module):
         return CrossMemory(keys, values, additive(visible)[:, None, None, :])
 
     def __call__(
-        self, x: Hidden, visible: Mask, cross: CrossMemory, key: DropoutKey = None
+        self,
+        x: Hidden,
+        visible: Mask | PairMask,
+        cross: CrossMemory,
+        key: DropoutKey = None,
     ) -> tuple[Hidden, Attentions]:
         """One pass over all positions.
 
         Args:
             x: embedded hypothesis.
-            visible: False at padding; position 0 is always visible.
+            visible: False at padding, position 0 being always visible; or for each pair whether
+                the query may look at the key, taken as given. Unless the decoder is disentangled,
+                a later layer also sees what the visible positions saw before.
             cross: the sources, from `cross_memory`; B may be a multiple of their number, with the
                 hypotheses of one source in consecutive rows.
             key: for dropout; None switches it off.
         """
         length = x.shape[1]
-        keys = split(key, len(self.layers) + 2)
-        visible = visible.at[:, 0].set(True)
-        pairs = visible[:, None, :, None] & visible[:, None, None, :]
+        keys = split(key, len(self.layers) + (3 if self.disentangled else 2))
+        if visible.ndim == 2:
+            visible = visible.at[:, 0].set(True)
+            pairs = visible[:, None, :, None] & visible[:, None, None, :]
+        else:
+            pairs = visible[:, None, :, :]
         if self.causal:
             pairs = pairs & jnp.tril(jnp.ones((length, length), bool))[None, None]
         bias = self.position_bias(length, length) + additive(pairs)
-        positions = self.positions(jnp.arange(length))[None] if self.positional else None
-        x = dropout(x, self.rate, keys[0], shared_axis=1)
+        positions = bare = None
+        if self.positional or self.disentangled:
+            positions = self.positions(jnp.arange(length))[None]
+        if self.disentangled:
+            positions = jnp.broadcast_to(positions, x.shape)
+            vectors = dropout(x + positions, self.rate, keys[0], shared_axis=1)
+            bare = Bare(vectors, jnp.any(pairs, axis=3)[:, 0, :, None])
+            x = dropout(positions, self.rate, keys[-1], shared_axis=1)
+        else:
+            x = dropout(x, self.rate, keys[0], shared_axis=1)
         self_weights, cross_weights = [], []
         for index, layer in enumerate(self.layers):
             pair = (cross.keys[index], cross.values[index])
-            x, own, source = layer(x, positions, bias, pair, cross.bias, keys[2 + index])
+            x, own, source = layer(x, positions, bias, pair, cross.bias, keys[2 + index], bare)
             self_weights.append(own)
             cross_weights.append(source)
         x = dropout(self.norm(x), self.rate, keys[1], shared_axis=1)

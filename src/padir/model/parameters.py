@@ -24,7 +24,8 @@ def build(run: ModelRun, table_size: int, seed: int = 0) -> Transformer:
         run.architecture,
         table_size,
         length_id=LENGTH,
-        causal=run.system == "ar",
+        causal=not run.parallel,
+        rejecter=run.parallel and run.objective.rejecter_weight > 0,
         rngs=nnx.Rngs(params=seed),
     )
 

@@ -6,16 +6,17 @@ Paper: sections 3.2, L.1, L.2.
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int
 
 from padir.config.model import Architecture
 from padir.ids import PAD
-from padir.model.decoder import Attentions, Cache, CrossMemory, Decoder
+from padir.model.decoder import Attentions, Cache, CrossMemory, Decoder, PairMask
 from padir.model.encoder import Encoder
 from padir.model.layers import Embedding, linear, split
-from padir.model.length import PREDICTORS
+from padir.model.length import PREDICTORS, LengthInput
 from padir.shapes import DropoutKey, Hidden, LengthLogits, Logits, Mask, SourceTokens, Tokens
 
 
@@ -35,9 +36,16 @@ class Transformer(nnx.Module):
     Args:
         architecture: sizes and options.
         table_size: rows of the embedding table (V).
-        length_id: id of the extra source token that the length predictor reads.
+        length_id: id of the extra source token that the length predictor `token` reads.
         causal: True for autoregressive models.
+        rejecter: whether there is a head that tells right predictions from wrong ones.
         rngs: a `params` stream, for the initial values.
+
+    Attributes:
+        length_oracle: True where the caller of the decoder has to supply the target lengths.
+
+    Raises:
+        ValueError: if the model is both causal and disentangled.
     """
 
     def __init__(
@@ -47,6 +55,7 @@ class Transformer(nnx.Module):
         *,
         length_id: int,
         causal: bool,
+        rejecter: bool = False,
         rngs: nnx.Rngs,
     ):
         dtype = jnp.dtype(architecture.compute_dtype)
@@ -59,26 +68,34 @@ class Transformer(nnx.Module):
         self.tied = architecture.tied_output
         if not self.tied:
             self.output = linear(architecture.width, table_size, dtype, rngs)
-        if not causal:
-            self.length_predictor = PREDICTORS[architecture.length_predictor](architecture, rngs)
+        predictor = None if causal else PREDICTORS[architecture.length_predictor]
+        self.length_token = predictor is not None and predictor.reads_token
+        self.length_oracle = predictor is not None and predictor.oracle
+        if predictor is not None:
+            self.length_predictor = predictor(architecture, rngs)
+        self.rejects = rejecter
+        if rejecter:
+            self.rejecter = linear(architecture.width, 2, dtype, rngs)
 
-    def memory(self, source: SourceTokens, key: DropoutKey = None):
-        """Encoder output [B, S, E], its visibility [B, S] and the length vector [B, E] or None."""
-        if not self.causal:
+    def memory(self, source: SourceTokens, key: DropoutKey = None) -> LengthInput:
+        """The encoder's vectors, where they stand for a token, and that of the LENGTH token.
+
+        Only the length predictor `token` has such a token put in front of the source.
+        """
+        if self.length_token:
             first = jnp.full((source.shape[0], 1), self.length_id, source.dtype)
             source = jnp.concatenate([first, source], axis=1)
         visible = source != PAD
         encoded = self.encoder(self.embedder(source), visible, key)
-        if self.causal:
-            return encoded, visible, None
-        return encoded[:, 1:], visible[:, 1:], encoded[:, 0]
+        if self.length_token:
+            return LengthInput(encoded[:, 1:], visible[:, 1:], encoded[:, 0])
+        return LengthInput(encoded, visible, None)
 
     def encode(self, source: SourceTokens, key: DropoutKey = None) -> Encoded:
         """Encode source ids, 0 being padding; cross-attention never sees the length token."""
-        memory, visible, length_vector = self.memory(source, key)
-        cross = self.decoder.cross_memory(memory, visible)
-        logits = None if length_vector is None else self.length_predictor(length_vector)
-        return Encoded(cross, logits)
+        memory = self.memory(source, key)
+        cross = self.decoder.cross_memory(memory.encoded, memory.visible)
+        return Encoded(cross, None if self.causal else self.length_predictor(memory))
 
     def logits(self, hidden: Hidden) -> Logits:
         """Decoder vectors to float32 logits over the vocabulary."""
@@ -86,16 +103,29 @@ class Transformer(nnx.Module):
             return self.embedder.attend(hidden) / jnp.sqrt(jnp.float32(self.width))
         return self.output(hidden).astype(jnp.float32)
 
+    def keeps(self, hidden: Hidden) -> Float[Array, "B L 2"]:
+        """Float32 logits of the learned rejecter: class 1 keeps the prediction at a position.
+
+        No gradient reaches the decoder. Source: the published code's learned rejecter.
+
+        Raises:
+            ValueError: if the model was built without a rejecter.
+        """
+        if not self.rejects:
+            raise ValueError("this model has no rejecter: objective.rejecter_weight is 0")
+        return self.rejecter(jax.lax.stop_gradient(hidden)).astype(jnp.float32)
+
     def hidden(
         self,
         tokens: Tokens,
         cross: CrossMemory,
-        visible: Mask | None = None,
+        visible: Mask | PairMask | None = None,
         key: DropoutKey = None,
     ) -> tuple[Hidden, Attentions]:
         """Decoder vectors and attention weights of one pass.
 
-        `visible` is where the decoder may look; by default wherever `tokens` is not padding.
+        `visible` is where the decoder may look, for all positions or for each; by default
+        wherever `tokens` is not padding.
         """
         if visible is None:
             visible = tokens != PAD
@@ -105,7 +135,7 @@ class Transformer(nnx.Module):
         self,
         tokens: Tokens,
         cross: CrossMemory,
-        visible: Mask | None = None,
+        visible: Mask | PairMask | None = None,
         key: DropoutKey = None,
     ) -> Logits:
         """Logits of one pass over all positions."""
@@ -127,6 +157,4 @@ def split_dropout(key: DropoutKey) -> tuple[DropoutKey, DropoutKey]:
 
 def parameter_count(model: nnx.Module) -> int:
     """Number of trained values."""
-    import jax
-
     return sum(leaf.size for leaf in jax.tree.leaves(nnx.state(model, nnx.Param)))

@@ -1,6 +1,7 @@
 """The paper's claims, each with what was measured and a verdict that a stated test gave.
 
-A translation claim is decided here, from scores and timings, by a function of `verdicts`. A claim
+A translation claim is decided here, from scores and timings, by a function of `verdicts` or
+`ablations`. A claim
 of theory or attention analysis is decided where it is computed; its JSON says how, and the report
 collects it. A claim for which nothing was computed is "not run", with the command that runs it.
 """
@@ -8,17 +9,16 @@ collects it. A claim for which nothing was computed is "not run", with the comma
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from padir.files import InputError, write_json, write_text
-from padir.report import paper, verdicts
+from padir.files import InputError
+from padir.report import ablations, paper, verdicts
 from padir.report.results import Results
-from padir.report.tables import Column, Table
 
 REPRODUCED, NOT_REPRODUCED, NOT_RUN = "reproduced", "not reproduced", "not run"
 TRANSLATION = "snakemake --cores 2 translation"
 THEORY = "snakemake --cores 2 theory"
+ABLATIONS = "snakemake --cores 2 ablations"
 
 
 @dataclass(frozen=True)
@@ -121,38 +121,64 @@ CLAIMS = (
         "1",
         "Training on an AR model's output helps.",
         "no number",
-        test=verdicts.distillation_helps,
+        ABLATIONS,
+        ablations.distillation_helps,
     ),
     Claim(
         "unmasking",
         "1, L.2",
         "A small unmasking rate helps.",
         "no number",
-        test=verdicts.unmasking_helps,
+        ABLATIONS,
+        ablations.unmasking_helps,
     ),
     Claim(
         "positional_attention",
         "1",
         "Positional attention helps.",
         "no number",
-        test=verdicts.positional_attention_helps,
+        ABLATIONS,
+        ablations.positional_attention_helps,
+    ),
+    Claim(
+        "custom_vocabulary",
+        "1",
+        "A vocabulary learnt on the pair's own text helps.",
+        "no number",
+        ABLATIONS,
+        ablations.custom_vocabulary_helps,
     ),
     Claim(
         "second_stage",
         "3.2, L.1.2",
         "A second training stage helps.",
         "no number",
-        test=verdicts.second_stage_helps,
+        ABLATIONS,
+        ablations.second_stage_helps,
     ),
     Claim(
-        "custom_vocabulary", "1", "A vocabulary learnt on the pair's own text helps.", "no number"
+        "stutter_handling",
+        "L.2",
+        "Hiding stutter again between passes helps.",
+        "no number",
+        ABLATIONS,
+        ablations.stutter_handling_helps,
+    ),
+    Claim(
+        "length_candidates",
+        "L.1.1",
+        "Several length candidates help.",
+        "no number",
+        ABLATIONS,
+        ablations.length_candidates_help,
     ),
     Claim(
         "remasking",
         "L.2, footnote 26",
         "The remasking schedule hardly matters.",
         "not visibly affected",
-        test=verdicts.remasking_matters_little,
+        ABLATIONS,
+        ablations.remasking_matters_little,
     ),
     Claim(
         "self_attention",
@@ -286,7 +312,7 @@ def _tested(claim: Claim, test: verdicts.Test, results: Results) -> Iterator[dic
             "measured": finding.measured,
             "interval": None if finding.interval is None else list(finding.interval),
             "seeds": list(finding.seeds),
-            "test": f"padir.report.verdicts.{getattr(test, '__name__', '')}",
+            "test": f"{test.__module__}.{getattr(test, '__name__', '')}",
             "test_says": " ".join((test.__doc__ or "").split()),
             "verdict": verdict,
         }
@@ -305,76 +331,20 @@ def _supplied(claim: Mapping[str, Any]) -> dict[str, Any]:
         "statement": claim["statement"],
         "paper": claim.get("paper"),
         "dataset": claim.get("dataset"),
-        "measured": _plain(claim["measured"]),
+        "measured": plain(claim["measured"]),
         "interval": ends,
         "seeds": seeds if isinstance(seeds, list) else [] if seeds is None else [seeds],
         "test": claim["source"],
-        "test_says": _plain(claim["test"]),
+        "test_says": plain(claim["test"]),
         "command": THEORY,
         "verdict": claim["verdict"],
     }
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
+    """A measured value as text: numbers to four digits, mappings as `key value`."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items())
+        return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
     return f"{value:.4g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
-
-
-def claims_table(records: Sequence[Mapping[str, Any]]) -> Table:
-    """The claims as a table."""
-    columns = (
-        Column("id", "Claim"),
-        Column("section", "Section"),
-        Column("statement", "What the paper says"),
-        Column("paper", "Paper"),
-        Column("dataset", "Dataset"),
-        Column("measured", "Measured"),
-        Column("interval", "95% interval"),
-        Column("seeds", "Seeds"),
-        Column("verdict", "Verdict"),
-        Column("how", "Test, or command to run"),
-    )
-    rows = []
-    for record in records:
-        how = record["test_says"]
-        if record["verdict"] == NOT_RUN:
-            how = f"run: {record['command']}" if how is None else f"{how} Run: {record['command']}"
-        row = {column.key: record.get(column.key) for column in columns}
-        ends, seeds = record["interval"], record["seeds"]
-        row |= {
-            "interval": None if ends is None else _interval_text(ends),
-            "seeds": ", ".join(map(str, seeds)) or None,
-            "how": how,
-        }
-        rows.append({key: v if v is None else str(v) for key, v in row.items()})
-    notes = (
-        "A verdict comes from the test named, never from a person. Intervals are 95%, over"
-        " sentences unless the test says otherwise; \"not reproduced\" is meant at this scale.",
-    )  # fmt: skip
-    return Table("claims", "Claims of the paper", columns, rows, notes)
-
-
-def _interval_text(ends: Any) -> str:
-    if isinstance(ends, list) and len(ends) == 2:
-        return f"[{ends[0]:.3g}, {ends[1]:.3g}]"
-    return _plain(ends)
-
-
-def counts(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How many records have each verdict."""
-    return {
-        verdict: sum(record["verdict"] == verdict for record in records)
-        for verdict in (REPRODUCED, NOT_REPRODUCED, NOT_RUN)
-    }
-
-
-def write_claims(records: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
-    """Write claims.json and claims.md."""
-    summary = ", ".join(f"{number} {verdict}" for verdict, number in counts(records).items())
-    text = f"# Claims\n\n{summary}.\n\n{claims_table(records).markdown()}"
-    write_json(folder / "claims.json", list(records))
-    write_text(folder / "claims.md", text)
-    return [folder / "claims.json", folder / "claims.md"]

@@ -165,7 +165,7 @@ def _style(results: Results, model: str) -> int:
 
 
 def _sweeps(results: Results, group: Group) -> dict[str, list[Row]]:
-    """Rows of each PaDIR model by rising number of passes."""
+    """Rows of each parallel model by rising number of passes."""
     sweeps: dict[str, list[Row]] = {}
     for row in results.rows:
         if row.group == group and row.steps is not None:
@@ -210,9 +210,9 @@ def quality_latency(results: Results) -> Figure:
             series.setdefault(row.model, []).append(point)
         lines = []
         for model, points in series.items():
-            padir = results.config.models[model].system == "padir"
             ordered = sorted(points, key=lambda p: p.x)
-            lines.append(Series(model, ordered, _style(results, model), joined=padir))
+            parallel = results.config.models[model].parallel
+            lines.append(Series(model, ordered, _style(results, model), joined=parallel))
         panels.append(Panel(" ".join(group), lines))
     return Figure(
         "quality_latency", "Quality against latency", "median latency at batch size 1, ms", "BLEU",
@@ -276,6 +276,6 @@ def training_time(results: Results) -> Figure:
     return Figure(
         "training_time", "Quality against training time", "training time, seconds",
         "validation tokens predicted, %", _validations(results, "seconds", "valid_accuracy", 100.0),
-        note="Against the model's own targets: AR given the tokens before, PaDIR given the last"
-        " stage's hypothesis at the target's length. Compilation is part of the time.",
+        note="Against the model's own targets: AR given the tokens before, the others given the"
+        " last stage's hypothesis at the target's length. Compilation is part of the time.",
     )  # fmt: skip

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts
+from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED
+from padir.report.claims_table import counts
 from padir.report.figures import Figure
 from padir.report.results import Results
 from padir.report.tables import Table
@@ -63,6 +64,12 @@ dt { color: var(--muted); } dd { margin: 0; overflow-wrap: anywhere; }
 @media print { body { max-width: none; padding: 0; } nav { display: none; } }
 """
 MARKS = {REPRODUCED: ("yes", "✓"), NOT_REPRODUCED: ("no", "✗"), NOT_RUN: ("open", "○")}
+INTROS = {
+    "systems": "Every system trained on the same data, with the same vocabulary, size and scorer,"
+    " so that only the method differs; the paper's table 2 sets its numbers beside other papers'.",
+    "ablations": "What each part of PaDIR does: two models that differ in the settings named, and"
+    " whether the difference would be seen again with other sentences and other seeds.",
+}
 
 
 def page(
@@ -81,6 +88,8 @@ def page(
     drawn = {figure.name: figure for figure in figures if not figure.empty()}
     sections = [
         ("quality", "Quality", ("table1",), ("quality_passes", "quality_latency")),
+        ("systems", "Systems", ("table2",), ()),
+        ("ablations", "Ablations", ("ablations",), ()),
         ("stutter", "Stutter", ("stutter",), ("stutter_passes",)),
         ("latency", "Latency", ("latency",), ()),
         ("training", "Training", (), ("training", "training_time")),
@@ -91,7 +100,7 @@ def page(
         inside = [_figure(drawn[name]) for name in pictures if name in drawn]
         shown = [tables[name].html() for name in names if name in tables and tables[name].rows]
         if inside or shown:
-            parts.append(_section(anchor, title, "".join(shown + inside)))
+            parts.append(_section(anchor, title, _intro(anchor) + "".join(shown + inside)))
             links.append((anchor, title))
     theory = _theory(results)
     if theory:
@@ -111,6 +120,10 @@ def page(
         f"{_section('provenance', 'Provenance', _provenance(results))}"
         "</main>\n</body>\n</html>\n"
     )
+
+
+def _intro(anchor: str) -> str:
+    return f"<p>{html.escape(INTROS[anchor])}</p>\n" if anchor in INTROS else ""
 
 
 def _section(anchor: str, title: str, inside: str) -> str:

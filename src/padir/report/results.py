@@ -72,7 +72,7 @@ class Row:
     @property
     def steps(self) -> int | None:
         """Refinement passes asked for; None for AR."""
-        return int(self.decoding[1:]) if self.system == "padir" else None
+        return None if self.system == "ar" else int(self.decoding[1:])
 
     @property
     def label(self) -> str:

@@ -26,20 +26,18 @@ def baseline_row(results: Results, group: Group) -> Row | None:
 
 
 def hypotheses_per_sentence(results: Results, model: str, decoding: str) -> int:
-    """The paper's "# hyp.": beam width of AR, length candidates of PaDIR; 1 for greedy."""
+    """The paper's "# hyp.": beam width, or all starts of a parallel system; 1 for greedy."""
     settings = results.config.models[model].decoding
     if decoding == "greedy":
         return 1
-    return settings.beam if decoding == "beam" else settings.length_candidates
+    if decoding == "beam":
+        return settings.beam
+    return settings.length_candidates * settings.restarts
 
 
-def _place(group: Group) -> dict[str, Cell]:
+def place(group: Group) -> dict[str, Cell]:
+    """The leading cells of a row: its test set."""
     return {"dataset": group[0], "direction": group[1]}
-
-
-def _mean_interval(row: Row, *keys: str) -> tuple[float, float] | None:
-    low, high = row.mean(*keys, "low"), row.mean(*keys, "high")
-    return None if low is None or high is None else (low, high)
 
 
 def table1(results: Results) -> Table:
@@ -94,8 +92,11 @@ def _table1_row(results: Results, row: Row) -> dict[str, Cell]:
     gap = difference(row, base) if base is not None and base != row else None
     p_values = [score["paired"]["p_value"] for score in row.scores if score.get("paired")]
     validity = row.mean("validity", "share")
+    # Table 1 of the paper is about these two systems; others share the names of decodings.
+    own = row.system in ("ar", "padir")
+    paper_bleu = table1_bleu(row.dataset, row.direction, row.decoding) if own else None
     return {
-        **_place(row.group),
+        **place(row.group),
         "model": row.model,
         "targets": row.targets,
         "hypotheses": hypotheses_per_sentence(results, row.model, row.decoding),
@@ -109,7 +110,7 @@ def _table1_row(results: Results, row: Row) -> dict[str, Cell]:
         "p_value": max(p_values) if gap and len(p_values) == len(row.scores) else None,
         "chrf": row.mean("chrf", "score"),
         "validity": None if validity is None else 100 * validity,
-        "paper_bleu": table1_bleu(row.dataset, row.direction, row.decoding),
+        "paper_bleu": paper_bleu,
         "signature": row.scores[0]["bleu"]["signature"],
     }
 
@@ -141,7 +142,7 @@ def stutter_table(results: Results) -> Table:
         excess = row.mean("stutter", key, "excess_low"), row.mean("stutter", key, "excess_high")
         rows.append(
             {
-                **_place(row.group),
+                **place(row.group),
                 "model": row.model,
                 "targets": row.targets,
                 "decoding": row.decoding,
@@ -226,7 +227,7 @@ def latency_table(results: Results) -> Table:
 
 def _latency_cells(results: Results, group: Group, row: Mapping[str, Any]) -> dict[str, Cell]:
     cells: dict[str, Cell] = {
-        **_place(group),
+        **place(group),
         "model": row["model"],
         "decoding": row["decoding"],
         "p50_ms": row["p50_ms"],
@@ -266,7 +267,7 @@ def distillation_table(results: Results) -> Table:
         validity = _number(card.get("validity"), "share")
         rows.append(
             {
-                **_place((dataset, direction)),
+                **place((dataset, direction)),
                 "teacher": teacher,
                 "seed": seed,
                 "system": card.get("teacher"),

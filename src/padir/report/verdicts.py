@@ -1,4 +1,5 @@
-"""The tests that decide the translation claims: results in, a finding out.
+"""The tests that decide the translation claims: results in, a finding out. What a part of PaDIR
+does is decided in `ablations`.
 
 Every threshold stands here, in the test that uses it. Intervals are 95%, paired bootstrap over
 sentences, of the mean over seeds; "one-sided" means that the end of such an interval must lie on
@@ -10,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from padir.config.model import ModelRun
 from padir.report.results import Group, Results, Row
+from padir.report.selection import candidate
 from padir.report.translation import baseline_row, estimate_text, latency_row
 from padir.score.significance import interval
 
@@ -45,19 +46,9 @@ class Finding:
 Test = Callable[[Results, Group], Finding]
 
 
-def candidate(results: Results) -> str | None:
-    """The PaDIR model that the claims speak of: `evaluation.candidate`, or the first distilled."""
-    config = results.config
-    if config.evaluation.candidate is not None:
-        return config.evaluation.candidate
-    padir = [name for name, run in config.models.items() if run.system == "padir"]
-    distilled = [name for name in padir if config.models[name].targets != "raw"]
-    return (distilled or padir or [None])[0]
-
-
 def _rows(results: Results, group: Group, *decodings: str) -> list[Row] | str:
     """The candidate's rows, or what is missing."""
-    model = candidate(results)
+    model = candidate(results.config)
     if model is None:
         return "no PaDIR model in the config"
     found = [results.row(group, model, decoding) for decoding in decodings]
@@ -122,7 +113,7 @@ def early_gain_larger(results: Results, group: Group) -> Finding:
 
 def _faster(decoding: str, point: str, threshold: float) -> Test:
     def test(results: Results, group: Group) -> Finding:
-        model, base = candidate(results), results.config.evaluation.baseline
+        model, base = candidate(results.config), results.config.evaluation.baseline
         ours = model and latency_row(results, group, model, QUALITY_DECODING)
         theirs = latency_row(results, group, base, decoding)
         if not ours or not theirs:
@@ -183,87 +174,3 @@ def stutter_twice_final(results: Results, group: Group) -> Finding:
 def stutter_twice_before_drop(results: Results, group: Group) -> Finding:
     """The interval of stutter(PaDIR T4, before the final drop) - 2 stutter(AR) lies above 0."""
     return _stutter(results, group, before_drop=True)
-
-
-def differing_settings(one: ModelRun, other: ModelRun) -> set[str]:
-    """Dotted keys in which two models differ, seeds and decodings apart."""
-
-    def leaves(value: object, path: str) -> dict[str, object]:
-        if not isinstance(value, dict):
-            return {path: value}
-        found: dict[str, object] = {}
-        for key, inner in value.items():
-            found |= leaves(inner, f"{path}.{key}" if path else key)
-        return found
-
-    apart = {"seeds", "decode"}
-    first, second = (leaves(m.model_dump(mode="json", exclude=apart), "") for m in (one, other))
-    return {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
-
-
-def _helps(key: str, without: Callable[[object], bool], change: str, name: str) -> Test:
-    def test(results: Results, group: Group) -> Finding:
-        model = candidate(results)
-        if model is None:
-            return Finding(None, "no PaDIR model in the config")
-        run = results.config.models[model]
-        controls = [
-            other
-            for other, settings in results.config.models.items()
-            if differing_settings(run, settings) == {key} and without(_setting(settings, key))
-        ]
-        if not controls or without(_setting(run, key)):
-            return Finding(None, f"no model differs from {model} in {key} alone ({change})")
-        ours = results.row(group, model, QUALITY_DECODING)
-        theirs = results.row(group, controls[0], QUALITY_DECODING)
-        if ours is None or theirs is None:
-            return Finding(None, f"{model} T4 or {controls[0]} T4 not scored")
-        value, ends = _combined([ours, theirs], [1.0, -1.0])
-        text = (
-            f"{ours.label} {estimate_text(ours.bleu())}, {theirs.label}"
-            f" {estimate_text(theirs.bleu())}, difference {value:.2f}"
-        )
-        return Finding(ends[0] > 0, text, ends, ours.seeds)
-
-    test.__name__ = name
-    test.__doc__ = (
-        f"The interval of BLEU(PaDIR T4) minus BLEU of a model that differs in {key} alone"
-        f" ({change}) lies above 0."
-    )
-    return test
-
-
-def _setting(run: ModelRun, key: str) -> object:
-    value: object = run
-    for part in key.split("."):
-        value = getattr(value, part)
-    return value
-
-
-distillation_helps = _helps("targets", lambda v: v == "raw", "raw targets", "distillation_helps")
-unmasking_helps = _helps(
-    "objective.unmasking_rate", lambda v: v == 0, "nothing unmasked", "unmasking_helps"
-)
-positional_attention_helps = _helps(
-    "architecture.positional_attention", lambda v: v is False, "none", "positional_attention_helps"
-)
-second_stage_helps = _helps("objective.stages", lambda v: v == 1, "one stage", "second_stage_helps")
-
-
-def remasking_matters_little(results: Results, group: Group) -> Finding:
-    """The interval of BLEU(T4) minus that of a model without remasking is within 0.5 of 0."""
-    model, key = candidate(results), "decoding.remask_stutter"
-    controls = [
-        other
-        for other, settings in results.config.models.items()
-        if model and differing_settings(results.config.models[model], settings) == {key}
-    ]
-    if model is None or not controls:
-        return Finding(None, f"no model differs from {model} in {key} alone")
-    ours = results.row(group, model, QUALITY_DECODING)
-    theirs = results.row(group, controls[0], QUALITY_DECODING)
-    if ours is None or theirs is None:
-        return Finding(None, f"{model} T4 or {controls[0]} T4 not scored")
-    value, ends = _combined([ours, theirs], [1.0, -1.0])
-    holds = max(abs(ends[0]), abs(ends[1])) < SATURATION_GAIN
-    return Finding(holds, f"{ours.label} - {theirs.label} = {value:.2f} BLEU", ends, ours.seeds)

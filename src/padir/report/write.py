@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from padir.files import write_text
-from padir.report.claims import decide, write_claims
+from padir.report.ablations import ablations_table
+from padir.report.claims import decide
+from padir.report.claims_table import write_claims
 from padir.report.figures import (
     Figure,
     quality_latency,
@@ -15,6 +17,7 @@ from padir.report.figures import (
 )
 from padir.report.page import page
 from padir.report.results import Results, load_results
+from padir.report.systems import table2
 from padir.report.tables import Table
 from padir.report.translation import (
     data_table,
@@ -28,6 +31,8 @@ __all__ = ["FIGURES", "TABLES", "load_results", "write_page", "write_report"]
 
 TABLES: Mapping[str, Callable[[Results], Table]] = {
     "table1": table1,
+    "table2": table2,
+    "ablations": ablations_table,
     "stutter": stutter_table,
     "latency": latency_table,
     "distillation": distillation_table,

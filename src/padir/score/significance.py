@@ -1,13 +1,16 @@
 """How sure a score is: bootstrap intervals, paired bootstrap, paired approximate randomisation.
 
-All resampling is over sentences. Which sentences a resample holds depends on the number of
-sentences, the number of resamples and the seed alone, so the replicates of any two systems on one
-test set are paired. Indices, percentiles and p-values are those of sacreBLEU 2 (its default seed
-included): its `--confidence`, `--paired-bs` and `--paired-ar` print the same numbers.
+Resampling is over sentences; `over_seeds` adds training seeds. Which sentences a resample holds
+depends on the number of sentences, the number of resamples and the seed alone, so the replicates
+of any two systems on one test set are paired. Indices, percentiles and p-values against a baseline
+are those of sacreBLEU 2 (its default seed included): its `--confidence`, `--paired-bs` and
+`--paired-ar` print the same numbers.
 
-Sources: Koehn 2004 (paired bootstrap), Riezler & Maxwell 2005 (approximate randomisation).
+Sources: Koehn 2004 (paired bootstrap), Riezler & Maxwell 2005 (approximate randomisation), Holm
+1979 (several tests).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +19,8 @@ from padir.score.bleu import CorpusCounts
 
 SEED = 12345
 RANDOMISATION_TRIALS = 10_000
+FEWEST_SEEDS = 3
+SEED_DRAWS = 20_000
 _CHUNK_CELLS = 4_000_000
 
 
@@ -150,3 +155,63 @@ def share_interval(successes: int, total: int) -> tuple[float, float]:
     half = z * np.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
     half /= 1 + z * z / total
     return float(max(0.0, centre - half)), float(min(1.0, centre + half))
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What a change does to a score, over the seeds that two models have in common.
+
+    Attributes:
+        difference: mean over seeds.
+        low, high: 95% interval of it.
+        p_value: two-sided.
+        seeds_resampled: whether interval and p-value are about other seeds too, or about other
+            sentences only.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    seeds_resampled: bool
+
+
+def over_seeds(differences: Sequence[float], replicates: np.ndarray, seed: int = SEED) -> Contrast:
+    """Interval and test of a mean difference, over sentences and, with 3 seeds or more, seeds.
+
+    A bootstrap in two levels. Of the sentences, a replicate is the mean over seeds on one
+    resample, the same for all seeds and both models. To it a draw for the seeds is added: their
+    standard error times Student's t of n - 1 degrees. Values drawn from the few seeds themselves
+    would do less than they promise: three that agree in sign, as chance alone lets them one time
+    in four, would pass for certain.
+
+    Args:
+        differences: one per seed, on all sentences.
+        replicates: the same on each resample, [seeds, samples].
+        seed: of the draws.
+    """
+    values = np.asarray(differences, np.float64)
+    spread = replicates.mean(axis=0)
+    count = len(values)
+    several = count >= FEWEST_SEEDS
+    if several:
+        spread = np.tile(spread, -(-SEED_DRAWS // len(spread)))
+        drawn = np.random.default_rng(seed).standard_t(count - 1, size=len(spread))
+        spread = spread + drawn * values.std(ddof=1) / np.sqrt(count)
+    low, high = interval(spread)
+    tail = min(np.count_nonzero(spread <= 0), np.count_nonzero(spread >= 0))
+    p_value = min(1.0, 2.0 * (tail + 1) / (len(spread) + 1))
+    return Contrast(float(values.mean()), low, high, p_value, several)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for being several, in the order given: Holm's step-down method.
+
+    The k-th smallest of m is multiplied by m - k + 1; none is above 1 or below a smaller one's.
+    """
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = largest
+    return corrected

@@ -180,6 +180,84 @@ def test_translate_refuses_bad_options(place, monkeypatch, capfd, flags, message
         streamed(monkeypatch, capfd, b"ba\n", "--model", place / "padir", *flags)
 
 
+@pytest.fixture
+def constrained(place, monkeypatch, capfd, tmp_path):
+    """Translates `LINES` or other sources with PaDIR under constraints: option=lines."""
+
+    def call(sources=LINES, model="padir", flags=("--chunk", "3"), **constraints):
+        flags = list(flags)
+        for option, lines in constraints.items():
+            write_lines(tmp_path / option, lines)
+            flags += [f"--{option}", tmp_path / option]
+        content = "".join(f"{line}\n" for line in sources).encode()
+        capfd.readouterr()  # what came before an error
+        code, out, err = streamed(monkeypatch, capfd, content, "--model", place / model, *flags)
+        assert (code, err) == (0, "")
+        return out.split("\n")[:-1]
+
+    return call
+
+
+def test_translate_gives_what_is_asked_of_each_line(constrained):
+    plain = constrained()
+    for option in ("prefix", "suffix", "infill", "draft", "terms"):
+        assert constrained(**{option: [""] * len(LINES)}) == plain
+        for held in ("ba ko", "ve"):
+            lines = [held if line and index % 2 else "" for index, line in enumerate(LINES)]
+            if option == "infill":
+                lines = [line and f"___ {line} ___" for line in lines]
+            found = constrained(**{option: lines})
+            for one, line, free in zip(found, lines, plain, strict=True):
+                if not line:
+                    assert one == free
+                elif option == "prefix":
+                    assert one.startswith(f"{held} ")
+                elif option == "suffix":
+                    assert one.endswith(f" {held}")
+                elif option == "infill":
+                    assert f" {held} " in one
+                elif option == "draft":
+                    assert len(one.split()) <= len(line.split())
+                else:
+                    assert f" {held} " in f" {one} "
+    both = constrained(["ba", "ko"], prefix=["su", ""], suffix=["re mi", "ta"])
+    assert both[0].startswith("su ") and both[0].endswith(" re mi") and both[1].endswith(" ta")
+
+
+@pytest.mark.parametrize("chunk", ["1", "2", "64"])
+def test_constraints_and_input_have_as_many_lines(constrained, chunk):
+    flags = ("--chunk", chunk)
+    assert len(constrained(["ba"] * 3, flags=flags, prefix=["ba"] * 3)) == 3
+    with pytest.raises(InputError, match=r"the input has 1, .*prefix has 3"):
+        constrained(["ba"], flags=flags, prefix=["ba"] * 3)
+    with pytest.raises(InputError, match=r"the input has more than the 2 of .*prefix"):
+        constrained(["ba"] * 3, flags=flags, prefix=["ba"] * 2)
+    assert constrained([], flags=flags, draft=[]) == []
+
+
+@pytest.mark.parametrize(
+    ("sources", "options", "message"),
+    [
+        (["ba"], {"model": "ar", "infill": ["ba"]}, "ar: a model of system ar writes token after"),
+        (["ba"], {"draft": ["ba"], "suffix": ["ba"]}, "--suffix and --draft: only --prefix and"),
+        (["ba"], {"terms": ["xyz"]}, "terms: line 1: this model's vocabulary cannot spell 'xyz'"),
+        (["ba", ""], {"terms": ["", "ba"]}, "line 2 of the input is empty, but that of .*terms"),
+    ],
+)
+def test_constraints_that_cannot_be_kept(constrained, sources, options, message):
+    with pytest.raises(InputError, match=message):
+        constrained(sources, **options)
+
+
+def test_translate_help_shows_every_constraint(capsys):
+    with pytest.raises(SystemExit):
+        run(translate, "--help")
+    text = capsys.readouterr().out
+    for option in ("prefix", "suffix", "infill", "draft", "terms"):
+        assert f"padir translate --model bundle --{option} " in text
+        assert f"  --{option} FILE" in text
+
+
 def test_latency_writes_a_row_per_model_and_fitting_decoding(place, tmp_path, monkeypatch):
     from padir.analysis import speed
 

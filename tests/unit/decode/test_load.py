@@ -34,7 +34,7 @@ def test_no_such_decoding(name):
 
 def test_decodings():
     assert Decoding.parse("T100") == Decoding("T100", 100)
-    assert Decoding.parse("beam").system == "ar"
+    assert not Decoding.parse("beam").parallel
 
 
 @pytest.mark.parametrize(

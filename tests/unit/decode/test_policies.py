@@ -1,9 +1,21 @@
-"""Start tokens and stutter."""
+"""Start tokens, and which positions the policies choose, by hand."""
 
 import jax.numpy as jnp
 import numpy as np
 
-from padir.decode.policies import MaskStart, PassView, RandomStart, StutterRemask
+from padir.decode.policies import (
+    ConstantShare,
+    Falling,
+    LeastCertain,
+    MaskStart,
+    PassView,
+    PositionMaskStart,
+    RandomShare,
+    RandomStart,
+    Rejected,
+    StopConfident,
+    Stutter,
+)
 from padir.ids import FIRST_PIECE, MASK
 
 
@@ -35,11 +47,64 @@ def test_mask_start():
     assert MaskStart(0, 50).tokens([9], 2, 3).tolist() == [[MASK] * 3] * 2
 
 
+def test_position_masks_are_rows_past_the_vocabulary():
+    assert PositionMaskStart(0, 50).tokens([9], 2, 3).tolist() == [[50, 51, 52]] * 2
+
+
+def seen(tokens, pieces, scores=None, done=0, passes=4, keep=None, chance=None):
+    """A view of a pass; what is not named is zero."""
+    tokens = jnp.asarray(tokens, jnp.int32)
+    zeros = jnp.zeros(tokens.shape)
+    return PassView(
+        fed=tokens,
+        hidden=jnp.asarray(pieces, bool),
+        tokens=tokens,
+        log_probability=zeros if scores is None else jnp.asarray(scores, jnp.float32),
+        keep_probability=zeros if keep is None else jnp.asarray(keep, jnp.float32),
+        is_piece=jnp.asarray(pieces, bool),
+        done=jnp.int32(done),
+        passes=jnp.int32(passes),
+        chance=zeros if chance is None else jnp.asarray(chance, jnp.float32),
+    )
+
+
 def test_stutter_is_not_circular_and_keeps_the_first_of_a_run():
-    predicted = jnp.array([[9, 9, 9, 10, 9, 1, 0, 0], [9, 10, 10, 11, 10, 12, 10, 9]])
-    pieces = jnp.array([[True] * 5 + [False] * 3, [True] * 8])
-    view = PassView(predicted, jnp.zeros((2, 8)), pieces, jnp.int32(0), jnp.int32(2))
-    hidden = StutterRemask()(view)
+    tokens = [[9, 9, 9, 10, 9, 1, 0, 0], [9, 10, 10, 11, 10, 12, 10, 9]]
+    pieces = [[True] * 5 + [False] * 3, [True] * 8]
+    hidden = Stutter()(seen(tokens, pieces))
     # Position 0 equals the last piece of its row, and padding repeats: neither is stutter.
     assert np.flatnonzero(hidden[0]).tolist() == [1, 2]
     assert np.flatnonzero(hidden[1]).tolist() == [2]
+
+
+TEN = ([[9] * 10], [[True] * 10], [[-1, -5, -2, -9, -3, -3, -8, -4, -7, -6]])
+
+
+def test_linear_and_cosine_numbers_by_hand():
+    """Of ten pieces after passes 1 to 4 of 4: 7, 5, 2, 0 and 9, 7, 3, 0, the least probable."""
+    for cosine, numbers in ((False, [7, 5, 2, 0]), (True, [9, 7, 3, 0])):
+        for done, number in enumerate(numbers):
+            hidden = Falling(cosine)(seen(*TEN, done=done))[0]
+            assert set(np.flatnonzero(hidden)) == set(np.argsort(TEN[2][0], kind="stable")[:number])
+
+
+def test_shares_by_hand():
+    worst = [3, 6, 8]
+    assert sorted(np.flatnonzero(ConstantShare(0.3)(seen(*TEN))[0])) == worst
+    assert sorted(np.flatnonzero(LeastCertain(0.3)(seen(*TEN, done=1))[0])) == worst
+    assert np.all(LeastCertain(0.3)(seen(*TEN, done=0)))
+    chance = [[0.1, 0.5] * 5]
+    assert np.flatnonzero(RandomShare(0.2)(seen(*TEN, done=1, chance=chance))[0]).tolist() == [
+        *(0, 2, 4, 6, 8)
+    ]
+
+
+def test_the_rejecter_hides_what_it_calls_wrong():
+    view = seen([[9, 9, 1]], [[True, True, False]], keep=[[0.4, 0.6, 0.1]])
+    np.testing.assert_array_equal(Rejected()(view), [[True, False, False]])
+
+
+def test_confidence_asks_every_token():
+    tokens = jnp.zeros((2, 3), jnp.int32)
+    scores = jnp.log(jnp.asarray([[0.95, 0.91, 1.0], [0.95, 0.89, 1.0]]))
+    np.testing.assert_array_equal(StopConfident(0.9)(tokens, tokens, scores), [True, False])

@@ -7,8 +7,8 @@ import pytest
 from flax import nnx
 
 from padir.config.model import Architecture, ModelRun
+from padir.config.objective import Objective
 from padir.model.layers import dropout
-from padir.model.length import top_lengths
 from padir.model.parameters import build, from_arrays, table_size, to_arrays
 from padir.model.transformer import Transformer, parameter_count
 
@@ -128,12 +128,22 @@ def test_bfloat16_stays_near_float32_and_keeps_float32_parameters() -> None:
     assert float(jnp.abs(a - b).max()) < 0.1 * float(jnp.abs(a).max())
 
 
-def test_top_lengths_are_distinct_and_ties_go_to_the_shorter() -> None:
-    lengths, log_probability = top_lengths(jnp.asarray([[0.0, 2.0, 2.0, 1.0]]), 3)
-    np.testing.assert_array_equal(lengths, [[2, 3, 4]])
-    assert float(jnp.exp(log_probability).sum()) < 1
-    with pytest.raises(ValueError, match="at most 4 exist"):
-        top_lengths(jnp.zeros((1, 4)), 5)
+def test_the_rejecter_is_a_head_of_its_own_that_trains_nothing_below() -> None:
+    plain = build(run("padir"), 40)
+    with pytest.raises(ValueError, match="no rejecter"):
+        plain.keeps(jnp.zeros((1, 3, 16)))
+    weighted = run("padir").model_copy(update={"objective": Objective(rejecter_weight=0.5)})
+    model = build(weighted, 40)
+    assert parameter_count(model) == parameter_count(plain) + 2 * 16
+    source, tokens = ids([9, 10, 11, 1]), ids([12, 13, 14, 1])
+
+    def kept(model: Transformer) -> jax.Array:
+        hidden, _ = model.hidden(tokens, model.encode(source).cross)
+        return jnp.sum(nnx.log_softmax(model.keeps(hidden))[..., 1])
+
+    gradient = to_arrays(nnx.grad(kept)(model))
+    moved = {name for name, values in gradient.items() if np.abs(values).max() > 0}
+    assert moved == {"rejecter/kernel"}
 
 
 def test_parameters_survive_the_way_through_named_arrays() -> None:

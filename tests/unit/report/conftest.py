@@ -23,7 +23,22 @@ BLEU = {
     ("padir", "T4"): 39.5,
     ("padir", "T10"): 39.6,
 }
+STUTTER = {"ar": 0.5, "padir_raw": 9.0, "padir": 3.0, "whole": 3.0}
 P50 = {"greedy": 4.0, "beam": 12.0, "T1": 1.5, "T4": 4.0, "T10": 9.0}
+# Two models of three seeds that differ in one setting, and what is asked of them.
+PAIR = {
+    "whole": {"targets": "own", "decode": ["T1", "T2", "T4"], "seeds": [0, 1, 2]},
+    "one_stage": {
+        **{"targets": "own", "decode": ["T1", "T4", "T8"], "seeds": [0, 1, 2]},
+        "objective": {"stages": 1},
+    },
+}
+PAIR_BLEU = {"whole": (30.0, 31.0, 32.0), "one_stage": (28.0, 28.5, 29.0)}
+ABLATIONS = [
+    {"name": "second_stage", "base": "whole", "variant": "one_stage"},
+    {"name": "distillation", "base": "padir", "variant": "padir_raw"},
+    {"name": "less_known", "base": "whole", "variant": "padir"},
+]
 # One curve of sampling noise for all: systems on one test set rise and fall together.
 NOISE = np.linspace(-1.0, 1.0, 200)
 
@@ -54,7 +69,7 @@ class MadeUp:
         """A score file; `more` replaces keys of the document."""
         run = self.config.models[model]
         value = BLEU[model, decoding] + 0.2 * seed if bleu is None else bleu
-        stutter = {"ar": 0.5, "padir_raw": 9.0, "padir": 3.0}[model]
+        stutter = STUTTER.get(model, 5.0)
         before = None if run.system == "ar" else rates(stutter)
         document = {
             "dataset": "toy", "direction": "xs-xt", "model": model, "system": run.system,
@@ -81,6 +96,15 @@ class MadeUp:
         }  # fmt: skip
         place = f"runs/toy/xs-xt/{model}/seed{seed}"
         return self.write(f"{place}/score/test.{decoding}.json", document | more)
+
+    def pair(self, **bleu: tuple[float, ...]) -> None:
+        """Add the two models and the ablations; `bleu` by model and seed, at every decoding."""
+        self.settings["models"] = {**self.settings["models"], **PAIR}
+        self.settings["evaluation"] = {"ablations": ABLATIONS}
+        for model, values in {**PAIR_BLEU, **bleu}.items():
+            for seed, value in enumerate(values):
+                for decoding in self.config.models[model].decode:
+                    self.score(model, decoding, seed, bleu=value)
 
     def latency(self, **p50) -> Path:
         times = P50 | p50

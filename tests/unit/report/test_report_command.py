@@ -133,6 +133,23 @@ def test_the_page_stands_alone(report, tmp_path):
         assert word in text
 
 
+def test_systems_and_ablations_stand_on_the_page(made_up, report, tmp_path):
+    report("--only", "page")
+    text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
+    # Nothing is compared yet: no heading without a table below it.
+    assert '<section id="systems">' in text and '<section id="ablations">' not in text
+    made_up.pair()
+    report("--only", "page")
+    text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
+    for anchor, sentence, cell in (
+        ("systems", "so that only the method differs", "Table 2: all systems, toy xs-xt"),
+        ("ablations", "other sentences and other seeds", "objective.stages 2 | 1"),
+    ):
+        section = text.split(f'<section id="{anchor}">')[1].split("</section>")[0]
+        assert sentence in section.split("<table>")[0] and cell in section
+        assert f'<a href="#{anchor}">' in text
+
+
 def test_theory_drawings_stand_on_the_page(made_up, report, tmp_path):
     row = {"k": 1, "given_found": 0.1, "averaged_found": 0.1, "given_bound": 0.0}
     document = {
@@ -161,7 +178,13 @@ def test_text_from_results_is_escaped_everywhere(made_up, report, tmp_path):
 def test_figures_are_xml_with_their_points(report, tmp_path):
     report()
     folder = tmp_path / "report/figures"
-    for name in ("quality_passes", "quality_latency", "stutter_passes", "training", "training_time"):
+    for name in (
+        "quality_passes",
+        "quality_latency",
+        "stutter_passes",
+        "training",
+        "training_time",
+    ):
         text = (folder / f"{name}.svg").read_text()
         assert ElementTree.fromstring(text).tag.endswith("svg") and "<dc:date>" not in text
     points = rows(folder / "quality_passes.csv")
@@ -201,6 +224,8 @@ def test_data_table_by_hand(report, tmp_path):
         ("page", ["index.html"]),
         ("claims", ["claims.json", "claims.md"]),
         ("training", ["training.csv", "training.svg"]),
+        ("table2", ["table2.csv", "table2.md", "table2.tex"]),
+        ("ablations", ["ablations.csv", "ablations.md", "ablations.tex"]),
     ],
 )
 def test_one_part_alone(report, tmp_path, part, names):

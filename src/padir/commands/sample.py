@@ -1,0 +1,177 @@
+"""`padir sample`: k-Gibbs chains over translations. In: bundle, source text. Out: JSON lines."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from padir.launch import prepare
+
+EXAMPLES = """\
+examples:
+  padir sample --bundle bundle --source test.de --out chains.jsonl --chains 4 --steps 200
+  padir sample --bundle cmlm --source test.de --out chains.jsonl --chains 8 --steps 500 \\
+      --block 2 --temperature 1 --final-temperature 0.2 --mh
+"""
+POINTS = 100
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    parse = argparse.ArgumentParser(
+        prog="padir sample",
+        description="Run k-Gibbs chains over the translations of each line: one JSON line per"
+        " sentence with every chain's last and best text, the share of moves taken and the trace"
+        " of its energy, which is minus the sum of each token's log-probability with that token"
+        " alone hidden.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parse.add_argument("--bundle", type=Path, required=True, help="folder of a parallel model")
+    parse.add_argument("--source", type=Path, required=True, help="one sentence a line, UTF-8")
+    parse.add_argument("--out", type=Path, required=True, help="JSON lines to write")
+    parse.add_argument("--chains", type=int, default=4, help="per sentence (default 4)")
+    parse.add_argument("--steps", type=int, default=100, help="per chain (default 100)")
+    parse.add_argument("--block", type=int, default=1, metavar="K", help="tokens drawn per step")
+    parse.add_argument("--temperature", type=float, default=1.0, help="at first (default 1)")
+    parse.add_argument(
+        "--final-temperature", type=float, help="at last, linear between (default: as at first)"
+    )
+    parse.add_argument(
+        "--mh", action="store_true", help="accept or refuse moves by Metropolis-Hastings"
+    )
+    parse.add_argument(
+        "--lengths",
+        type=int,
+        default=1,
+        help="target lengths that the chains take in turn, the likeliest first (default 1)",
+    )
+    parse.add_argument(
+        "--energy-every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="steps between energies; each costs a row per token. With --mh always 1 (default 1)",
+    )
+    parse.add_argument("--seed", type=int, help="of all draws (default: that of training)")
+    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    return parse
+
+
+def thinned(energies, most: int = POINTS) -> list[int]:
+    """At most `most` of the steps with an energy, evenly, the first and the last among them."""
+    measured = [step for step, value in enumerate(energies.tolist()) if value == value]
+    last = len(measured) - 1
+    return sorted({measured[round(i * last / (most - 1))] for i in range(most)})
+
+
+def record(
+    number: int,
+    chains: Sequence[Any],
+    temperatures: Any,
+    decode: Callable[[list[tuple[int, ...]]], list[str]],
+) -> dict[str, Any]:
+    """The JSON line of sentence `number` with its `Chain`s; an empty source has none.
+
+    Of the traces, `step` 0 is the start. `temperature` is that of the step, for the start that of
+    the draw; `taken` is the share of moves taken since the point before. Energies are rounded to
+    4 decimals, more than rounding in different batch shapes moves them.
+    """
+    points = thinned(chains[0].energies) if chains else []
+    texts = decode([one.tokens for one in chains])
+    best = decode([one.best for one in chains])
+    return {
+        "id": number,
+        "step": points,
+        "temperature": [round(float(temperatures[max(0, step - 1)]), 6) for step in points],
+        "chains": [
+            {
+                "chain": index,
+                "length": len(one.tokens) + 1,
+                "text": texts[index],
+                "energy": round(float(one.energies[-1]), 4),
+                "best_text": best[index],
+                "best_energy": round(one.best_energy, 4),
+                "acceptance": round(float(one.taken.mean()), 4),
+                "energies": [round(float(one.energies[step]), 4) for step in points],
+                "taken": [
+                    round(float(one.taken[before:step].mean()), 4)
+                    for before, step in pairwise(points)
+                ],
+            }
+            for index, one in enumerate(chains)
+        ],
+    }
+
+
+def summary(chains: Sequence[Any], seconds: float) -> str:
+    """One line about all `Chain`s."""
+    if not chains:
+        return "sample: no sentence, no chain"
+    count, steps = len(chains), len(chains[0].taken)
+    accepted = sum(float(one.taken.mean()) for one in chains) / count
+    start, end = (sum(float(one.energies[i]) for one in chains) / count for i in (0, -1))
+    best = sum(one.best_energy for one in chains) / count
+    return (
+        f"sample: {count} chains of {steps} steps: acceptance {accepted:.3f}; mean energy"
+        f" {start:.2f} at the start, {end:.2f} at the end, {best:.2f} at best;"
+        f" {count * steps / seconds:.0f} chain steps a second, compilation included"
+    )
+
+
+def main(argv: list[str]) -> int:
+    """Run the verb."""
+    arguments = parser().parse_args(argv)
+    prepare(arguments.threads)
+    from padir.decode.gibbs import Chain, Sampler, Sampling
+    from padir.decode.load import load
+    from padir.files import InputError, read_lines, shown, write_jsonl
+    from padir.progress import Progress
+    from padir.provenance import write_provenance
+
+    first, final = arguments.temperature, arguments.final_temperature
+    sampling = Sampling(
+        steps=arguments.steps,
+        block=arguments.block,
+        temperature=first,
+        final_temperature=first if final is None else final,
+        metropolis=arguments.mh,
+        energy_every=arguments.energy_every,
+    )
+    loaded = load(arguments.bundle)
+    seed = loaded.seed if arguments.seed is None else arguments.seed
+    if not 0 <= seed < 2**63:
+        raise InputError(f"--seed is {seed}: allowed are whole numbers from 0, below 2^63")
+    sampler = Sampler(loaded, sampling, seed, arguments.chains, arguments.lengths)
+    lines = read_lines(arguments.source)
+    sources = loaded.vocabulary.encode(lines)
+    longest = loaded.spec.run.architecture.max_positions - 1
+    for number, source in enumerate(sources, start=1):
+        if len(source) > longest:
+            raise InputError(
+                f"{shown(arguments.source)}: line {number}: {len(source)} tokens, this model reads"
+                f" at most {longest}"
+            )
+    filled = [index for index, source in enumerate(sources) if source]
+    found: list[list[Chain]] = [[] for _ in sources]
+    began = time.monotonic()
+    with Progress(max(1, len(lines)), "sentences", f"sample {loaded.spec.model}") as progress:
+        for batch, several in sampler.batches([sources[index] for index in filled]):
+            for index, chains in zip(batch.indices, several, strict=True):
+                found[filled[index]] = chains
+            progress.update(len(batch.indices))
+        progress.update(len(lines) - len(filled))
+    seconds = time.monotonic() - began
+    decode = loaded.vocabulary.decode
+    write_jsonl(
+        arguments.out,
+        (record(i, chains, sampling.temperatures, decode) for i, chains in enumerate(found)),
+    )
+    spec = loaded.spec.model_dump(mode="json")
+    inputs = [arguments.source, *loaded.files]
+    write_provenance(arguments.out, ["sample", *argv], inputs=inputs, spec=spec, seed=seed)
+    print(summary([one for several in found for one in several], seconds), file=sys.stderr)
+    return 0

@@ -1,0 +1,114 @@
+"""Settings of decoding: starts, passes, what is kept between them, and the choice at the end."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from padir.config.base import Settings
+
+
+class Decoding(Settings):
+    """How hypotheses are made. Paper: 3.2, L.1.1, L.2."""
+
+    length_candidates: int = Field(
+        default=5, ge=1, description="Target lengths tried per sentence (parallel systems)."
+    )
+    length_search: Literal["top", "window"] = Field(
+        default="top", description="The likeliest lengths, or those around the likeliest."
+    )
+    restarts: int = Field(
+        default=1, ge=1, description="Starts per length, with random tokens of their own."
+    )
+    start: Literal["random", "mask", "position_mask"] = Field(
+        default="random",
+        description="Initial hypothesis: random pieces, the mask token, or each position's own.",
+    )
+    context: Literal["all", "easy_first"] = Field(
+        default="all",
+        description="What a position sees of the hypothesis: all of it, or what the first pass"
+        " was surer of (DisCo).",
+    )
+    temperature: float = Field(
+        default=0.0, ge=0, description="Of sampled tokens; 0: the likeliest token."
+    )
+    top_k: int = Field(default=0, ge=0, description="Sample among so many tokens; 0: among all.")
+    top_p: float = Field(
+        default=1.0, gt=0, le=1, description="Sample among the likeliest that hold this mass."
+    )
+    update: Literal["all", "hidden", "share", "uncertain"] = Field(
+        default="all",
+        description="Positions that take a pass's prediction: all, those hidden before it, a"
+        " random share, or the least certain share; the first pass fills all.",
+    )
+    update_share: float = Field(
+        default=1.0, gt=0, le=1, description="That share (update: share, uncertain)."
+    )
+    rescore: bool = Field(
+        default=False,
+        description="Whether tokens that are kept take their probability from the latest pass.",
+    )
+    remask: Literal["none", "stutter", "linear", "cosine", "constant", "rejecter"] = Field(
+        default="stutter",
+        description="What is hidden again between passes: nothing, tokens equal to their left"
+        " neighbour, the least probable in a number that falls linearly or as a cosine, a constant"
+        " share of them, or what the model's rejecter says is wrong.",
+    )
+    remask_share: float = Field(
+        default=0.3, ge=0, le=1, description="Share hidden again (remask: constant)."
+    )
+    replacement: Literal["start", "mask", "previous", "summed"] = Field(
+        default="start",
+        description="What stands at positions hidden again: their start token, the mask token, the"
+        " token read by the pass before, or the likeliest by the summed logits of all passes.",
+    )
+    stop: Literal["fixed", "unchanged", "confidence"] = Field(
+        default="unchanged",
+        description="When a hypothesis is finished before the last pass: never, when the next pass"
+        " would read what this one did, or when every token is surer than `stop_confidence`.",
+    )
+    stop_confidence: float = Field(
+        default=0.9, gt=0, le=1, description="Least probability of every token (stop: confidence)."
+    )
+    drop_repeats: Literal["none", "words", "tokens"] = Field(
+        default="words",
+        description="What the final drop removes from the last hypothesis: nothing, repeated words,"
+        " or repeated tokens (parallel systems). Repeats that the source has too are kept.",
+    )
+    tuning_passes: int = Field(
+        default=4,
+        ge=1,
+        le=100,
+        description="Decoder passes (T) with which validation chooses the length rule"
+        " (parallel systems).",
+    )
+    length_alphas: list[float] = Field(
+        default=[0.0, 0.6, 1.0, 1.5],
+        min_length=1,
+        description="Length penalties that validation chooses from: score = log-probability /"
+        " ((5 + length) / 6) ** alpha.",
+    )
+    length_weights: list[float] = Field(
+        default=[0.0, 1.0],
+        min_length=1,
+        description="Weights of the length's log-probability that validation chooses from"
+        " (parallel systems).",
+    )
+    beam: int = Field(default=5, ge=1, description="Beam width (AR).")
+    batch_sentences: int = Field(default=64, ge=1, description="Sentences decoded together.")
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "Decoding":
+        changing = {
+            "temperature": self.temperature > 0,
+            "update: share": self.update == "share",
+            "remask: linear": self.remask == "linear",
+            "remask: cosine": self.remask == "cosine",
+            "replacement: summed": self.replacement == "summed",
+        }
+        found = [name for name, on in changing.items() if on]
+        if self.stop == "unchanged" and found:
+            raise ValueError(
+                f"stop unchanged ends a hypothesis whose next pass would repeat the last; with"
+                f" {found[0]} it need not: stop fixed and confidence are allowed"
+            )
+        return self

@@ -1,0 +1,76 @@
+"""The systems by name: what each one changes in a model's settings, whose defaults are PaDIR's.
+
+A system is no code of its own but a combination of the choices in `Objective` and `Decoding`; a
+model's own settings come over it. A new combination is an entry here.
+
+Sources: Ghazvininejad et al. 2019 (CMLM), Savinov et al. 2022 (SUNDAE), Kasai et al. 2020 (DisCo),
+Zheng et al. 2023 (RDM). Where they are changed to fit one interface: docs/departures.md.
+"""
+
+from typing import Any
+
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "ar": {},
+    "padir": {},
+    "cmlm": {
+        "objective": {
+            "stages": 1,
+            "corruption": "mask",
+            "hiding": "uniform_count",
+            "loss_on": "hidden",
+            "label_smoothing": 0.1,
+        },
+        "decoding": {"start": "mask", "remask": "linear", "update": "hidden", "stop": "fixed"},
+    },
+    "sundae": {
+        "objective": {
+            "stages": 2,
+            "corruption": "random",
+            "hiding": "uniform_rate",
+            "unroll": "sample",
+            "hide_stutter": False,
+        },
+        "decoding": {
+            "start": "random",
+            "remask": "none",
+            "temperature": 0.1,
+            "update": "share",
+            "update_share": 0.7,
+            "stop": "fixed",
+        },
+    },
+    "disco": {
+        "architecture": {"disentangled": True},
+        "objective": {"stages": 1, "hiding": "context", "label_smoothing": 0.1},
+        "decoding": {"start": "mask", "context": "easy_first", "remask": "none"},
+    },
+    "rdm": {
+        "objective": {
+            "stages": 1,
+            "corruption": "mask",
+            "hiding": "time",
+            "loss_on": "hidden",
+            "time_weight": "linear",
+            "label_smoothing": 0.1,
+        },
+        "decoding": {
+            "start": "mask",
+            "remask": "cosine",
+            "update": "hidden",
+            "rescore": True,
+            "stop": "fixed",
+        },
+    },
+}
+
+
+def with_system(run: dict[str, Any]) -> dict[str, Any]:
+    """A model's settings over those of the system that it names."""
+    name = run.get("system", "padir")
+    preset = SYSTEMS.get(name, {}) if isinstance(name, str) else {}
+    merged = dict(run)
+    for group, values in preset.items():
+        own = run.get(group, {})
+        if isinstance(own, dict):
+            merged[group] = {**values, **own}
+    return merged

@@ -1,0 +1,279 @@
+"""Translation with given target text: templates with gaps, drafts to repair, terms to hold.
+
+A parallel model refines any hypothesis, so text may be given anywhere in it. Given tokens never
+change and are seen by every pass; `Refiner.proposed` predicts the others.
+
+Template: fixed texts and gaps. The model's own lengths are tried where they hold it; what is not
+fixed is shared evenly among the gaps and starts as in plain decoding.
+Draft: the hypothesis to start from, at its own length; nothing is fixed.
+Terms: texts that have to stand somewhere. The free translation says where (see `_hold`).
+
+How text becomes given tokens: `padir.decode.given`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from padir.decode.given import GAP, Constraint, Draft, Speller, Template, Terms, Tokens
+from padir.decode.rank import Candidate
+from padir.decode.refiner import Proposal
+from padir.decode.translate import Hypothesis, Translator
+from padir.files import InputError, read_aligned, shown
+
+PLACEMENTS = 8
+"""Placements of a term that are tried in one row of a batch; the results depend on no such row."""
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What each line of an input is held to.
+
+    Attributes:
+        translator: of a parallel model.
+        speller: of that model.
+        lines: a constraint for each input line; None for plain translation.
+        name: of the files they come from, for messages.
+    """
+
+    translator: Translator
+    speller: Speller
+    lines: Sequence[Constraint | None]
+    name: str
+
+    def translate(self, sources: Sequence[Sequence[int]], first: int = 0) -> list[Hypothesis]:
+        """Translate sources under the constraints of lines `first` and on, counted from 0.
+
+        Raises:
+            InputError: a constraint on an empty line, which no model sees; a model that is told
+                its lengths, where it would have to predict them.
+        """
+        held = self.lines[first : first + len(sources)]
+        for index, (source, constraint) in enumerate(zip(sources, held, strict=True)):
+            if constraint and not source:
+                raise InputError(
+                    f"line {first + index + 1} of the input is empty, but that of {self.name} is"
+                    " not"
+                )
+        candidates: list[list[Candidate]] = [[] for _ in sources]
+
+        def put(kinds, refined) -> None:
+            """Fill in the candidates of one kind of constraint."""
+            chosen = [i for i, one in enumerate(held) if sources[i] and isinstance(one, kinds)]
+            if chosen:
+                results = refined([sources[i] for i in chosen], [held[i] for i in chosen])
+                for index, several in zip(chosen, results, strict=True):
+                    candidates[index] = several
+
+        put(type(None), lambda plain, _: self.translator.candidates(plain))
+        put(Template, self._fill)
+        put(Draft, self._repair)
+        put(Terms, self._hold)
+        whole = [isinstance(one, Template | Terms) for one in held]
+        return self.translator.finish(sources, candidates, whole)
+
+    def _refined(
+        self,
+        sources: Sequence[Sequence[int]],
+        proposals: Sequence[Sequence[Proposal]],
+        passes: int,
+        width: int,
+    ) -> list[list[Candidate]]:
+        """As `Refiner.proposed`, in rows of `width` proposals each: few programs are compiled."""
+        rows = [
+            (index, start)
+            for index, several in enumerate(proposals)
+            for start in range(0, len(several), width)
+        ]
+        groups = [list(proposals[index][start : start + width]) for index, start in rows]
+        for group in groups:
+            group += [group[-1]] * (width - len(group))
+        found = self.translator.refiner.proposed(
+            [sources[index] for index, _ in rows], groups, passes, self.speller.openings
+        )
+        result: list[list[Candidate]] = [[] for _ in sources]
+        for (index, start), candidates in zip(rows, found, strict=True):
+            result[index] += candidates[: len(proposals[index]) - start]
+        return result
+
+    def _fill(
+        self, sources: Sequence[Sequence[int]], templates: Sequence[Template]
+    ) -> list[list[Candidate]]:
+        """Candidates of the lengths that hold the template; of the least one where none does."""
+        if self.translator.needs_lengths:
+            raise self.translator.lengths_missing()
+        refiner = self.translator.refiner
+        predicted = refiner.predicted(sources)
+        proposals, scores = [], []
+        for source, template, lengths in zip(sources, templates, predicted, strict=True):
+            drawn = refiner.start.tokens(source, len(lengths), refiner.longest).tolist()
+            least = template.least + 1
+            tried = [
+                (start, length, score)
+                for start, (length, score) in zip(drawn, lengths, strict=True)
+                if length == least or (length > least and template.gaps)
+            ]
+            if not tried:
+                tried = [(start, least, 0.0) for start in drawn[: refiner.restarts]]
+            filled = [template.fill(start, length - 1) for start, length, _ in tried]
+            proposals.append([self.speller.proposal(*one) for one in filled])
+            scores.append([score for _, _, score in tried])
+        passes, width = self.translator.decoding.passes, refiner.lengths * refiner.restarts
+        return [
+            [
+                replace(candidate, length_log_probability=score)
+                for candidate, score in zip(candidates, own, strict=True)
+            ]
+            for candidates, own in zip(
+                self._refined(sources, proposals, passes, width), scores, strict=True
+            )
+        ]
+
+    def _repair(
+        self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
+    ) -> list[list[Candidate]]:
+        proposals = [[Proposal(one.tokens, (False,) * len(one.tokens))] for one in drafts]
+        return self._refined(sources, proposals, self.translator.decoding.passes, 1)
+
+    def _hold(
+        self, sources: Sequence[Sequence[int]], terms: Sequence[Terms]
+    ) -> list[list[Candidate]]:
+        """One candidate each: the free translation, refined around its terms.
+
+        A term that stands in it stays there. Each other one is tried in every place for one pass
+        and given the place that makes the rest likeliest, the leftmost of equals.
+        """
+        free = self.translator.finish(sources, self.translator.candidates(sources))
+        held = [
+            Holding(list(hypothesis.tokens), list(one.terms), self.speller)
+            for hypothesis, one in zip(free, terms, strict=True)
+        ]
+        while open_ones := [index for index, one in enumerate(held) if one.next_missing()]:
+            placed = [held[index].placements() for index in open_ones]
+            found = self._refined(
+                [sources[index] for index in open_ones],
+                [[self.speller.proposal(one.tokens, one.given) for one in own] for own in placed],
+                1,
+                PLACEMENTS,
+            )
+            for index, own, candidates in zip(open_ones, placed, found, strict=True):
+                scores = [candidate.log_probability for candidate in candidates]
+                best = scores.index(max(scores))
+                held[index] = replace(own[best], tokens=list(candidates[best].tokens))
+        proposals = [[self.speller.proposal(one.tokens, one.given)] for one in held]
+        return self._refined(sources, proposals, self.translator.decoding.passes, 1)
+
+
+@dataclass
+class Holding:
+    """A hypothesis in which terms get their places.
+
+    Attributes:
+        tokens: of the hypothesis.
+        missing: terms without a place.
+        speller: of the model.
+        owner: the number of the term that each token is part of; 0 where it is free.
+        placed: terms that have their place.
+    """
+
+    tokens: list[int]
+    missing: list[Tokens]
+    speller: Speller
+    owner: list[int] = field(default_factory=list)
+    placed: int = 0
+
+    def __post_init__(self):
+        self.owner = self.owner or [0] * len(self.tokens)
+
+    @property
+    def given(self) -> list[bool]:
+        """Whether each token is part of a placed term."""
+        return [owner > 0 for owner in self.owner]
+
+    def next_missing(self) -> bool:
+        """Fix all terms that stand already; say whether one does not."""
+        for term in list(self.missing):
+            for place in self._free_places(len(term)):
+                after = place + len(term)
+                ends = after == len(self.tokens) or self.speller.openings[self.tokens[after]]
+                if ends and tuple(self.tokens[place:after]) == term:
+                    self._own(place, term)
+                    break
+        return bool(self.missing)
+
+    def placements(self) -> list["Holding"]:
+        """The first missing term at each place where it covers no other.
+
+        Where there is none, the hypothesis grows to take it in between two tokens; past the
+        model's limit, the last free tokens go.
+        """
+        term = self.missing[0]
+        if free := self._free_places(len(term)):
+            return [self._with(place, place + len(term)) for place in free]
+        edges = [0, *self.owner, 0]
+        between = [
+            place
+            for place in range(len(self.tokens) + 1)
+            if not edges[place] or edges[place] != edges[place + 1]
+        ]
+        return [self._with(place, place) for place in between]
+
+    def _free_places(self, length: int) -> list[int]:
+        last = len(self.tokens) - length
+        return [place for place in range(last + 1) if not any(self.owner[place : place + length])]
+
+    def _own(self, place: int, term: Tokens) -> None:
+        self.placed += 1
+        self.owner[place : place + len(term)] = [self.placed] * len(term)
+        self.missing.remove(term)
+
+    def _with(self, place: int, after: int) -> "Holding":
+        """A copy with the first missing term in place of tokens `place` to `after`, exclusive."""
+        term = self.missing[0]
+        other = replace(
+            self,
+            tokens=[*self.tokens[:place], *term, *self.tokens[after:]],
+            owner=[*self.owner[:place], *([0] * len(term)), *self.owner[after:]],
+            missing=list(self.missing),
+        )
+        other._own(place, term)
+        while len(other.tokens) > self.speller.most:
+            last = max(index for index, owner in enumerate(other.owner) if not owner)
+            del other.tokens[last], other.owner[last]
+        return other
+
+
+def read_constraints(translator: Translator, paths: Mapping[str, Path]) -> Constraints:
+    """Read what every line is held to.
+
+    Args:
+        translator: of a parallel model.
+        paths: prefix, suffix or both; or one of infill, draft and terms.
+
+    Raises:
+        InputError: options or files that do not fit each other, text that the model cannot
+            write, an AR model, or a draft for a model that would not read it.
+    """
+    if len(paths) > 1 and set(paths) != {"prefix", "suffix"}:
+        named = " and ".join(f"--{option}" for option in paths)
+        raise InputError(f"{named}: only --prefix and --suffix go together")
+    speller = Speller(translator)
+    if "draft" in paths and translator.loaded.spec.run.decoding.context == "easy_first":
+        raise InputError(
+            f"{shown(translator.loaded.folder)}: the first pass of this model (context easy_first)"
+            " reads no hypothesis, so it cannot repair a draft"
+        )
+    name = " and ".join(map(shown, paths.values()))
+    lines: list[Constraint | None] = []
+    for number, texts in enumerate(zip(*read_aligned(*paths.values()), strict=True), start=1):
+        where, own = f"{name}: line {number}", dict(zip(paths, texts, strict=True))
+        if "draft" in own:
+            lines.append(speller.draft(own["draft"], where))
+        elif "terms" in own:
+            lines.append(speller.terms(own["terms"], where))
+        elif "infill" in own:
+            lines.append(speller.template(GAP.split(own["infill"]), where))
+        else:
+            ends = [own.get("prefix", ""), own.get("suffix", "")]
+            lines.append(speller.template(ends, where))
+    return Constraints(translator, speller, lines, name)

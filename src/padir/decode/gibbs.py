@@ -1,0 +1,397 @@
+"""k-Gibbs over the positions of a translation, and its Metropolis-Hastings correction.
+
+A state x is a hypothesis of fixed length. A step draws a block S, a uniform k-subset of the
+pieces, hides it in what the decoder reads, and samples all of S at once at temperature T:
+
+    q(y_S | x_-S) = prod_{i in S} softmax(logits_i(x_-S, fill_S) / T)[y_i]
+
+Plain k-Gibbs always moves. Within a block the draws are independent, all that one decoder pass can
+do (paper: 2.4.1): for k > 1 this is no k-Gibbs step of definition 10. Trained conditionals need
+not belong to one joint, so that even k = 1 has no known stationary law.
+
+The correction makes p(x) = exp(-E(x) / T) / Z stationary on the hypotheses of this length, with
+
+    E(x) = - sum_i log P(x_i | x_-i), each position hidden alone: a row for each in one batch.
+
+The move is taken with probability min(1, exp((E(x) - E(y)) / T) q(x_S | y_-S) / q(y_S | x_-S)).
+The ratio is exact, as S and its fill are drawn without a look at x and y_-S = x_-S: the way back
+reads the same input, so both q come from the same logits, and the kernel, a mixture over (S, fill)
+of kernels in detailed balance with p, is in detailed balance too.
+
+A position is hidden as in training: by the mask token (or its own one), in a disentangled decoder
+by not being seen, else, as in PaDIR, by a random piece. These are drawn anew at each step; for E
+once per sentence, so that E is a function of x, the same for all its chains, but of the seed too.
+To a model that was trained to trust part of what it reads, a random piece is evidence as well.
+
+T changes linearly over the steps; an annealed chain has no stationary law. Paper: 2.3, 2.4.
+Sources: Wang and Cho 2019 (plain chains); Goyal et al. 2022 (the correction; an energy of theirs);
+Salazar et al. 2020 (-E is their pseudo-log-likelihood, there always behind the mask token).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Bool, Float, Int
+
+from padir.config.model import ModelRun
+from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
+from padir.decode.choose import uniform
+from padir.decode.load import LoadedModel
+from padir.decode.policies import sentence_keys
+from padir.decode.predict import forbid, predictable
+from padir.decode.refiner import SHORTEST, length_candidates
+from padir.files import InputError, shown
+from padir.ids import EOS, FIRST_PIECE, MASK, PAD
+
+CHAINS_TOGETHER = 32
+"""Most chains of one compiled loop; their energies make as many rows as they have positions."""
+
+Conditionals = Callable[[Array, Array, Array, Array], Array]
+"""Maps tokens read [B, L], places in use [B, L], hidden ones [B, L] and positions asked for [B, K]
+to logits [B, K, V] there, -inf at ids that may not be predicted. B may be a multiple of the
+chains, the rows of one chain following each other."""
+
+# What a chain draws, each from a stream of its own.
+_BLOCK, _FILL, _TOKEN, _TEST = range(4)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How chains run.
+
+    Attributes:
+        steps: after the start.
+        block: pieces drawn per step (k); all, where a sentence has fewer.
+        temperature, final_temperature: T at the first step and at the last.
+        metropolis: whether moves are tested.
+        energy_every: steps between measurements of E; the start, the last step and tested moves
+            are always measured.
+
+    Raises:
+        InputError: a number out of its range.
+    """
+
+    steps: int
+    block: int = 1
+    temperature: float = 1.0
+    final_temperature: float = 1.0
+    metropolis: bool = False
+    energy_every: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "block", "energy_every"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}: allowed are 1 and more")
+        for name in ("temperature", "final_temperature"):
+            value = getattr(self, name)
+            if not 0 < value < float("inf"):
+                raise InputError(f"{name} is {value}: allowed are numbers above 0")
+
+    @property
+    def temperatures(self) -> Float[np.ndarray, " T"]:
+        """T of each step."""
+        return np.linspace(self.temperature, self.final_temperature, self.steps, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Hiding:
+    """What stands at a hidden position.
+
+    Attributes:
+        kind: mask, position_mask or random.
+        vocabulary_size: ids in use.
+        unseen: whether the decoder does not look at hidden positions at all.
+    """
+
+    kind: str
+    vocabulary_size: int
+    unseen: bool = False
+
+    def fill(self, keys: Array, length: int) -> Int[Array, "B L"]:
+        """A filler for every position; `keys` has one key per row."""
+        position = _rows(jnp.arange(length, dtype=jnp.int32), keys.shape[0])
+        if self.kind == "mask":
+            return jnp.full_like(position, MASK)
+        if self.kind == "position_mask":
+            return self.vocabulary_size + position
+        limits = {"minval": FIRST_PIECE, "maxval": self.vocabulary_size}
+        drawn = jax.vmap(jax.vmap(partial(jax.random.randint, shape=(), **limits)))
+        return drawn(_each(keys, position))
+
+
+def hiding_of(run: ModelRun, vocabulary_size: int) -> Hiding:
+    """How the model's training hid tokens: with the mask where there is one, else random pieces."""
+    if run.architecture.disentangled:
+        return Hiding("mask", vocabulary_size, unseen=True)
+    kind = run.objective.corruption
+    return Hiding("mask" if kind == "mixed" else kind, vocabulary_size)
+
+
+class Frame(NamedTuple):
+    """What stays as it is while chains run.
+
+    Attributes:
+        keys: of each chain's draws.
+        is_piece: positions that chains change.
+        visible: those and EOS.
+        fill: what hides a position where energy is measured.
+    """
+
+    keys: Array
+    is_piece: Bool[Array, "B L"]
+    visible: Bool[Array, "B L"]
+    fill: Int[Array, "B L"]
+
+
+class State(NamedTuple):
+    """Chains after a step.
+
+    Attributes:
+        tokens: EOS and padding in their places.
+        energy: of them; nan where it was not measured.
+        best, best_energy: the measured state of least energy, the first of equals.
+    """
+
+    tokens: Int[Array, "B L"]
+    energy: Float[Array, " B"]
+    best: Int[Array, "B L"]
+    best_energy: Float[Array, " B"]
+
+
+def _rows(row: Array, count: int) -> Array:
+    return jnp.broadcast_to(row[None], (count, *row.shape))
+
+
+def _fold(keys: Array, data: Array | int) -> Array:
+    return jax.vmap(lambda key: jax.random.fold_in(key, data))(keys)
+
+
+def _each(keys: Array, numbers: Array) -> Array:
+    """A key for each number [B, K] from a key per row [B]."""
+    return jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)))(keys, numbers)
+
+
+def choose_block(
+    keys: Array, is_piece: Bool[Array, "B L"], size: int
+) -> tuple[Int[Array, "B K"], Bool[Array, "B K"]]:
+    """Positions of a uniform subset of each row's pieces; False at those past a row's pieces."""
+    chance = uniform(_each(keys, _rows(jnp.arange(is_piece.shape[1]), is_piece.shape[0])))
+    order = jnp.argsort(jnp.where(is_piece, chance, jnp.inf), axis=1, stable=True)
+    at = order[:, :size].astype(jnp.int32)
+    return at, jnp.take_along_axis(is_piece, at, axis=1)
+
+
+@dataclass(frozen=True)
+class KGibbs:
+    """The chains' kernel for one model; formulas in the module's docstring."""
+
+    conditionals: Conditionals
+    hiding: Hiding
+    sampling: Sampling
+
+    def propose(
+        self, frame: Frame, tokens: Int[Array, "B L"], step: Array, temperature: Array, block: int
+    ) -> tuple[Int[Array, "B L"], Float[Array, " B"]]:
+        """Draw a block: the new states, and log q of the way back minus log q of the way there."""
+        keys = _fold(frame.keys, step)
+        rows = jnp.arange(tokens.shape[0])[:, None]
+        at, counts = choose_block(_fold(keys, _BLOCK), frame.is_piece, block)
+        hidden = jnp.zeros_like(frame.is_piece).at[rows, at].set(counts)
+        fill = self.hiding.fill(_fold(keys, _FILL), tokens.shape[1])
+        fed = jnp.where(hidden, fill, tokens)
+        logits = self.conditionals(fed, frame.visible, hidden, at) / temperature
+        noise = jax.vmap(jax.vmap(lambda key: jax.random.gumbel(key, logits.shape[-1:])))
+        drawn = jnp.argmax(logits + noise(_each(_fold(keys, _TOKEN), at)), axis=-1)
+        old = jnp.take_along_axis(tokens, at, axis=1)
+        new = jnp.where(counts, drawn.astype(jnp.int32), old)
+        # Both from the same logits: their normaliser cancels, position by position.
+        pair = jnp.take_along_axis(logits, jnp.stack([old, new], axis=-1), axis=-1)
+        back = jnp.where(counts, pair[..., 0] - pair[..., 1], 0.0)
+        return tokens.at[rows, at].set(new), jnp.sum(back, axis=1)
+
+    def energy(self, frame: Frame, tokens: Int[Array, "B L"]) -> Float[Array, " B"]:
+        """E of each row: one call with a row per position, whose logits alone are computed."""
+        rows, length = tokens.shape
+        alone = jnp.broadcast_to(jnp.eye(length, dtype=bool)[None], (rows, length, length))
+        fed = jnp.where(alone, frame.fill[:, None, :], tokens[:, None, :])
+        visible = jnp.broadcast_to(frame.visible[:, None, :], alone.shape)
+        flat = (array.reshape(rows * length, length) for array in (fed, visible, alone))
+        at = jnp.tile(jnp.arange(length, dtype=jnp.int32), rows)[:, None]
+        log_p = jax.nn.log_softmax(self.conditionals(*flat, at)[:, 0], axis=-1)
+        own = jnp.take_along_axis(log_p, tokens.reshape(-1, 1), axis=1).reshape(rows, length)
+        return -jnp.sum(jnp.where(frame.is_piece, own, 0.0), axis=1)
+
+    def init(self, frame: Frame, temperature: Array) -> State:
+        """A draw of all pieces at once."""
+        # Pieces of no meaning: all are hidden.
+        unread = jnp.where(frame.is_piece, FIRST_PIECE, jnp.where(frame.visible, EOS, PAD))
+        tokens, _ = self.propose(frame, unread, jnp.int32(0), temperature, unread.shape[1])
+        measured = self.energy(frame, tokens)
+        return State(tokens, measured, tokens, measured)
+
+    def step(
+        self, frame: Frame, state: State, number: Array, temperature: Array
+    ) -> tuple[State, Bool[Array, " B"]]:
+        """Step `number`, counted from 1, of every chain, and which of them took their move.
+
+        Where moves are tested, the energy of `state` must have been measured.
+        """
+        block = self.sampling.block
+        tokens, back = self.propose(frame, state.tokens, number, temperature, block)
+        taken = jnp.ones_like(state.energy, bool)
+        if self.sampling.metropolis:
+            proposed = self.energy(frame, tokens)
+            ratio = (state.energy - proposed) / temperature + back
+            chance = uniform(_fold(_fold(frame.keys, number), _TEST)[:, None])[:, 0]
+            taken = jnp.log(chance) < ratio
+            tokens = jnp.where(taken[:, None], tokens, state.tokens)
+            measured = jnp.where(taken, proposed, state.energy)
+        else:
+            unknown = jnp.full_like(state.energy, jnp.nan)
+            due = (number % self.sampling.energy_every == 0) | (number == self.sampling.steps)
+            measure = partial(self.energy, frame)
+            measured = jax.lax.cond(due, measure, lambda _: unknown, tokens)
+        better = measured < state.best_energy
+        best = jnp.where(better[:, None], tokens, state.best)
+        least = jnp.where(better, measured, state.best_energy)
+        return State(tokens, measured, best, least), taken
+
+    def run(
+        self, frame: Frame, temperatures: Float[Array, " T"]
+    ) -> tuple[State, Float[Array, "B T1"], Bool[Array, "B T"]]:
+        """All steps in one loop: the last states, all energies from the start's, moves taken."""
+
+        def one(state: State, now: tuple[Array, Array]):
+            state, taken = self.step(frame, state, *now)
+            return state, (state.energy, taken)
+
+        start = self.init(frame, temperatures[0])
+        numbers = jnp.arange(1, temperatures.shape[0] + 1, dtype=jnp.int32)
+        last, (energies, taken) = jax.lax.scan(one, start, (numbers, temperatures))
+        return last, jnp.concatenate([start.energy[None], energies]).T, taken.T
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What one chain gave.
+
+    Attributes:
+        tokens: the last state without EOS.
+        best, best_energy: the measured state of least energy.
+        energies: of the start and after each step; nan where not measured.
+        taken: whether each step's move was taken.
+    """
+
+    tokens: tuple[int, ...]
+    best: tuple[int, ...]
+    best_energy: float
+    energies: Float[np.ndarray, " T1"]
+    taken: Bool[np.ndarray, " T"]
+
+
+class Sampler:
+    """Runs chains over the translations of token ids with one parallel model.
+
+    A chain depends on the model, the seed, the sentence, its number and the way of sampling alone:
+    not on the number of chains, the batch or its padding.
+
+    Args:
+        loaded: the model.
+        sampling, seed: of all chains.
+        chains: per sentence.
+        lengths: chain c has candidate c mod `lengths` of the target lengths, likeliest first.
+
+    Raises:
+        InputError: an AR model, one that is told its lengths, or numbers out of range.
+    """
+
+    def __init__(
+        self, loaded: LoadedModel, sampling: Sampling, seed: int, chains: int = 1, lengths: int = 1
+    ):
+        run, model, where = loaded.spec.run, loaded.model, shown(loaded.folder)
+        if not run.parallel:
+            raise InputError(f"{where}: k-Gibbs needs a parallel system, not {run.system}")
+        if model.length_oracle:
+            raise InputError(f"{where}: length_predictor oracle gives chains no length")
+        longest = min(run.architecture.length_classes, run.architecture.max_positions)
+        most = longest + 1 - SHORTEST
+        if chains < 1 or not 1 <= lengths <= most:
+            raise InputError(f"{chains} chains, {lengths} lengths: allowed are 1 on, 1 to {most}")
+        self.sampling, self.seed, self.chains = sampling, seed, chains
+        self.buckets = length_buckets(run)
+        self.buffers = (*(b for b in self.buckets if b < longest), longest)
+        self.sentences = min(run.decoding.batch_sentences, max(1, CHAINS_TOGETHER // chains))
+        hiding = hiding_of(run, loaded.vocabulary.size)
+        table_size = model.embedder.embedding.shape[0]
+        allowed = predictable(table_size, loaded.vocabulary.size, eos=False)
+        graph, state = nnx.split(model)
+        # Plain leaves: a module's own containers cost more to pass than a small model to run.
+        self._leaves, structure = jax.tree.flatten(state)
+
+        def encode(leaves, source):
+            encoded = nnx.merge(graph, jax.tree.unflatten(structure, leaves)).encode(source)
+            if encoded.length_logits is None:
+                raise ValueError("a causal model predicts no lengths")
+            search = run.decoding.length_search
+            found, _ = length_candidates(encoded.length_logits, lengths, longest, search)
+            return encoded.cross, found
+
+        def sample(leaves, cross, last, raw_keys, temperatures, buffer):
+            merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
+
+            def conditionals(fed, visible, hidden, at):
+                if hiding.unseen:
+                    seen = (visible & ~hidden)[:, None, :]
+                    visible = jnp.broadcast_to(seen, (*fed.shape, fed.shape[1]))
+                vectors, _ = merged.hidden(fed, cross, visible)
+                asked = jnp.take_along_axis(vectors, at[..., None], axis=1)
+                return forbid(merged.logits(asked), allowed)
+
+            sentence = jax.random.wrap_key_data(raw_keys, impl="threefry2x32")
+            number = _rows(jnp.arange(1, chains + 1), sentence.shape[0])
+            position, end = jnp.arange(buffer)[None], last.reshape(-1, 1)
+            frame = Frame(
+                keys=_each(sentence, number).reshape(-1),
+                is_piece=position < end,
+                visible=position <= end,
+                fill=jnp.repeat(hiding.fill(_fold(sentence, 0), buffer), chains, axis=0),
+            )
+            return KGibbs(conditionals, hiding, sampling).run(frame, temperatures)
+
+        self._encode = jax.jit(encode)
+        self._sample = jax.jit(sample, static_argnums=5)
+
+    def batches(
+        self, sources: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[Batch, list[list[Chain]]]]:
+        """Each batch, in an order of its own, with the chains of each of its sentences.
+
+        `sources` are piece ids without EOS, none empty.
+        """
+        for batch in plan_batches([len(s) + 1 for s in sources], self.buckets, self.sentences):
+            cross, found = self._encode(self._leaves, padded_sources(sources, batch))
+            number = np.arange(self.chains) % found.shape[1]
+            pieces = np.asarray(found)[:, number] - 1
+            pieces[len(batch.indices) :] = 0
+            buffer = bucket_of(int(pieces.max()) + 1, self.buffers)
+            keys = sentence_keys(self.seed, [sources[i] for i in batch.indices], batch.rows)
+            given = (pieces, keys, self.sampling.temperatures, buffer)
+            last, energies, taken = jax.device_get(self._sample(self._leaves, cross, *given))
+            several = [
+                Chain(
+                    tokens=tuple(last.tokens[row, :count].tolist()),
+                    best=tuple(last.best[row, :count].tolist()),
+                    best_energy=float(last.best_energy[row]),
+                    energies=energies[row],
+                    taken=taken[row],
+                )
+                for row, count in enumerate(pieces.reshape(-1).tolist())
+            ]
+            starts = range(0, len(batch.indices) * self.chains, self.chains)
+            yield batch, [several[start : start + self.chains] for start in starts]

@@ -1,0 +1,180 @@
+"""Target text that is given to a parallel model, as tokens: templates, drafts and terms.
+
+Given texts are whole words: a space goes before each, and the token after one has to open a word
+or be punctuation. Only punctuation right after a gap joins the word before it ("___.").
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool
+
+from padir.decode.drop import SPACE
+from padir.decode.refiner import Proposal
+from padir.decode.translate import Translator
+from padir.files import InputError, shown
+from padir.ids import FIRST_PIECE
+
+GAP = re.compile(r"_{3,}")
+"""Three underscores or more are one gap."""
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+Tokens = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Template:
+    """Fixed texts as tokens, and None for each gap, which holds one token or more."""
+
+    segments: tuple[Tokens | None, ...]
+
+    @property
+    def gaps(self) -> int:
+        """Number of gaps."""
+        return self.segments.count(None)
+
+    @property
+    def least(self) -> int:
+        """Least number of tokens: all fixed ones and one per gap."""
+        return self.gaps + sum(len(segment) for segment in self.segments if segment)
+
+    def fill(self, start: Sequence[int], length: int) -> tuple[list[int], list[bool]]:
+        """Tokens of a hypothesis and whether each is fixed.
+
+        Args:
+            start: tokens for the gaps, each at its place in the hypothesis.
+            length: of the hypothesis without EOS; at least `least`.
+        """
+        tokens, given = list(start[:length]), [False] * length
+        shares = iter(even_shares(length - self.least + self.gaps, self.gaps))
+        place = 0
+        for segment in self.segments:
+            if segment is None:
+                place += next(shares)
+                continue
+            tokens[place : place + len(segment)] = segment
+            given[place : place + len(segment)] = [True] * len(segment)
+            place += len(segment)
+        return tokens, given
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Tokens of a translation to repair."""
+
+    tokens: Tokens
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Tokens of each term; one that is named twice has to stand twice."""
+
+    terms: tuple[Tokens, ...]
+
+
+Constraint = Template | Draft | Terms
+
+
+def even_shares(tokens: int, gaps: int) -> list[int]:
+    """Tokens of each gap: as equal as can be, the earlier gaps having the more."""
+    return [tokens // gaps + (gap < tokens % gaps) for gap in range(gaps)]
+
+
+class Speller:
+    """Turns given text into tokens, and knows where words begin.
+
+    Args:
+        translator: of a parallel model.
+
+    Raises:
+        InputError: the model is AR.
+    """
+
+    def __init__(self, translator: Translator):
+        self.vocabulary = translator.loaded.vocabulary
+        self.most = translator.refiner.longest - 1
+        """Tokens of the longest hypothesis."""
+        self.openings: Bool[np.ndarray, " V"] = np.zeros(translator.refiner.table_size, bool)
+        """Tokens that may follow a given text: those that open a word, and punctuation."""
+        self._brackets: set[int] = set()
+        self._ids: dict[str, int] = {}
+        for token in range(FIRST_PIECE, self.vocabulary.size):
+            piece = self.vocabulary.piece(token)
+            if _BYTE.fullmatch(piece):
+                continue
+            self._ids[piece] = token
+            self.openings[token] = piece.startswith(SPACE) or _mark(piece[0])
+            if unicodedata.category(piece[-1]) in ("Ps", "Pi"):
+                self._brackets.add(token)
+
+    def encode(self, text: str, where: str, *, joins: bool = False) -> Tokens:
+        """Tokens of a given text.
+
+        Args:
+            text: not empty, without spaces around it.
+            where: file and line, for messages.
+            joins: whether punctuation in front joins the word before it.
+
+        Raises:
+            InputError: the vocabulary cannot spell it.
+        """
+        tokens = self.vocabulary.encode([text])[0]
+        if joins and _mark(text[0]):
+            first = self.vocabulary.piece(tokens[0]).removeprefix(SPACE)
+            if first in self._ids or not first:
+                tokens[:1] = [self._ids[first]] if first else []
+        if self.vocabulary.decode([tokens]) != [text]:
+            raise InputError(f"{where}: this model's vocabulary cannot spell {shown(text)!r}")
+        return tuple(tokens)
+
+    def proposal(self, tokens: Sequence[int], given: Sequence[bool]) -> Proposal:
+        """The hypothesis, with words ending where given text does."""
+        opening = [False] * len(tokens)
+        for place in range(1, len(tokens)):
+            after = given[place - 1] and tokens[place - 1] not in self._brackets
+            opening[place] = after and not given[place]
+        return Proposal(tuple(tokens), tuple(given), tuple(opening))
+
+    def template(self, parts: Sequence[str], where: str) -> Template | None:
+        """Read the texts between which gaps lie, empty at an end that is a gap; None where all are.
+
+        Raises:
+            InputError: no spelling, or too long for the model.
+        """
+        segments: list[Tokens | None] = []
+        for number, part in enumerate(parts):
+            if number:
+                segments.append(None)
+            if part.strip():
+                joins = number > 0 and not part[0].isspace()
+                segments.append(self.encode(part.strip(), where, joins=joins))
+        if not any(segments):
+            return None
+        template = Template(tuple(segments))
+        self._check(template.least, where)
+        return template
+
+    def draft(self, text: str, where: str) -> Draft | None:
+        """Read a draft; None where it is empty. Raises InputError: too long for the model."""
+        tokens = self.vocabulary.encode([text.strip()])[0]
+        self._check(len(tokens), where)
+        return Draft(tuple(tokens)) if tokens else None
+
+    def terms(self, text: str, where: str) -> Terms | None:
+        """Read terms between tabs; None where there are none. Raises as `template`."""
+        terms = tuple(self.encode(t.strip(), where) for t in text.split("\t") if t.strip())
+        self._check(sum(map(len, terms)), where)
+        return Terms(terms) if terms else None
+
+    def _check(self, count: int, where: str) -> None:
+        if count > self.most:
+            raise InputError(
+                f"{where}: at least {count} tokens, this model writes at most {self.most}"
+            )
+
+
+def _mark(character: str) -> bool:
+    """Whether it is punctuation or a symbol."""
+    return unicodedata.category(character)[0] in "PS"

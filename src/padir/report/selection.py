@@ -1,0 +1,51 @@
+"""Which models and decodings the parts of the report are about, as the config alone says."""
+
+from padir.config.experiment import Ablation, Config
+
+TABLE2_DECODINGS = ("greedy", "beam", "T1", "T2", "T4", "T10")
+QUALITY_PASSES = 4
+_SEARCHES = ("greedy", "beam")
+
+
+def candidate(config: Config) -> str | None:
+    """The PaDIR model that the claims speak of: `evaluation.candidate`, or the first distilled."""
+    if config.evaluation.candidate is not None:
+        return config.evaluation.candidate
+    padir = [name for name, run in config.models.items() if run.system == "padir"]
+    distilled = [name for name in padir if config.models[name].targets != "raw"]
+    return (distilled or padir or [None])[0]
+
+
+def compared_systems(config: Config) -> list[str]:
+    """Models of table 2, which are also those that are timed, in the config's order.
+
+    All models but those that `evaluation.ablations` names. The baseline, the candidate and the
+    first model of each system stay whatever is said of them there.
+    """
+    ablated = {
+        name for entry in config.evaluation.ablations for name in (entry.base, entry.variant)
+    }
+    first = {run.system: name for name, run in reversed(config.models.items())}
+    kept = {config.evaluation.baseline, candidate(config), *first.values()}
+    return [name for name in config.models if name in kept or name not in ablated]
+
+
+def compared_decoding(config: Config, entry: Ablation) -> str | None:
+    """The decoding in which an ablation's models are compared; None where they share none.
+
+    The one that the entry names; else the most passes up to 4 that both decode with, else the
+    most passes, and beam search before greedy.
+    """
+    if entry.decoding is not None:
+        return entry.decoding
+    theirs = config.models[entry.variant].decode
+    common = [name for name in config.models[entry.base].decode if name in theirs]
+    if not common:
+        return None
+    few = [name for name in common if _passes(name) <= QUALITY_PASSES]
+    return max(few or common, key=_passes)
+
+
+def _passes(decoding: str) -> int:
+    # AR searches by rising strength, below any number of passes: the two never stand together.
+    return _SEARCHES.index(decoding) - 1 if decoding in _SEARCHES else int(decoding[1:])

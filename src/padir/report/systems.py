@@ -1,0 +1,80 @@
+"""Table 2: the systems side by side, at the same numbers of passes."""
+
+from padir.report.results import Results, Row
+from padir.report.selection import TABLE2_DECODINGS, candidate, compared_systems
+from padir.report.tables import Cell, Column, Table
+from padir.report.translation import PLACE, difference, latency_row, place
+
+
+def table2(results: Results) -> Table:
+    """Table 2: quality, stutter, passes and latency of every system.
+
+    The paper sets its own results beside other papers'; here all systems have the same data,
+    vocabulary, size and scorer.
+    """
+    columns = (
+        *PLACE,
+        Column("model", "Model"),
+        Column("system", "System"),
+        Column("targets", "Targets"),
+        Column("steps", "Steps"),
+        Column("seeds", "Seeds"),
+        Column("passes", "Passes", 2),
+        Column("bleu", "BLEU", 2),
+        Column("spread", "± seeds", 2),
+        Column("interval", "95% interval", 2),
+        Column("difference", "− candidate", 2),
+        Column("difference_interval", "95% interval", 2),
+        Column("validity", "Valid %", 1),
+        Column("stutter", "Stutter before drop", 2),
+        Column("final", "Stutter final", 2),
+        Column("p50_ms", "p50 ms", 2),
+    )
+    models = compared_systems(results.config)
+    rows = [
+        _cells(results, row)
+        for row in results.rows
+        if row.model in models and row.decoding in TABLE2_DECODINGS
+    ]
+    notes = (
+        "BLEU: mean over seeds; ± standard deviation over seeds; intervals by bootstrap over"
+        " sentences.",
+        f"− candidate: BLEU minus that of {candidate(results.config)} with as many steps, paired"
+        " on the same resamples.",
+        "Steps: decoder passes allowed, or the search of AR. Passes: those made, mean over"
+        " sentences and seeds; of AR, one per token.",
+        "Stutters per 100 words, before and after the final drop of repeats. p50: median latency"
+        " at batch size 1, text to text, first seed.",
+        "Not here: models that only evaluation.ablations names; see the table of ablations.",
+    )
+    return Table("table2", "Table 2: all systems", columns, rows, notes)
+
+
+def _cells(results: Results, row: Row) -> dict[str, Cell]:
+    bleu = row.bleu()
+    before, final = row.stutter(before_drop=True), row.stutter(before_drop=False)
+    reference = candidate(results.config)
+    same_steps = None
+    if reference is not None and reference != row.model:
+        same_steps = results.row(row.group, reference, row.decoding)
+    gap = None if same_steps is None else difference(row, same_steps)
+    validity = row.mean("validity", "share")
+    timed = latency_row(results, row.group, row.model, row.decoding)
+    return {
+        **place(row.group),
+        "model": row.model,
+        "system": row.system,
+        "targets": row.targets,
+        "steps": row.decoding if row.steps is None else str(row.steps),
+        "seeds": len(row.seeds),
+        "passes": row.mean("decoder_passes"),
+        "bleu": bleu.value,
+        "spread": bleu.spread,
+        "interval": (bleu.low, bleu.high),
+        "difference": None if gap is None else gap[0],
+        "difference_interval": None if gap is None else gap[1:],
+        "validity": None if validity is None else 100 * validity,
+        "stutter": before and before.value,
+        "final": final and final.value,
+        "p50_ms": None if timed is None else timed["p50_ms"],
+    }

@@ -1,0 +1,127 @@
+"""`padir sample` from files to files, with tiny random models."""
+
+import numpy as np
+import pytest
+
+from padir.commands import sample
+from padir.files import InputError, read_json, read_jsonl, write_lines
+from padir.vocab import Vocabulary
+from tests.decoding import LINES, write_tiny_bundle
+
+KEYS = [
+    "chain", "length", "text", "energy", "best_text", "best_energy", "acceptance", "energies",
+    "taken",
+]  # fmt: skip
+USED = (LINES[0], "", LINES[4])
+
+
+@pytest.fixture(autouse=True)
+def no_set_up(monkeypatch):
+    """JAX has started; its set-up is tested elsewhere."""
+    monkeypatch.setattr(sample, "prepare", lambda threads: None)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sample")
+    write_lines(folder / "source", USED)
+    for system in ("ar", "padir"):
+        write_tiny_bundle(folder / system, system)
+    return folder
+
+
+def run(place, out, *arguments, system="padir", source="source"):
+    given = ["--bundle", place / system, "--source", place / source, "--out", out, *arguments]
+    return sample.main([str(argument) for argument in given])
+
+
+def test_records_summary_and_provenance(place, tmp_path, capsys):
+    options = ["--chains", 2, "--steps", 120, "--temperature", 1, "--final-temperature", 0.5]
+    assert run(place, tmp_path / "out", *options, "--mh", "--seed", 9) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    *_, last = captured.err.splitlines()
+    assert last.startswith("sample: 4 chains of 120 steps: acceptance 0.")
+    records = read_jsonl(tmp_path / "out")
+    assert [record["id"] for record in records] == [0, 1, 2]
+    assert records[1] == {"id": 1, "step": [], "temperature": [], "chains": []}
+    for record in (records[0], records[2]):
+        assert (record["step"][0], record["step"][-1], len(record["step"])) == (0, 120, 100)
+        assert (record["temperature"][0], record["temperature"][-1]) == (1.0, 0.5)
+        assert [one["chain"] for one in record["chains"]] == [0, 1]
+        for one in record["chains"]:
+            assert list(one) == KEYS
+            assert len(one["energies"]) == 100 == len(one["taken"]) + 1
+            assert one["energy"] == one["energies"][-1]
+            assert one["best_energy"] <= min(one["energies"])
+            moves = np.dot(one["taken"], np.diff(record["step"]))
+            assert moves == pytest.approx(120 * one["acceptance"], abs=0.1)
+            assert len(one["text"].split()) <= one["length"] - 1
+    made = read_json(tmp_path / "out.provenance.json")
+    assert made["seed"] == 9
+    # Again, and with another seed.
+    run(place, tmp_path / "again", *options, "--mh", "--seed", 9)
+    run(place, tmp_path / "other", *options, "--mh", "--seed", 8)
+    assert read_jsonl(tmp_path / "again") == records
+    assert read_jsonl(tmp_path / "other") != records
+
+
+def test_plain_chains_take_every_move_and_energy_may_be_rare(place, tmp_path, capsys):
+    options = ["--chains", 1, "--steps", 7, "--block", 2, "--energy-every", 5]
+    assert run(place, tmp_path / "out", *options) == 0
+    first = read_jsonl(tmp_path / "out")[0]
+    assert first["step"] == [0, 5, 7]
+    assert first["chains"][0]["taken"] == [1.0, 1.0]
+    assert "acceptance 1.000" in capsys.readouterr().err
+    assert read_json(tmp_path / "out.provenance.json")["seed"] == 2
+
+
+def test_traces_are_thinned_evenly_with_both_ends():
+    energies = np.arange(1001.0)
+    energies[1::2] = np.nan
+    points = sample.thinned(energies)
+    assert (points[0], points[-1], len(points)) == (0, 1000, 100)
+    assert all(step % 2 == 0 for step in points)
+    assert set(np.diff(points)) <= {10, 12}
+    assert sample.thinned(np.arange(5.0)) == [0, 1, 2, 3, 4]
+
+
+def test_only_empty_lines(place, tmp_path, capsys):
+    write_lines(place / "empty", ["", ""])
+    assert run(place, tmp_path / "out", source="empty") == 0
+    assert [record["chains"] for record in read_jsonl(tmp_path / "out")] == [[], []]
+    assert capsys.readouterr().err.endswith("\nsample: no sentence, no chain\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--steps", 0], "steps is 0: allowed are 1 and more"),
+        (["--temperature", 0], "temperature is 0.0"),
+        (["--chains", 0], "0 chains, 1 lengths"),
+        (["--seed", -1], "--seed is -1"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(place, tmp_path, options, message):
+    with pytest.raises(InputError, match=message) as found:
+        run(place, tmp_path / "out", *options)
+    assert "\n" not in str(found.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_ar_model_and_long_lines_are_refused(place, tmp_path):
+    with pytest.raises(InputError, match=r"ar: k-Gibbs needs a parallel system, not ar$"):
+        run(place, tmp_path / "out", system="ar")
+    write_lines(place / "long", ["ba", "ba " * 20])
+    with pytest.raises(InputError, match=r"long: line 2: 2. tokens, this model reads at most 15"):
+        run(place, tmp_path / "out", source="long")
+    assert not (tmp_path / "out").exists()
+
+
+def test_texts_are_those_of_the_vocabulary(place, tmp_path):
+    run(place, tmp_path / "out", "--chains", 1, "--steps", 2)
+    vocabulary = Vocabulary.load(place / "padir.vocabulary")
+    for record in read_jsonl(tmp_path / "out"):
+        for one in record["chains"]:
+            (ids,) = vocabulary.encode([one["text"]])
+            assert len(ids) == one["length"] - 1

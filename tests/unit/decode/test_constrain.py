@@ -1,0 +1,399 @@
+"""Given text: templates, drafts and terms, with tiny random models."""
+
+import random
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from flax import nnx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from padir.config.data import VocabularySettings
+from padir.decode.constrain import Constraints, Holding, read_constraints
+from padir.decode.given import GAP, Draft, Speller, Template, Terms, even_shares
+from padir.decode.load import Decoding
+from padir.decode.rank import LengthRule
+from padir.decode.translate import Translator
+from padir.files import InputError, write_lines
+from padir.model.parameters import build, from_arrays, to_arrays
+from padir.vocab import Vocabulary, train_vocabulary
+from tests.decoding import LINES, WORDS, tiny_model
+
+RULE = LengthRule(0.6, 1.0)
+SYSTEMS = {
+    "padir": {},
+    "cmlm": {},
+    "disco": {},
+    "rdm": {},
+    "drawn": {"temperature": 1.0, "stop": "fixed"},
+    "restarts": {"restarts": 2},
+}
+WORD = st.sampled_from(WORDS)
+TEXT = st.lists(WORD, min_size=1, max_size=3).map(" ".join)
+
+
+def make(folder, name, **extra):
+    system = name if name in ("cmlm", "disco", "rdm", "ar") else "padir"
+    loaded = tiny_model(folder, system, **SYSTEMS.get(name, {}), **extra)
+    return Translator(loaded, Decoding.parse("greedy" if system == "ar" else "T3"), RULE)
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def translator(request, tmp_path_factory):
+    return make(tmp_path_factory.mktemp(request.param) / "model", request.param)
+
+
+@pytest.fixture(scope="module")
+def padir(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("one") / "model", "padir")
+
+
+@pytest.fixture(scope="module")
+def unigram(tmp_path_factory):
+    """A random model over pieces of words, punctuation and bytes, not all of which open a word."""
+    folder = tmp_path_factory.mktemp("unigram")
+    draw = random.Random(3)
+    letters = ["".join(draw.choices("aeiknrst", k=draw.randint(2, 6))) for _ in range(60)]
+    lines = [
+        " ".join(draw.choices(letters, k=5)) + draw.choice([".", ",", " (x)."]) for _ in "a" * 90
+    ]
+    pieces = VocabularySettings(kind="unigram", size=330, byte_fallback=True)
+    train_vocabulary(lines, pieces, folder / "spm")
+    vocabulary = Vocabulary.load(folder / "spm")
+    loaded = tiny_model(folder / "model", "padir")
+    run = loaded.spec.run
+    longer = run.architecture.model_copy(update={"max_positions": 32, "length_classes": 32})
+    run = run.model_copy(update={"architecture": longer})
+    model = build(run, vocabulary.size, seed=5)
+    arrays = to_arrays(nnx.state(model, nnx.Param))
+    strong = {k: a * 3 if k.endswith("kernel") else a for k, a in arrays.items()}
+    loaded = replace(
+        loaded,
+        model=from_arrays(run, vocabulary.size, strong),
+        vocabulary=vocabulary,
+        spec=loaded.spec.model_copy(update={"run": run}),
+    )
+    return Translator(loaded, Decoding.parse("T3"), RULE)
+
+
+def infill(translator, sources, texts):
+    """Hypotheses of sources, each held to a text with gaps."""
+    speller = Speller(translator)
+    lines = [speller.template(GAP.split(text), "here") for text in texts]
+    return Constraints(translator, speller, lines, "here").translate(translator.encode(sources))
+
+
+def hold(translator, sources, terms):
+    speller = Speller(translator)
+    lines = [speller.terms("\t".join(one), "here") for one in terms]
+    return Constraints(translator, speller, lines, "here").translate(translator.encode(sources))
+
+
+def stands(text, hypothesis):
+    return re.search(rf"(?<!\S){re.escape(text)}(?!\w)", hypothesis)
+
+
+def dealt(tokens, gaps):
+    """The plain twin of `even_shares`: one token at a time, round and round."""
+    shares = [0] * gaps
+    for token in range(tokens):
+        shares[token % gaps] += 1
+    return shares
+
+
+@given(tokens=st.integers(0, 40), gaps=st.integers(1, 9))
+def test_gaps_share_evenly(tokens, gaps):
+    assert even_shares(tokens, gaps) == dealt(tokens, gaps)
+
+
+def test_a_template_is_filled_from_the_left():
+    template = Template((None, (11, 12), None, (13,)))
+    assert (template.gaps, template.least) == (2, 5)
+    tokens, fixed = template.fill([1, 2, 3, 4, 5, 6, 7, 8, 9], 8)
+    assert tokens == [1, 2, 3, 11, 12, 6, 7, 13]
+    assert fixed == [False, False, False, True, True, False, False, True]
+    assert Template(((11, 12),)).fill([1, 2, 3], 2) == ([11, 12], [True, True])
+
+
+PARTS = st.lists(st.one_of(st.just("___"), TEXT), min_size=1, max_size=5)
+
+
+@settings(max_examples=10)
+@given(source=TEXT, parts=PARTS)
+def test_fixed_text_is_in_its_place(translator, source, parts):
+    text = " ".join(parts)
+    speller = Speller(translator)
+    template = speller.template(GAP.split(text), "here") if len(text.split()) <= 11 else None
+    if template is None:
+        return
+    [found] = infill(translator, [source], [text])
+    pattern = re.sub(r"___", r"\\w+( \\w+)*", text)
+    assert re.fullmatch(pattern, found.hypothesis), (text, found.hypothesis)
+    assert found.tokens == found.tokens_before_drop
+    if "___" not in text:
+        assert found.hypothesis == text
+
+
+def test_templates_have_the_lengths_that_plain_decoding_tries(padir):
+    sources = [line for line in LINES if line]
+    for source, found in zip(
+        sources, infill(padir, sources, ["ba ___"] * len(sources)), strict=True
+    ):
+        [encoded] = padir.encode([source])
+        tried = {c.length for c in padir.candidates([encoded])[0] if c.length >= 3}
+        assert found.length in tried or (not tried and found.length == 3)
+
+
+def test_a_template_that_no_candidate_holds_gets_the_least_length(padir):
+    one = Translator(padir.loaded, padir.decoding, RULE, candidates=1)
+    sources = [line for line in LINES if line]
+    tried = [found.length for found in one.translate(sources, "x")]
+    assert min(tried) < 12
+    text = "ba ko mi re su ta no ve ba ___ ve"
+    for found in infill(one, sources, [text] * len(sources)):
+        assert (found.length, found.candidates) == (12, 1)
+        assert re.fullmatch(text.replace("___", r"\w+"), found.hypothesis)
+
+
+def test_no_constraint_and_gaps_alone_are_plain_translation(translator):
+    plain = translator.translate(LINES, "lines")
+    sources = translator.encode(LINES)
+    speller = Speller(translator)
+    empty = Constraints(translator, speller, [None] * len(LINES), "here")
+    assert empty.translate(sources) == plain
+    filled = [line for line in LINES if line]
+    assert infill(translator, filled, ["___"] * len(filled)) == translator.translate(filled, "f")
+    gaps = Constraints(translator, speller, [Template((None,))] * len(filled), "here")
+    bare = gaps.translate(translator.encode(filled))
+    for one, other in zip(bare, translator.translate(filled, "f"), strict=True):
+        assert one.tokens_before_drop == other.tokens_before_drop
+        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-4)
+
+
+def test_repeats_that_were_given_stay(padir):
+    [found] = infill(padir, ["su"], ["ba ba ba ___"])
+    assert found.hypothesis.startswith("ba ba ba ")
+    assert infill(padir, ["su"], ["ba ba ba"])[0].hypothesis == "ba ba ba"
+
+
+def test_a_draft_keeps_its_length_and_counts(padir):
+    drafts = ["ko", "ba ko mi re", "ta ta ta su no ve"]
+    speller = Speller(padir)
+    lines = [speller.draft(draft, "here") for draft in drafts]
+    sources = padir.encode(["su ba"] * 3)
+    found = Constraints(padir, speller, lines, "here").translate(sources)
+    assert [one.length for one in found] == [2, 5, 7]
+    assert all(one.candidates == 1 for one in found)
+    other = Constraints(padir, speller, [speller.draft("ve ve ve ve", "h")], "h").translate(
+        sources[:1]
+    )
+    assert other[0].tokens_before_drop != found[1].tokens_before_drop
+
+
+@settings(max_examples=10)
+@given(source=TEXT, terms=st.lists(TEXT, min_size=1, max_size=4))
+def test_terms_stand_side_by_side(translator, source, terms):
+    if sum(len(term.split()) for term in terms) > 11:
+        return
+    [found] = hold(translator, [source], [terms])
+    words = found.hypothesis.split()
+    for term in terms:  # each occurrence is used up once, longest first
+        assert stands(term, found.hypothesis)
+    for word in set(" ".join(terms).split()):
+        assert words.count(word) >= " ".join(terms).split().count(word)
+
+
+def test_a_term_that_stands_stays_there(padir):
+    [plain] = padir.translate(["ta re ba ko su mi"], "x")
+    words = plain.hypothesis.split()
+    for place, word in enumerate(words):
+        [found] = hold(padir, ["ta re ba ko su mi"], [[word]])
+        assert found.hypothesis.split()[words.index(word)] == word, place
+
+
+def test_a_missing_term_goes_where_the_rest_is_likeliest(padir):
+    source = "ta re ba ko su mi"
+    [plain] = padir.translate([source], "x")
+    missing = next(word for word in WORDS if word not in plain.hypothesis)
+    speller, refiner, encoded = Speller(padir), padir.refiner, padir.encode([source])
+    [token] = speller.encode(missing, "here")
+    tried = []
+    for place in range(len(plain.tokens)):
+        tokens = [*plain.tokens[:place], token, *plain.tokens[place + 1 :]]
+        proposal = speller.proposal(tokens, [i == place for i in range(len(tokens))])
+        tried += refiner.proposed(encoded, [[proposal]], 1)[0]
+    best = max(range(len(tried)), key=lambda place: tried[place].log_probability)
+    assert len({one.tokens for one in tried}) > 1
+    held = speller.proposal(tried[best].tokens, [i == best for i in range(len(tried))])
+    [[expected]] = refiner.proposed(encoded, [[held]], 3)
+    [found] = hold(padir, [source], [[missing]])
+    assert found.tokens == expected.tokens
+
+
+def test_places_for_terms(padir):
+    speller = Speller(padir)
+    ba, ko, mi, re, su = (speller.encode(word, "here")[0] for word in WORDS[:5])
+
+    def holding(tokens, *missing):
+        return Holding(tokens, list(missing), speller)
+
+    one = holding([ba, ko, mi], (ko,), (ko,), (re, su))
+    assert one.next_missing()
+    assert (one.owner, one.missing) == ([0, 1, 0], [(ko,), (re, su)])
+    assert [p.tokens for p in one.placements()] == [[ko, ko, mi], [ba, ko, ko]]
+    placed = one.placements()[1]
+    assert (placed.owner, placed.missing) == ([0, 1, 2], [(re, su)])
+    # No two free neighbours are left: the hypothesis grows, between terms but never inside one.
+    assert [p.tokens for p in placed.placements()] == [
+        [re, su, ba, ko, ko],
+        [ba, re, su, ko, ko],
+        [ba, ko, re, su, ko],
+        [ba, ko, ko, re, su],
+    ]
+    whole = holding([ba, ko], (ba, ko), (mi,))
+    assert whole.next_missing()
+    assert [p.tokens for p in whole.placements()] == [[mi, ba, ko], [ba, ko, mi]]
+    # At the model's limit the last free tokens make room.
+    full = holding([ba, ko] * 5 + [ba], (ko, ba), (re,) * 9)
+    assert full.next_missing()
+    grown = full.placements()
+    assert all(
+        len(p.tokens) == 11 and p.tokens.count(re) == 9 and p.owner.count(1) == 2 for p in grown
+    )
+
+
+def test_batch_and_order_do_not_matter(tmp_path):
+    small = make(tmp_path / "small", "padir", buckets=(6,), batch_sentences=2)
+    large = make(tmp_path / "large", "padir", buckets=(16,), batch_sentences=16)
+    filled = [line for line in LINES if line]
+    draw = random.Random(1)
+
+    def results(translator, order):
+        speller = Speller(translator)
+        lines = []
+        for number in range(len(filled)):
+            words = random.Random(number).sample(WORDS, 3)
+            lines.append(
+                [
+                    speller.template(GAP.split(f"{words[0]} ___ {words[1]} ___"), "here"),
+                    speller.draft(" ".join(words), "here"),
+                    speller.terms("\t".join(words), "here"),
+                    None,
+                ][number % 4]
+            )
+        constraints = Constraints(translator, speller, [lines[i] for i in order], "here")
+        found = constraints.translate(translator.encode([filled[i] for i in order]))
+        return {i: (one.tokens, one.length, one.steps) for i, one in zip(order, found, strict=True)}
+
+    order = list(range(len(filled)))
+    plain = results(large, order)
+    assert results(small, order) == plain
+    assert results(large, draw.sample(order, len(order))) == plain
+    for index in order[:3]:
+        assert results(large, [index]) == {index: plain[index]}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_words_stay_whole_among_pieces(unigram, seed):
+    draw = random.Random(seed)
+    vocabulary = unigram.loaded.vocabulary
+    known = ["rent", "a", "kiste tra", "nie.", "(x", "Zü ß", "sein,"]
+    first, second = draw.sample(known, 2)
+    sources = ["na te", "kirst e"]
+    for found in infill(unigram, sources, [f"___ {first} ___ {second} ___"] * 2):
+        place = stands(first, found.hypothesis)
+        assert place, found
+        assert stands(second, found.hypothesis[place.end() :]), found
+        assert vocabulary.decode([found.tokens]) == [found.hypothesis]
+    for found in hold(unigram, sources, [[first, second]] * 2):
+        assert stands(first, found.hypothesis)
+        assert stands(second, found.hypothesis)
+
+
+def test_without_the_rule_pieces_would_join_given_words(unigram, monkeypatch):
+    words = ["rent", "a", "ni", "ti", "sein", "kas", "tre", "inen"] * 3
+
+    def broken():
+        sources = [LINES[index % 8] for index in range(len(words))]
+        found = infill(unigram, sources, [f"{word} ___" for word in words])
+        return [not stands(w, one.hypothesis) for w, one in zip(words, found, strict=True)]
+
+    assert not any(broken())
+    proposal = Speller.proposal
+    monkeypatch.setattr(Speller, "proposal", lambda *args: replace(proposal(*args), opening=()))
+    assert any(broken())
+
+
+def test_punctuation_after_a_gap_joins_its_word(unigram):
+    [joined, apart, suffix] = infill(unigram, ["na te"] * 3, ["rent ___.", "rent ___ .", "___ (x"])
+    assert re.search(r"[^ ]\.$", joined.hypothesis)
+    assert joined.hypothesis.count(" .") == 0
+    assert apart.hypothesis.endswith(" .")
+    assert suffix.hypothesis.endswith(" (x")
+
+
+def read(translator, folder, **lines):
+    paths = {}
+    for option, texts in lines.items():
+        paths[option] = folder / option
+        write_lines(paths[option], texts)
+    return read_constraints(translator, paths)
+
+
+def test_files_become_constraints(padir, tmp_path):
+    ba, ko, mi = (Speller(padir).encode(word, "here")[0] for word in WORDS[:3])
+    both = read(padir, tmp_path, prefix=["ba", "", "", " "], suffix=["ko", "ko mi", "", "\t"])
+    assert both.lines == [Template(((ba,), None, (ko,))), Template((None, (ko, mi))), None, None]
+    assert read(padir, tmp_path, prefix=["ba\r"]).lines == [Template(((ba,), None))]
+    found = read(padir, tmp_path, infill=["___ba____ko", "ba", "", "___ ___ mi"])
+    assert found.lines == [
+        Template((None, (ba,), None, (ko,))),
+        Template(((ba,),)),
+        None,
+        Template((None, None, (mi,))),
+    ]
+    assert read(padir, tmp_path, draft=["ba ko", " "]).lines == [Draft((ba, ko)), None]
+    terms = read(padir, tmp_path, terms=["ba ko\tmi", "\t", "ba\t\t ba "]).lines
+    assert terms == [Terms(((ba, ko), (mi,))), None, Terms(((ba,), (ba,)))]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ({"prefix": ["ba"], "suffix": ["ba", "ko"]}, r"prefix has 1, .*suffix has 2"),
+        ({"prefix": ["ba"], "infill": ["ba"]}, r"^--prefix and --infill: only --prefix and --suf"),
+        ({"draft": ["ba"], "terms": ["ba"]}, r"^--draft and --terms: only"),
+        ({"terms": ["", "ba\tXX"]}, r"terms: line 2: this model's vocabulary cannot spell 'XX'"),
+        ({"prefix": ["ba"], "suffix": ["\u2581x"]}, r"prefix and .*suffix: line 1: this model's"),
+        ({"infill": ["ba", "ba ___" * 6]}, r"infill: line 2: at least 12 tokens, .* at most 11"),
+        ({"draft": ["ba " * 12]}, r"draft: line 1: at least 12 tokens, .* at most 11"),
+        ({"terms": ["\t".join(["ba"] * 12)]}, r"terms: line 1: at least 12 tokens"),
+    ],
+)
+def test_what_cannot_be_is_refused(padir, tmp_path, lines, message):
+    with pytest.raises(InputError, match=message):
+        read(padir, tmp_path, **lines)
+
+
+def test_models_that_cannot_are_refused(tmp_path):
+    with pytest.raises(InputError, match="system ar writes token after token: only parallel"):
+        read(make(tmp_path / "ar", "ar"), tmp_path, prefix=["ba"])
+    disco = make(tmp_path / "disco", "disco")
+    assert read(disco, tmp_path, infill=["ba ___"]).lines
+    with pytest.raises(InputError, match="context easy_first"):
+        read(disco, tmp_path, draft=["ba"])
+
+
+def test_an_empty_source_takes_no_constraint(padir):
+    with pytest.raises(InputError, match="line 2 of the input is empty, but that of here is not"):
+        infill(padir, ["ba", ""], ["", "ba ___"])
+
+
+def test_openings_are_word_beginnings_and_punctuation(unigram):
+    speller, vocabulary = Speller(unigram), unigram.loaded.vocabulary
+    pieces = {vocabulary.piece(i): bool(speller.openings[i]) for i in range(8, vocabulary.size)}
+    assert pieces["\u2581"] and pieces["."] and pieces[","]
+    assert not pieces["a"] and not pieces["<0xC3>"]
+    assert not np.any(speller.openings[:8])

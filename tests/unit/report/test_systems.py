@@ -1,0 +1,95 @@
+"""Table 2 and what belongs to it, by hand."""
+
+import json
+
+import pytest
+
+from padir.report.figures import quality_latency, quality_passes
+from padir.report.results import load_results
+from padir.report.selection import candidate, compared_systems
+from padir.report.systems import table2
+from padir.report.translation import hypotheses_per_sentence, table1
+
+
+@pytest.fixture
+def with_cmlm(made_up):
+    """A CMLM beside the others: T8 is no part of table 2; T2 nobody else has."""
+    made_up.settings["models"] = made_up.settings["models"] | {
+        "cmlm": {
+            **{"system": "cmlm", "targets": "own", "decode": ["T2", "T4", "T8"]},
+            "decoding": {"length_candidates": 3, "restarts": 2},
+        },
+    }
+    for decoding, bleu in (("T2", 30.0), ("T4", 38.0), ("T8", 38.5)):
+        made_up.score("cmlm", decoding, bleu=bleu, decoder_passes=3.5)
+    return made_up
+
+
+def loaded(made_up):
+    return load_results(made_up.folder, made_up.config)
+
+
+def line(table, model: str, steps: str) -> dict:
+    (found,) = [r for r in table.rows if (r["model"], r["steps"]) == (model, steps)]
+    return found
+
+
+def test_a_system_by_hand(with_cmlm):
+    with_cmlm.latency()
+    table = table2(loaded(with_cmlm))
+    found = line(table, "cmlm", "4")
+    assert (found["system"], found["targets"], found["seeds"]) == ("cmlm", "own", 1)
+    assert (found["passes"], found["bleu"], found["spread"]) == (3.5, 38.0, None)
+    # PaDIR's two seeds are at 39.5 and 39.7; the common noise cancels out.
+    assert found["difference"] == pytest.approx(38.0 - 39.6)
+    assert found["difference_interval"] == pytest.approx((-1.6, -1.6))
+    assert (found["validity"], found["stutter"], found["final"]) == (75.0, 5.0, 0.2)
+    assert found["p50_ms"] is None
+    assert line(table, "cmlm", "2")["difference"] is None
+    own = line(table, "padir", "4")
+    assert (own["difference"], own["p50_ms"], own["seeds"]) == (None, 4.0, 2)
+    search = line(table, "ar", "beam")
+    assert (search["stutter"], search["final"], search["p50_ms"]) == (None, 0.5, 12.0)
+
+
+def test_only_the_stated_numbers_of_passes(with_cmlm):
+    steps = [row["steps"] for row in table2(loaded(with_cmlm)).rows if row["model"] == "cmlm"]
+    assert steps == ["2", "4"]
+
+
+def test_models_of_the_ablations_alone_are_left_out(made_up):
+    made_up.pair()
+    # padir_raw and padir are named there too: the first of its system, and the candidate.
+    assert candidate(made_up.config) == "padir"
+    assert compared_systems(made_up.config) == ["ar", "padir_raw", "padir"]
+    assert {row["model"] for row in table2(loaded(made_up)).rows} == {"ar", "padir_raw", "padir"}
+    made_up.settings["evaluation"] = {"ablations": [], "candidate": "whole"}
+    assert compared_systems(made_up.config) == list(made_up.config.models)
+
+
+def test_every_parallel_system_is_a_sweep_of_passes(with_cmlm):
+    results = loaded(with_cmlm)
+    row = results.row(("toy", "xs-xt"), "cmlm", "T8")
+    assert row is not None and row.steps == 8
+    (panel,) = quality_passes(results).panels
+    swept = {series.name: [point.x for point in series.points] for series in panel.series}
+    assert swept["cmlm"] == [2.0, 4.0, 8.0] and "ar" not in swept
+    (panel,) = quality_latency(results).panels
+    assert {series.name: series.joined for series in panel.series}["ar"] is False
+    # Three lengths, two starts each; AR's beam as ever.
+    assert hypotheses_per_sentence(results, "cmlm", "T4") == 6
+    assert hypotheses_per_sentence(results, "ar", "beam") == 5
+    shown = next(r for r in table1(results).rows if (r["model"], r["steps"]) == ("cmlm", "8"))
+    assert shown["hypotheses"] == 6
+
+
+def test_the_papers_numbers_stand_beside_its_own_systems_alone(with_cmlm):
+    files = {"de": "f.de", "en": "f.en"}
+    source = {"kind": "files", **{name: {"files": files} for name in ("train", "valid", "test")}}
+    with_cmlm.settings["datasets"] = {"wmt14": {"source": source, "directions": ["de-en"]}}
+    old = with_cmlm.folder / "runs/toy/xs-xt"
+    for path in sorted(old.glob("*/seed*/score/*.json")):
+        document = json.loads(path.read_text()) | {"dataset": "wmt14", "direction": "de-en"}
+        with_cmlm.write(f"runs/wmt14/de-en/{path.relative_to(old)}", document)
+    found = {(r["model"], r["steps"]): r["paper_bleu"] for r in table1(loaded(with_cmlm)).rows}
+    assert found["padir", "4"] == 33.49 and found["cmlm", "4"] is None
