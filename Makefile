@@ -60,4 +60,4 @@ lock: setup ## solve requirements.lock again (ARGS=--upgrade for newer versions)
 
 bench: setup ## time training steps, and every trained model at batch 1, alone on the machine
 	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/training_step.py --out results/bench/training_step.json
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) --forcerun latency $(ARGS) -- latency
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) --forcerun measure_latency $(ARGS) -- latency

@@ -21,6 +21,8 @@ KINDS = {
     "disco": ("disco", "T3", {}),
     "rdm": ("rdm", "T3", {}),
     "summed": ("padir", "T3", {"remask": "constant", "replacement": "summed", "stop": "fixed"}),
+    "window": ("padir", "T3", {"length_search": "window", "restarts": 2}),
+    "uncertain": ("padir", "T3", {"update": "uncertain", "update_share": 0.4, "stop": "fixed"}),
     "drawn": ("padir", "T3", {"temperature": 1.0, "top_p": 0.9, "top_k": 5, "stop": "fixed"}),
 }
 
@@ -89,11 +91,17 @@ def test_candidates_of_a_sentence_have_distinct_lengths(translators):
     if not translator.decoding.passes:
         assert all(len(several) <= 1 for several in found)
         return
+    settings = translator.loaded.spec.run.decoding
     for several in filter(None, found):
         lengths = [one.length for one in several]
-        assert len(set(lengths)) == len(lengths) == 3
+        assert len(lengths) == 3 * settings.restarts and len(set(lengths)) == 3
         scores = [one.length_log_probability for one in several]
-        assert scores == sorted(scores, reverse=True)
+        if settings.length_search == "top":
+            assert scores == sorted(scores, reverse=True)
+        else:
+            assert scores[0] == max(scores) and max(lengths) - min(lengths) == 2
+        if settings.restarts > 1:
+            assert len({one.tokens for one in several}) > 3 or lengths[0] == 2
 
 
 def test_an_empty_line_never_meets_the_model(translators):
@@ -124,5 +132,5 @@ def test_start_tokens_are_drawn_for_the_longest_target_whatever_the_buffer(trans
     refiner.start, refiner._encode = Recorder(), short
     translator.translate(LINES, "lines")
     refiner.start, refiner._encode = policy, encode
-    assert set(drawn) == {(3, 12)}
+    assert set(drawn) == {(refiner.lengths * refiner.restarts, 12)}
     assert len(drawn) == sum(map(bool, LINES))

@@ -26,7 +26,7 @@ def expected_jobs(config: dict) -> dict[str, int]:
         "fetch": 1,
         "clean": 1,
         "vocab": 1,
-        "train": sum(seeds),
+        **_training_jobs(config["models"]),
         "tune": sum(seeds),
         "distill": 2,
         "join_distilled": 1,
@@ -42,6 +42,14 @@ def expected_jobs(config: dict) -> dict[str, int]:
     }
 
 
+def _training_jobs(models: dict) -> dict[str, int]:
+    """A model with borrowed parameters adopts them; every other one trains."""
+    seeds = {name: len(model.get("seeds", [0])) for name, model in models.items()}
+    borrowed = sum(n for name, n in seeds.items() if "parameters" in models[name])
+    jobs = {"train": sum(seeds.values()) - borrowed, "adopt": borrowed}
+    return {rule: count for rule, count in jobs.items() if count}
+
+
 THEORY_RULES = {"write_theory_settings", "run_theory", "draw_theory", "theorem_table"}
 
 
@@ -54,6 +62,15 @@ def test_the_default_experiment_has_the_jobs_its_config_asks_for(snakemake, repo
     assert found["run_theory"] == found["write_theory_settings"] > 1
     translation = {rule: count for rule, count in found.items() if rule not in THEORY_RULES}
     assert translation == expected_jobs(config)
+
+
+def test_systems_trains_each_model_once_and_decodes_it_in_several_ways(snakemake, repository):
+    config = yaml.safe_load((repository / "config/systems.yaml").read_text())
+    for model in config["models"].values():
+        model.setdefault("decode", config["model_defaults"]["decode"])
+    done = snakemake("--dry-run", "--configfile", "config/systems.yaml")
+    assert done.returncode == 0, done.stderr
+    assert job_counts(done.stdout + done.stderr) == expected_jobs(config)
 
 
 def test_multi30k_reads_the_folder_named_on_the_command_line(snakemake, repository, tmp_path):

@@ -27,6 +27,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
+    from pydantic import ValidationError
+
     from padir.config.model import RunSpec
     from padir.config.read import read_spec
     from padir.files import CARD_FILE, InputError, read_bundle, shown, write_bundle
@@ -34,7 +36,13 @@ def main(argv: list[str]) -> int:
 
     spec = read_spec(arguments.spec)
     bundle = read_bundle(arguments.bundle)
-    owner = RunSpec.model_validate(bundle.spec["run_spec"])
+    try:
+        owner = RunSpec.model_validate(bundle.spec.get("run_spec"))
+    except ValidationError as error:
+        key = ".".join(map(str, error.errors()[0]["loc"]))
+        raise InputError(
+            f"{shown(arguments.bundle / 'spec.json')}: run_spec: {key}: of another version"
+        ) from error
     ours = spec.training_part() | {"model": owner.model}
     if ours != owner.training_part():
         raise InputError(
@@ -51,6 +59,6 @@ def main(argv: list[str]) -> int:
         ["adopt", *argv],
         inputs=[arguments.spec, bundle.folder / "model.safetensors"],
         spec=spec.model_dump(mode="json"),
-        seed=bundle.spec["seed"],
+        seed=bundle.spec.get("seed"),
     )
     return 0

@@ -24,7 +24,9 @@ def parser() -> argparse.ArgumentParser:
     )
     parse.add_argument("--bundle", type=Path, required=True, help="folder of the model bundle")
     parse.add_argument(
-        "--decoding", required=True, help="T<passes> for PaDIR models; greedy or beam for AR models"
+        "--decoding",
+        required=True,
+        help="T<passes> for parallel models; greedy or beam for AR models",
     )
     parse.add_argument("--source", type=Path, required=True, help="one sentence a line, UTF-8")
     parse.add_argument("--out", type=Path, required=True, help="JSON lines to write")
@@ -43,7 +45,9 @@ def add_rule_arguments(parse: argparse.ArgumentParser) -> None:
         "--length-alpha", type=float, help="length penalty (default: as padir tune chose)"
     )
     parse.add_argument(
-        "--length-weight", type=float, help="weight of the length's log-probability (PaDIR)"
+        "--length-weight",
+        type=float,
+        help="weight of the length's log-probability (parallel)",
     )
 
 

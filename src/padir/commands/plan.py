@@ -107,6 +107,8 @@ def training_plans(config: Config) -> Iterator[TrainingPlan]:
     for dataset, settings in config.datasets.items():
         for direction in settings.directions:
             for model, run in config.models.items():
+                if run.parameters is not None:
+                    continue
                 parameters, table = parameter_counts(run, settings.vocabulary.size)
                 yield TrainingPlan(
                     label=f"{dataset} {direction} {model}",

@@ -45,7 +45,8 @@ class Decoding(Settings):
     )
     rescore: bool = Field(
         default=False,
-        description="Whether tokens that are kept take their probability from the latest pass.",
+        description="Whether kept tokens are judged by the latest pass's prediction at their"
+        " position, likely or not to be the token kept, as in RDM.",
     )
     remask: Literal["none", "stutter", "linear", "cosine", "constant", "rejecter"] = Field(
         default="stutter",
@@ -100,7 +101,7 @@ class Decoding(Settings):
     def _agrees(self) -> "Decoding":
         changing = {
             "temperature": self.temperature > 0,
-            "update: share": self.update == "share",
+            f"update: {self.update}": self.update != "all",
             "remask: linear": self.remask == "linear",
             "remask: cosine": self.remask == "cosine",
             "replacement: summed": self.replacement == "summed",

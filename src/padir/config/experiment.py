@@ -44,7 +44,8 @@ class Ablation(Settings):
         default=None, description="Decoding compared; null: the largest common T up to 4."
     )
     helps: bool = Field(
-        default=True, description="Whether the claim says that base is better, or else no worse."
+        default=True,
+        description="Whether the claim is that base is better, or else within 1 BLEU.",
     )
 
 
@@ -126,6 +127,11 @@ class Config(Settings):
                     raise ValueError(
                         f"evaluation.ablations.{number}: no model {side!r}:"
                         f" allowed are {', '.join(sorted(self.models))}"
+                    )
+                if ablation.decoding not in (None, *self.models[side].decode):
+                    raise ValueError(
+                        f"evaluation.ablations.{number}.decoding is {ablation.decoding!r}:"
+                        f" {side} has {', '.join(self.models[side].decode)}"
                     )
 
     def _parameters_resolve(self) -> None:

@@ -174,6 +174,9 @@ class ModelRun(Settings):
 
     @model_validator(mode="after")
     def _fits(self) -> "ModelRun":
+        for key, values in (("seeds", self.seeds), ("decode", self.decode)):
+            if len(set(values)) < len(values):
+                raise ValueError(f"{key} {list(values)} names one twice")
         allowed = (
             (lambda d: d in {f"T{passes}" for passes in range(1, 101)})
             if self.parallel
@@ -213,6 +216,23 @@ class ModelRun(Settings):
                 f"architecture.disentangled {disentangled}, objective.hiding {hiding} and"
                 f" decoding.context {self.decoding.context} do not go together: a disentangled"
                 " decoder needs hiding context and context easy_first, any other neither"
+            )
+        trained = {self.objective.corruption}
+        if "mixed" in trained:
+            trained = {"random", "mask"}
+        read = {self.decoding.start}
+        if self.decoding.remask != "none" and self.decoding.replacement == "mask":
+            read.add("mask")
+        if self.parallel and not disentangled and not read <= trained:
+            raise ValueError(
+                f"decoding starts from or hides behind {', '.join(sorted(read - trained))}, but"
+                f" objective.corruption {self.objective.corruption} never trains that: start and"
+                f" replacement may use {', '.join(sorted(trained))}"
+            )
+        if self.decoding.remask == "rejecter" and self.decoding.update != "all":
+            raise ValueError(
+                f"decoding.update {self.decoding.update} keeps tokens that the rejecter has not"
+                " judged: remask rejecter needs update all"
             )
         if self.decoding.remask == "rejecter" and not self.objective.rejecter_weight:
             raise ValueError("decoding.remask rejecter needs objective.rejecter_weight above 0")

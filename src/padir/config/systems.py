@@ -1,7 +1,7 @@
 """The systems by name: what each one changes in a model's settings, whose defaults are PaDIR's.
 
 A system is no code of its own but a combination of the choices in `Objective` and `Decoding`; a
-model's own settings come over it. A new combination is an entry here.
+model's own settings, `model_defaults` among them, come over it. A new combination is an entry here.
 
 Sources: Ghazvininejad et al. 2019 (CMLM), Savinov et al. 2022 (SUNDAE), Kasai et al. 2020 (DisCo),
 Zheng et al. 2023 (RDM). Where they are changed to fit one interface: docs/departures.md.

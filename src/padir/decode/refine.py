@@ -57,7 +57,8 @@ class Refinement(NamedTuple):
         fed: tokens that the next pass reads.
         hidden: positions that are hidden in `fed`.
         tokens: the hypothesis; the result.
-        log_probability: of each token, at the pass that predicted it; 0 where tokens are given.
+        log_probability: of each token, at the pass that predicted it, or with `rescore` of the
+            latest prediction at its position; 0 where tokens are given.
         first: log-probability of the first pass, the order of easy-first decoding.
         summed: logits of all passes, where a policy asks for them; else None.
         passes: passes that changed or confirmed the row.
@@ -153,7 +154,9 @@ def refine(
             first=jnp.where(state.done == 0, found.log_probability, state.first),
             summed=summed,
             passes=state.passes + ~kept,
-            finished=kept | policies.stop(state.fed, fed, score),
+            # The first easy-first pass reads nothing, so its likeness to the second says nothing.
+            finished=kept
+            | (policies.stop(state.fed, fed, score) & ~(policies.easy_first & (state.done == 0))),
         )
 
     def more(state: Refinement) -> Bool[Array, ""]:

@@ -276,7 +276,6 @@ def _claim(name: str, helps: bool, function: str) -> Test:
 distillation_helps = _claim("distillation", True, "distillation_helps")
 unmasking_helps = _claim("unmasking", True, "unmasking_helps")
 positional_attention_helps = _claim("positional_attention", True, "positional_attention_helps")
-custom_vocabulary_helps = _claim("custom_vocabulary", True, "custom_vocabulary_helps")
 second_stage_helps = _claim("second_stage", True, "second_stage_helps")
 stutter_handling_helps = _claim("stutter_handling", True, "stutter_handling_helps")
 length_candidates_help = _claim("length_candidates", True, "length_candidates_help")

@@ -27,7 +27,9 @@ def claims_table(records: Sequence[Mapping[str, Any]]) -> Table:
     for record in records:
         how = record["test_says"]
         if record["verdict"] == NOT_RUN:
-            how = f"run: {record['command']}" if how is None else f"{how} Run: {record['command']}"
+            command = record["command"]
+            wanted = "nothing computes this yet" if command is None else f"run: {command}"
+            how = wanted if how is None else f"{how} {wanted[0].upper()}{wanted[1:]}"
         row = {column.key: record.get(column.key) for column in columns}
         ends, seeds = record["interval"], record["seeds"]
         row |= {

@@ -1,0 +1,81 @@
+"""Choices of objective and decoding that do not go together are refused before any job."""
+
+import pytest
+from pydantic import ValidationError
+
+from padir.config.model import ModelRun
+from padir.config.read import check_config
+from padir.config.systems import SYSTEMS
+from padir.files import InputError
+from tests.unit.config.small import changed
+
+MASKS = {"architecture": {"extra_ids": 256}}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_system_is_whole(system):
+    run = ModelRun(system=system, decode=["T1"] if system != "ar" else ["greedy"])
+    for group, values in SYSTEMS[system].items():
+        assert values.items() <= getattr(run, group).model_dump().items()
+
+
+def test_a_models_own_settings_come_over_its_systems():
+    run = ModelRun(system="cmlm", decode=["T1"], objective={"stages": 3})
+    assert (run.objective.stages, run.objective.corruption) == (3, "mask")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"decoding": {"start": "mask"}}, "corruption random never trains that"),
+        ({"decoding": {"replacement": "mask"}}, "hides behind mask"),
+        ({"system": "cmlm", "decoding": {"start": "random"}}, "corruption mask never trains"),
+        ({"objective": {"time_weight": "linear"}}, "time_weight linear needs hiding time"),
+        ({"objective": {"hiding": "context"}}, "stages 1, glancing 0 and loss_on all"),
+        ({"architecture": {"disentangled": True}}, "do not go together"),
+        ({"system": "disco", "decoding": {"context": "all"}}, "do not go together"),
+        ({"decoding": {"remask": "rejecter"}}, "needs objective.rejecter_weight above 0"),
+        ({"objective": {"corruption": "position_mask"}}, "never trains that|table row for each"),
+        ({"decoding": {"temperature": 0.5}}, "temperature it need not"),
+        ({"decoding": {"update": "uncertain"}}, "update: uncertain it need not"),
+        ({"decoding": {"update": "hidden"}}, "update: hidden it need not"),
+        ({"decoding": {"remask": "linear"}}, "remask: linear it need not"),
+        ({"decoding": {"replacement": "summed"}}, "replacement: summed it need not"),
+        ({"seeds": [0, 0]}, "names one twice"),
+        ({"decode": ["T1", "T1"]}, "names one twice"),
+    ],
+)
+def test_refused(given, message):
+    with pytest.raises(ValidationError, match=message):
+        ModelRun(**{"decode": ["T1"], **given})
+
+
+def test_these_go_together():
+    ModelRun(decode=["T1"], objective={"corruption": "mixed"}, decoding={"start": "mask"})
+    position = {"objective": {"corruption": "position_mask"}}
+    ModelRun(decode=["T1"], **position, **MASKS, decoding={"start": "position_mask"})
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("models.padir.parameters", "ar", "parameters is 'ar', but"),
+        ("models.padir.parameters", "none", "allowed are"),
+        (
+            "evaluation",
+            {"baseline": "ar", "ablations": [{"name": "x", "base": "padir", "variant": "no"}]},
+            "no model 'no'",
+        ),
+        (
+            "evaluation",
+            {
+                "baseline": "ar",
+                "ablations": [{"name": "x", "base": "padir", "variant": "padir", "decoding": "T3"}],
+            },
+            "decoding is 'T3'",
+        ),
+    ],
+)
+def test_references_to_models(path, value, message):
+    with pytest.raises(InputError, match=message):
+        check_config(changed(path, value))
