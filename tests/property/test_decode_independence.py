@@ -19,10 +19,14 @@ KINDS = {
     "cmlm": ("cmlm", "T3", {}),
     "sundae": ("sundae", "T3", {}),
     "disco": ("disco", "T3", {}),
-    "rdm": ("rdm", "T3", {}),
-    "summed": ("padir", "T3", {"remask": "constant", "replacement": "summed", "stop": "fixed"}),
-    "window": ("padir", "T3", {"length_search": "window", "restarts": 2}),
-    "uncertain": ("padir", "T3", {"update": "uncertain", "update_share": 0.4, "stop": "fixed"}),
+    "window": (
+        "padir",
+        "T3",
+        {
+            **{"length_search": "window", "restarts": 2, "stop": "fixed"},
+            **{"remask": "constant", "replacement": "summed"},
+        },
+    ),
     "drawn": ("padir", "T3", {"temperature": 1.0, "top_p": 0.9, "top_k": 5, "stop": "fixed"}),
 }
 

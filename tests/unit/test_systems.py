@@ -22,12 +22,7 @@ OPTIONS = {
     **{system: (system, {}, {}) for system in SYSTEMS if system != "ar"},
     "glancing": ("padir", {"glancing": 0.5}, {}),
     "rejecter": ("padir", {"rejecter_weight": 0.5}, {}),
-    "mixed": ("padir", {"corruption": "mixed"}, {}),
     "position_mask": ("cmlm", {"corruption": "position_mask"}, {"extra_ids": 16}),
-    "noised": ("padir", {"loss_on": "noised"}, {}),
-    "three_stages": ("padir", {"stages": 3}, {}),
-    "pooled": ("padir", {}, {"length_predictor": "pooled"}),
-    "affine": ("padir", {}, {"length_predictor": "affine"}),
     "fertility": ("padir", {}, {"length_predictor": "fertility"}),
     "oracle": ("padir", {}, {"length_predictor": "oracle"}),
 }

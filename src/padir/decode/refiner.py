@@ -251,7 +251,8 @@ class Refiner:
         for batch in plan_batches([len(s) + 1 for s in sources], self.buckets, self.sentences):
             cross, _, _ = self._encode(self._leaves, padded_sources(sources, batch))
             several = [proposals[index] for index in batch.indices]
-            width = max(map(len, several))
+            # A power of two, so that few programs are compiled.
+            width = 1 << (max(map(len, several)) - 1).bit_length()
             lengths = np.ones((batch.rows, width), np.int32)
             for row, own in enumerate(several):
                 lengths[row, : len(own)] = [len(one.tokens) + 1 for one in own]

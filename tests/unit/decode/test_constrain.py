@@ -26,7 +26,6 @@ SYSTEMS = {
     "padir": {},
     "cmlm": {},
     "disco": {},
-    "rdm": {},
     "drawn": {"temperature": 1.0, "stop": "fixed"},
     "restarts": {"restarts": 2},
 }
