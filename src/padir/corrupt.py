@@ -113,7 +113,8 @@ def first_hypothesis(
     """
     hidden_key, filler_key = jax.random.split(key)
     hidden, weight = hidden_positions(hidden_key, is_piece(target), objective)
-    filler = fillers(filler_key, target.shape, objective.corruption, vocabulary_size)
+    shape = target.shape[0], target.shape[1]
+    filler = fillers(filler_key, shape, objective.corruption, vocabulary_size)
     return Corrupted(jnp.where(hidden, filler, target), hidden, weight)
 
 

@@ -152,6 +152,7 @@ def parallel_losses(
         corrupted = glanced(glance_key, corrupted, target, predicted, share)
         mask = counted(corrupted, target, objective.loss_on)
     hypothesis = predicted = corrupted.tokens
+    predicted_mask = piece
     weight = corrupted.weight[:, None]
     total = tokens = rejecter = jnp.zeros(())
     for stage in range(objective.stages):

@@ -68,7 +68,7 @@ def test_systems_trains_each_model_once_and_decodes_it_in_several_ways(snakemake
     config = yaml.safe_load((repository / "config/systems.yaml").read_text())
     for model in config["models"].values():
         model.setdefault("decode", config["model_defaults"]["decode"])
-    done = snakemake("--dry-run", "--configfile", "config/systems.yaml")
+    done = snakemake("--dry-run", "--configfile", str(repository / "config/systems.yaml"))
     assert done.returncode == 0, done.stderr
     assert job_counts(done.stdout + done.stderr) == expected_jobs(config)
 

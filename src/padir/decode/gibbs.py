@@ -221,9 +221,11 @@ class KGibbs:
         alone = jnp.broadcast_to(jnp.eye(length, dtype=bool)[None], (rows, length, length))
         fed = jnp.where(alone, frame.fill[:, None, :], tokens[:, None, :])
         visible = jnp.broadcast_to(frame.visible[:, None, :], alone.shape)
-        flat = (array.reshape(rows * length, length) for array in (fed, visible, alone))
+        fed, visible, hidden = (
+            array.reshape(rows * length, length) for array in (fed, visible, alone)
+        )
         at = jnp.tile(jnp.arange(length, dtype=jnp.int32), rows)[:, None]
-        log_p = jax.nn.log_softmax(self.conditionals(*flat, at)[:, 0], axis=-1)
+        log_p = jax.nn.log_softmax(self.conditionals(fed, visible, hidden, at)[:, 0], axis=-1)
         own = jnp.take_along_axis(log_p, tokens.reshape(-1, 1), axis=1).reshape(rows, length)
         return -jnp.sum(jnp.where(frame.is_piece, own, 0.0), axis=1)
 

@@ -138,9 +138,11 @@ def refine(
         scored = is_piece if policies.rescore else taken
         score = jnp.where(scored, found.log_probability, state.log_probability)
         hidden = policies.remask(view._replace(tokens=tokens, log_probability=score)) & is_piece
-        summed = None if state.summed is None else state.summed + found.logits
+        summed = None
+        if state.summed is not None and found.logits is not None:
+            summed = state.summed + found.logits
         replacements = {"start": first, "mask": jnp.full_like(first, MASK), "previous": state.fed}
-        if policies.replacement == "summed":
+        if summed is not None:
             replacements["summed"] = first_argmax(summed)
         fed = jnp.where(hidden, replacements[policies.replacement], tokens)
         kept = state.finished

@@ -184,11 +184,10 @@ class Decoder(nnx.Module):
         if self.causal:
             pairs = pairs & jnp.tril(jnp.ones((length, length), bool))[None, None]
         bias = self.position_bias(length, length) + additive(pairs)
-        positions = bare = None
-        if self.positional or self.disentangled:
-            positions = self.positions(jnp.arange(length))[None]
+        positions = self.positions(jnp.arange(length))[None] if self.positional else None
+        bare = None
         if self.disentangled:
-            positions = jnp.broadcast_to(positions, x.shape)
+            positions = jnp.broadcast_to(self.positions(jnp.arange(length))[None], x.shape)
             vectors = dropout(x + positions, self.rate, keys[0], shared_axis=1)
             bare = Bare(vectors, jnp.any(pairs, axis=3)[:, 0, :, None])
             x = dropout(positions, self.rate, keys[-1], shared_axis=1)

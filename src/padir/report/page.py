@@ -227,7 +227,11 @@ def _claim(claim: Mapping[str, Any]) -> str:
         measured.append(html.escape(str(claim["dataset"])))
     test = html.escape(claim["test_says"] or "")
     if claim["verdict"] == NOT_RUN:
-        test += f" Run: <code>{html.escape(claim['command'])}</code>"
+        command = claim["command"]
+        wanted = (
+            f"Run: <code>{html.escape(command)}</code>" if command else "Nothing computes it yet."
+        )
+        test += f" {wanted}"
     section = f"<br><small>{html.escape(str(claim['section'] or ''))}</small>"
     return (
         f'<tr id="claim-{html.escape(str(claim["id"]), quote=True)}">'
