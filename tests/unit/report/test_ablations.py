@@ -177,7 +177,7 @@ def test_what_is_not_there_is_a_line_too(made_up):
         {"name": "unscored", "base": "whole", "variant": "one_stage", "decoding": "T1"},
     )
     for seed in range(3):
-        made_up.score("whole", "T1", seed).unlink()
+        made_up.score("whole", "T1", seed, bleu=1.0).unlink()
     table = lines(made_up)
     assert {row["verdict"] for row in table.values()} == {"not run"}
     assert table["searched"]["decoding"] is None
