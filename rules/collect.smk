@@ -4,7 +4,13 @@ from padir.report.selection import (
     TABLE2_DECODINGS,
     compared_decoding,
     compared_systems,
+    core_models,
+    timing_of_systems,
 )
+
+# The claims and the page show table 2 and the ablations where these are asked for in the same
+# call, or there already: a shorter run need not wait for them.
+GRID_TARGETS = {"table2", "ablations", "everything"}
 
 
 def runs():
@@ -31,8 +37,8 @@ def decodings_of(models):
     return {(model, name) for model in models for name in SETTINGS.models[model].decode}
 
 
-def all_scores(wildcards):
-    return scores(decodings_of(SETTINGS.models))
+def core_scores(wildcards):
+    return scores(decodings_of(core_models(SETTINGS)))
 
 
 def system_scores(wildcards):
@@ -67,25 +73,33 @@ def bootstrap_samples(wildcards):
     return SETTINGS.evaluation.bootstrap_samples
 
 
-def all_latency(wildcards):
+def timings(timing):
     return [
-        f"results/latency/{dataset}/{direction}/latency.json"
+        f"results/latency/{dataset}/{direction}/{timing}.json"
         for dataset, settings in SETTINGS.datasets.items()
         for direction in settings.directions
     ]
 
 
-def all_metrics(wildcards):
+def core_latency(wildcards):
+    return timings("latency")
+
+
+def system_latency(wildcards):
+    return timings(timing_of_systems(SETTINGS))
+
+
+def core_metrics(wildcards):
     return [
         f"results/runs/{dataset}/{direction}/{model}/seed{seed}/metrics.jsonl"
         for dataset, direction, model, run in runs()
-        if run.parameters is None
+        if run.parameters is None and model in core_models(SETTINGS)
         for seed in run.seeds
     ]
 
 
-def all_cards(wildcards):
-    used = {run.targets for run in SETTINGS.models.values()} - {"raw"}
+def core_cards(wildcards):
+    used = {SETTINGS.models[name].targets for name in core_models(SETTINGS)} - {"raw"}
     return [
         f"results/distill/{dataset}/{direction}/{teacher}/seed{teacher_seed(teacher)}/card.json"
         for dataset, settings in SETTINGS.datasets.items()
@@ -102,23 +116,21 @@ def all_statistics(wildcards):
 
 
 RESULTS_OF_PART = {
-    "table1": [all_scores],
-    "table2": [all_latency, system_scores],
+    "table1": [core_scores],
+    "table2": [system_latency, system_scores],
     "ablations": [ablation_scores],
-    "stutter": [all_scores],
-    "latency": [all_latency, all_scores],
-    "distillation": [all_cards],
+    "stutter": [core_scores],
+    "latency": [core_latency, core_scores],
+    "distillation": [core_cards],
     "data": [all_statistics],
-    "quality_passes": [all_scores],
-    "quality_latency": [all_latency, all_scores],
-    "stutter_passes": [all_scores],
-    "training": [all_metrics],
-    "training_time": [all_metrics],
+    "quality_passes": [core_scores],
+    "quality_latency": [core_latency, core_scores],
+    "stutter_passes": [core_scores],
+    "training": [core_metrics],
+    "training_time": [core_metrics],
 }
-TABLES = [
-    *("table1", "table2", "ablations", "stutter"),
-    *("latency", "distillation", "data"),
-]
+CORE_TABLES = ["table1", "stutter", "latency", "distillation", "data"]
+GRID_TABLES = ["table2", "ablations"]
 FIGURES = [
     *("quality_passes", "quality_latency", "stutter_passes"),
     *("training", "training_time"),
@@ -138,20 +150,36 @@ def results_of_part(kind):
     return paths
 
 
+def grid_results(wildcards):
+    """Scores and timings of table 2 and the ablations that claims and page are to show."""
+    gatherers = [system_scores, ablation_scores, system_latency]
+    paths = [path for gather in gatherers for path in gather(wildcards)]
+    asked = not GRID_TARGETS.isdisjoint(workflow.dag_settings.targets)
+    return [path for path in paths if asked or Path(path).exists()]
+
+
 def all_results(wildcards):
     gatherers = [
-        *(all_scores, all_latency, all_cards, all_statistics, all_metrics, all_theory)
+        *(core_scores, core_latency, core_cards, all_statistics, core_metrics),
+        *(all_theory, grid_results),
     ]
-    return [path for gather in gatherers for path in gather(wildcards)]
+    found = [path for gather in gatherers for path in gather(wildcards)]
+    return list(dict.fromkeys(found))
+
+
+def timed_models(wildcards):
+    return {"latency": core_models, "systems": compared_systems}[wildcards.timing](
+        SETTINGS
+    )
 
 
 def trained(name):
-    """Input function: one file of the bundle of every model of table 2, first seeds, for timing."""
+    """Input function: one file of the bundle of every model to time, of its first seed."""
 
     def paths(wildcards):
         return [
             f"{run_folder(wildcards, model, SETTINGS.models[model].seeds[0])}/bundle/{name}"
-            for model in compared_systems(SETTINGS)
+            for model in timed_models(wildcards)
         ]
 
     return paths
@@ -161,10 +189,10 @@ def trained_bundles(wildcards, input):
     return [str(Path(model).parent) for model in input.models]
 
 
-def all_decodings(wildcards):
+def timed_decodings(wildcards):
     names = [
         decoding
-        for model in compared_systems(SETTINGS)
+        for model in timed_models(wildcards)
         for decoding in SETTINGS.models[model].decode
     ]
     return list(dict.fromkeys(names))

@@ -33,6 +33,7 @@ wildcard_constraints:
     shard="[0-9]+",
     shards="[0-9]+",
     decoding="T[0-9]+|greedy|beam",
+    timing="latency|systems",
     table="table1|table2|ablations|stutter|latency|distillation|data",
     figure="quality_passes|quality_latency|stutter_passes|training|training_time",
 
@@ -215,6 +216,20 @@ def training_targets(split):
         return f"{folder}/{split}.{wildcards.target}"
 
     return path
+
+
+def warm_start_bundle(wildcards):
+    start = SETTINGS.models[wildcards.model].training.warm_start
+    if start is None:
+        return []
+    seed = SETTINGS.models[start].seeds[0]
+    return f"{run_folder(wildcards, start, seed)}/bundle/model.safetensors"
+
+
+def warm_start_flags(wildcards, input):
+    return (
+        ["--warm-start", str(Path(input.warm_start).parent)] if input.warm_start else []
+    )
 
 
 def work_folder(wildcards):

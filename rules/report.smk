@@ -19,15 +19,15 @@ rule measure_latency:
         source=text("source", "test"),
         code=stage_code("commands/latency", "analysis", "decode"),
     output:
-        latency="results/latency/{dataset}/{source}-{target}/latency.json",
+        latency="results/latency/{dataset}/{source}-{target}/{timing}.json",
     log:
-        "results/latency/{dataset}/{source}-{target}/logs/latency.log",
+        "results/latency/{dataset}/{source}-{target}/logs/{timing}.log",
     benchmark:
-        "results/latency/{dataset}/{source}-{target}/logs/latency.tsv"
+        "results/latency/{dataset}/{source}-{target}/logs/{timing}.tsv"
     threads: workflow.cores
     params:
         bundles=trained_bundles,
-        decodings=all_decodings,
+        decodings=timed_decodings,
         sentences=latency_sentences,
         repeats=latency_repeats,
     shell:

@@ -23,6 +23,7 @@ rule train:
         train_target=training_targets("train"),
         valid_source=text("source", "valid"),
         valid_target=training_targets("valid"),
+        warm_start=warm_start_bundle,
     output:
         model="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/model.safetensors",
         metrics="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/metrics.jsonl",
@@ -39,11 +40,12 @@ rule train:
     params:
         work=work_folder,
         bundle=made_bundle,
+        warm_start=warm_start_flags,
     shell:
         "padir train --spec {input.spec:q} --vocabulary {input.vocabulary:q}"
         " --train-source {input.train_source:q} --train-target {input.train_target:q}"
         " --valid-source {input.valid_source:q} --valid-target {input.valid_target:q}"
-        " --seed {wildcards.seed} --work {params.work:q} --out {params.bundle:q}"
+        " {params.warm_start:q} --seed {wildcards.seed} --work {params.work:q} --out {params.bundle:q}"
         " --threads {threads} > {log:q} 2>&1"
 
 

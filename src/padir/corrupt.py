@@ -70,7 +70,7 @@ def lowest(scores: Float[Array, "B L"], eligible: Mask, count: Int[Array, " B"])
 
 
 def hidden_positions(
-    key: PRNGKeyArray, piece: Mask, objective: Objective
+    key: PRNGKeyArray, piece: Mask, objective: Objective, second: bool = False
 ) -> tuple[Mask, Float[Array, " B"]]:
     """Positions to hide, and each sentence's weight.
 
@@ -78,10 +78,15 @@ def hidden_positions(
     [0, 1) drawn per sentence (Savinov et al. 2022). uniform_count: n of them, n uniform from 1 to
     all (Ghazvininejad et al. 2019, with the fully masked input that decoding starts from). time:
     each with probability t / diffusion_steps, t uniform from 1 (Zheng et al. 2023). context: none.
+
+    `second` draws the other one of two coupled times: every position keeps its own chance, so that
+    the smaller set lies within the larger one.
     """
     sentences = piece.shape[0]
     ones = jnp.ones(sentences)
     drawn_key, token_key = jax.random.split(key)
+    if second:
+        drawn_key = jax.random.fold_in(drawn_key, 1)
     chance = jax.random.uniform(token_key, piece.shape)
     if objective.hiding == "context":
         return jnp.zeros_like(piece), ones
@@ -101,7 +106,11 @@ def hidden_positions(
 
 
 def first_hypothesis(
-    key: PRNGKeyArray, target: Tokens, objective: Objective, vocabulary_size: int
+    key: PRNGKeyArray,
+    target: Tokens,
+    objective: Objective,
+    vocabulary_size: int,
+    second: bool = False,
 ) -> Corrupted:
     """What stage 1 reads.
 
@@ -110,9 +119,10 @@ def first_hypothesis(
         target: with EOS, then padding 0.
         objective: says what is hidden, and behind what.
         vocabulary_size: ids in use.
+        second: whether this is the other one of two coupled times.
     """
     hidden_key, filler_key = jax.random.split(key)
-    hidden, weight = hidden_positions(hidden_key, is_piece(target), objective)
+    hidden, weight = hidden_positions(hidden_key, is_piece(target), objective, second)
     shape = target.shape[0], target.shape[1]
     filler = fillers(filler_key, shape, objective.corruption, vocabulary_size)
     return Corrupted(jnp.where(hidden, filler, target), hidden, weight)

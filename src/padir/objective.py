@@ -15,6 +15,7 @@ from padir.config.model import ModelRun
 from padir.corrupt import Corrupted, contexts, first_hypothesis, is_piece, lowest, next_hypothesis
 from padir.ids import FIRST_PIECE, PAD, START
 from padir.loss import cross_entropy, first_argmax, length_cross_entropy, masked_sum
+from padir.model.decoder import CrossMemory
 from padir.model.transformer import Transformer, split_dropout
 from padir.shapes import DropoutKey, Hidden, Logits, Mask, SourceTokens, Tokens
 
@@ -122,6 +123,78 @@ def rejecter_loss(model: Transformer, hidden: Hidden, right: Mask) -> Float[Arra
     return cross_entropy(model.keeps(hidden), right.astype(jnp.int32))
 
 
+class Stages(NamedTuple):
+    """Sums over the stages from one first hypothesis; see `Losses`."""
+
+    token: Scalar
+    rejecter: Scalar
+    correct: Scalar
+    tokens: Scalar
+    predicted: Scalar
+
+
+def stage_losses(
+    model: Transformer,
+    run: ModelRun,
+    vocabulary_size: int,
+    cross: CrossMemory,
+    target: Tokens,
+    corrupted: Corrupted,
+    visible: Bool[Array, "B *L L"],
+    mask: Mask,
+    noise_key: PRNGKeyArray,
+    decoder_key: DropoutKey,
+) -> Stages:
+    """Losses of stage 1, which reads `corrupted`, and of the stages that follow it.
+
+    Args:
+        model: in training.
+        run: its settings.
+        vocabulary_size: ids in use.
+        cross: of the encoded sources.
+        target: ids with EOS, padding 0.
+        corrupted: what stage 1 reads.
+        visible: what each position sees, at every stage.
+        mask: positions that count in stage 1.
+        noise_key: of sampled tokens.
+        decoder_key: of dropout; None switches it off.
+    """
+    objective = run.objective
+    real, piece = target != PAD, is_piece(target)
+    hypothesis = predicted = corrupted.tokens
+    predicted_mask = piece
+    weight = corrupted.weight[:, None]
+    total = tokens = rejecter = jnp.zeros(())
+    for stage in range(objective.stages):
+        stage_key = None if decoder_key is None else jax.random.fold_in(decoder_key, stage)
+        hidden, _ = model.hidden(hypothesis, cross, visible, stage_key)
+        logits = model.logits(hidden)
+        loss = cross_entropy(logits, target, objective.label_smoothing, objective.z_loss)
+        total = total + masked_sum(weight * loss, mask)
+        tokens = tokens + count(mask)
+        fixed = jax.lax.stop_gradient(logits)
+        if objective.unroll == "sample":
+            predicted = drawn_pieces(
+                jax.random.fold_in(noise_key, 3 + stage), fixed, vocabulary_size
+            )
+        else:
+            predicted = best_pieces(fixed, vocabulary_size)
+        if objective.rejecter_weight:
+            right = rejecter_loss(model, hidden, predicted == target)
+            rejecter = rejecter + masked_sum(right, piece)
+        predicted_mask = mask & piece
+        hypothesis = next_hypothesis(predicted, corrupted.tokens, piece, objective.hide_stutter)
+        # Later stages correct whole hypotheses, whatever stage 1 was asked.
+        mask, weight = real, jnp.ones_like(weight)
+    return Stages(
+        token=total / objective.stages,
+        rejecter=rejecter / objective.stages,
+        correct=count((predicted == target) & predicted_mask),
+        tokens=tokens / objective.stages,
+        predicted=count(predicted_mask),
+    )
+
+
 def parallel_losses(
     model: Transformer,
     run: ModelRun,
@@ -151,44 +224,23 @@ def parallel_losses(
         glance_key = jax.random.fold_in(noise_key, 1)
         corrupted = glanced(glance_key, corrupted, target, predicted, share)
         mask = counted(corrupted, target, objective.loss_on)
-    hypothesis = predicted = corrupted.tokens
-    predicted_mask = piece
-    weight = corrupted.weight[:, None]
-    total = tokens = rejecter = jnp.zeros(())
-    for stage in range(objective.stages):
-        stage_key = None if decoder_key is None else jax.random.fold_in(decoder_key, stage)
-        hidden, _ = model.hidden(hypothesis, encoded.cross, visible, stage_key)
-        logits = model.logits(hidden)
-        loss = cross_entropy(logits, target, objective.label_smoothing, objective.z_loss)
-        total = total + masked_sum(weight * loss, mask)
-        tokens = tokens + count(mask)
-        fixed = jax.lax.stop_gradient(logits)
-        if objective.unroll == "sample":
-            predicted = drawn_pieces(
-                jax.random.fold_in(noise_key, 3 + stage), fixed, vocabulary_size
-            )
-        else:
-            predicted = best_pieces(fixed, vocabulary_size)
-        if objective.rejecter_weight:
-            right = rejecter_loss(model, hidden, predicted == target)
-            rejecter = rejecter + masked_sum(right, piece)
-        predicted_mask = mask & piece
-        hypothesis = next_hypothesis(predicted, corrupted.tokens, piece, objective.hide_stutter)
-        # Later stages correct whole hypotheses, whatever stage 1 was asked.
-        mask, weight = real, jnp.ones_like(weight)
+
+    def stages(corrupted: Corrupted, mask: Mask) -> Stages:
+        keys = noise_key, decoder_key
+        return stage_losses(
+            model, run, vocabulary_size, encoded.cross, target, corrupted, visible, mask, *keys
+        )
+
+    sums = stages(corrupted, mask)
+    if objective.coupled_times:
+        other = first_hypothesis(noise_key, target, objective, vocabulary_size, second=True)
+        second = stages(other, counted(other, target, objective.loss_on))
+        sums = jax.tree.map(lambda one, two: (one + two) / 2, sums, second)
     length_loss = jnp.zeros(())
     if not model.length_oracle:
         lengths = length_cross_entropy(encoded.length_logits, jnp.sum(real, axis=1))
         length_loss = masked_sum(lengths, real[:, 0])
-    return Losses(
-        token=total / objective.stages,
-        length=length_loss,
-        rejecter=rejecter / objective.stages,
-        correct=count((predicted == target) & predicted_mask),
-        tokens=tokens / objective.stages,
-        predicted=count(predicted_mask),
-        sentences=count(real[:, 0]),
-    )
+    return Losses(length=length_loss, sentences=count(real[:, 0]), **sums._asdict())
 
 
 def batch_losses(

@@ -15,7 +15,16 @@ import numpy as np
 from padir.checkpoint import WorkFolder
 from padir.config.model import RunSpec
 from padir.data.batches import BatchPlan, Pairs, Ragged, in_order
-from padir.files import InputError, digest, read_lines, sha256_file, shown
+from padir.files import (
+    MODEL_FILE,
+    Bundle,
+    InputError,
+    digest,
+    read_bundle,
+    read_lines,
+    sha256_file,
+    shown,
+)
 from padir.model.parameters import to_arrays
 from padir.optimize import learning_rate
 from padir.progress import Progress
@@ -79,7 +88,13 @@ class Run:
     """One training run, from its first or its last saved step to the end."""
 
     def __init__(
-        self, spec: RunSpec, table_size: int, vocabulary: Vocabulary, text: TrainingText, seed: int
+        self,
+        spec: RunSpec,
+        table_size: int,
+        vocabulary: Vocabulary,
+        text: TrainingText,
+        seed: int,
+        start: Bundle | None = None,
     ):
         self.spec, self.seed = spec, seed
         self.training = spec.run.training
@@ -100,6 +115,7 @@ class Run:
                 f" {list(self.training.buckets)}"
             )
         self.trainer = Trainer(spec.run, table_size, vocabulary.size, seed)
+        self._start = start
         self._stop = False
 
     def run(self, work: WorkFolder) -> TrainState:
@@ -110,6 +126,11 @@ class Run:
             InputError: a loss or parameter was not finite; names the step.
         """
         fresh = self.trainer.initial_state()
+        if self._start is not None:
+            try:
+                fresh = self.trainer.warm_started(fresh, self._start.arrays)
+            except ValueError as error:
+                raise InputError(f"{shown(self._start.folder)}: {error}") from error
         state = work.restore(fresh)
         if state is None:
             state = fresh
@@ -266,15 +287,55 @@ class Report:
             self.writer.add_scalar(key.replace("_", "/", 1), value, step)
 
 
+def read_start(spec: RunSpec, vocabulary: Path, folder: Path | None) -> Bundle | None:
+    """The bundle that training starts from; None where the settings name none.
+
+    Raises:
+        InputError: one is named and not given, or given and not named, or does not fit.
+    """
+    name = spec.run.training.warm_start
+    if name is None and folder is None:
+        return None
+    if name is None or folder is None:
+        found = f"training.warm_start is {name or 'null'}"
+        wanted = "drop --warm-start" if name is None else "name its bundle by --warm-start"
+        raise InputError(f"train {spec.model}: {found}: {wanted}")
+    bundle = read_bundle(folder)
+    theirs = bundle.spec.get("run_spec", {})
+    if theirs.get("model") != name:
+        raise InputError(
+            f"{shown(folder)}: holds model {theirs.get('model')!r}; training.warm_start is {name!r}"
+        )
+    if sha256_file(bundle.vocabulary) != sha256_file(vocabulary):
+        raise InputError(f"{shown(folder)}: its vocabulary is not {shown(vocabulary)}")
+    return bundle
+
+
 def train(
-    spec: RunSpec, vocabulary_path: Path, table_size: int, text: TrainingText, seed: int, work: Path
+    spec: RunSpec,
+    vocabulary_path: Path,
+    table_size: int,
+    text: TrainingText,
+    seed: int,
+    work: Path,
+    warm_start: Path | None = None,
 ) -> Trained:
     """Train, or go on training, in the work folder; return the chosen parameters.
+
+    Args:
+        spec: the model's settings.
+        vocabulary_path: SentencePiece model.
+        table_size: rows of the embedding table.
+        text: aligned files.
+        seed: of everything random.
+        work: folder for checkpoints.
+        warm_start: bundle of the model that `training.warm_start` names.
 
     Raises:
         InputError: bad text, a folder in use or of another run, a loss that is not finite.
         Stopped: the process was asked to end; a checkpoint was saved.
     """
+    start = read_start(spec, vocabulary_path, warm_start)
     identity = {
         "spec": digest(spec.training_part()),
         "vocabulary": sha256_file(vocabulary_path),
@@ -282,9 +343,11 @@ def train(
         "seed": seed,
         **text.digests(),
     }
+    if start is not None:
+        identity["warm_start"] = sha256_file(start.folder / MODEL_FILE)
     folder = WorkFolder(work, identity)
     try:
-        run = Run(spec, table_size, Vocabulary.load(vocabulary_path), text, seed)
+        run = Run(spec, table_size, Vocabulary.load(vocabulary_path), text, seed, start)
         state = run.run(folder)
         arrays, steps = run.choose(folder, state)
         valid = run.trainer.evaluate(state.parameters, run.valid)

@@ -4,6 +4,7 @@ A step's random numbers are a function of (seed, step), its batch of (seed, step
 resumed run repeats an uninterrupted one.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from padir.config.model import ModelRun
-from padir.model.parameters import build
+from padir.model.parameters import build, warm_started
 from padir.objective import Losses, batch_losses
 from padir.optimize import make_optimizer
 from padir.sharding import data_mesh, padded_rows, replicated, split_sentences
@@ -95,6 +96,15 @@ class Trainer:
             )
 
         return make()
+
+    def warm_started(self, state: TrainState, arrays: Mapping[str, np.ndarray]) -> TrainState:
+        """A fresh state with another model's encoder and embedding table.
+
+        Raises:
+            ValueError: the arrays do not fit.
+        """
+        parameters = warm_started(state.parameters, arrays)
+        return state._replace(parameters=jax.device_put(parameters, replicated(self.mesh)))
 
     def _key(self, step: Int[Array, ""]) -> PRNGKeyArray:
         return jax.random.fold_in(jax.random.key(self.seed), step)

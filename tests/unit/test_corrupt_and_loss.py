@@ -80,6 +80,21 @@ def test_times_weigh_and_hide_together() -> None:
     np.testing.assert_allclose(np.unique(reciprocal.weight), [0.25, 1 / 3, 0.5, 1.0], rtol=1e-6)
 
 
+def test_of_two_coupled_times_the_smaller_set_lies_within_the_larger() -> None:
+    settings = Objective(
+        hiding="time", corruption="mask", diffusion_steps=10, time_weight="linear", stages=1
+    )
+    key = jax.random.key(3)
+    one, other = (first_hypothesis(key, BATCH, settings, 1008, second) for second in (False, True))
+    hidden = np.asarray(one.hidden), np.asarray(other.hidden)
+    both, sizes = (hidden[0] & hidden[1]).sum(1), np.stack([h.sum(1) for h in hidden])
+    np.testing.assert_array_equal(both, sizes.min(0))
+    # Two independent draws of ten times agree in a tenth of the sentences.
+    assert abs(np.mean(np.asarray(one.weight) == np.asarray(other.weight)) - 0.1) < 0.075
+    # Both are drawn alike: 5.5 of 10 times, on average, over 400 sentences.
+    assert np.all(np.abs(sizes.mean(1) / 40 - 0.55) < 5 * (0.0825 / 400 + 0.25 / 16_000) ** 0.5)
+
+
 def test_what_stands_at_hidden_positions() -> None:
     kinds = {
         kind: np.asarray(shown(BATCH, unmasking_rate=0.0, corruption=kind).tokens)[:, :40]

@@ -15,8 +15,10 @@ import pytest
 from padir.checkpoint import WorkFolder
 from padir.commands.train import main
 from padir.files import InputError, read_bundle
+from padir.model.parameters import to_arrays
 from padir.optimize import learning_rate
 from padir.train import train
+from padir.trainer import Trainer
 from tests.training import tiny_spec, train_arguments, write_toy
 
 
@@ -119,6 +121,33 @@ def test_resumed_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
     # Asked again, a finished run is written out without training.
     assert subprocess.run(command, check=True, capture_output=True, cwd=broken).returncode == 0
     assert model_bytes(broken) == model_bytes(whole)
+
+
+def test_a_warm_start_takes_encoder_and_embeddings_and_nothing_else(tmp_path: Path) -> None:
+    assert main(train_arguments(copy_toy(tmp_path / "ar"), tiny_spec("ar"))) == 0
+    teacher = read_bundle(tmp_path / "ar" / "bundle")
+    spec = tiny_spec()
+    named = spec.run.training.model_copy(update={"warm_start": "ar"})
+    spec = spec.model_copy(update={"run": spec.run.model_copy(update={"training": named})})
+    arguments = train_arguments(copy_toy(tmp_path / "warm"), spec)
+    with pytest.raises(InputError, match=r"training\.warm_start is ar: name its bundle"):
+        main(arguments)
+    with pytest.raises(InputError, match=r"training\.warm_start is null: drop --warm-start"):
+        main([*train_arguments(copy_toy(tmp_path / "cold"), tiny_spec()),
+              "--warm-start", str(teacher.folder)])  # fmt: skip
+    trainer = Trainer(spec.run, 14, 14, 0)
+    fresh = trainer.initial_state()
+    warm = trainer.warm_started(fresh, teacher.arrays)
+    before, after = (to_arrays(trainer.parameter_state(s.parameters)) for s in (fresh, warm))
+    for name, array in after.items():
+        inherited = name.split("/")[0] in ("encoder", "embedder")
+        source = teacher.arrays if inherited else before
+        np.testing.assert_array_equal(array, source[name], err_msg=name)
+    # The teacher was trained: its encoder is no fresh one.
+    assert any(not np.array_equal(before[n], after[n]) for n in after if n.startswith("encoder/"))
+    assert main([*arguments, "--warm-start", str(teacher.folder)]) == 0
+    card = (tmp_path / "warm" / "bundle" / "README.md").read_text()
+    assert "| Encoder and embeddings start from | ar |" in card
 
 
 def test_a_second_trainer_is_refused(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def training_flops(run: ModelRun, parameters: int, table: int) -> float:
     layers = architecture.encoder_layers + 2 * architecture.decoder_layers
     blocks = parameters - table
     encoder = blocks * architecture.encoder_layers / layers
-    passes = run.objective.stages if run.parallel else 1
+    passes = run.objective.stages * (1 + run.objective.coupled_times) if run.parallel else 1
     per_token = encoder + passes * (blocks - encoder + table)
     return 6.0 * per_token * run.training.steps * run.training.batch_tokens
 

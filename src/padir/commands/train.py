@@ -33,6 +33,12 @@ def parser() -> argparse.ArgumentParser:
     for split in ("train", "valid"):
         for side in ("source", "target"):
             parse.add_argument(f"--{split}-{side}", type=Path, required=True, metavar="FILE")
+    parse.add_argument(
+        "--warm-start",
+        type=Path,
+        metavar="BUNDLE",
+        help="the AR model that training.warm_start names: encoder and embeddings start from it",
+    )
     parse.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
     parse.add_argument("--work", type=Path, required=True, help="folder for checkpoints")
     parse.add_argument("--out", type=Path, required=True, help="folder of the finished bundle")
@@ -45,7 +51,7 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     prepare(arguments.threads)
     from padir.config.read import read_spec
-    from padir.files import read_jsonl, write_bundle, write_jsonl
+    from padir.files import MODEL_FILE, read_jsonl, write_bundle, write_jsonl
     from padir.model.card import model_card
     from padir.model.parameters import table_size
     from padir.provenance import write_provenance
@@ -62,7 +68,15 @@ def main(argv: list[str]) -> int:
     vocabulary = Vocabulary.load(arguments.vocabulary)
     rows = table_size(spec.run.architecture, vocabulary.size)
     try:
-        trained = train(spec, arguments.vocabulary, rows, text, arguments.seed, arguments.work)
+        trained = train(
+            spec,
+            arguments.vocabulary,
+            rows,
+            text,
+            arguments.seed,
+            arguments.work,
+            arguments.warm_start,
+        )
     except Stopped as stopped:
         print(f"padir train: {stopped}", file=sys.stderr)
         return 143
@@ -85,6 +99,7 @@ def main(argv: list[str]) -> int:
             arguments.spec,
             arguments.vocabulary,
             *map(Path, map(os.fspath, vars(text).values())),
+            *([arguments.warm_start / MODEL_FILE] if arguments.warm_start else []),
         ],
         spec=spec.model_dump(mode="json"),
         seed=arguments.seed,

@@ -61,6 +61,16 @@ class Evaluation(Settings):
         default=None,
         description="PaDIR model that the claims speak of; null: the first on distilled targets.",
     )
+    core: list[Name] | None = Field(
+        default=None,
+        description="Models of table 1, the figures, the claims and the page; the others are"
+        " trained when targets table2, ablations or everything are asked for. null: all models.",
+    )
+    systems: list[Name] | None = Field(
+        default=None,
+        description="Models of table 2, trained at like cost; null: all but those that only"
+        " `ablations` names.",
+    )
     ablations: list[Ablation] = Field(
         default_factory=list, description="Comparisons of table `ablations`."
     )
@@ -103,8 +113,10 @@ class Config(Settings):
                 )
             if self.models[teacher.model].parallel:
                 raise ValueError(f"teachers.{name}.model {teacher.model!r} must be an AR model")
+        self._evaluation_resolves()
         self._ablations_resolve()
         self._parameters_resolve()
+        self._warm_starts_resolve()
         if "raw" in self.teachers:
             raise ValueError("teachers: the name raw is taken by the original targets")
         if self.evaluation.baseline not in self.models:
@@ -119,6 +131,47 @@ class Config(Settings):
                 f"evaluation.candidate is {candidate!r}: allowed are {', '.join(parallel)}"
             )
         return self
+
+    def _warm_starts_resolve(self) -> None:
+        """A warm start needs an AR model that starts fresh, with an encoder of the same shape."""
+        shape = ("width", "heads", "head_width", "encoder_layers", "feed_forward_width")
+        shape += ("activation", "extra_ids", "table_multiple")
+        fresh = {n: m for n, m in self.models.items() if not m.parallel}
+        fresh = {n: m for n, m in fresh.items() if m.training.warm_start is None}
+        for name, run in self.models.items():
+            start = run.training.warm_start
+            if start is None:
+                continue
+            if start not in fresh or fresh[start].parameters is not None:
+                raise ValueError(
+                    f"models.{name}.training.warm_start is {start!r}: allowed are AR models that"
+                    f" start fresh ({', '.join(sorted(fresh)) or 'none'})"
+                )
+            for key in shape:
+                ours, theirs = (getattr(m.architecture, key) for m in (run, fresh[start]))
+                if ours != theirs:
+                    raise ValueError(
+                        f"models.{name}.training.warm_start is {start!r}, whose architecture.{key}"
+                        f" is {theirs}; here it is {ours}"
+                    )
+
+    def _evaluation_resolves(self) -> None:
+        evaluation = self.evaluation
+        for key, names in (("core", evaluation.core), ("systems", evaluation.systems)):
+            unknown = [name for name in names or () if name not in self.models]
+            if unknown or names == []:
+                found = repr(unknown[0]) if unknown else "an empty list"
+                raise ValueError(
+                    f"evaluation.{key} holds {found}: allowed are {', '.join(sorted(self.models))}"
+                )
+        core = evaluation.core
+        for key in ("baseline", "candidate"):
+            name = getattr(evaluation, key)
+            if core is not None and name is not None and name not in core:
+                raise ValueError(
+                    f"evaluation.{key} is {name!r}, which evaluation.core leaves out: allowed are"
+                    f" {', '.join(core)}"
+                )
 
     def _ablations_resolve(self) -> None:
         for number, ablation in enumerate(self.evaluation.ablations):

@@ -110,6 +110,11 @@ class Training(Settings):
         min_length=1,
         description="Padded lengths; a pair goes to the first that holds both sides, EOS included.",
     )
+    warm_start: Name | None = Field(
+        default=None,
+        description="AR model whose trained encoder and embeddings training starts from (its first"
+        " seed); null: all parameters start fresh. Reports and model cards say so.",
+    )
     accumulate: int = Field(default=1, ge=1, description="Micro-batches per step.")
     dispatch_steps: int = Field(
         default=8, ge=1, description="Most steps per call of the compiled loop."

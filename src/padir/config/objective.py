@@ -40,6 +40,11 @@ class Objective(Settings):
         description="Weight of a sentence's loss at time t of n: 1, 1 - (t - 1) / n, or 1 / t"
         " (hiding: time).",
     )
+    coupled_times: bool = Field(
+        default=False,
+        description="Whether a sentence is hidden at two drawn times, the fewer tokens among the"
+        " more, whose losses are averaged (hiding: time); twice the decoder's work.",
+    )
     loss_on: Literal["all", "hidden", "noised"] = Field(
         default="all",
         description="Positions whose prediction counts: all, those hidden, or those whose token"
@@ -83,6 +88,8 @@ class Objective(Settings):
     def _agrees(self) -> "Objective":
         if self.time_weight != "none" and self.hiding != "time":
             raise ValueError(f"time_weight {self.time_weight} needs hiding time: no time is drawn")
+        if self.coupled_times and (self.hiding != "time" or self.glancing):
+            raise ValueError("coupled_times needs hiding time and glancing 0")
         if self.hiding == "context" and (self.stages > 1 or self.glancing or self.loss_on != "all"):
             raise ValueError(
                 "hiding context predicts every position from a context of its own:"

@@ -195,8 +195,14 @@ def training_digest(config: Config, dataset: str, direction: str, model: str) ->
         taught["seed"] = config.models[teacher.model].seeds[0]
         taught["training"] = training_digest(config, dataset, direction, teacher.model)
         taught["decoding"] = config.models[teacher.model].decoding.model_dump(mode="json")
+    start = config.models[model].training.warm_start
+    started: dict[str, Any] = {}
+    if start is not None:
+        training = training_digest(config, dataset, direction, start)
+        started = {"seed": config.models[start].seeds[0], "training": training}
     return digest(
         {
+            "warm_start": started,
             "run": run_spec(config, dataset, direction, model).training_part(),
             "data": data_spec(config, dataset),
             "vocabulary": config.datasets[dataset].vocabulary.model_dump(mode="json"),

@@ -34,11 +34,13 @@ def model_card(
     architecture = run.architecture
     taken = str(steps[0]) if len(steps) == 1 else f"the mean of {', '.join(map(str, steps))}"
     targets = "the original targets" if run.targets == "raw" else f"targets by {run.targets}"
+    start = run.training.warm_start
     rows = [
         ("System", NAMES[run.system]),
         ("Direction", spec.direction),
         ("Dataset", spec.dataset),
         ("Trained on", targets),
+        *([("Encoder and embeddings start from", start)] if start else []),
         ("Parameters", f"{summary['parameters']:,}"),
         (
             "Size",

@@ -67,3 +67,30 @@ def from_arrays(run: ModelRun, table_size: int, arrays: Mapping[str, np.ndarray]
         values.append(jnp.asarray(arrays[name], leaf.dtype))
     nnx.replace_by_pure_dict(state, jax.tree.unflatten(structure, values))
     return nnx.merge(graph, state)
+
+
+WARM_PARTS = ("encoder", "embedder")
+
+
+def warm_started(parameters: dict, arrays: Mapping[str, np.ndarray]) -> dict:
+    """Parameters, with the encoder and the embedding table of another model.
+
+    Args:
+        parameters: of the model, as nested dictionaries.
+        arrays: of the other model, by name.
+
+    Raises:
+        ValueError: an array of these parts is missing, or has another shape; it names the first.
+    """
+
+    def taken(path, leaf):
+        name = "/".join(str(getattr(part, "key", part)) for part in path)
+        if name.partition("/")[0] not in WARM_PARTS:
+            return leaf
+        found = arrays.get(name)
+        if found is None or found.shape != leaf.shape:
+            has = "is missing" if found is None else f"has shape {found.shape}"
+            raise ValueError(f"parameter {name!r} {has}; shape {leaf.shape} is needed")
+        return jnp.asarray(found, leaf.dtype)
+
+    return jax.tree_util.tree_map_with_path(taken, parameters)

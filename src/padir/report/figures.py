@@ -9,6 +9,7 @@ from typing import Any
 
 from padir.files import write_text
 from padir.report.results import Group, Results, Row
+from padir.report.selection import core_models
 from padir.report.tables import Cell, Column, Table
 from padir.report.translation import latency_row
 
@@ -167,7 +168,7 @@ def _style(results: Results, model: str) -> int:
 def _sweeps(results: Results, group: Group) -> dict[str, list[Row]]:
     """Rows of each parallel model by rising number of passes."""
     sweeps: dict[str, list[Row]] = {}
-    for row in results.rows:
+    for row in results.core_rows():
         if row.group == group and row.steps is not None:
             sweeps.setdefault(row.model, []).append(row)
     return {model: sorted(rows, key=lambda r: r.steps or 0) for model, rows in sweeps.items()}
@@ -201,8 +202,8 @@ def quality_latency(results: Results) -> Figure:
     panels = []
     for group in results.latency:
         series: dict[str, list[Point]] = {}
-        for row in results.rows:
-            timed = latency_row(results, group, row.model, row.decoding)
+        for row in results.core_rows():
+            timed = latency_row(results.latency, group, row.model, row.decoding)
             if row.group != group or timed is None:
                 continue
             bleu = row.bleu()
@@ -249,7 +250,10 @@ def stutter_passes(results: Results) -> Figure:
 def _validations(results: Results, x: str, y: str, scale: float = 1.0) -> list[Panel]:
     """One line per training run: a value at each validation against a clock of the run."""
     panels: dict[Group, list[Series]] = {}
+    core = core_models(results.config)
     for (dataset, direction, model, seed), lines in results.curves.items():
+        if model not in core:
+            continue
         points = [
             Point(float(line[x]), float(line[y]) * scale, label=f"{line.get('seconds')} s")
             for line in lines

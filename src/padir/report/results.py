@@ -13,6 +13,7 @@ import numpy as np
 
 from padir.config.experiment import Config
 from padir.files import InputError, read_json, read_jsonl, shown
+from padir.report.selection import core_models, timing_of_systems
 from padir.score.significance import interval
 
 LABELS = ("dataset", "direction", "model", "system", "targets", "seed", "decoding", "split")
@@ -114,13 +115,15 @@ class Results:
     """Everything that the report is made of, in the config's order.
 
     Attributes:
-        latency: by test set, the document of its one timing run.
+        rows: every row that is there, of whatever model of the config.
+        latency: by test set, the document of the timing run of the core's models.
+        system_latency: the same of table 2's models; the same run where these are all core.
         curves: (dataset, direction, model, seed) -> lines of metrics.jsonl.
         cards: (dataset, direction, teacher, seed, card).
         statistics: (dataset, pair, statistics.json of cleaning).
         theory: by experiment, its document of the config's first theory seed.
         supplied_claims: claims that other commands decided, by their own stated tests.
-        missing: score files that the config asks for and that are not there.
+        missing: score files of the core's models that are not there.
         left_out: number of score files that the config does not ask for.
         provenance: provenance.json documents of the training runs, by run.
     """
@@ -128,6 +131,7 @@ class Results:
     config: Config
     rows: tuple[Row, ...] = ()
     latency: Mapping[Group, Mapping[str, Any]] = field(default_factory=dict)
+    system_latency: Mapping[Group, Mapping[str, Any]] = field(default_factory=dict)
     curves: Mapping[tuple[str, str, str, int], Sequence[Mapping[str, Any]]] = field(
         default_factory=dict
     )
@@ -142,6 +146,11 @@ class Results:
     def groups(self) -> list[Group]:
         """Test sets that have a score, in the config's order."""
         return list(dict.fromkeys(row.group for row in self.rows))
+
+    def core_rows(self) -> list[Row]:
+        """Rows of the core's models: those of table 1 and the figures."""
+        core = core_models(self.config)
+        return [row for row in self.rows if row.model in core]
 
     def row(self, group: Group, model: str, decoding: str) -> Row | None:
         """One row, or None where it has not been run."""
@@ -206,9 +215,14 @@ def load_results(folder: Path, config: Config) -> Results:
     return Results(
         config=config,
         rows=tuple(rows),
-        missing=tuple(str(path.relative_to(folder)) for path in missing),
+        missing=tuple(
+            str(path.relative_to(folder))
+            for path in missing
+            if path.parts[-4] in core_models(config)
+        ),
         left_out=len(present - wanted),
-        latency=dict(_latency(folder, groups)),
+        latency=dict(_latency(folder, groups, "latency")),
+        system_latency=dict(_latency(folder, groups, timing_of_systems(config))),
         curves=dict(_curves(folder, config)),
         cards=tuple(_cards(folder, groups)),
         statistics=tuple(_statistics(folder, config)),
@@ -274,9 +288,11 @@ def _score(path: Path, labels: Sequence[Any]) -> Mapping[str, Any]:
     return document
 
 
-def _latency(folder: Path, groups: Sequence[Group]) -> Iterator[tuple[Group, Mapping[str, Any]]]:
+def _latency(
+    folder: Path, groups: Sequence[Group], timing: str
+) -> Iterator[tuple[Group, Mapping[str, Any]]]:
     for dataset, direction in groups:
-        path = folder / "latency" / dataset / direction / "latency.json"
+        path = folder / "latency" / dataset / direction / f"{timing}.json"
         if path.is_file():
             document = require(path, read_json(path), ("rows", "machine"))
             for row in document["rows"]:

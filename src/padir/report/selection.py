@@ -7,27 +7,48 @@ QUALITY_PASSES = 4
 _SEARCHES = ("greedy", "beam")
 
 
+def core_models(config: Config) -> list[str]:
+    """Models of table 1, the figures and the page, in the config's order."""
+    core = config.evaluation.core
+    return [name for name in config.models if core is None or name in core]
+
+
 def candidate(config: Config) -> str | None:
     """The PaDIR model that the claims speak of: `evaluation.candidate`, or the first distilled."""
     if config.evaluation.candidate is not None:
         return config.evaluation.candidate
-    padir = [name for name, run in config.models.items() if run.system == "padir"]
+    padir = [name for name in core_models(config) if config.models[name].system == "padir"]
     distilled = [name for name in padir if config.models[name].targets != "raw"]
     return (distilled or padir or [None])[0]
 
 
 def compared_systems(config: Config) -> list[str]:
-    """Models of table 2, which are also those that are timed, in the config's order.
+    """Models of table 2, in the config's order: `evaluation.systems`.
 
-    All models but those that `evaluation.ablations` names. The baseline, the candidate and the
-    first model of each system stay whatever is said of them there.
+    Without it all models but those that `evaluation.ablations` names. The baseline, the candidate
+    and the first model of each system stay whatever is said of them there.
     """
+    if config.evaluation.systems is not None:
+        return [name for name in config.models if name in config.evaluation.systems]
     ablated = {
         name for entry in config.evaluation.ablations for name in (entry.base, entry.variant)
     }
     first = {run.system: name for name, run in reversed(config.models.items())}
     kept = {config.evaluation.baseline, candidate(config), *first.values()}
     return [name for name in config.models if name in kept or name not in ablated]
+
+
+def reference_system(config: Config) -> str | None:
+    """The model that table 2 compares the others with: the candidate, or the first PaDIR there."""
+    systems = compared_systems(config)
+    if candidate(config) in systems:
+        return candidate(config)
+    return next((name for name in systems if config.models[name].system == "padir"), None)
+
+
+def timing_of_systems(config: Config) -> str:
+    """Which timing run table 2 shows: `latency`, of the core, or `systems`, one of its own."""
+    return "latency" if set(compared_systems(config)) <= set(core_models(config)) else "systems"
 
 
 def compared_decoding(config: Config, entry: Ablation) -> str | None:

@@ -1,9 +1,9 @@
 """Table 2: the systems side by side, at the same numbers of passes."""
 
 from padir.report.results import Results, Row
-from padir.report.selection import TABLE2_DECODINGS, candidate, compared_systems
+from padir.report.selection import TABLE2_DECODINGS, compared_systems, reference_system
 from padir.report.tables import Cell, Column, Table
-from padir.report.translation import PLACE, difference, latency_row, place
+from padir.report.translation import PLACE, difference, latency_row, place, trained_on
 
 
 def table2(results: Results) -> Table:
@@ -23,14 +23,17 @@ def table2(results: Results) -> Table:
         Column("bleu", "BLEU", 2),
         Column("spread", "± seeds", 2),
         Column("interval", "95% interval", 2),
-        Column("difference", "− candidate", 2),
+        Column("difference", "− reference", 2),
         Column("difference_interval", "95% interval", 2),
         Column("validity", "Valid %", 1),
         Column("stutter", "Stutter before drop", 2),
         Column("final", "Stutter final", 2),
         Column("p50_ms", "p50 ms", 2),
     )
-    models = compared_systems(results.config)
+    models, reference = compared_systems(results.config), reference_system(results.config)
+    # Without its reference there is nothing to compare, as long as only the core has been run.
+    if reference is not None and all(row.model != reference for row in results.rows):
+        models = []
     rows = [
         _cells(results, row)
         for row in results.rows
@@ -39,13 +42,13 @@ def table2(results: Results) -> Table:
     notes = (
         "BLEU: mean over seeds; ± standard deviation over seeds; intervals by bootstrap over"
         " sentences.",
-        f"− candidate: BLEU minus that of {candidate(results.config)} with as many steps, paired"
+        f"− reference: BLEU minus that of {reference} with as many steps, paired"
         " on the same resamples.",
         "Steps: decoder passes allowed, or the search of AR. Passes: those made, mean over"
         " sentences and seeds; of AR, one per token.",
         "Stutters per 100 words, before and after the final drop of repeats. p50: median latency"
         " at batch size 1, text to text, first seed.",
-        "Not here: models that only evaluation.ablations names; see the table of ablations.",
+        "Not here: models that evaluation.systems leaves out; see table 1 and the ablations.",
     )
     return Table("table2", "Table 2: all systems", columns, rows, notes)
 
@@ -53,18 +56,18 @@ def table2(results: Results) -> Table:
 def _cells(results: Results, row: Row) -> dict[str, Cell]:
     bleu = row.bleu()
     before, final = row.stutter(before_drop=True), row.stutter(before_drop=False)
-    reference = candidate(results.config)
+    reference = reference_system(results.config)
     same_steps = None
     if reference is not None and reference != row.model:
         same_steps = results.row(row.group, reference, row.decoding)
     gap = None if same_steps is None else difference(row, same_steps)
     validity = row.mean("validity", "share")
-    timed = latency_row(results, row.group, row.model, row.decoding)
+    timed = latency_row(results.system_latency, row.group, row.model, row.decoding)
     return {
         **place(row.group),
         "model": row.model,
         "system": row.system,
-        "targets": row.targets,
+        "targets": trained_on(results, row),
         "steps": row.decoding if row.steps is None else str(row.steps),
         "seeds": len(row.seeds),
         "passes": row.mean("decoder_passes"),

@@ -35,6 +35,12 @@ def hypotheses_per_sentence(results: Results, model: str, decoding: str) -> int:
     return settings.length_candidates * settings.restarts
 
 
+def trained_on(results: Results, row: Row) -> str:
+    """A row's targets, and whose encoder its training started from if not fresh."""
+    start = results.config.models[row.model].training.warm_start
+    return row.targets if start is None else f"{row.targets} (encoder of {start})"
+
+
 def place(group: Group) -> dict[str, Cell]:
     """The leading cells of a row: its test set."""
     return {"dataset": group[0], "direction": group[1]}
@@ -60,7 +66,7 @@ def table1(results: Results) -> Table:
         Column("paper_bleu", "Paper", 2),
         Column("signature", "Signature"),
     )
-    rows = [_table1_row(results, row) for row in results.rows]
+    rows = [_table1_row(results, row) for row in results.core_rows()]
     notes = [
         "BLEU: mean over seeds; ± standard deviation over seeds; intervals by bootstrap over"
         f" sentences ({results.config.evaluation.bootstrap_samples} resamples asked for).",
@@ -98,7 +104,7 @@ def _table1_row(results: Results, row: Row) -> dict[str, Cell]:
     return {
         **place(row.group),
         "model": row.model,
-        "targets": row.targets,
+        "targets": trained_on(results, row),
         "hypotheses": hypotheses_per_sentence(results, row.model, row.decoding),
         "steps": "N" if row.steps is None else str(row.steps),
         "seeds": len(row.seeds),
@@ -135,7 +141,7 @@ def stutter_table(results: Results) -> Table:
         Column("runs", "Runs of 2/3/4+"),
     )
     rows: list[dict[str, Cell]] = []
-    for row in results.rows:
+    for row in results.core_rows():
         before, final = row.stutter(before_drop=True), row.stutter(before_drop=False)
         key = "words" if before is None else "words_before_drop"
         share = row.mean("stutter", key, "sentences_share")
@@ -144,7 +150,7 @@ def stutter_table(results: Results) -> Table:
             {
                 **place(row.group),
                 "model": row.model,
-                "targets": row.targets,
+                "targets": trained_on(results, row),
                 "decoding": row.decoding,
                 "unit": row.scores[0]["stutter"]["unit"],
                 "seeds": len(row.seeds),
@@ -182,10 +188,10 @@ def _runs(row: Row, before: bool) -> str:
 
 
 def latency_row(
-    results: Results, group: Group, model: str, decoding: str
+    timings: Mapping[Group, Mapping[str, Any]], group: Group, model: str, decoding: str
 ) -> Mapping[str, Any] | None:
     """One line of a test set's timing run."""
-    for row in results.latency.get(group, {}).get("rows", ()):
+    for row in timings.get(group, {}).get("rows", ()):
         if (row["model"], row["decoding"]) == (model, decoding):
             return row
     return None
@@ -239,7 +245,7 @@ def _latency_cells(results: Results, group: Group, row: Mapping[str, Any]) -> di
         "compile_s": row.get("compile_s"),
     }
     for decoding in ("greedy", "beam"):
-        base = latency_row(results, group, results.config.evaluation.baseline, decoding)
+        base = latency_row(results.latency, group, results.config.evaluation.baseline, decoding)
         for point in ("p50", "p99"):
             ratio = None if base is None else base[f"{point}_ms"] / row[f"{point}_ms"]
             cells[f"{decoding}_{point}"] = ratio

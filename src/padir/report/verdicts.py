@@ -114,8 +114,8 @@ def early_gain_larger(results: Results, group: Group) -> Finding:
 def _faster(decoding: str, point: str, threshold: float) -> Test:
     def test(results: Results, group: Group) -> Finding:
         model, base = candidate(results.config), results.config.evaluation.baseline
-        ours = model and latency_row(results, group, model, QUALITY_DECODING)
-        theirs = latency_row(results, group, base, decoding)
+        ours = model and latency_row(results.latency, group, model, QUALITY_DECODING)
+        theirs = latency_row(results.latency, group, base, decoding)
         if not ours or not theirs:
             return Finding(None, f"latency of {model} T4 or {base} {decoding} not measured")
         ratio = theirs[f"{point}_ms"] / ours[f"{point}_ms"]

@@ -85,6 +85,7 @@ def test_a_dataset_survives_its_file_and_knows_nothing_of_vocabulary_and_directi
         ("teachers.ar.decode", "greedy", False),
         ("models.ar.seeds", [5], False),
         ("datasets.toy.source.seed", 8, False),
+        ("models.padir.training.warm_start", "ar", False),
         ("datasets.toy.vocabulary.size", 40, False),
         ("datasets.real.vocabulary.size", 40, True),
     ],

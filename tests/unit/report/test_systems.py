@@ -1,14 +1,15 @@
 """Table 2 and what belongs to it, by hand."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from padir.report.figures import quality_latency, quality_passes
+from padir.report.figures import quality_latency, quality_passes, training_curve
 from padir.report.results import load_results
-from padir.report.selection import candidate, compared_systems
+from padir.report.selection import candidate, compared_systems, core_models
 from padir.report.systems import table2
-from padir.report.translation import hypotheses_per_sentence, table1
+from padir.report.translation import hypotheses_per_sentence, stutter_table, table1
 
 
 @pytest.fixture
@@ -65,6 +66,45 @@ def test_models_of_the_ablations_alone_are_left_out(made_up):
     assert {row["model"] for row in table2(loaded(made_up)).rows} == {"ar", "padir_raw", "padir"}
     made_up.settings["evaluation"] = {"ablations": [], "candidate": "whole"}
     assert compared_systems(made_up.config) == list(made_up.config.models)
+
+
+def test_the_core_and_the_systems_are_told_apart(with_cmlm):
+    with_cmlm.settings["evaluation"] = {"core": ["ar", "padir"], "systems": ["ar", "cmlm", "padir"]}
+    results = loaded(with_cmlm)
+    assert core_models(with_cmlm.config) == ["ar", "padir"]
+    assert {row["model"] for row in table1(results).rows} == {"ar", "padir"}
+    assert {row["model"] for row in stutter_table(results).rows} == {"ar", "padir"}
+    (panel,) = quality_passes(results).panels
+    assert {series.name for series in panel.series} == {"padir"}
+    (panel,) = training_curve(results).panels
+    assert {series.name.split(",")[0] for series in panel.series} == {"ar", "padir"}
+    assert {row["model"] for row in table2(results).rows} == {"ar", "cmlm", "padir"}
+    # One of table 2's models is no part of the core: a timing run of their own, not there yet.
+    assert line(table2(results), "ar", "beam")["p50_ms"] is None
+    with_cmlm.latency().rename(with_cmlm.folder / "latency/toy/xs-xt/systems.json")
+    results = loaded(with_cmlm)
+    assert line(table2(results), "ar", "beam")["p50_ms"] == 12.0 and results.latency == {}
+
+
+def test_table_2_waits_for_its_reference_and_missing_scores_are_the_cores(with_cmlm):
+    with_cmlm.settings["evaluation"] = {"core": ["ar", "padir_raw"], "systems": ["ar", "padir"]}
+    assert loaded(with_cmlm).missing == ()
+    for path in with_cmlm.folder.glob("runs/toy/xs-xt/padir*/seed*/score/*.json"):
+        path.unlink()
+    results = loaded(with_cmlm)
+    assert table2(results).rows == []
+    assert {Path(path).parts[3] for path in results.missing} == {"padir_raw"}
+
+
+def test_a_warm_start_is_said_beside_the_targets(made_up):
+    made_up.settings["models"]["padir"] = {
+        **made_up.settings["models"]["padir"],
+        "training": {"warm_start": "ar"},
+    }
+    results = loaded(made_up)
+    targets = {row["targets"] for row in table1(results).rows if row["model"] == "padir"}
+    assert targets == {"own (encoder of ar)"}
+    assert line(table2(results), "padir", "4")["targets"] == "own (encoder of ar)"
 
 
 def test_every_parallel_system_is_a_sweep_of_passes(with_cmlm):
