@@ -27,6 +27,13 @@ KINDS = {
             **{"remask": "constant", "replacement": "summed"},
         },
     ),
+    "rdm": ("rdm", "T3", {}),
+    "uncertain": (
+        "padir",
+        "T3",
+        {"update": "uncertain", "update_share": 0.4, "remask": "none", "stop": "fixed"},
+    ),
+    "confident": ("padir", "T3", {"stop": "confidence", "stop_confidence": 0.3}),
     "drawn": ("padir", "T3", {"temperature": 1.0, "top_p": 0.9, "top_k": 5, "stop": "fixed"}),
 }
 

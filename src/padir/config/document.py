@@ -147,4 +147,5 @@ def _type(annotation: Any) -> str:
     if origin is list:
         return f"list of {_type(arguments[0])}"
     names = {int: "integer", float: "number", bool: "`true` or `false`", str: "text"}
+    names[type(None)] = "null"
     return names.get(annotation, "settings")
