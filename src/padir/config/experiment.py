@@ -103,6 +103,7 @@ class Config(Settings):
                 )
             if self.models[teacher.model].parallel:
                 raise ValueError(f"teachers.{name}.model {teacher.model!r} must be an AR model")
+        self._vocabularies_resolve()
         self._ablations_resolve()
         self._parameters_resolve()
         if "raw" in self.teachers:
@@ -119,6 +120,17 @@ class Config(Settings):
                 f"evaluation.candidate is {candidate!r}: allowed are {', '.join(parallel)}"
             )
         return self
+
+    def _vocabularies_resolve(self) -> None:
+        for name, run in self.models.items():
+            for dataset, settings in self.datasets.items():
+                if run.vocabulary is None or run.vocabulary in settings.vocabularies:
+                    continue
+                entries = ", ".join(sorted(settings.vocabularies)) or "none"
+                raise ValueError(
+                    f"models.{name}.vocabulary is {run.vocabulary!r}: allowed are null and the"
+                    f" entries of datasets.{dataset}.vocabularies ({entries})"
+                )
 
     def _ablations_resolve(self) -> None:
         for number, ablation in enumerate(self.evaluation.ablations):

@@ -39,6 +39,7 @@ def model_card(
         ("Direction", spec.direction),
         ("Dataset", spec.dataset),
         ("Trained on", targets),
+        ("Vocabulary", run.vocabulary or "the dataset's own"),
         ("Parameters", f"{summary['parameters']:,}"),
         (
             "Size",
