@@ -117,6 +117,16 @@ def test_a_model_on_another_vocabulary_trains_from_its_file(snakemake, tiny, tmp
         "raw": f"{folder}/spm.model",
         "taught": f"{folder}/generic/spm.model",
     }
+    settings = [learnt_from for learnt_from, _ in learnt]
+    done = snakemake(*settings, "--configfile", str(tiny))
+    assert done.returncode == 0, done.stderr
+    own, generic = (
+        json.loads((tmp_path / "place" / folder / name / "settings.json").read_text())
+        for name in ("", "generic")
+    )
+    assert own.items() >= {"kind": "word", "size": 300}.items()
+    assert generic.items() >= more.items()
+    assert (own.keys() | {"foreign_pairs", "extra_text", "source"}) == generic.keys()
 
 
 def test_one_table_alone_needs_no_latency_and_no_other_part_of_the_report(snakemake):
