@@ -10,6 +10,7 @@ from padir.config.read import (
     refuse_repeated_keys,
     run_spec,
     training_digest,
+    vocabulary_spec,
 )
 from padir.files import InputError
 
@@ -34,6 +35,8 @@ wildcard_constraints:
     shards="[0-9]+",
     decoding="T[0-9]+|greedy|beam",
     timing="latency|systems",
+    # Which vocabulary: nothing for the pair's own, NAME/ for an entry of `vocabularies`.
+    further="|[A-Za-z][A-Za-z0-9_]*/",
     table="table1|table2|ablations|stutter|latency|distillation|data",
     figure="quality_passes|quality_latency|stutter_passes|training|training_time",
 
@@ -62,7 +65,8 @@ def settings_of_data(wildcards):
 
 
 def settings_of_vocabulary(wildcards):
-    return SETTINGS.datasets[wildcards.dataset].vocabulary.model_dump(mode="json")
+    name = wildcards.further.rstrip("/") or None
+    return vocabulary_spec(SETTINGS, wildcards.dataset, name)
 
 
 def settings_of_run(wildcards):
@@ -99,9 +103,18 @@ def text(side, split=None):
     return path
 
 
+def extra_text(wildcards):
+    """Files that a vocabulary's settings name; the command reads them there."""
+    dataset = SETTINGS.datasets[wildcards.dataset]
+    return dataset.vocabulary_named(wildcards.further.rstrip("/") or None).extra_text
+
+
 def vocabulary(wildcards):
+    """The vocabulary of a model: the dataset's own, or the entry of `vocabularies` it names."""
     pair = SETTINGS.datasets[wildcards.dataset].pair
-    return f"results/vocab/{wildcards.dataset}/{pair}/spm.model"
+    name = SETTINGS.models[wildcards.model].vocabulary
+    further = "" if name is None else f"{name}/"
+    return f"results/vocab/{wildcards.dataset}/{pair}/{further}spm.model"
 
 
 def references(split=None):

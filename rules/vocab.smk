@@ -1,9 +1,9 @@
 rule write_vocabulary_settings:
-    """Cut out the vocabulary's settings from the config."""
+    """Cut out a vocabulary's settings from the config."""
     output:
-        spec="results/vocab/{dataset}/{first}-{second}/settings.json",
+        spec="results/vocab/{dataset}/{first}-{second}/{further}settings.json",
     log:
-        "results/vocab/{dataset}/{first}-{second}/logs/settings.log",
+        "results/vocab/{dataset}/{first}-{second}/{further}logs/settings.log",
     localrule: True
     params:
         settings=settings_of_vocabulary,
@@ -14,15 +14,16 @@ rule write_vocabulary_settings:
 rule vocab:
     """Learn one vocabulary for both languages of a pair from its training text."""
     input:
-        spec="results/vocab/{dataset}/{first}-{second}/settings.json",
+        spec="results/vocab/{dataset}/{first}-{second}/{further}settings.json",
         first="results/data/{dataset}/{first}-{second}/train.{first}",
         second="results/data/{dataset}/{first}-{second}/train.{second}",
+        extra=extra_text,
     output:
-        model="results/vocab/{dataset}/{first}-{second}/spm.model",
+        model="results/vocab/{dataset}/{first}-{second}/{further}spm.model",
     log:
-        "results/vocab/{dataset}/{first}-{second}/logs/vocab.log",
+        "results/vocab/{dataset}/{first}-{second}/{further}logs/vocab.log",
     benchmark:
-        "results/vocab/{dataset}/{first}-{second}/logs/vocab.tsv"
+        "results/vocab/{dataset}/{first}-{second}/{further}logs/vocab.tsv"
     shell:
         "padir vocab --settings {input.spec:q} --text {input.first:q} {input.second:q}"
         " --out {output.model:q} > {log:q} 2>&1"

@@ -90,6 +90,45 @@ def test_multi30k_reads_the_folder_named_on_the_command_line(snakemake, reposito
     assert job_counts(done.stdout + done.stderr) == expected_jobs(config)
 
 
+def test_a_model_on_another_vocabulary_trains_from_its_file(snakemake, tiny, tmp_path):
+    config = yaml.safe_load(tiny.read_text())
+    (tmp_path / "more.txt").write_text("a\n")
+    more = {"kind": "word", "foreign_pairs": 2, "extra_text": [str(tmp_path / "more.txt")]}
+    config["datasets"]["toy"]["vocabularies"] = {"generic": more, "unused": {}}
+    config["models"]["taught"]["vocabulary"] = "generic"
+    tiny.write_text(yaml.safe_dump(config))
+    done = snakemake("--configfile", str(tiny), "--dry-run", "--printshellcmds", "translation")
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout + done.stderr
+    jobs = job_counts(printed)
+    assert jobs["vocab"] == jobs["write_vocabulary_settings"] == 2
+    folder = "results/vocab/toy/xs-xt"
+    learnt = re.findall(r"padir vocab --settings (\S+) .* --out (\S+) >", printed)
+    assert sorted(learnt) == [
+        (f"{folder}/generic/settings.json", f"{folder}/generic/spm.model"),
+        (f"{folder}/settings.json", f"{folder}/spm.model"),
+    ]
+    inputs = re.findall(r"\nrule vocab:\n    input: (.*)\n    output: (\S+)", printed)
+    reads = {output: str(tmp_path / "more.txt") in given for given, output in inputs}
+    assert reads == {f"{folder}/generic/spm.model": True, f"{folder}/spm.model": False}
+    trained = re.findall(r"padir train --spec \S+/(\w+)/spec\.json --vocabulary (\S+) ", printed)
+    assert dict(trained) == {
+        "ar": f"{folder}/spm.model",
+        "raw": f"{folder}/spm.model",
+        "taught": f"{folder}/generic/spm.model",
+    }
+    settings = [learnt_from for learnt_from, _ in learnt]
+    done = snakemake(*settings, "--configfile", str(tiny))
+    assert done.returncode == 0, done.stderr
+    own, generic = (
+        json.loads((tmp_path / "place" / folder / name / "settings.json").read_text())
+        for name in ("", "generic")
+    )
+    assert own.items() >= {"kind": "word", "size": 300}.items()
+    assert generic.items() >= more.items()
+    assert (own.keys() | {"foreign_pairs", "extra_text", "source"}) == generic.keys()
+
+
 def test_one_table_alone_needs_no_latency_and_no_other_part_of_the_report(snakemake):
     done = snakemake("--dry-run", "table1")
     jobs = job_counts(done.stdout + done.stderr)

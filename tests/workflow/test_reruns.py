@@ -48,6 +48,15 @@ def test_an_edit_reruns_what_depends_on_it_and_nothing_else(snakemake, stand_in,
     found = jobs("evaluation={bootstrap_samples: 200}")
     assert found.keys() - REPORT == {"score"}
 
+    # One more vocabulary that no model names changes nothing but the settings of the report; one
+    # that a model names is learnt, and trains that model.
+    other = "datasets={toy: {vocabularies: {other: {kind: unigram, foreign_pairs: 1}}}}"
+    assert jobs(other).keys() <= REPORT
+    found = jobs(other, "models={raw: {vocabulary: other}}")
+    assert found["vocab"] == found["write_vocabulary_settings"] == 1
+    assert found["train"] == found["write_run_settings"] == found["tune"] == 1
+    assert not found.keys() & {"fetch", "clean", "distill"}
+
     # Another vocabulary keeps the data.
     found = jobs("datasets={toy: {vocabulary: {size: 250}}}")
     assert found["vocab"] == 1

@@ -109,7 +109,9 @@ def training_plans(config: Config) -> Iterator[TrainingPlan]:
             for model, run in config.models.items():
                 if run.parameters is not None:
                     continue
-                parameters, table = parameter_counts(run, settings.vocabulary.size)
+                parameters, table = parameter_counts(
+                    run, settings.vocabulary_named(run.vocabulary).size
+                )
                 yield TrainingPlan(
                     label=f"{dataset} {direction} {model}",
                     seeds=len(run.seeds),

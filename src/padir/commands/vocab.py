@@ -1,6 +1,6 @@
 """`padir vocab`: learn one SentencePiece vocabulary from the text of both languages.
 
-In: the vocabulary's settings and text files. Out: spm.model.
+In: the vocabulary's settings, text files, and those that the settings name. Out: spm.model.
 """
 
 import argparse
@@ -8,7 +8,9 @@ from pathlib import Path
 
 DESCRIPTION = """\
 Learn one SentencePiece vocabulary for a language pair. The same text and settings give the same
-bytes. A size larger than the text allows is an error that names the largest possible one."""
+bytes. A size larger than the text allows is an error that names the largest possible one. Settings
+with foreign_pairs hold the `source` of the synthetic dataset too; the files of extra_text are read
+from the folder that the command runs in."""
 
 EXAMPLES = """\
 examples:
@@ -39,16 +41,21 @@ def main(argv: list[str]) -> int:
     from itertools import chain
 
     from padir.config.read import read_vocabulary_settings
+    from padir.data.synthetic import foreign_text
     from padir.files import iter_lines
     from padir.provenance import write_provenance
     from padir.vocab import train_vocabulary
 
     settings = read_vocabulary_settings(arguments.settings)
-    train_vocabulary(chain(*map(iter_lines, arguments.text)), settings, arguments.out)
+    foreign = (
+        foreign_text(settings.source, settings.foreign_pairs) if settings.source is not None else ()
+    )
+    own, extra = (map(iter_lines, paths) for paths in (arguments.text, settings.extra_text))
+    train_vocabulary(chain(*own, foreign, *extra), settings, arguments.out)
     write_provenance(
         arguments.out,
         ["vocab", *argv],
-        inputs=[arguments.settings, *arguments.text],
+        inputs=[arguments.settings, *arguments.text, *map(Path, settings.extra_text)],
         spec=settings.model_dump(mode="json"),
     )
     return 0

@@ -4,13 +4,14 @@ Paper: section L.2 (datasets, bilingual 32k vocabulary, no other preprocessing).
 """
 
 from itertools import chain
+from operator import not_
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from padir.config.base import Direction, Language, Settings
+from padir.config.base import Direction, Language, Name, Settings
 
 SYNTHETIC_PAIR = "xs-xt"
 
@@ -171,7 +172,22 @@ class VocabularySettings(Settings):
     max_lines: int = Field(
         default=2_000_000,
         ge=100,
-        description="Most training lines that the vocabulary is learnt from.",
+        description="Most lines that the vocabulary is learnt from, drawn evenly from all of them.",
+    )
+    # These two are not written while they say nothing: what was made without them stays valid.
+    foreign_pairs: int = Field(
+        default=0,
+        ge=0,
+        exclude_if=not_,
+        description="Synthetic data only: invented language pairs other than the dataset's own,"
+        " those of the next seeds, that the vocabulary is learnt from too: `source.train` pairs of"
+        " each.",
+    )
+    extra_text: list[str] = Field(
+        default_factory=list,
+        exclude_if=not_,
+        description="Paths of further UTF-8 text files, one sentence a line, that the vocabulary"
+        " is learnt from too; relative paths start at the working folder.",
     )
 
     @model_validator(mode="after")
@@ -183,8 +199,20 @@ class VocabularySettings(Settings):
         return self
 
 
+class VocabularySpec(VocabularySettings):
+    """What a vocabulary's `settings.json` holds: also the pair's own source, for foreign pairs."""
+
+    source: SyntheticSource | None = Field(default=None, exclude_if=not_)
+
+    @model_validator(mode="after")
+    def _drawable(self) -> "VocabularySpec":
+        if self.foreign_pairs and self.source is None:
+            raise ValueError(f"foreign_pairs is {self.foreign_pairs}, but there is no source")
+        return self
+
+
 class Dataset(Settings):
-    """One language pair: its text, cleaning, vocabulary and the directions to run."""
+    """One language pair: its text, cleaning, vocabularies and the directions to run."""
 
     source: DataSource
     directions: list[Direction] = Field(
@@ -192,6 +220,10 @@ class Dataset(Settings):
     )
     cleaning: Cleaning = Cleaning()
     vocabulary: VocabularySettings = VocabularySettings()
+    vocabularies: dict[Name, VocabularySettings] = Field(
+        default_factory=dict,
+        description="Further vocabularies, by name, that models may use instead of `vocabulary`.",
+    )
 
     @model_validator(mode="after")
     def _one_pair(self) -> "Dataset":
@@ -223,6 +255,21 @@ class Dataset(Settings):
                         f" allowed: {allowed}"
                     )
         return self
+
+    @model_validator(mode="after")
+    def _foreign_pairs_exist(self) -> "Dataset":
+        named = {f"vocabularies.{name}": item for name, item in self.vocabularies.items()}
+        for key, settings in {"vocabulary": self.vocabulary, **named}.items():
+            if settings.foreign_pairs and not isinstance(self.source, SyntheticSource):
+                raise ValueError(
+                    f"{key}.foreign_pairs is {settings.foreign_pairs}: allowed is 0, as only"
+                    " synthetic data has foreign pairs; extra_text takes other text"
+                )
+        return self
+
+    def vocabulary_named(self, name: str | None) -> VocabularySettings:
+        """An entry of `vocabularies`; for None the dataset's own."""
+        return self.vocabulary if name is None else self.vocabularies[name]
 
     @property
     def pair(self) -> str:

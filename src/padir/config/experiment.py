@@ -114,6 +114,7 @@ class Config(Settings):
             if self.models[teacher.model].parallel:
                 raise ValueError(f"teachers.{name}.model {teacher.model!r} must be an AR model")
         self._evaluation_resolves()
+        self._vocabularies_resolve()
         self._ablations_resolve()
         self._parameters_resolve()
         self._warm_starts_resolve()
@@ -147,6 +148,11 @@ class Config(Settings):
                     f"models.{name}.training.warm_start is {start!r}: allowed are AR models that"
                     f" start fresh ({', '.join(sorted(fresh)) or 'none'})"
                 )
+            if run.vocabulary != fresh[start].vocabulary:
+                raise ValueError(
+                    f"models.{name}.training.warm_start is {start!r}, whose vocabulary is"
+                    f" {fresh[start].vocabulary}; here it is {run.vocabulary}"
+                )
             for key in shape:
                 ours, theirs = (getattr(m.architecture, key) for m in (run, fresh[start]))
                 if ours != theirs:
@@ -171,6 +177,17 @@ class Config(Settings):
                 raise ValueError(
                     f"evaluation.{key} is {name!r}, which evaluation.core leaves out: allowed are"
                     f" {', '.join(core)}"
+                )
+
+    def _vocabularies_resolve(self) -> None:
+        for name, run in self.models.items():
+            for dataset, settings in self.datasets.items():
+                if run.vocabulary is None or run.vocabulary in settings.vocabularies:
+                    continue
+                entries = ", ".join(sorted(settings.vocabularies)) or "none"
+                raise ValueError(
+                    f"models.{name}.vocabulary is {run.vocabulary!r}: allowed are null and the"
+                    f" entries of datasets.{dataset}.vocabularies ({entries})"
                 )
 
     def _ablations_resolve(self) -> None:

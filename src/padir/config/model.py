@@ -4,9 +4,10 @@ The defaults are the paper's (sections 3.2, L.1, L.2); what the paper's text doe
 a choice of ours and listed in docs/departures.md.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import Field, NonNegativeInt, model_serializer, model_validator
 
 from padir.config.base import Direction, Name, Settings
 from padir.config.decoding import Decoding
@@ -149,6 +150,10 @@ class ModelRun(Settings):
         default="raw",
         description="Training targets: raw, or the name of an entry under `teachers`.",
     )
+    vocabulary: Name | None = Field(
+        default=None,
+        description="Entry of `vocabularies` that every dataset must have; null: its own.",
+    )
     seeds: list[NonNegativeInt] = Field(
         default=[0], min_length=1, description="Seeds to train with."
     )
@@ -259,6 +264,15 @@ class RunSpec(Settings):
     direction: Direction
     model: Name
     run: ModelRun
+
+    @model_serializer(mode="wrap")
+    def _without_own_vocabulary(self, write: Callable[["RunSpec"], Any]) -> dict[str, Any]:
+        """The dataset's own vocabulary is not written: specs from before there were others, and
+        what was trained by them, stay valid."""
+        written = write(self)
+        if "run" in written and self.run.vocabulary is None:
+            written["run"] = {k: v for k, v in written["run"].items() if k != "vocabulary"}
+        return written
 
     def training_part(self) -> dict[str, object]:
         """What training depends on, as JSON data: a change of the rest keeps a finished run."""

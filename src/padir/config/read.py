@@ -16,7 +16,7 @@ import pydantic
 import yaml
 
 from padir.config.base import Settings
-from padir.config.data import Dataset, VocabularySettings
+from padir.config.data import Dataset, SyntheticSource, VocabularySpec
 from padir.config.errors import describe
 from padir.config.experiment import Config, ModelTeacher
 from padir.config.model import RunSpec
@@ -188,7 +188,7 @@ def run_spec(config: Config, dataset: str, direction: str, model: str) -> RunSpe
 
 def training_digest(config: Config, dataset: str, direction: str, model: str) -> str:
     """SHA-256 over all settings that a model's training depends on, its teacher's included."""
-    targets = config.models[model].targets
+    targets, named = config.models[model].targets, config.models[model].vocabulary
     teacher = config.teachers.get(targets)
     taught = teacher.model_dump(mode="json") if teacher else {}
     if isinstance(teacher, ModelTeacher):
@@ -205,18 +205,32 @@ def training_digest(config: Config, dataset: str, direction: str, model: str) ->
             "warm_start": started,
             "run": run_spec(config, dataset, direction, model).training_part(),
             "data": data_spec(config, dataset),
-            "vocabulary": config.datasets[dataset].vocabulary.model_dump(mode="json"),
+            "vocabulary": config.datasets[dataset].vocabulary_named(named).model_dump(mode="json"),
             "teacher": taught,
         }
     )
 
 
 def data_spec(config: Config, dataset: str) -> dict[str, Any]:
-    """What getting and cleaning a dataset reads: a `Dataset` without vocabulary, and with the
+    """What getting and cleaning a dataset reads: a `Dataset` without vocabularies, and with the
     pair as its one direction, so that a further direction or another vocabulary keeps the data."""
     settings = config.datasets[dataset]
     alone = Dataset(source=settings.source, directions=[settings.pair], cleaning=settings.cleaning)
-    return alone.model_dump(mode="json", exclude={"vocabulary"})
+    return alone.model_dump(mode="json", exclude={"vocabulary", "vocabularies"})
+
+
+def vocabulary_spec(config: Config, dataset: str, name: str | None) -> dict[str, Any]:
+    """What learning a vocabulary reads beside text: its settings, and the source of the pair where
+    foreign pairs are drawn.
+
+    Args:
+        name: an entry of the dataset's `vocabularies`; None: its own.
+    """
+    source = config.datasets[dataset].source
+    chosen = config.datasets[dataset].vocabulary_named(name)
+    if not isinstance(source, SyntheticSource) or not chosen.foreign_pairs:
+        source = None
+    return VocabularySpec(**chosen.model_dump(), source=source).model_dump(mode="json")
 
 
 def _read_json_settings(kind: type[S], path: str | Path) -> S:
@@ -246,6 +260,6 @@ def read_dataset(path: str | Path) -> Dataset:
     return _read_json_settings(Dataset, path)
 
 
-def read_vocabulary_settings(path: str | Path) -> VocabularySettings:
-    """Read the settings of a vocabulary."""
-    return _read_json_settings(VocabularySettings, path)
+def read_vocabulary_settings(path: str | Path) -> VocabularySpec:
+    """Read the settings of a vocabulary as written by `vocabulary_spec`."""
+    return _read_json_settings(VocabularySpec, path)

@@ -136,6 +136,23 @@ def draw_split(
         yield source, [translations.pop(first), *translations.values()]
 
 
+def foreign_text(settings: SyntheticSource, pairs: int) -> Iterator[str]:
+    """Training text of other language pairs, of the same grammar with other words.
+
+    Args:
+        settings: of the pair that they are foreign to; theirs differ in the seed alone.
+        pairs: how many; their seeds are the next ones after the pair's own.
+
+    Yields:
+        `settings.train` sources, each followed by its target in the drawn mode, of each pair.
+    """
+    for seed in range(settings.seed + 1, settings.seed + 1 + pairs):
+        other = settings.model_copy(update={"seed": seed})
+        for source, references in draw_split(make_grammar(other), other, "train", set()):
+            yield source
+            yield references[0]
+
+
 def write_synthetic(settings: SyntheticSource, folder: Path) -> None:
     """Write train, valid and test as text, and grammar.json.
 

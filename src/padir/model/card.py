@@ -41,6 +41,7 @@ def model_card(
         ("Dataset", spec.dataset),
         ("Trained on", targets),
         *([("Encoder and embeddings start from", start)] if start else []),
+        ("Vocabulary", run.vocabulary or "the dataset's own"),
         ("Parameters", f"{summary['parameters']:,}"),
         (
             "Size",

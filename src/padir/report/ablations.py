@@ -217,7 +217,9 @@ def _cells(results: Results, one: Comparison) -> dict[str, Cell]:
 
 def _shown(value: object) -> str:
     """As in a config file."""
-    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _difference(key: str, contrast: Contrast | None) -> dict[str, Cell]:

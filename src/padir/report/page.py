@@ -65,8 +65,9 @@ dt { color: var(--muted); } dd { margin: 0; overflow-wrap: anywhere; }
 """
 MARKS = {REPRODUCED: ("yes", "✓"), NOT_REPRODUCED: ("no", "✗"), NOT_RUN: ("open", "○")}
 INTROS = {
-    "systems": "Every system trained on the same data, with the same vocabulary, size and scorer,"
-    " so that only the method differs; the paper's table 2 sets its numbers beside other papers'.",
+    "systems": "Every system trained on the same data, with the same scorer, and with the same"
+    " vocabulary and size unless its settings say otherwise, so that only the method differs; the"
+    " paper's table 2 sets its numbers beside other papers'.",
     "ablations": "What each part of PaDIR does: two models that differ in the settings named, and"
     " whether the difference would be seen again with other sentences and other seeds.",
 }

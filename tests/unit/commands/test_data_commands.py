@@ -5,7 +5,9 @@ import json
 import pytest
 
 from padir.cli import main
+from padir.config.data import SyntheticSource
 from padir.data.grammar import Grammar
+from padir.data.synthetic import foreign_text
 from padir.files import read_json, read_lines, sha256_file, write_json
 from padir.vocab import Vocabulary
 
@@ -105,3 +107,54 @@ def test_errors_are_one_line_and_status_2(built, tmp_path, capsys):
         assert error.startswith(f"padir {argv[0]}: error: ")
         assert error.count("\n") == 1
         assert words in error
+
+
+def learn(built, folder, **settings):
+    """The vocabulary that `padir vocab` makes of the built data's text."""
+    write_json(folder / "settings.json", {"kind": "word", "size": 3000, **settings})
+    text = [str(built / "data" / f"train.{language}") for language in ("xs", "xt")]
+    out = folder / "spm.model"
+    spec = str(folder / "settings.json")
+    assert main(["vocab", "--settings", spec, "--text", *text, "--out", str(out)]) == 0
+    return out.read_bytes(), Vocabulary.load(out)
+
+
+def pieces(vocabulary):
+    return {vocabulary.piece(token) for token in range(vocabulary.size)}
+
+
+def test_foreign_pairs_have_other_words_and_the_same_ones_each_time(built, tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    source = SYNTHETIC["source"]
+    once, vocabulary = learn(built, tmp_path / "one", foreign_pairs=2, source=source)
+    again, _ = learn(built, tmp_path / "two", foreign_pairs=2, source=source)
+    assert once == again
+    own = pieces(Vocabulary.load(built / "spm.model"))
+    # Every word of the pair's own, and those of the pairs of the next two seeds.
+    expected = set(own)
+    for seed in (4, 5):
+        write_json(tmp_path / "spec.json", SYNTHETIC | {"source": source | {"seed": seed}})
+        raw = tmp_path / f"raw{seed}"
+        argv = ["fetch", "--config-dataset", str(tmp_path / "spec.json"), "--out", str(raw)]
+        assert main(argv) == 0
+        lines = [*read_lines(raw / "train.xs"), *read_lines(raw / "train.xt")]
+        expected |= {f"\u2581{word}" for line in lines for word in line.split()}
+    assert pieces(vocabulary) == expected
+    assert len(expected) > 2 * len(own)
+
+
+def test_foreign_text_weighs_as_much_as_the_own():
+    source = SyntheticSource(**SYNTHETIC["source"])
+    assert len(list(foreign_text(source, 3))) == 3 * 2 * source.train
+    assert list(foreign_text(source, 0)) == []
+
+
+def test_extra_text_is_learnt_from_and_stands_in_the_provenance(built, tmp_path):
+    extra = tmp_path / "extra.txt"
+    extra.write_text("zzyzx\n")
+    _, vocabulary = learn(built, tmp_path, extra_text=[str(extra)])
+    own = pieces(Vocabulary.load(built / "spm.model"))
+    assert pieces(vocabulary) == own | {"\u2581zzyzx"}
+    provenance = read_json(tmp_path / "spm.model.provenance.json")
+    assert provenance["inputs"][str(extra)] == sha256_file(extra)

@@ -6,8 +6,9 @@ import pytest
 from padir.cli import main
 from padir.commands import doctor, plan
 from padir.config.model import Architecture, ModelRun, Objective, Training
-from padir.config.read import load_config
+from padir.config.read import check_config, load_config
 from padir.files import InputError
+from tests.unit.config.small import changed
 
 
 def test_the_paper_s_size_has_the_paper_s_parameters():
@@ -43,6 +44,17 @@ def test_the_plan_of_the_default_config_counts_its_jobs(repository, capsys):
     hours = [float(line.split()[-1]) for line in lines[1 : 1 + len(config.models)]]
     faster = [float(line.split()[-1]) for line in fast.splitlines()[1 : 1 + len(config.models)]]
     assert np.allclose(hours, 2 * np.array(faster), atol=2e-3)
+
+
+def test_the_plan_counts_a_model_by_the_vocabulary_that_it_names():
+    given = changed("datasets.toy.vocabularies", {"small": {"size": 1_000}})
+    del given["datasets"]["real"]
+    given["models"]["ar"]["vocabulary"] = "small"
+    ar, padir = plan.training_plans(check_config(given))
+    del given["models"]["ar"]["vocabulary"]
+    own, unchanged = plan.training_plans(check_config(given))
+    assert own.parameters - ar.parameters == (32_000 - 1_000) * 512
+    assert padir == unchanged
 
 
 def test_a_rate_that_is_no_rate_is_refused():

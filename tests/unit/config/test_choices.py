@@ -63,6 +63,27 @@ def test_these_go_together():
         ("models.padir.parameters", "ar", "parameters is 'ar', but"),
         ("models.padir.parameters", "none", "allowed are"),
         (
+            "models.padir.vocabulary",
+            "no",
+            r"^config: models\.padir\.vocabulary is 'no': allowed are null and the entries of"
+            r" datasets\.toy\.vocabularies \(none\)$",
+        ),
+        (
+            "datasets.toy.vocabularies",
+            {"a": {}, "b": {"foreign_pairs": -1}},
+            r"^config: datasets\.toy\.vocabularies\.b\.foreign_pairs: found -1",
+        ),
+        (
+            "datasets.real.vocabularies",
+            {"a": {"foreign_pairs": 7}},
+            r"^config: datasets\.real: vocabularies\.a\.foreign_pairs is 7: allowed is 0",
+        ),
+        (
+            "datasets.real.vocabulary.foreign_pairs",
+            1,
+            r"^config: datasets\.real: vocabulary\.foreign_pairs is 1: allowed is 0",
+        ),
+        (
             "evaluation",
             {"baseline": "ar", "ablations": [{"name": "x", "base": "padir", "variant": "no"}]},
             "no model 'no'",
@@ -90,3 +111,29 @@ def test_these_go_together():
 def test_references_to_models(path, value, message):
     with pytest.raises(InputError, match=message):
         check_config(changed(path, value))
+
+
+def with_vocabulary(**datasets):
+    """`SMALL` with model padir on vocabulary `other`, which the datasets given have."""
+    config = changed("models.padir.vocabulary", "other")
+    for name, settings in datasets.items():
+        config["datasets"][name]["vocabularies"] = {"other": settings}
+    return config
+
+
+def test_every_dataset_must_have_a_model_s_vocabulary():
+    with pytest.raises(InputError, match=r"entries of datasets\.real\.vocabularies \(none\)"):
+        check_config(with_vocabulary(toy={}))
+    config = check_config(with_vocabulary(toy={"foreign_pairs": 7}, real={"extra_text": ["x"]}))
+    assert config.datasets["toy"].vocabulary_named("other").foreign_pairs == 7
+    assert config.datasets["toy"].vocabulary_named(None) == config.datasets["toy"].vocabulary
+
+
+def test_borrowed_parameters_need_their_own_vocabulary():
+    config = with_vocabulary(toy={}, real={})
+    borrower = {**config["models"]["padir"], "parameters": "padir"}
+    config["models"]["borrower"] = borrower
+    check_config(config)
+    config["models"]["borrower"] = borrower | {"vocabulary": None}
+    with pytest.raises(InputError, match=r"models\.borrower\.parameters .* vocabulary differs"):
+        check_config(config)

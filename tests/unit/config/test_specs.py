@@ -9,8 +9,10 @@ from padir.config.read import (
     data_spec,
     read_dataset,
     read_spec,
+    read_vocabulary_settings,
     run_spec,
     training_digest,
+    vocabulary_spec,
 )
 from padir.files import InputError
 from tests.unit.config.small import SMALL, changed
@@ -64,7 +66,7 @@ def test_a_dataset_survives_its_file_and_knows_nothing_of_vocabulary_and_directi
     dataset = read_dataset(path)
     assert dataset.source == config.datasets["real"].source
     assert dataset.pair == "de-en"
-    assert "vocabulary" not in data_spec(config, "real")
+    assert not {"vocabulary", "vocabularies"} & data_spec(config, "real").keys()
     other = check_config(changed("datasets.real.vocabulary.size", 99))
     one_way = check_config(changed("datasets.real.directions", ["en-de"]))
     assert data_spec(other, "real") == data_spec(one_way, "real") == data_spec(config, "real")
@@ -88,6 +90,9 @@ def test_a_dataset_survives_its_file_and_knows_nothing_of_vocabulary_and_directi
         ("models.padir.training.warm_start", "ar", False),
         ("datasets.toy.vocabulary.size", 40, False),
         ("datasets.real.vocabulary.size", 40, True),
+        ("datasets.toy.vocabularies", {"other": {"size": 40}}, True),
+        ("datasets.toy.vocabulary.foreign_pairs", 1, False),
+        ("datasets.toy.vocabulary.extra_text", ["x"], False),
     ],
 )
 def test_training_starts_anew_exactly_when_something_it_depends_on_changes(path, value, same):
@@ -95,3 +100,70 @@ def test_training_starts_anew_exactly_when_something_it_depends_on_changes(path,
     before = training_digest(check_config(SMALL), *key)
     after = training_digest(check_config(changed(path, value)), *key)
     assert (before == after) is same
+
+
+def on_other(**other):
+    """`SMALL`, its model padir on vocabulary `other` of both datasets."""
+    config = changed("models.padir.vocabulary", "other")
+    config["datasets"]["toy"]["vocabularies"] = {"other": other}
+    config["datasets"]["real"]["vocabularies"] = {"other": {}}
+    return config
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "same"),
+    [
+        ("datasets.toy.vocabularies.other.size", 40, False),
+        ("datasets.toy.vocabularies.other.foreign_pairs", 2, False),
+        ("datasets.toy.vocabularies.other.extra_text", ["y"], False),
+        ("datasets.toy.vocabularies.second", {}, True),
+        ("datasets.real.vocabularies.other.size", 40, True),
+        ("datasets.toy.vocabulary.size", 40, False),  # the teacher's
+        ("models.ar.vocabulary", "other", False),
+    ],
+)
+def test_training_depends_on_the_vocabulary_that_the_model_names(path, value, same):
+    key = ("toy", "xs-xt", "padir")
+    given = on_other(size=30, foreign_pairs=1, extra_text=["x"])
+    before = training_digest(check_config(given), *key)
+    assert before != training_digest(check_config(SMALL), *key)
+    *folders, last = path.split(".")
+    here = given
+    for name in folders:
+        here = here.setdefault(name, {})
+    here[last] = value
+    assert (training_digest(check_config(given), *key) == before) is same
+
+
+def test_the_own_vocabulary_of_a_model_on_raw_targets_is_nothing_to_one_on_another():
+    key = ("toy", "xs-xt", "padir")
+    given = on_other()
+    given["models"]["padir"]["targets"] = "raw"
+    before = training_digest(check_config(given), *key)
+    given["datasets"]["toy"]["vocabulary"] = {"size": 40}
+    assert training_digest(check_config(given), *key) == before
+
+
+def test_what_was_trained_before_there_were_other_vocabularies_keeps_its_settings(tmp_path):
+    spec = run_spec(check_config(SMALL), "toy", "xs-xt", "padir")
+    assert "vocabulary" not in spec.model_dump(mode="json")["run"]
+    assert "vocabulary" not in json.loads(spec.model_dump_json())["run"]
+    assert '"vocabulary"' not in json.dumps(spec.training_part())
+    learnt = vocabulary_spec(check_config(SMALL), "toy", None)
+    assert not {"foreign_pairs", "extra_text", "source"} & learnt.keys()
+    other = run_spec(check_config(on_other()), "toy", "xs-xt", "padir")
+    assert '"vocabulary": "other"' in json.dumps(other.training_part())
+    path = tmp_path / "spec.json"
+    path.write_text(other.model_dump_json())
+    assert read_spec(path) == other
+
+
+def test_the_settings_of_a_vocabulary_hold_the_source_of_foreign_pairs(tmp_path):
+    config = check_config(on_other(foreign_pairs=2))
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps(vocabulary_spec(config, "toy", "other")))
+    assert read_vocabulary_settings(path).source == config.datasets["toy"].source
+    assert "source" not in vocabulary_spec(config, "toy", None)
+    path.write_text('{"foreign_pairs": 2}')
+    with pytest.raises(InputError, match="foreign_pairs is 2, but there is no source"):
+        read_vocabulary_settings(path)

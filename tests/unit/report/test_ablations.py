@@ -216,3 +216,16 @@ def test_settings_that_only_say_what_to_run_do_not_differ(made_up):
         "decoding.remask": ("stutter", "none"),
         "decoding.drop_repeats": ("words", "tokens"),
     }
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_another_vocabulary_differs_by_its_name(made_up, swapped):
+    made_up.settings["datasets"]["toy"]["vocabularies"] = {"generic": {}}
+    padir = made_up.settings["models"]["padir"]
+    made_up.settings["models"] = made_up.settings["models"] | {
+        "other": padir | {"vocabulary": "generic"}
+    }
+    base, variant = ("other", "padir") if swapped else ("padir", "other")
+    asked(made_up, {"name": "vocabulary", "base": base, "variant": variant})
+    shown = "vocabulary generic | null" if swapped else "vocabulary null | generic"
+    assert lines(made_up)["vocabulary"]["settings"] == shown
