@@ -8,9 +8,6 @@ from padir.report.selection import (
     timing_of_systems,
 )
 
-# The claims and the page show table 2 and the ablations where these are asked for in the same
-# call, or there already: a shorter run need not wait for them.
-GRID_TARGETS = {"table2", "ablations", "everything"}
 
 
 def runs():
@@ -151,11 +148,21 @@ def results_of_part(kind):
 
 
 def grid_results(wildcards):
-    """Scores and timings of table 2 and the ablations that claims and page are to show."""
-    gatherers = [system_scores, ablation_scores, system_latency]
-    paths = [path for gather in gatherers for path in gather(wildcards)]
-    asked = not GRID_TARGETS.isdisjoint(workflow.dag_settings.targets)
-    return [path for path in paths if asked or Path(path).exists()]
+    """Scores and timings of table 2 and the ablations that claims and page are to show: those
+    asked for in the same call, and those there already. A shorter run does not wait for them.
+    """
+    asked = set(workflow.dag_settings.targets)
+    parts = {
+        "table2": [system_scores, system_latency],
+        "ablations": [ablation_scores],
+    }
+    return [
+        path
+        for part, gatherers in parts.items()
+        for gather in gatherers
+        for path in gather(wildcards)
+        if {part, "everything"} & asked or Path(path).exists()
+    ]
 
 
 def all_results(wildcards):

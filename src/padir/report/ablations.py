@@ -278,6 +278,7 @@ def _claim(name: str, helps: bool, function: str) -> Test:
 distillation_helps = _claim("distillation", True, "distillation_helps")
 unmasking_helps = _claim("unmasking", True, "unmasking_helps")
 positional_attention_helps = _claim("positional_attention", True, "positional_attention_helps")
+vocabulary_helps = _claim("vocabulary", True, "vocabulary_helps")
 second_stage_helps = _claim("second_stage", True, "second_stage_helps")
 stutter_handling_helps = _claim("stutter_handling", True, "stutter_handling_helps")
 length_candidates_help = _claim("length_candidates", True, "length_candidates_help")

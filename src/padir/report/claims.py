@@ -18,7 +18,7 @@ from padir.report.results import Results
 REPRODUCED, NOT_REPRODUCED, NOT_RUN = "reproduced", "not reproduced", "not run"
 TRANSLATION = "snakemake --cores 2 translation"
 THEORY = "snakemake --cores 2 theory"
-ABLATIONS = "snakemake --cores 2 --configfile config/systems.yaml ablations"
+ABLATIONS = "snakemake --cores 2 ablations claims"
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,8 @@ CLAIMS = (
         "1",
         "A vocabulary learnt on the pair's own text helps.",
         "no number",
-        None,
+        ABLATIONS,
+        ablations.vocabulary_helps,
     ),
     Claim(
         "second_stage",
