@@ -161,6 +161,21 @@ def trained_bundles(wildcards, input):
     return [str(Path(model).parent) for model in input.models]
 
 
+def timed_rescorers(wildcards):
+    """Input function: the AR models that rank candidates of the models of table 2."""
+    used = {SETTINGS.models[m].decoding.rescorer for m in compared_systems(SETTINGS)}
+    return [
+        f"{run_folder(wildcards, name, SETTINGS.models[name].seeds[0])}/bundle/model.safetensors"
+        for name in sorted(used - {None})
+    ]
+
+
+def timed_rescorer_flags(wildcards, input):
+    """Params function: what names their bundles, if there are any."""
+    bundles = [str(Path(model).parent) for model in input.rescorers]
+    return ["--rescorer", *bundles] if bundles else []
+
+
 def all_decodings(wildcards):
     names = [
         decoding

@@ -61,6 +61,9 @@ def test_these_go_together():
     [
         ("models.padir.parameters", "ar", "parameters is 'ar', but"),
         ("models.padir.parameters", "none", "allowed are"),
+        ("models.padir.decoding.rescorer", "no", r"rescorer is 'no': allowed .* \(ar\)"),
+        ("models.padir.decoding.rescorer", "padir", r"is 'padir': allowed are AR .* \(ar\)"),
+        ("models.ar.decoding.rescorer", "ar", "ranks candidates of a parallel model: .* system ar"),
         (
             "evaluation",
             {"baseline": "ar", "ablations": [{"name": "x", "base": "padir", "variant": "no"}]},
@@ -79,3 +82,16 @@ def test_these_go_together():
 def test_references_to_models(path, value, message):
     with pytest.raises(InputError, match=message):
         check_config(changed(path, value))
+
+
+def test_a_rescorer_is_trained_under_its_own_name_and_reads_what_it_ranks():
+    config = changed("models.padir.decoding.rescorer", "ar")
+    assert check_config(config).models["padir"].decoding.rescorer == "ar"
+    config["models"]["borrowed"] = {**config["models"]["ar"], "parameters": "ar"}
+    config["models"]["padir"]["decoding"]["rescorer"] = "borrowed"
+    with pytest.raises(InputError, match=r"is 'borrowed': allowed are AR models .* \(ar\)"):
+        check_config(config)
+    config = changed("models.padir.decoding.rescorer", "ar")
+    config["models"]["ar"]["architecture"] = {"max_positions": 128}
+    with pytest.raises(InputError, match=r"rescorer 'ar' reads 128 tokens .* 256 are needed"):
+        check_config(config)
