@@ -9,7 +9,6 @@ from padir.report.selection import (
 )
 
 
-
 def runs():
     """Every (dataset, direction, model, settings) of the experiment."""
     for dataset, settings in SETTINGS.datasets.items():
@@ -194,6 +193,21 @@ def trained(name):
 
 def trained_bundles(wildcards, input):
     return [str(Path(model).parent) for model in input.models]
+
+
+def timed_rescorers(wildcards):
+    """Input function: the AR models that rank candidates of the models to time."""
+    used = {SETTINGS.models[m].decoding.rescorer for m in timed_models(wildcards)}
+    return [
+        f"{run_folder(wildcards, name, SETTINGS.models[name].seeds[0])}/bundle/model.safetensors"
+        for name in sorted(used - {None})
+    ]
+
+
+def timed_rescorer_flags(wildcards, input):
+    """Params function: what names their bundles, if there are any."""
+    bundles = [str(Path(model).parent) for model in input.rescorers]
+    return ["--rescorer", *bundles] if bundles else []
 
 
 def timed_decodings(wildcards):

@@ -217,6 +217,15 @@ def owner_bundle(wildcards):
     return f"{run_folder(wildcards, owner, wildcards.seed)}/bundle/model.safetensors"
 
 
+def rescorer_bundle(wildcards):
+    """Input function: the AR model that ranks a model's candidates; nothing where none does."""
+    name = SETTINGS.models[wildcards.model].decoding.rescorer
+    if name is None:
+        return []
+    folder = run_folder(wildcards, name, SETTINGS.models[name].seeds[0])
+    return f"{folder}/bundle/model.safetensors"
+
+
 def training_targets(split):
     """Input function: raw target text, or what the model's teacher made of it."""
 
@@ -264,3 +273,8 @@ def made_bundle(wildcards, output):
 
 def given_bundle(wildcards, input):
     return str(Path(input.model).parent)
+
+
+def rescorer_flags(wildcards, input):
+    """Params function: what names the bundle of the rescorer, if there is one."""
+    return ["--rescorer", str(Path(input.rescorer).parent)] if input.rescorer else []

@@ -16,6 +16,7 @@ rule measure_latency:
     input:
         models=trained("model.safetensors"),
         rules=trained("decoding.json"),
+        rescorers=timed_rescorers,
         source=text("source", "test"),
         code=stage_code("commands/latency", "analysis", "decode"),
     output:
@@ -27,11 +28,12 @@ rule measure_latency:
     threads: workflow.cores
     params:
         bundles=trained_bundles,
+        rescorers=timed_rescorer_flags,
         decodings=timed_decodings,
         sentences=latency_sentences,
         repeats=latency_repeats,
     shell:
-        "padir latency --runs {params.bundles:q} --decodings {params.decodings:q}"
+        "padir latency --runs {params.bundles:q} {params.rescorers:q} --decodings {params.decodings:q}"
         " --source {input.source:q} --sentences {params.sentences}"
         " --repeats {params.repeats} --out {output.latency:q} > {log:q} 2>&1"
 

@@ -10,6 +10,8 @@ examples:
   padir decode --bundle bundle --decoding T4 --source test.de --out test.T4.jsonl --text test.T4.txt
   padir decode --bundle ar --decoding beam --source test.de --out test.beam.jsonl \\
       --text test.beam.txt --length-alpha 1
+  padir decode --bundle rescored --rescorer ar --decoding T4 --source test.de --out test.T4.jsonl \\
+      --text test.T4.txt
 """
 
 
@@ -35,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
         "--references", type=Path, help="whose lengths a model with length_predictor oracle is told"
     )
     add_rule_arguments(parse)
+    add_rescorer_argument(parse)
     parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
     return parse
 
@@ -66,6 +69,28 @@ def given_rule(arguments: argparse.Namespace):
     return None if alpha is None else LengthRule(alpha, weight or 0.0)
 
 
+def add_rescorer_argument(parse: argparse.ArgumentParser) -> None:
+    """The option for models that another model ranks the candidates of."""
+    parse.add_argument(
+        "--rescorer",
+        type=Path,
+        metavar="BUNDLE",
+        help="the AR model that decoding.rescorer names, where the model's settings name one",
+    )
+
+
+def given_rescorer(arguments: argparse.Namespace):
+    """The rescorer of the command line; None where it names none.
+
+    Raises:
+        InputError: no bundle of an AR model.
+    """
+    from padir.decode.load import load
+    from padir.decode.rescore import Rescorer
+
+    return None if arguments.rescorer is None else Rescorer(load(arguments.rescorer))
+
+
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
@@ -78,7 +103,8 @@ def main(argv: list[str]) -> int:
 
     decoding = Decoding.parse(arguments.decoding)
     loaded = load(arguments.bundle)
-    translator = Translator(loaded, decoding, given_rule(arguments))
+    rescorer = given_rescorer(arguments)
+    translator = Translator(loaded, decoding, given_rule(arguments), rescorer=rescorer)
     references = None
     if arguments.references and translator.needs_lengths:
         lines, references = read_aligned(arguments.source, arguments.references)
@@ -89,7 +115,7 @@ def main(argv: list[str]) -> int:
         hypotheses = translator.translate(lines, str(arguments.source), progress.update, references)
     write_jsonl(arguments.out, (one.record(i) for i, one in enumerate(hypotheses)))
     write_lines(arguments.text, (one.hypothesis for one in hypotheses))
-    inputs = [arguments.source, *loaded.files]
+    inputs = [arguments.source, *translator.files]
     spec = loaded.spec.model_dump(mode="json")
     write_provenance(arguments.out, ["decode", *argv], inputs=inputs, spec=spec, seed=loaded.seed)
     return 0

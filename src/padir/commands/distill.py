@@ -16,6 +16,8 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
+    from padir.commands.decode import add_rescorer_argument
+
     parse = argparse.ArgumentParser(
         prog="padir distill",
         description="Translate training sources with a teacher, or take ready-made translations"
@@ -35,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         help="folder for finished parts (default OUT.parts), removed at the end",
     )
+    add_rescorer_argument(parse)
     parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
     return parse
 
@@ -56,13 +59,15 @@ def main(argv: list[str]) -> int:
         return 0
 
     prepare(arguments.threads)
+    from padir.commands.decode import given_rescorer
     from padir.decode.load import Decoding, load
     from padir.decode.translate import Translator
     from padir.distill.teacher import distill
     from padir.progress import Progress
 
     loaded = load(arguments.bundle)
-    translator = Translator(loaded, Decoding.parse(arguments.decode))
+    rescorer = given_rescorer(arguments)
+    translator = Translator(loaded, Decoding.parse(arguments.decode), rescorer=rescorer)
     lines = read_lines(arguments.source)
     start, end = shard_bounds(len(lines), *shard)
     lines = lines[start:end]
@@ -74,7 +79,7 @@ def main(argv: list[str]) -> int:
     write_provenance(
         arguments.out,
         ["distill", *argv],
-        inputs=[arguments.source, *loaded.files],
+        inputs=[arguments.source, *translator.files],
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,
     )

@@ -23,6 +23,15 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parse.add_argument("--runs", type=Path, nargs="+", required=True, help="model bundles")
+    parse.add_argument(
+        "--rescorer",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="BUNDLE",
+        help="AR models that rank candidates, each used for the models whose decoding.rescorer"
+        " names it; their time is part of the sentence's",
+    )
     parse.add_argument("--decodings", nargs="+", required=True, help="T<passes>, greedy, beam")
     parse.add_argument("--source", type=Path, required=True, help="one sentence a line")
     parse.add_argument("--sentences", type=int, default=200, help="lines timed (default 200)")
@@ -38,6 +47,7 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.analysis.speed import Timed, machine, measure
     from padir.decode.load import Decoding, load
+    from padir.decode.rescore import Rescorer
     from padir.decode.translate import Translator
     from padir.files import InputError, read_lines, shown, write_json
     from padir.progress import Progress
@@ -52,6 +62,10 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{shown(arguments.source)}: no line to translate")
     decodings = list(map(Decoding.parse, arguments.decodings))
     models = [load(folder) for folder in arguments.runs]
+    rescorers = {one.loaded.spec.model: one for one in map(Rescorer, map(load, arguments.rescorer))}
+    unused = rescorers.keys() - {loaded.spec.run.decoding.rescorer for loaded in models}
+    if unused:
+        raise InputError(f"--rescorer: no given model is ranked by {', '.join(sorted(unused))}")
     # A model that must be told lengths is a bound on quality, not a system to time.
     models = [loaded for loaded in models if not loaded.model.length_oracle]
     systems = {loaded.spec.run.parallel for loaded in models}
@@ -65,7 +79,8 @@ def main(argv: list[str]) -> int:
             if decoding.parallel != loaded.spec.run.parallel:
                 continue
             if shared is None or not decoding.passes:
-                shared = Translator(loaded, decoding)
+                rescorer = rescorers.get(loaded.spec.run.decoding.rescorer or "")
+                shared = Translator(loaded, decoding, rescorer=rescorer)
             timed.append(Timed(loaded.spec.model, shared.with_decoding(decoding)))
     for one in timed:
         one.translator.check_lengths(one.translator.encode(lines), str(arguments.source))
@@ -82,7 +97,8 @@ def main(argv: list[str]) -> int:
             "rows": rows,
         },
     )
-    files = [path for loaded in models for path in loaded.files]
+    bundles = [*models, *rescorers.values()]
+    files = [path for bundle in bundles for path in bundle.files]
     write_provenance(arguments.out, ["latency", *argv], inputs=[arguments.source, *files])
     return 0
 

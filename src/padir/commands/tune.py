@@ -14,6 +14,8 @@ example:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
+    from padir.commands.decode import add_rescorer_argument
+
     parse = argparse.ArgumentParser(
         prog="padir tune",
         description="Choose how much a hypothesis' length counts, by BLEU on validation data.",
@@ -26,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
         "--references", type=Path, nargs="+", required=True, help="one file per reference"
     )
     parse.add_argument("--out", type=Path, required=True, help="decoding.json to write")
+    add_rescorer_argument(parse)
     parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
     return parse
 
@@ -34,6 +37,7 @@ def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
     prepare(arguments.threads)
+    from padir.commands.decode import given_rescorer
     from padir.decode.load import load
     from padir.decode.tune import passes_over, tune
     from padir.files import read_aligned, write_json
@@ -42,6 +46,7 @@ def main(argv: list[str]) -> int:
     from padir.score.bleu import bleu_counts
 
     loaded = load(arguments.bundle)
+    rescorer = given_rescorer(arguments)
     lines, *references = read_aligned(arguments.source, *arguments.references)
     target_language = loaded.spec.direction.split("-")[1]
     with Progress(
@@ -54,12 +59,14 @@ def main(argv: list[str]) -> int:
             lambda hypotheses: bleu_counts(hypotheses, references, target_language).score(),
             references[0],
             progress.update,
+            rescorer,
         )
     write_json(arguments.out, content)
+    files = [*loaded.files, *(rescorer.files if rescorer else [])]
     write_provenance(
         arguments.out,
         ["tune", *argv],
-        inputs=[arguments.source, *arguments.references, *loaded.files],
+        inputs=[arguments.source, *arguments.references, *files],
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,
     )

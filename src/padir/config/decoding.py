@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from padir.config.base import Settings
+from padir.config.base import Name, Settings
 
 
 class Decoding(Settings):
@@ -74,6 +74,11 @@ class Decoding(Settings):
         default="words",
         description="What the final drop removes from the last hypothesis: nothing, repeated words,"
         " or repeated tokens (parallel systems). Repeats that the source has too are kept.",
+    )
+    rescorer: Name | None = Field(
+        default=None,
+        description="AR entry under `models` whose first seed ranks the candidates by its own"
+        " log-probability (parallel systems); null: the model's own ranks them.",
     )
     tuning_passes: int = Field(
         default=4,

@@ -118,6 +118,7 @@ class Config(Settings):
         self._ablations_resolve()
         self._parameters_resolve()
         self._warm_starts_resolve()
+        self._rescorers_resolve()
         if "raw" in self.teachers:
             raise ValueError("teachers: the name raw is taken by the original targets")
         if self.evaluation.baseline not in self.models:
@@ -228,4 +229,24 @@ class Config(Settings):
                 raise ValueError(
                     f"models.{name}.seeds {run.seeds} must be among those of {run.parameters}:"
                     f" {owner.seeds}"
+                )
+
+    def _rescorers_resolve(self) -> None:
+        """A rescorer is an AR model trained under its own name, which reads all that it ranks."""
+        for name, run in self.models.items():
+            rescorer = run.decoding.rescorer
+            if rescorer is None:
+                continue
+            found = self.models.get(rescorer)
+            if found is None or found.parallel or found.parameters is not None:
+                trained = [n for n, m in self.models.items() if not (m.parallel or m.parameters)]
+                raise ValueError(
+                    f"models.{name}.decoding.rescorer is {rescorer!r}: allowed are AR models with"
+                    f" parameters of their own ({', '.join(sorted(trained)) or 'none'})"
+                )
+            reads, needed = (one.architecture.max_positions for one in (found, run))
+            if reads < needed:
+                raise ValueError(
+                    f"models.{name}.decoding.rescorer {rescorer!r} reads {reads} tokens"
+                    f" (architecture.max_positions), at least {needed} are needed"
                 )

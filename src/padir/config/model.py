@@ -239,6 +239,11 @@ class ModelRun(Settings):
                 f" objective.corruption {self.objective.corruption} never trains that: start and"
                 f" replacement may use {', '.join(sorted(trained))}"
             )
+        if self.decoding.rescorer is not None and not self.parallel:
+            raise ValueError(
+                f"decoding.rescorer {self.decoding.rescorer!r} ranks candidates of a parallel"
+                f" model: a model of system {self.system} has none to rank"
+            )
         if self.decoding.remask == "rejecter" and self.decoding.update != "all":
             raise ValueError(
                 f"decoding.update {self.decoding.update} keeps tokens that the rejecter has not"

@@ -194,7 +194,9 @@ def training_digest(config: Config, dataset: str, direction: str, model: str) ->
     if isinstance(teacher, ModelTeacher):
         taught["seed"] = config.models[teacher.model].seeds[0]
         taught["training"] = training_digest(config, dataset, direction, teacher.model)
-        taught["decoding"] = config.models[teacher.model].decoding.model_dump(mode="json")
+        # A teacher is AR and has no rescorer: whether the setting exists starts nothing anew.
+        decoding = config.models[teacher.model].decoding
+        taught["decoding"] = decoding.model_dump(mode="json", exclude={"rescorer"})
     start = config.models[model].training.warm_start
     started: dict[str, Any] = {}
     if start is not None:

@@ -4,7 +4,8 @@ A parallel model refines any hypothesis, so text may be given anywhere in it. Gi
 change and are seen by every pass; `Refiner.proposed` predicts the others.
 
 Template: fixed texts and gaps. The model's own lengths are tried where they hold it; what is not
-fixed is shared evenly among the gaps and starts as in plain decoding.
+fixed is shared evenly among the gaps and starts as in plain decoding. A rescorer ranks them as it
+does free candidates.
 Draft: the hypothesis to start from, at its own length; nothing is fixed.
 Terms: texts that have to stand somewhere. The free translation says where (see `_hold`).
 
@@ -119,7 +120,7 @@ class Constraints:
             proposals.append([self.speller.proposal(*one) for one in filled])
             scores.append([score for _, _, score in tried])
         passes, width = self.translator.decoding.passes, refiner.lengths * refiner.restarts
-        return [
+        found = [
             [
                 replace(candidate, length_log_probability=score)
                 for candidate, score in zip(candidates, own, strict=True)
@@ -128,6 +129,7 @@ class Constraints:
                 self._refined(sources, proposals, passes, width), scores, strict=True
             )
         ]
+        return self.translator.rescored(sources, found)
 
     def _repair(
         self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from padir.decode.autoregressive import Searcher
@@ -11,6 +12,7 @@ from padir.decode.drop import drop_repeats
 from padir.decode.load import Decoding, LoadedModel
 from padir.decode.rank import Candidate, LengthRule
 from padir.decode.refiner import Refiner
+from padir.decode.rescore import Rescorer, check_rescorer
 from padir.files import InputError, shown
 
 
@@ -23,7 +25,8 @@ class Hypothesis:
         before_drop: the text before the final drop of repeats; the same for AR.
         tokens: ids without EOS, after the drop.
         tokens_before_drop: ids before it.
-        steps: decoder passes: the most that any candidate took; AR: tokens.
+        steps: decoder passes: the most that any candidate took; AR: tokens. The pass of a
+            rescorer is not among them.
         log_probability: of the chosen candidate (see `Candidate`), before the drop.
         length: of the chosen candidate, EOS included; 0 for an empty source.
         candidates: hypotheses that were compared; 0 for an empty source, which no model sees.
@@ -58,9 +61,10 @@ class Translator:
         rule: the length rule; the bundle's own by default.
         beam: beam width; the spec's by default.
         candidates: target lengths tried; the spec's by default.
+        rescorer: ranks candidates; needed where the spec names one, refused where it does not.
 
     Raises:
-        InputError: a decoding that does not fit, or no length rule where one is needed.
+        InputError: a decoding or rescorer that does not fit, or no length rule where one is needed.
     """
 
     def __init__(
@@ -70,9 +74,11 @@ class Translator:
         rule: LengthRule | None = None,
         beam: int | None = None,
         candidates: int | None = None,
+        rescorer: Rescorer | None = None,
     ):
         loaded.check(decoding)
-        self.loaded, self.decoding = loaded, decoding
+        check_rescorer(loaded, rescorer)
+        self.loaded, self.decoding, self.rescorer = loaded, decoding, rescorer
         run = loaded.spec.run
         settings = run.decoding
         count = settings.length_candidates if candidates is None else candidates
@@ -95,6 +101,11 @@ class Translator:
         else:
             name = "greedy" if decoding.name == "greedy" else "beam"
             self._searcher = Searcher(loaded.model, run, size, name, chosen.alpha, beam)
+
+    @property
+    def files(self) -> list[Path]:
+        """What translations depend on, for provenance."""
+        return [*self.loaded.files, *(self.rescorer.files if self.rescorer else [])]
 
     def use(self, rule: LengthRule) -> None:
         """Change the length rule; nothing is compiled again."""
@@ -160,7 +171,7 @@ class Translator:
         report: Callable[[int], None] | None = None,
         references: Sequence[str] | None = None,
     ) -> list[list[Candidate]]:
-        """Candidates of each source, in order; none for an empty one.
+        """Candidates of each source, rescored, in order; none for an empty one.
 
         Args:
             sources: piece ids, at most `longest_source` each.
@@ -186,7 +197,13 @@ class Translator:
                 report(len(batch.indices))
         if report and len(filled) < len(sources):
             report(len(sources) - len(filled))
-        return found
+        return self.rescored(sources, found)
+
+    def rescored(
+        self, sources: Sequence[Sequence[int]], candidates: list[list[Candidate]]
+    ) -> list[list[Candidate]]:
+        """The candidates as the rescorer ranks them; as they are where there is none."""
+        return self.rescorer.rescore(sources, candidates) if self.rescorer else candidates
 
     def finish(
         self,

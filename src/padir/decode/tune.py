@@ -10,6 +10,7 @@ from typing import Any
 
 from padir.decode.load import Decoding, LoadedModel
 from padir.decode.rank import LengthRule
+from padir.decode.rescore import Rescorer
 from padir.decode.translate import Hypothesis, Translator
 
 Score = Callable[[Sequence[str]], float]
@@ -28,6 +29,7 @@ def tune(
     bleu: Score,
     references: Sequence[str],
     report: Callable[[int], None] | None = None,
+    rescorer: Rescorer | None = None,
 ) -> dict[str, Any]:
     """Try every rule on validation sentences.
 
@@ -39,6 +41,7 @@ def tune(
         references: one of them per line, whose lengths a model with an oracle is told.
         report: called with the number of sentences just finished, of `passes_over(loaded)` times
             as many as there are lines.
+        rescorer: of the model, where its settings name one; candidates are rescored once.
 
     Returns:
         the content of decoding.json: every rule with its validation BLEU, and the best one; the
@@ -52,7 +55,7 @@ def tune(
         score = bleu([one.hypothesis for one in found])
         rows.append({"alpha": rule.alpha, "weight": rule.weight, "bleu": score})
 
-    translator = Translator(loaded, decoding, LengthRule())
+    translator = Translator(loaded, decoding, LengthRule(), rescorer=rescorer)
     if decoding.passes:
         sources = translator.encode(lines)
         translator.check_lengths(sources, name)

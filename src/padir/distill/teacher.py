@@ -50,7 +50,7 @@ def distill(
     """
     identity = digest(
         {
-            "files": [sha256_file(path) for path in translator.loaded.files],
+            "files": [sha256_file(path) for path in translator.files],
             "decoding": translator.decoding.name,
             "rule": [translator.rule.alpha, translator.rule.weight],
             "lines": list(lines),

@@ -62,6 +62,9 @@ def test_these_go_together():
     [
         ("models.padir.parameters", "ar", "parameters is 'ar', but"),
         ("models.padir.parameters", "none", "allowed are"),
+        ("models.padir.decoding.rescorer", "no", r"rescorer is 'no': allowed .* \(ar\)"),
+        ("models.padir.decoding.rescorer", "padir", r"is 'padir': allowed are AR .* \(ar\)"),
+        ("models.ar.decoding.rescorer", "ar", "ranks candidates of a parallel model: .* system ar"),
         (
             "models.padir.vocabulary",
             "no",
@@ -136,4 +139,17 @@ def test_borrowed_parameters_need_their_own_vocabulary():
     check_config(config)
     config["models"]["borrower"] = borrower | {"vocabulary": None}
     with pytest.raises(InputError, match=r"models\.borrower\.parameters .* vocabulary differs"):
+        check_config(config)
+
+
+def test_a_rescorer_is_trained_under_its_own_name_and_reads_what_it_ranks():
+    config = changed("models.padir.decoding.rescorer", "ar")
+    assert check_config(config).models["padir"].decoding.rescorer == "ar"
+    config["models"]["borrowed"] = {**config["models"]["ar"], "parameters": "ar"}
+    config["models"]["padir"]["decoding"]["rescorer"] = "borrowed"
+    with pytest.raises(InputError, match=r"is 'borrowed': allowed are AR models .* \(ar\)"):
+        check_config(config)
+    config = changed("models.padir.decoding.rescorer", "ar")
+    config["models"]["ar"]["architecture"] = {"max_positions": 128}
+    with pytest.raises(InputError, match=r"rescorer 'ar' reads 128 tokens .* 256 are needed"):
         check_config(config)

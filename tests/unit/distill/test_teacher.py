@@ -19,6 +19,7 @@ class FakeTranslator(Translator):
 
     def __init__(self, folder: Path, survive: int = 10**9, alpha: float = 0.0):
         self.loaded = SimpleNamespace(files=[folder / "model"])
+        self.rescorer = None
         self.rule, self.decoding = LengthRule(alpha), Decoding("beam")
         self.survive, self.seen = survive, 0
 
