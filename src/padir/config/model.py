@@ -32,6 +32,11 @@ class Architecture(Settings):
     positional_attention: bool = Field(
         default=True, description="Attention by absolute position in each parallel decoder layer."
     )
+    input_positions: bool = Field(
+        default=False,
+        description="Add a vector of its absolute position to each token that a parallel decoder"
+        " reads; without, mask tokens are told apart by their distance from other tokens alone.",
+    )
     disentangled: bool = Field(
         default=False,
         description="Whether decoder keys and values stay those of the bare tokens and positions,"
@@ -218,6 +223,11 @@ class ModelRun(Settings):
         Raises:
             ValueError: naming both.
         """
+        if self.architecture.disentangled and self.architecture.input_positions:
+            raise ValueError(
+                "architecture.input_positions true does not fit disentangled true, which has"
+                " positions of its own"
+            )
         disentangled, hiding = self.architecture.disentangled, self.objective.hiding
         if disentangled != (hiding == "context") or disentangled != (
             self.decoding.context == "easy_first"

@@ -13,6 +13,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "ar": {},
     "padir": {},
     "cmlm": {
+        "architecture": {"input_positions": True},
         "objective": {
             "stages": 1,
             "corruption": "mask",
@@ -45,6 +46,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         "decoding": {"start": "mask", "context": "easy_first", "remask": "none"},
     },
     "rdm": {
+        "architecture": {"input_positions": True},
         "objective": {
             "stages": 1,
             "corruption": "mask",

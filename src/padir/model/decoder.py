@@ -2,7 +2,9 @@
 
 Each layer adds, in this order: self-attention, positional attention (parallel only, a setting),
 cross-attention, feed-forward. Positional attention asks with absolute position vectors and
-returns the residual stream itself, so position enters through attention weights alone.
+returns the residual stream itself, so position enters through attention weights alone: of equal
+tokens, such as masks, only the distance from others differs. With `input_positions` the same
+vectors are added to the tokens too, as mask-based systems need it.
 Paper: L.2 (positional attention after Gu et al. 2018, Kreutzer et al. 2020).
 
 A disentangled decoder (Kasai et al. 2020, DisCo) carries token and absolute position vectors, not
@@ -141,7 +143,8 @@ class Decoder(nnx.Module):
             )
         self.positional = architecture.positional_attention and not causal and not self.disentangled
         self.position_bias = RelativePositionBias(architecture.heads, not causal, rngs)
-        if self.positional or self.disentangled:
+        self.input_positions = architecture.input_positions and not causal
+        if self.positional or self.disentangled or self.input_positions:
             self.positions = Embedding(architecture.max_positions, architecture.width, dtype, rngs)
         self.layers = nnx.List(
             DecoderLayer(architecture, self.positional, dtype, rngs)
@@ -184,7 +187,11 @@ class Decoder(nnx.Module):
         if self.causal:
             pairs = pairs & jnp.tril(jnp.ones((length, length), bool))[None, None]
         bias = self.position_bias(length, length) + additive(pairs)
-        positions = self.positions(jnp.arange(length))[None] if self.positional else None
+        positions = None
+        if self.positional or self.input_positions:
+            positions = self.positions(jnp.arange(length))[None]
+        if self.input_positions:
+            x = x + positions
         bare = None
         if self.disentangled:
             positions = jnp.broadcast_to(self.positions(jnp.arange(length))[None], x.shape)
