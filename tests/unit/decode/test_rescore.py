@@ -110,7 +110,7 @@ def test_batch_padding_order_and_neighbours_do_not_matter(folder, plain, rescore
     sources = plain.encode(LINES)
     candidates = plain.candidates(sources)
     large = rescorer.rescore(sources, candidates)
-    tight = tiny_model(folder / "tight", "ar", seed=10, buckets=(4, 6), batch_sentences=2)
+    tight = tiny_model(folder / "tight", "ar", seed=10, buckets=(4, 8, 12), batch_sentences=2)
     equal(Rescorer(tight).rescore(sources, candidates), large)
     order = np.random.default_rng(0).permutation(len(LINES))
     shuffled = rescorer.rescore([sources[i] for i in order], [candidates[i] for i in order])
