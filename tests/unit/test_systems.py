@@ -18,7 +18,7 @@ from padir.train import train
 from padir.vocab import Vocabulary
 from tests.training import tiny_spec, write_toy
 
-STEPS = 240
+STEPS = 320
 OPTIONS = {
     **{system: (system, {}, {}) for system in SYSTEMS if system != "ar"},
     "glancing": ("padir", {"glancing": 0.5}, {}),
