@@ -44,7 +44,7 @@ rule all:
     """Table 1 and all that belongs to it: tables, figures, theory, claims and the page."""
     default_target: True
     input:
-        expand("results/report/tables/{table}.md", table=CORE_TABLES),
+        expand("results/report/tables/{table}.md", table=DEFAULT_TABLES),
         expand("results/report/figures/{figure}.svg", figure=FIGURES),
         shown_theory,
         "results/report/claims.md",

@@ -127,6 +127,8 @@ RESULTS_OF_PART = {
 }
 CORE_TABLES = ["table1", "stutter", "latency", "distillation", "data"]
 GRID_TABLES = ["table2", "ablations"]
+# Where every model is core, the tables of the grid cost no training.
+DEFAULT_TABLES = CORE_TABLES + ([] if SETTINGS.evaluation.core else GRID_TABLES)
 FIGURES = [
     *("quality_passes", "quality_latency", "stutter_passes"),
     *("training", "training_time"),

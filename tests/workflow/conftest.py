@@ -53,6 +53,7 @@ else:
             write(flag(name))
 """
 TABLES = {"table1", "table2", "ablations", "stutter", "latency", "distillation", "data"}
+CORE_TABLES = TABLES - {"table2", "ablations"}
 FIGURES = {"quality_passes", "quality_latency", "stutter_passes", "training", "training_time"}
 
 TINY = """\

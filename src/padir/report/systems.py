@@ -1,5 +1,7 @@
 """Table 2: the systems side by side, at the same numbers of passes."""
 
+import numpy as np
+
 from padir.report.results import Results, Row
 from padir.report.selection import TABLE2_DECODINGS, compared_systems, reference_system
 from padir.report.tables import Cell, Column, Table
@@ -19,6 +21,7 @@ def table2(results: Results) -> Table:
         Column("targets", "Targets"),
         Column("steps", "Steps"),
         Column("seeds", "Seeds"),
+        Column("training", "Training, s", 0),
         Column("passes", "Passes", 2),
         Column("bleu", "BLEU", 2),
         Column("spread", "± seeds", 2),
@@ -48,9 +51,22 @@ def table2(results: Results) -> Table:
         " sentences and seeds; of AR, one per token.",
         "Stutters per 100 words, before and after the final drop of repeats. p50: median latency"
         " at batch size 1, text to text, first seed.",
+        "Training: processor seconds of one seed's training, mean over seeds, compilation included;"
+        " of borrowed parameters, those of the model that they come from.",
         "Not here: models that evaluation.systems leaves out; see table 1 and the ablations.",
     )
     return Table("table2", "Table 2: all systems", columns, rows, notes)
+
+
+def training_seconds(results: Results, row: Row) -> float | None:
+    """Processor seconds that training took, mean over seeds; None where a run did not record it.
+
+    A resumed training counts from where it went on.
+    """
+    owner = results.config.models[row.model].parameters or row.model
+    runs = [results.curves.get((*row.group, owner, seed)) for seed in row.seeds]
+    times = [lines[-1].get("cpu_seconds") if lines else None for lines in runs]
+    return None if None in times else float(np.mean(np.array(times, float)))
 
 
 def _cells(results: Results, row: Row) -> dict[str, Cell]:
@@ -70,6 +86,7 @@ def _cells(results: Results, row: Row) -> dict[str, Cell]:
         "targets": trained_on(results, row),
         "steps": row.decoding if row.steps is None else str(row.steps),
         "seeds": len(row.seeds),
+        "training": training_seconds(results, row),
         "passes": row.mean("decoder_passes"),
         "bleu": bleu.value,
         "spread": bleu.spread,

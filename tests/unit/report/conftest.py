@@ -132,7 +132,10 @@ class MadeUp:
                     self.score(model, decoding, seed)
             for seed in run.seeds:
                 place = f"runs/toy/xs-xt/{model}/seed{seed}"
-                lines = [{"step": s, "seconds": s / 9, "valid_loss": 5 / s} for s in (1, 2, 4)]
+                lines = [
+                    {"step": s, "seconds": s / 9, "cpu_seconds": s / 8, "valid_loss": 5 / s}
+                    for s in (1, 2, 4)
+                ]
                 path = self.folder / place / "metrics.jsonl"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("".join(json.dumps(line) + "\n" for line in lines))

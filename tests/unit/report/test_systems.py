@@ -49,6 +49,8 @@ def test_a_system_by_hand(with_cmlm):
     assert line(table, "cmlm", "2")["difference"] is None
     own = line(table, "padir", "4")
     assert (own["difference"], own["p50_ms"], own["seeds"]) == (None, 4.0, 2)
+    # PaDIR's seeds took half a second each; of CMLM no training is recorded.
+    assert own["training"] == pytest.approx(0.5) and found["training"] is None
     search = line(table, "ar", "beam")
     assert (search["stutter"], search["final"], search["p50_ms"]) == (None, 0.5, 12.0)
 
