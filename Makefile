@@ -35,8 +35,8 @@ $(STAMP): requirements.lock pyproject.toml
 	  $(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation -c <(grep -E '^[a-z].*==' requirements.lock | sed 's/ *\\$$//') -e '.[$(EXTRAS)]'; fi
 	@touch $@
 
-reproduce: setup ## run the experiment of CONFIG and show table 1
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) $(ARGS)
+reproduce: setup ## run the core of CONFIG and show table 1 (ARGS=everything: all of it)
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake $(ARGS) --cores $(CORES) --configfile $(CONFIG)
 	@cat results/report/tables/table1.md
 	@echo "report: $(CURDIR)/results/report/index.html"
 

@@ -1,6 +1,7 @@
 """`padir decode`: translate a file. In: bundle, source text. Out: JSON lines and plain text."""
 
 import argparse
+import math
 from pathlib import Path
 
 from padir.launch import prepare
@@ -58,7 +59,7 @@ def given_rule(arguments: argparse.Namespace):
     """The length rule of the command line; None where it names none.
 
     Raises:
-        InputError: a weight without an alpha.
+        InputError: a weight without an alpha, or a number that is not finite.
     """
     from padir.decode.rank import LengthRule
     from padir.files import InputError
@@ -66,6 +67,9 @@ def given_rule(arguments: argparse.Namespace):
     alpha, weight = arguments.length_alpha, arguments.length_weight
     if alpha is None and weight is not None:
         raise InputError("--length-weight needs --length-alpha as well")
+    for option, value in (("--length-alpha", alpha), ("--length-weight", weight)):
+        if value is not None and not math.isfinite(value):
+            raise InputError(f"{option} is {value}: allowed are finite numbers")
     return None if alpha is None else LengthRule(alpha, weight or 0.0)
 
 

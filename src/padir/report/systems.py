@@ -29,7 +29,9 @@ def table2(results: Results) -> Table:
         Column("difference", "− reference", 2),
         Column("difference_interval", "95% interval", 2),
         Column("validity", "Valid %", 1),
+        Column("validity_interval", "95% interval", 1),
         Column("stutter", "Stutter before drop", 2),
+        Column("stutter_interval", "95% interval", 2),
         Column("final", "Stutter final", 2),
         Column("p50_ms", "p50 ms", 2),
     )
@@ -44,7 +46,7 @@ def table2(results: Results) -> Table:
     ]
     notes = (
         "BLEU: mean over seeds; ± standard deviation over seeds; intervals by bootstrap over"
-        " sentences.",
+        " sentences, of validity the mean of the seeds' own.",
         f"− reference: BLEU minus that of {reference} with as many steps, paired"
         " on the same resamples.",
         "Steps: decoder passes allowed, or the search of AR. Passes: those made, mean over"
@@ -78,6 +80,7 @@ def _cells(results: Results, row: Row) -> dict[str, Cell]:
         same_steps = results.row(row.group, reference, row.decoding)
     gap = None if same_steps is None else difference(row, same_steps)
     validity = row.mean("validity", "share")
+    low, high = row.mean("validity", "low"), row.mean("validity", "high")
     timed = latency_row(results.system_latency, row.group, row.model, row.decoding)
     return {
         **place(row.group),
@@ -94,7 +97,9 @@ def _cells(results: Results, row: Row) -> dict[str, Cell]:
         "difference": None if gap is None else gap[0],
         "difference_interval": None if gap is None else gap[1:],
         "validity": None if validity is None else 100 * validity,
+        "validity_interval": None if low is None or high is None else (100 * low, 100 * high),
         "stutter": before and before.value,
+        "stutter_interval": before and (before.low, before.high),
         "final": final and final.value,
         "p50_ms": None if timed is None else timed["p50_ms"],
     }

@@ -81,6 +81,8 @@ def test_decode_names_a_line_that_is_too_long(place, tmp_path):
 def test_a_weight_needs_an_alpha(place, tmp_path):
     arguments = ["--bundle", place / "padir", "--decoding", "T1", "--source", place / "source"]
     arguments += ["--out", tmp_path / "o", "--text", tmp_path / "t", "--length-weight", "1"]
+    with pytest.raises(InputError, match="--length-alpha is nan: allowed are finite numbers"):
+        run(decode, *arguments, "--length-alpha", "nan")
     with pytest.raises(InputError, match="--length-weight needs --length-alpha"):
         run(decode, *arguments)
 

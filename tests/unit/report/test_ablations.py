@@ -139,7 +139,7 @@ def test_claims_come_from_the_lines(made_up):
     few = record(made_up, "distillation")
     assert few["verdict"] == "not run" and "fewer than 3 seeds" in few["measured"]
     absent = record(made_up, "unmasking")
-    assert absent["verdict"] == "not run" and absent["command"].endswith("ablations")
+    assert absent["verdict"] == "not run" and absent["command"].endswith("ablations claims")
     assert absent["measured"] == "no entry unmasking under evaluation.ablations"
     # A question that the paper does not ask is in the table alone.
     assert "less_known" in lines(made_up)

@@ -45,6 +45,9 @@ def test_a_system_by_hand(with_cmlm):
     assert found["difference"] == pytest.approx(38.0 - 39.6)
     assert found["difference_interval"] == pytest.approx((-1.6, -1.6))
     assert (found["validity"], found["stutter"], found["final"]) == (75.0, 5.0, 0.2)
+    assert found["validity_interval"] == pytest.approx((70.0, 80.0))
+    # Half of the noise, whose middle 95% is from -0.95 to 0.95, around 5.
+    assert found["stutter_interval"] == pytest.approx((4.525, 5.475), abs=0.01)
     assert found["p50_ms"] is None
     assert line(table, "cmlm", "2")["difference"] is None
     own = line(table, "padir", "4")
