@@ -60,6 +60,8 @@ def hidden_again(settings, tokens, scores, pieces, done, passes):
         return {i for i in pieces if i and tokens[i] == tokens[i - 1]}
     if settings.remask == "rejecter":
         return {i for i in pieces if math.exp(scores[i]) < 0.5}
+    if settings.remask == "count":
+        return least(scores, pieces, settings.remask_count)
     if settings.remask in share:
         return least(scores, pieces, math.floor(share[settings.remask] * len(pieces) + 1e-4))
     return set()
@@ -123,6 +125,7 @@ SETTINGS = {
     "cmlm": {"remask": "linear", "update": "hidden", "replacement": "mask", "stop": "fixed"},
     "rdm": {"remask": "cosine", "update": "hidden", "rescore": True, "stop": "fixed"},
     "constant": {"remask": "constant", "replacement": "previous", "stop": "fixed"},
+    "count": {"remask": "count", "remask_count": 3, "replacement": "mask", "stop": "fixed"},
     "rejecter": {"remask": "rejecter", "stop": "fixed"},
     "uncertain": {"remask": "none", "update": "uncertain", "update_share": 0.4, "stop": "fixed"},
     "confident": {"remask": "none", "stop": "confidence", "stop_confidence": 0.2},

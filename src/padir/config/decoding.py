@@ -48,14 +48,17 @@ class Decoding(Settings):
         description="Whether kept tokens are judged by the latest pass's prediction at their"
         " position, likely or not to be the token kept, as in RDM.",
     )
-    remask: Literal["none", "stutter", "linear", "cosine", "constant", "rejecter"] = Field(
+    remask: Literal["none", "stutter", "linear", "cosine", "constant", "count", "rejecter"] = Field(
         default="stutter",
         description="What is hidden again between passes: nothing, tokens equal to their left"
         " neighbour, the least probable in a number that falls linearly or as a cosine, a constant"
-        " share of them, or what the model's rejecter says is wrong.",
+        " share or count of them, or what the model's rejecter says is wrong.",
     )
     remask_share: float = Field(
         default=0.3, ge=0, le=1, description="Share hidden again (remask: constant)."
+    )
+    remask_count: int = Field(
+        default=1, ge=1, description="Number hidden again (remask: count); all where fewer are."
     )
     replacement: Literal["start", "mask", "previous", "summed"] = Field(
         default="start",

@@ -209,6 +209,17 @@ class ConstantShare:
 
 
 @dataclass(frozen=True)
+class ConstantCount:
+    """So many of the least probable tokens, the same after every pass."""
+
+    count: int
+
+    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
+        count = jnp.full(view.is_piece.shape[0], self.count, jnp.int32)
+        return lowest(view.log_probability, view.is_piece, count)
+
+
+@dataclass(frozen=True)
 class Rejected:
     """Tokens that the model's own rejecter calls wrong."""
 
@@ -278,6 +289,7 @@ REMASKS: dict[str, Callable[[Decoding], Policy]] = {
     "linear": lambda settings: Falling(cosine=False),
     "cosine": lambda settings: Falling(cosine=True),
     "constant": lambda settings: ConstantShare(settings.remask_share),
+    "count": lambda settings: ConstantCount(settings.remask_count),
     "rejecter": lambda settings: Rejected(),
 }
 STOPS: dict[str, Callable[[Decoding], Stop]] = {

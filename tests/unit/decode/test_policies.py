@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from padir.decode.policies import (
+    ConstantCount,
     ConstantShare,
     Falling,
     LeastCertain,
@@ -91,6 +92,8 @@ def test_linear_and_cosine_numbers_by_hand():
 def test_shares_by_hand():
     worst = [3, 6, 8]
     assert sorted(np.flatnonzero(ConstantShare(0.3)(seen(*TEN))[0])) == worst
+    assert sorted(np.flatnonzero(ConstantCount(3)(seen(*TEN))[0])) == worst
+    assert ConstantCount(99)(seen(*TEN))[0].sum() == len(TEN[2][0])
     assert sorted(np.flatnonzero(LeastCertain(0.3)(seen(*TEN, done=1))[0])) == worst
     assert np.all(LeastCertain(0.3)(seen(*TEN, done=0)))
     chance = [[0.1, 0.5] * 5]
