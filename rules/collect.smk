@@ -85,13 +85,23 @@ def system_latency(wildcards):
     return timings(timing_of_systems(SETTINGS))
 
 
-def core_metrics(wildcards):
+def metrics(models):
+    """Training metrics of these models, or of those whose parameters they take."""
+    owners = {SETTINGS.models[name].parameters or name for name in models}
     return [
         f"results/runs/{dataset}/{direction}/{model}/seed{seed}/metrics.jsonl"
         for dataset, direction, model, run in runs()
-        if run.parameters is None and model in core_models(SETTINGS)
+        if model in owners
         for seed in run.seeds
     ]
+
+
+def core_metrics(wildcards):
+    return metrics(core_models(SETTINGS))
+
+
+def system_metrics(wildcards):
+    return metrics(compared_systems(SETTINGS))
 
 
 def core_cards(wildcards):
@@ -113,7 +123,7 @@ def all_statistics(wildcards):
 
 RESULTS_OF_PART = {
     "table1": [core_scores],
-    "table2": [system_latency, system_scores],
+    "table2": [system_latency, system_scores, system_metrics],
     "ablations": [ablation_scores],
     "stutter": [core_scores],
     "latency": [core_latency, core_scores],
@@ -149,20 +159,17 @@ def results_of_part(kind):
 
 
 def grid_results(wildcards):
-    """Scores and timings of table 2 and the ablations that claims and page are to show: those
-    asked for in the same call, and those there already. A shorter run does not wait for them.
+    """What table 2 and the ablations are made of, where these are asked for in the same call: the
+    claims and the page wait for it. They show what there is in any case.
     """
     asked = set(workflow.dag_settings.targets)
     parts = {
-        "table2": [system_scores, system_latency],
-        "ablations": [ablation_scores],
+        part: RESULTS_OF_PART[part]
+        for part in GRID_TABLES
+        if {part, "everything"} & asked
     }
     return [
-        path
-        for part, gatherers in parts.items()
-        for gather in gatherers
-        for path in gather(wildcards)
-        if {part, "everything"} & asked or Path(path).exists()
+        path for part in parts.values() for gather in part for path in gather(wildcards)
     ]
 
 

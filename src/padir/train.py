@@ -302,10 +302,12 @@ def read_start(spec: RunSpec, vocabulary: Path, folder: Path | None) -> Bundle |
         raise InputError(f"train {spec.model}: {found}: {wanted}")
     bundle = read_bundle(folder)
     theirs = bundle.spec.get("run_spec", {})
-    if theirs.get("model") != name:
-        raise InputError(
-            f"{shown(folder)}: holds model {theirs.get('model')!r}; training.warm_start is {name!r}"
-        )
+    for key, ours in (("model", name), ("dataset", spec.dataset), ("direction", spec.direction)):
+        if theirs.get(key) != ours:
+            raise InputError(
+                f"{shown(folder)}: its {key} is {theirs.get(key)!r}; for the warm start of"
+                f" {spec.model} it must be {ours!r}"
+            )
     if sha256_file(bundle.vocabulary) != sha256_file(vocabulary):
         raise InputError(f"{shown(folder)}: its vocabulary is not {shown(vocabulary)}")
     return bundle

@@ -135,6 +135,15 @@ def test_a_warm_start_takes_encoder_and_embeddings_and_nothing_else(tmp_path: Pa
     with pytest.raises(InputError, match=r"training\.warm_start is null: drop --warm-start"):
         main([*train_arguments(copy_toy(tmp_path / "cold"), tiny_spec()),
               "--warm-start", str(teacher.folder)])  # fmt: skip
+    other = json.loads((teacher.folder / "spec.json").read_text())
+    for key, value in (("model", "ra"), ("direction", "xt-xs"), ("dataset", "yot")):
+        changed = {**other, "run_spec": {**other["run_spec"], key: value}}
+        (teacher.folder / "spec.json").write_text(json.dumps(changed))
+        with pytest.raises(
+            InputError, match=f"its {key} is '{value}'; for the warm start of padir"
+        ):
+            main([*arguments, "--warm-start", str(teacher.folder)])
+    (teacher.folder / "spec.json").write_text(json.dumps(other))
     trainer = Trainer(spec.run, 14, 14, 0)
     fresh = trainer.initial_state()
     warm = trainer.warm_started(fresh, teacher.arrays)

@@ -5,12 +5,13 @@ asked for). Estimated: floating-point operations, hours, disk; each line says fr
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from padir.config.experiment import Config, ModelTeacher
 from padir.config.model import ModelRun
+from padir.report.selection import core_models
 
 # Measured for both systems on one core of a 2 vCPU AMD EPYC, padded tokens counted.
 GFLOPS = 50.0
@@ -39,6 +40,7 @@ class TrainingPlan:
     """
 
     label: str
+    model: str
     seeds: int
     steps: int
     parameters: int
@@ -114,6 +116,7 @@ def training_plans(config: Config) -> Iterator[TrainingPlan]:
                 )
                 yield TrainingPlan(
                     label=f"{dataset} {direction} {model}",
+                    model=model,
                     seeds=len(run.seeds),
                     steps=run.training.steps,
                     parameters=parameters,
@@ -134,18 +137,32 @@ def describe(config: Config, gflops: float) -> list[str]:
             f"{plan.label:<{width}}  {plan.seeds:5d}  {plan.steps:7d}  {plan.parameters:10,d}"
             f"  {plan.tokens / 1e6:9.2f} M  {hours:10.3f}"
         )
+    core = core_models(config)
+    parts = {"default target": core, "everything": list(config.models)}
+    if len(core) == len(config.models):
+        del parts["default target"]
+    for name, models in parts.items():
+        lines += ["", f"{name}:", *totals(config, plans, models, gflops)]
+    return lines
+
+
+def totals(
+    config: Config, plans: Sequence[TrainingPlan], models: Sequence[str], gflops: float
+) -> list[str]:
+    """Jobs, hours and disk of some models, in lines."""
+    plans = [plan for plan in plans if plan.model in models]
+    runs = {name: config.models[name] for name in models}
     pairs = sum(len(dataset.directions) for dataset in config.datasets.values())
-    used = {run.targets for run in config.models.values()}
+    used = {run.targets for run in runs.values()}
     taught = [name for name in config.teachers if name in used]
     own = sum(isinstance(config.teachers[name], ModelTeacher) for name in taught)
-    decodings = sum(len(run.seeds) * len(run.decode) for run in config.models.values()) * pairs
+    decodings = sum(len(run.seeds) * len(run.decode) for run in runs.values()) * pairs
+    timings = pairs * (1 + (set(models) > set(core_models(config))))
     hours = sum(plan.flops * plan.seeds for plan in plans) / (gflops * 1e9) / 3600
     disk = sum(plan.disk * plan.seeds for plan in plans)
     return [
-        *lines,
-        "",
         f"jobs: {sum(plan.seeds for plan in plans)} trainings, {own * pairs} distilled training"
-        f" sets, {decodings} decodings and scores, {pairs} latency runs",
+        f" sets, {decodings} decodings and scores, {timings} latency runs",
         f"estimate: {hours:.2f} hours of training in one process at {gflops:g} GFLOP/s"
         " (matrix products only; decoding, distillation and compilation come on top)",
         f"estimate: {disk / 1e9:.2f} GB for bundles and checkpoints",

@@ -244,6 +244,11 @@ class Config(Settings):
                     f"models.{name}.decoding.rescorer is {rescorer!r}: allowed are AR models with"
                     f" parameters of their own ({', '.join(sorted(trained)) or 'none'})"
                 )
+            if found.vocabulary != run.vocabulary:
+                raise ValueError(
+                    f"models.{name}.decoding.rescorer is {rescorer!r}, whose vocabulary is"
+                    f" {found.vocabulary}; here it is {run.vocabulary}"
+                )
             reads, needed = (one.architecture.max_positions for one in (found, run))
             if reads < needed:
                 raise ValueError(

@@ -3,7 +3,7 @@
 The log-probability that the length rule reads becomes the AR model's, of all tokens and EOS, each
 given the source and the tokens before it. That is one decoder pass over whole hypotheses, all
 candidates of a sentence together; it changes no token. Source: noisy parallel decoding, Gu et al.
-2018; fairseq's reranking divides by the length, here the length rule does (departure D36).
+2018; fairseq's reranking divides by the length, here the length rule does (departure D37).
 
 `decoding.rescore` is something else: how a parallel model judges tokens between its passes.
 """

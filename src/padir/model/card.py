@@ -36,7 +36,7 @@ def model_card(
     targets = "the original targets" if run.targets == "raw" else f"targets by {run.targets}"
     start = run.training.warm_start
     rows = [
-        ("System", NAMES[run.system]),
+        ("System", NAMES.get(run.system, run.system)),
         ("Direction", spec.direction),
         ("Dataset", spec.dataset),
         ("Trained on", targets),

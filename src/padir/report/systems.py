@@ -53,8 +53,10 @@ def table2(results: Results) -> Table:
         " sentences and seeds; of AR, one per token.",
         "Stutters per 100 words, before and after the final drop of repeats. p50: median latency"
         " at batch size 1, text to text, first seed.",
-        "Training: processor seconds of one seed's training, mean over seeds, compilation included;"
-        " of borrowed parameters, those of the model that they come from.",
+        "Training: processor seconds of one seed's training, mean over seeds; with compilation,"
+        " where another run had not compiled the same already; of borrowed parameters those of"
+        " their owner. Not in it: the training of a teacher or of an encoder that training starts"
+        " from, and what a resumed training had done before.",
         "Not here: models that evaluation.systems leaves out; see table 1 and the ablations.",
     )
     return Table("table2", "Table 2: all systems", columns, rows, notes)

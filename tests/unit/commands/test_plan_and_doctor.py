@@ -36,13 +36,24 @@ def test_the_plan_of_the_default_config_counts_its_jobs(repository, capsys):
     config = load_config([path])
     assert main(["plan", "--config", str(path), "--gflops", "100"]) == 0
     fast = capsys.readouterr().out
+    trained = [name for name, run in config.models.items() if run.parameters is None]
+    assert 4 < len(trained) < len(config.models)
     for model in config.models:
-        assert f"synthetic xs-xt {model} " in fast
-    decodings = sum(len(run.decode) * len(run.seeds) for run in config.models.values())
-    assert f"{decodings} decodings and scores" in fast
+        # What takes another model's parameters is not trained.
+        assert (f"synthetic xs-xt {model} " in fast) is (model in trained)
+    core, everything = fast.split("\ndefault target:\n")[1].split("\neverything:\n")
+    for text, names, timings in (
+        (core, config.evaluation.core, 1),
+        (everything, config.models, 2),
+    ):
+        runs = [config.models[name] for name in names]
+        trainings = sum(len(run.seeds) for run in runs if run.parameters is None)
+        decodings = sum(len(run.decode) * len(run.seeds) for run in runs)
+        assert text.startswith(f"jobs: {trainings} trainings, 1 distilled training sets,")
+        assert f" {decodings} decodings and scores, {timings} latency runs" in text
     lines = plan.describe(config, 50.0)
-    hours = [float(line.split()[-1]) for line in lines[1 : 1 + len(config.models)]]
-    faster = [float(line.split()[-1]) for line in fast.splitlines()[1 : 1 + len(config.models)]]
+    hours = [float(line.split()[-1]) for line in lines[1 : 1 + len(trained)]]
+    faster = [float(line.split()[-1]) for line in fast.splitlines()[1 : 1 + len(trained)]]
     assert np.allclose(hours, 2 * np.array(faster), atol=2e-3)
 
 

@@ -145,6 +145,10 @@ def test_borrowed_parameters_need_their_own_vocabulary():
 def test_a_rescorer_is_trained_under_its_own_name_and_reads_what_it_ranks():
     config = changed("models.padir.decoding.rescorer", "ar")
     assert check_config(config).models["padir"].decoding.rescorer == "ar"
+    other = with_vocabulary(toy={}, real={})
+    other["models"]["padir"]["decoding"] = {"rescorer": "ar"}
+    with pytest.raises(InputError, match=r"is 'ar', whose vocabulary is None; here it is other"):
+        check_config(other)
     config["models"]["borrowed"] = {**config["models"]["ar"], "parameters": "ar"}
     config["models"]["padir"]["decoding"]["rescorer"] = "borrowed"
     with pytest.raises(InputError, match=r"is 'borrowed': allowed are AR models .* \(ar\)"):
