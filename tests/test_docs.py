@@ -1,6 +1,7 @@
 """What the documents say is there: paths, verbs, targets, and the same pins everywhere."""
 
 import re
+import shlex
 import subprocess
 import tomllib
 from pathlib import Path
@@ -39,11 +40,32 @@ def words_in_code(text: str) -> list[str]:
 
 
 def command_lines(text: str) -> list[list[str]]:
-    """Commands of a document: lines of fenced blocks and code spans, continued lines joined."""
+    """Commands of a document: lines of fenced and indented blocks, and code spans; continued lines
+    joined."""
+    text = text.replace("\\\n", " ")
     fences = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    lines = "\n".join(fences).replace("\\\n", " ").splitlines()
+    indented = re.findall(r"^ {4}(\S.*)$", text, re.MULTILINE)
     spans = re.findall(r"`([^`\n]+)`", text)
-    return [line.split() for line in [*lines, *spans] if line.split()]
+    lines = [*"\n".join(fences).splitlines(), *indented, *spans]
+    ours = (line for line in lines if re.match(r"(padir|make|snakemake)\b", line))
+    return [shlex.split(line, comments=True) for line in ours]
+
+
+def snakemake_targets(words: list[str]) -> list[str]:
+    """Rules and files that a snakemake command asks for."""
+    if "--" in words:
+        cut = words.index("--")
+        return snakemake_targets(words[:cut]) + words[cut + 1 :]
+    found, rest = [], list(words)
+    while rest:
+        word = rest.pop(0)
+        if word in ("--cores", "--configfile", "--config", "--workflow-profile"):
+            rest.pop(0)
+            greedy = word.startswith("--config") and rest and not rest[0].startswith("-")
+            assert not greedy, f"{word} would take {rest[0]} for one more value"
+        elif not word.startswith("-"):
+            found.append(word)
+    return found
 
 
 def make_targets() -> set[str]:
@@ -83,9 +105,26 @@ def test_every_command_in_a_document_exists(path):
         if command == "make" and rest and re.fullmatch(r"[a-z]+", rest[0]):
             assert rest[0] in targets, f"make {rest[0]}"
         if command == "snakemake":
-            last = rest[-1] if rest else ""
-            if re.fullmatch(r"[a-z]+[0-9]?", last) and len(rest) % 2:
-                assert last in rules, f"snakemake ... {last}"
+            for target in snakemake_targets(rest):
+                assert target in rules or "/" in target, f"snakemake ... {target}"
+
+
+def test_commands_of_all_kinds_are_looked_at():
+    text = """Say `make x` and `padir y -- z`.
+
+    snakemake --cores 2 \\
+      table1 one # comment
+
+```bash
+snakemake --configfile F -- two
+```
+"""
+    commands = {command[0]: command[1:] for command in command_lines(text)}
+    assert len(command_lines(text)) == 4 and commands["make"] == ["x"]
+    asked = [snakemake_targets(c[1:]) for c in command_lines(text) if c[0] == "snakemake"]
+    assert sorted(asked) == [["table1", "one"], ["two"]]
+    with pytest.raises(AssertionError, match="--configfile would take table2"):
+        snakemake_targets(["--configfile", "F", "table2"])
 
 
 def test_every_verb_has_a_module_that_explains_itself():

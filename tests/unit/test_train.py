@@ -17,7 +17,7 @@ from padir.commands.train import main
 from padir.files import InputError, read_bundle
 from padir.model.parameters import to_arrays
 from padir.optimize import learning_rate
-from padir.train import train
+from padir.train import read_start, train
 from padir.trainer import Trainer
 from tests.training import tiny_spec, train_arguments, write_toy
 
@@ -135,15 +135,15 @@ def test_a_warm_start_takes_encoder_and_embeddings_and_nothing_else(tmp_path: Pa
     with pytest.raises(InputError, match=r"training\.warm_start is null: drop --warm-start"):
         main([*train_arguments(copy_toy(tmp_path / "cold"), tiny_spec()),
               "--warm-start", str(teacher.folder)])  # fmt: skip
-    other = json.loads((teacher.folder / "spec.json").read_text())
-    for key, value in (("model", "ra"), ("direction", "xt-xs"), ("dataset", "yot")):
-        changed = {**other, "run_spec": {**other["run_spec"], key: value}}
-        (teacher.folder / "spec.json").write_text(json.dumps(changed))
-        with pytest.raises(
-            InputError, match=f"its {key} is '{value}'; for the warm start of padir"
-        ):
-            main([*arguments, "--warm-start", str(teacher.folder)])
-    (teacher.folder / "spec.json").write_text(json.dumps(other))
+    vocabulary = tmp_path / "warm" / "spm.model"
+    for key, ours, theirs in (("direction", "xt-xs", "xs-xt"), ("dataset", "yot", "toy")):
+        other = spec.model_copy(update={key: ours})
+        with pytest.raises(InputError, match=f"its {key} is '{theirs}'; .* must be '{ours}'"):
+            read_start(other, vocabulary, teacher.folder)
+    raw = tiny_spec().run.training.model_copy(update={"warm_start": "ra"})
+    other = spec.model_copy(update={"run": spec.run.model_copy(update={"training": raw})})
+    with pytest.raises(InputError, match=r"its model is 'ar'; .* must be 'ra'"):
+        read_start(other, vocabulary, teacher.folder)
     trainer = Trainer(spec.run, 14, 14, 0)
     fresh = trainer.initial_state()
     warm = trainer.warm_started(fresh, teacher.arrays)
