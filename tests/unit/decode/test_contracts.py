@@ -15,6 +15,8 @@ from padir.ids import EOS, FIRST_PIECE
 from tests.decoding import LINES, tiny_model
 
 PARALLEL = [name for name in SYSTEMS if name != "ar"]
+# Each length is compiled on its own: three sentences of other lengths do.
+SOME = LINES[2:5]
 
 
 def one_forward_pass(model, size: int, source: list[int], start: list[int], sees_all: bool):
@@ -35,7 +37,7 @@ def one_forward_pass(model, size: int, source: list[int], start: list[int], sees
 def test_one_pass_is_one_forward_pass(system, tmp_path):
     model = tiny_model(tmp_path / "model", system, temperature=0.0, stop="fixed")
     translator = Translator(model, Decoding.parse("T1"), LengthRule(0.6, 1.0))
-    sources = translator.encode(LINES)
+    sources = translator.encode(SOME)
     refiner = translator.refiner
     sees_all = model.spec.run.decoding.context == "all"
     compared = 0
@@ -48,7 +50,7 @@ def test_one_pass_is_one_forward_pass(system, tmp_path):
             assert candidate.log_probability == pytest.approx(expected[1], abs=1e-4)
             assert candidate.passes == 1
             compared += 1
-    assert compared == 3 * sum(map(bool, LINES))
+    assert compared == 3 * len(SOME)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
