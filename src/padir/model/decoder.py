@@ -190,7 +190,7 @@ class Decoder(nnx.Module):
         positions = None
         if self.positional or self.input_positions:
             positions = self.positions(jnp.arange(length))[None]
-        if self.input_positions:
+        if self.input_positions and positions is not None:
             x = x + positions
         bare = None
         if self.disentangled:
