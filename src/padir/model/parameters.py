@@ -30,10 +30,15 @@ def build(run: ModelRun, table_size: int, seed: int = 0) -> Transformer:
     )
 
 
+def _name(path: tuple) -> str:
+    """The name of a leaf at a path of JAX's keys."""
+    return "/".join(str(getattr(part, "key", part)) for part in path)
+
+
 def flat_names(state: nnx.State) -> list[str]:
     """Names of a state's leaves, in the order of `jax.tree.leaves`."""
     paths = jax.tree_util.tree_leaves_with_path(nnx.to_pure_dict(state))
-    return ["/".join(str(getattr(part, "key", part)) for part in path) for path, _ in paths]
+    return [_name(path) for path, _ in paths]
 
 
 def to_arrays(state: nnx.State) -> dict[str, np.ndarray]:
@@ -84,7 +89,7 @@ def warm_started(parameters: dict, arrays: Mapping[str, np.ndarray]) -> dict:
     """
 
     def taken(path, leaf):
-        name = "/".join(str(getattr(part, "key", part)) for part in path)
+        name = _name(path)
         if name.partition("/")[0] not in WARM_PARTS:
             return leaf
         found = arrays.get(name)
