@@ -207,16 +207,7 @@ def trained_bundles(wildcards, input):
 def timed_rescorers(wildcards):
     """Input function: the AR models that rank candidates of the models to time."""
     used = {SETTINGS.models[m].decoding.rescorer for m in timed_models(wildcards)}
-    return [
-        f"{run_folder(wildcards, name, SETTINGS.models[name].seeds[0])}/bundle/model.safetensors"
-        for name in sorted(used - {None})
-    ]
-
-
-def timed_rescorer_flags(wildcards, input):
-    """Params function: what names their bundles, if there are any."""
-    bundles = [str(Path(model).parent) for model in input.rescorers]
-    return ["--rescorer", *bundles] if bundles else []
+    return [bundle_of(wildcards, name) for name in sorted(used - {None})]
 
 
 def timed_decodings(wildcards):

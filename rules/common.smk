@@ -212,6 +212,26 @@ def models_that(train):
     return "|".join(names) or "(?!)"
 
 
+def bundle_of(wildcards, name):
+    """The bundle of a model's first seed; nothing where no model is named."""
+    if name is None:
+        return []
+    folder = run_folder(wildcards, name, SETTINGS.models[name].seeds[0])
+    return f"{folder}/bundle/model.safetensors"
+
+
+def bundle_flags(option, key):
+    """Params function: an option with the folders of the bundles of an input, if there are any."""
+
+    def flags(wildcards, input):
+        models = [input[key]] if isinstance(input[key], str) else list(input[key])
+        return (
+            [option, *(str(Path(model).parent) for model in models)] if models else []
+        )
+
+    return flags
+
+
 def owner_bundle(wildcards):
     owner = SETTINGS.models[wildcards.model].parameters
     return f"{run_folder(wildcards, owner, wildcards.seed)}/bundle/model.safetensors"
@@ -219,11 +239,7 @@ def owner_bundle(wildcards):
 
 def rescorer_bundle(wildcards):
     """Input function: the AR model that ranks a model's candidates; nothing where none does."""
-    name = SETTINGS.models[wildcards.model].decoding.rescorer
-    if name is None:
-        return []
-    folder = run_folder(wildcards, name, SETTINGS.models[name].seeds[0])
-    return f"{folder}/bundle/model.safetensors"
+    return bundle_of(wildcards, SETTINGS.models[wildcards.model].decoding.rescorer)
 
 
 def training_targets(split):
@@ -241,17 +257,8 @@ def training_targets(split):
 
 
 def warm_start_bundle(wildcards):
-    start = SETTINGS.models[wildcards.model].training.warm_start
-    if start is None:
-        return []
-    seed = SETTINGS.models[start].seeds[0]
-    return f"{run_folder(wildcards, start, seed)}/bundle/model.safetensors"
-
-
-def warm_start_flags(wildcards, input):
-    return (
-        ["--warm-start", str(Path(input.warm_start).parent)] if input.warm_start else []
-    )
+    """Input function: the AR model that a training starts from; nothing where it starts fresh."""
+    return bundle_of(wildcards, SETTINGS.models[wildcards.model].training.warm_start)
 
 
 def work_folder(wildcards):
@@ -273,8 +280,3 @@ def made_bundle(wildcards, output):
 
 def given_bundle(wildcards, input):
     return str(Path(input.model).parent)
-
-
-def rescorer_flags(wildcards, input):
-    """Params function: what names the bundle of the rescorer, if there is one."""
-    return ["--rescorer", str(Path(input.rescorer).parent)] if input.rescorer else []

@@ -16,7 +16,7 @@ rule tune:
     threads: 1
     params:
         bundle=given_bundle,
-        rescorer=rescorer_flags,
+        rescorer=bundle_flags("--rescorer", "rescorer"),
         references=references("valid"),
     shell:
         "padir tune --bundle {params.bundle:q} {params.rescorer:q} --source {input.source:q}"
@@ -43,7 +43,7 @@ rule decode:
     threads: 1
     params:
         bundle=given_bundle,
-        rescorer=rescorer_flags,
+        rescorer=bundle_flags("--rescorer", "rescorer"),
     shell:
         "padir decode --bundle {params.bundle:q} {params.rescorer:q} --decoding {wildcards.decoding}"
         " --source {input.source:q} --references {input.reference:q} --out {output.records:q} --text {output.text:q}"

@@ -28,7 +28,7 @@ rule measure_latency:
     threads: workflow.cores
     params:
         bundles=trained_bundles,
-        rescorers=timed_rescorer_flags,
+        rescorers=bundle_flags("--rescorer", "rescorers"),
         decodings=timed_decodings,
         sentences=latency_sentences,
         repeats=latency_repeats,

@@ -40,7 +40,7 @@ rule train:
     params:
         work=work_folder,
         bundle=made_bundle,
-        warm_start=warm_start_flags,
+        warm_start=bundle_flags("--warm-start", "warm_start"),
     shell:
         "padir train --spec {input.spec:q} --vocabulary {input.vocabulary:q}"
         " --train-source {input.train_source:q} --train-target {input.train_target:q}"
