@@ -135,6 +135,28 @@ def test_parallel_stages_equal_a_plain_loop(stages: int) -> None:
     np.testing.assert_allclose(found["length_loss"], length_loss.mean(), rtol=1e-5)
 
 
+def test_coupled_times_average_two_losses_each_of_its_own_hidden_tokens() -> None:
+    settings = {"hiding": "time", "diffusion_steps": 8, "time_weight": "linear", "stages": 1}
+    run = quiet(tiny_run(), **settings, loss_on="hidden", coupled_times=True)
+    trainer = Trainer(run, VOCABULARY, VOCABULARY, 5)
+    parameters = trainer.initial_state().parameters
+    model = trainer.model(parameters)
+    source, target = (side[0] for side in batch(1, seed=3))
+    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(5), 2**31 - 1), 0)
+    cross = model.encode(jnp.asarray(source)).cross
+    losses, counts = [], []
+    for second in (False, True):
+        read = first_hypothesis(key, jnp.asarray(target), run.objective, VOCABULARY, second)
+        hidden = np.asarray(read.hidden)
+        logits = np.asarray(model.decode(read.tokens, cross, jnp.asarray(target != 0)))
+        weighted = numpy_cross_entropy(logits, target) * np.asarray(read.weight)[:, None]
+        losses.append(weighted[hidden].sum())
+        counts.append(hidden.sum())
+    assert counts[0] != counts[1]
+    found = trainer.evaluate(parameters, [(source, target)])
+    np.testing.assert_allclose(found["token_loss"], sum(losses) / sum(counts), rtol=1e-5)
+
+
 def test_losses_are_means_and_padding_rows_count_nowhere() -> None:
     run = quiet(tiny_run("ar"))
     trainer = Trainer(run, VOCABULARY, VOCABULARY, 0)

@@ -34,6 +34,10 @@ def test_a_models_own_settings_come_over_its_systems():
         ({"objective": {"coupled_times": True}}, "coupled_times needs hiding time"),
         ({"objective": {"hiding": "context"}}, "stages 1, glancing 0 and loss_on all"),
         ({"architecture": {"disentangled": True}}, "do not go together"),
+        (
+            {"system": "disco", "architecture": {"input_positions": True}},
+            "has positions of its own",
+        ),
         ({"system": "disco", "decoding": {"context": "all"}}, "do not go together"),
         ({"decoding": {"remask": "rejecter"}}, "needs objective.rejecter_weight above 0"),
         ({"objective": {"corruption": "position_mask"}}, "never trains that|table row for each"),

@@ -90,6 +90,24 @@ def test_absolute_position_enters_through_positional_attention_only() -> None:
         assert float(jnp.ptp(logits, axis=1).max()) < 1e-5
 
 
+def test_input_positions_are_added_to_what_a_parallel_decoder_reads() -> None:
+    settings = run("padir", input_positions=True)
+    model = build(settings, 40, seed=1)
+    cross = model.encode(ids([9, 10, 11, 1])).cross
+    masks = model.embedder(ids([5, 5, 5, 5, 1]))
+    visible = jnp.ones((1, 5), bool)
+    with_positions, _ = model.decoder(masks, visible, cross)
+    positions = model.decoder.positions(jnp.arange(5))[None]
+    model.decoder.input_positions = False
+    by_hand, _ = model.decoder(masks + positions, visible, cross)
+    np.testing.assert_allclose(with_positions, by_hand, atol=1e-6)
+    without, _ = model.decoder(masks, visible, cross)
+    assert np.abs(np.asarray(with_positions - without)).max() > 0.1
+    # A causal decoder has none, so that cached steps stay what the full pass is.
+    causal = build(run("ar", input_positions=True), 40, seed=1)
+    assert not causal.decoder.input_positions and not hasattr(causal.decoder, "positions")
+
+
 def test_dropout_needs_a_key_and_keeps_the_mean() -> None:
     x = jnp.ones((200, 5, 40))
     np.testing.assert_array_equal(dropout(x, 0.5, None), x)
