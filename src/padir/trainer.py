@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from padir.config.model import ModelRun
 from padir.model.parameters import build, warm_started
@@ -42,6 +42,11 @@ class Totals(NamedTuple):
     """Steps before the first one with a non-finite loss or gradient, which is not applied."""
 
 
+def step_key(seed: UInt32[Array, ""], step: Int[Array, ""]) -> PRNGKeyArray:
+    """The random key of one step of one run."""
+    return jax.random.fold_in(jax.random.key(seed), step)
+
+
 class Trainer:
     """One model's training step, compiled once per batch shape.
 
@@ -51,7 +56,8 @@ class Trainer:
 
     def __init__(self, run: ModelRun, table_size: int, vocabulary_size: int, seed: int):
         self.run, self.table_size, self.vocabulary_size = run, table_size, vocabulary_size
-        self.seed = seed
+        # Handed to compiled code as an argument: every seed of a model shares one program.
+        self.seed = np.uint32(seed % 2**32)
         self.mesh = data_mesh()
         self.traces = 0
         self._optimizer = make_optimizer(run.optimizer)
@@ -64,14 +70,14 @@ class Trainer:
         split = split_sentences(self.mesh, axis=2)
         self._steps = jax.jit(
             self._run_steps,
-            in_shardings=(everywhere, split, split, everywhere, everywhere),
+            in_shardings=(everywhere, split, split, everywhere, everywhere, everywhere),
             out_shardings=(everywhere, everywhere),
             donate_argnums=0,
         )
         one = split_sentences(self.mesh, axis=0)
         self._evaluate = jax.jit(
             self._run_evaluation,
-            in_shardings=(everywhere, one, one, everywhere),
+            in_shardings=(everywhere, one, one, everywhere, everywhere),
             out_shardings=everywhere,
         )
 
@@ -89,13 +95,13 @@ class Trainer:
         """Fresh parameters from the seed, on every device."""
 
         @partial(jax.jit, out_shardings=replicated(self.mesh))
-        def make() -> TrainState:
-            parameters = nnx.to_pure_dict(nnx.state(build(self.run, self.table_size, self.seed)))
+        def make(seed: UInt32[Array, ""]) -> TrainState:
+            parameters = nnx.to_pure_dict(nnx.state(build(self.run, self.table_size, seed)))
             return TrainState(
                 parameters, self._optimizer.init(parameters), jnp.zeros((), jnp.int32)
             )
 
-        return make()
+        return make(self.seed)
 
     def warm_started(self, state: TrainState, arrays: Mapping[str, np.ndarray]) -> TrainState:
         """A fresh state with another model's encoder and embedding table.
@@ -105,9 +111,6 @@ class Trainer:
         """
         parameters = warm_started(state.parameters, arrays)
         return state._replace(parameters=jax.device_put(parameters, replicated(self.mesh)))
-
-    def _key(self, step: Int[Array, ""]) -> PRNGKeyArray:
-        return jax.random.fold_in(jax.random.key(self.seed), step)
 
     def _loss(
         self, parameters, source, target, noise_key, dropout_key, progress, tokens, sentences
@@ -129,12 +132,13 @@ class Trainer:
         loss = losses.token / tokens + objective.length_loss_weight * losses.length / sentences
         return loss + objective.rejecter_weight * losses.rejecter / tokens, losses
 
-    def _gradient(self, parameters, source, target, step):
+    def _gradient(self, parameters, source, target, step, seed):
         """Gradient of the batch's mean loss, in micro-batches that fit memory."""
-        noise_key, dropout_key = jax.random.split(self._key(step))
+        noise_key, dropout_key = jax.random.split(step_key(seed, step))
         tokens = jnp.maximum(jnp.sum(target != 0, dtype=jnp.float32), 1.0)
         sentences = jnp.maximum(jnp.sum(target[..., 0] != 0, dtype=jnp.float32), 1.0)
-        progress = step / self.run.training.steps
+        # Only where it is read: programs of runs of other lengths are the same otherwise.
+        progress = step / self.run.training.steps if self.run.objective.glancing else 1.0
         differentiate = jax.grad(self._loss, has_aux=True)
 
         def micro(carry, batch):
@@ -154,14 +158,14 @@ class Trainer:
         indices = jnp.arange(source.shape[0])
         return jax.lax.scan(micro, zeros, (indices, source, target))[0]
 
-    def _run_steps(self, state: TrainState, sources, targets, rates, count):
+    def _run_steps(self, state: TrainState, sources, targets, rates, count, seed):
         """Up to `count` steps; arrays are [step, micro-batch, sentence, token]."""
         self.traces += 1
 
         def body(index, carry):
             state, totals = carry
             source, target = sources[index], targets[index]
-            gradient, losses = self._gradient(state.parameters, source, target, state.step)
+            gradient, losses = self._gradient(state.parameters, source, target, state.step, seed)
             norm = optax.global_norm(gradient)
             finite = jnp.isfinite(norm) & jnp.isfinite(losses.token + losses.length)
             updates, optimizer = self._optimizer.update(gradient, state.optimizer, state.parameters)
@@ -178,8 +182,8 @@ class Trainer:
         start = Totals(Losses(*(zero for _ in Losses._fields)), zero, jnp.zeros((), jnp.int32))
         return jax.lax.fori_loop(0, count, body, (state, start))
 
-    def _run_evaluation(self, parameters, source, target, index) -> Losses:
-        key = jax.random.fold_in(self._key(jnp.int32(VALIDATION_STEP)), index)
+    def _run_evaluation(self, parameters, source, target, index, seed) -> Losses:
+        key = jax.random.fold_in(step_key(seed, jnp.int32(VALIDATION_STEP)), index)
         return batch_losses(
             self.model(parameters), self._plain, self.vocabulary_size, source, target, key, None
         )
@@ -204,7 +208,8 @@ class Trainer:
 
         padded = np.zeros(capacity, np.float32)
         padded[:count] = rates
-        return self._steps(state, shaped(source), shaped(target), padded, np.int32(count))
+        batches = shaped(source), shaped(target)
+        return self._steps(state, *batches, padded, np.int32(count), self.seed)
 
     def step_flops(self, source: np.ndarray, target: np.ndarray) -> float:
         """Floating-point operations of one step's gradient on [sentences, tokens] ids.
@@ -212,7 +217,7 @@ class Trainer:
         XLA's own count; the update's few operations per parameter are left out.
         """
         parameters = self.initial_state().parameters
-        batch = source[None], target[None], jnp.zeros((), jnp.int32)
+        batch = source[None], target[None], jnp.zeros((), jnp.int32), self.seed
         cost = jax.jit(self._gradient).lower(parameters, *batch).compile().cost_analysis()
         return float((cost or {}).get("flops", 0.0))
 
@@ -228,7 +233,8 @@ class Trainer:
         for index, (source, target) in enumerate(batches):
             rows = padded_rows(len(source), self.mesh, 1)
             grown = [np.pad(ids, ((0, rows - len(ids)), (0, 0))) for ids in (source, target)]
-            sums += np.array(self._evaluate(parameters, *grown, np.int32(index)), np.float64)
+            found = self._evaluate(parameters, *grown, np.int32(index), self.seed)
+            sums += np.array(found, np.float64)
         return means(Losses(*sums), self.run)
 
 

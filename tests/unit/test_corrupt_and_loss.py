@@ -15,7 +15,7 @@ from padir.corrupt import (
 )
 from padir.ids import MASK
 from padir.loss import cross_entropy, first_argmax, length_cross_entropy, masked_sum
-from padir.objective import glanced, shifted
+from padir.objective import drawn_pieces, glanced, shifted
 
 
 def ids(*rows: list[int]) -> jax.Array:
@@ -188,3 +188,17 @@ def test_first_argmax_is_numpy_argmax_with_ties() -> None:
 
 def test_causal_input_starts_with_start() -> None:
     np.testing.assert_array_equal(shifted(ids([9, 10, 1, 0])), ids([3, 9, 10, 1]))
+
+
+def test_pieces_are_drawn_as_often_as_the_model_says_and_no_others() -> None:
+    probability = np.array([0.0, 0.5, 0.0, 0.2, 0.299, 0.001, 0.0])
+    # Reserved ids and unused rows are likelier than any piece, and never drawn.
+    logits = np.full(8 + len(probability) + 3, 9.0, np.float32)
+    with np.errstate(divide="ignore"):
+        logits[8:-3] = np.log(probability) + 3
+    count = 200_000
+    drawn = drawn_pieces(jax.random.key(0), jnp.tile(logits, (count, 1, 1)), 15)
+    found = np.bincount(np.asarray(drawn).ravel(), minlength=18) / count
+    assert found[:8].sum() == found[15:].sum() == 0
+    error = np.sqrt(probability * (1 - probability) / count)
+    np.testing.assert_array_less(np.abs(found[8:15] - probability), 5 * error + 1e-12)

@@ -5,14 +5,20 @@ a choice of ours and listed in docs/departures.md.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, NonNegativeInt, model_serializer, model_validator
 
 from padir.config.base import Direction, Name, Settings
 from padir.config.decoding import Decoding
 from padir.config.objective import Objective
-from padir.config.systems import with_system
+from padir.config.systems import SYSTEMS, with_system
+
+if TYPE_CHECKING:
+    SystemName = str
+else:
+    # A type made of data: the names are written once, in `SYSTEMS`.
+    SystemName = Literal[*SYSTEMS]
 
 
 class Architecture(Settings):
@@ -146,7 +152,7 @@ class Training(Settings):
 class ModelRun(Settings):
     """Everything that one model reads."""
 
-    system: Literal["ar", "padir", "cmlm", "sundae", "disco", "rdm"] = Field(
+    system: SystemName = Field(
         default="padir",
         description="Autoregressive, PaDIR, or another parallel system: its settings, as below,"
         " hold where the model gives none of its own.",

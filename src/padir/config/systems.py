@@ -7,71 +7,91 @@ Sources: Ghazvininejad et al. 2019 (CMLM), Savinov et al. 2022 (SUNDAE), Kasai e
 Zheng et al. 2023 (RDM). Where they are changed to fit one interface: docs/departures.md.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
-SYSTEMS: dict[str, dict[str, Any]] = {
-    "ar": {},
-    "padir": {},
-    "cmlm": {
-        "architecture": {"input_positions": True},
-        "objective": {
-            "stages": 1,
-            "corruption": "mask",
-            "hiding": "uniform_count",
-            "loss_on": "hidden",
-            "label_smoothing": 0.1,
+
+class System(NamedTuple):
+    """A system's name in words, for model cards, and its settings by group."""
+
+    words: str
+    settings: dict[str, dict[str, Any]]
+
+
+SYSTEMS: dict[str, System] = {
+    "ar": System("autoregressive", {}),
+    "padir": System("PaDIR, parallel decoding by iterative refinement", {}),
+    "cmlm": System(
+        "CMLM, Mask-Predict",
+        {
+            "architecture": {"input_positions": True},
+            "objective": {
+                "stages": 1,
+                "corruption": "mask",
+                "hiding": "uniform_count",
+                "loss_on": "hidden",
+                "label_smoothing": 0.1,
+            },
+            "decoding": {"start": "mask", "remask": "linear", "update": "hidden", "stop": "fixed"},
         },
-        "decoding": {"start": "mask", "remask": "linear", "update": "hidden", "stop": "fixed"},
-    },
-    "sundae": {
-        "objective": {
-            "stages": 2,
-            "corruption": "random",
-            "hiding": "uniform_rate",
-            "unroll": "sample",
-            "hide_stutter": False,
+    ),
+    "sundae": System(
+        "SUNDAE, step-unrolled denoising",
+        {
+            "objective": {
+                "stages": 2,
+                "corruption": "random",
+                "hiding": "uniform_rate",
+                "unroll": "sample",
+                "hide_stutter": False,
+            },
+            "decoding": {
+                "start": "random",
+                "remask": "none",
+                "temperature": 0.1,
+                "update": "share",
+                "update_share": 0.7,
+                "stop": "fixed",
+            },
         },
-        "decoding": {
-            "start": "random",
-            "remask": "none",
-            "temperature": 0.1,
-            "update": "share",
-            "update_share": 0.7,
-            "stop": "fixed",
+    ),
+    "disco": System(
+        "DisCo, disentangled context",
+        {
+            "architecture": {"disentangled": True},
+            "objective": {"stages": 1, "hiding": "context", "label_smoothing": 0.1},
+            "decoding": {"start": "mask", "context": "easy_first", "remask": "none"},
         },
-    },
-    "disco": {
-        "architecture": {"disentangled": True},
-        "objective": {"stages": 1, "hiding": "context", "label_smoothing": 0.1},
-        "decoding": {"start": "mask", "context": "easy_first", "remask": "none"},
-    },
-    "rdm": {
-        "architecture": {"input_positions": True},
-        "objective": {
-            "stages": 1,
-            "corruption": "mask",
-            "hiding": "time",
-            "loss_on": "hidden",
-            "time_weight": "linear",
-            "label_smoothing": 0.1,
+    ),
+    "rdm": System(
+        "RDM, reparameterised discrete diffusion",
+        {
+            "architecture": {"input_positions": True},
+            "objective": {
+                "stages": 1,
+                "corruption": "mask",
+                "hiding": "time",
+                "loss_on": "hidden",
+                "time_weight": "linear",
+                "label_smoothing": 0.1,
+            },
+            "decoding": {
+                "start": "mask",
+                "remask": "cosine",
+                "update": "hidden",
+                "rescore": True,
+                "stop": "fixed",
+            },
         },
-        "decoding": {
-            "start": "mask",
-            "remask": "cosine",
-            "update": "hidden",
-            "rescore": True,
-            "stop": "fixed",
-        },
-    },
+    ),
 }
 
 
 def with_system(run: dict[str, Any]) -> dict[str, Any]:
     """A model's settings over those of the system that it names."""
     name = run.get("system", "padir")
-    preset = SYSTEMS.get(name, {}) if isinstance(name, str) else {}
+    preset = SYSTEMS.get(name) if isinstance(name, str) else None
     merged = dict(run)
-    for group, values in preset.items():
+    for group, values in preset.settings.items() if preset else ():
         own = run.get(group, {})
         if isinstance(own, dict):
             merged[group] = {**values, **own}

@@ -3,15 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from padir.config.model import RunSpec
-
-NAMES = {
-    "ar": "autoregressive",
-    "padir": "PaDIR, parallel decoding by iterative refinement",
-    "cmlm": "CMLM, Mask-Predict",
-    "sundae": "SUNDAE, step-unrolled denoising",
-    "disco": "DisCo, disentangled context",
-    "rdm": "RDM, reparameterised discrete diffusion",
-}
+from padir.config.systems import SYSTEMS
 
 
 def model_card(
@@ -36,7 +28,7 @@ def model_card(
     targets = "the original targets" if run.targets == "raw" else f"targets by {run.targets}"
     start = run.training.warm_start
     rows = [
-        ("System", NAMES.get(run.system, run.system)),
+        ("System", SYSTEMS[run.system].words),
         ("Direction", spec.direction),
         ("Dataset", spec.dataset),
         ("Trained on", targets),

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jaxtyping import Array, UInt32
 
 from padir.config.model import Architecture, ModelRun
 from padir.ids import LENGTH
@@ -18,7 +19,7 @@ def table_size(architecture: Architecture, vocabulary_size: int) -> int:
     return -(-rows // multiple) * multiple
 
 
-def build(run: ModelRun, table_size: int, seed: int = 0) -> Transformer:
+def build(run: ModelRun, table_size: int, seed: int | UInt32[Array, ""] = 0) -> Transformer:
     """A freshly initialised model of the run's architecture and system."""
     return Transformer(
         run.architecture,
@@ -26,7 +27,7 @@ def build(run: ModelRun, table_size: int, seed: int = 0) -> Transformer:
         length_id=LENGTH,
         causal=not run.parallel,
         rejecter=run.parallel and run.objective.rejecter_weight > 0,
-        rngs=nnx.Rngs(params=seed),
+        rngs=nnx.Rngs(params=jax.random.key(seed)),
     )
 
 

@@ -15,7 +15,7 @@ MASKS = {"architecture": {"extra_ids": 256}}
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_system_is_whole(system):
     run = ModelRun(system=system, decode=["T1"] if system != "ar" else ["greedy"])
-    for group, values in SYSTEMS[system].items():
+    for group, values in SYSTEMS[system].settings.items():
         assert values.items() <= getattr(run, group).model_dump().items()
 
 
