@@ -19,6 +19,7 @@ include: "rules/distill.smk"
 include: "rules/train.smk"
 include: "rules/decode.smk"
 include: "rules/score.smk"
+include: "rules/sample.smk"
 include: "rules/theory.smk"
 include: "rules/report.smk"
 
@@ -30,6 +31,7 @@ localrules:
     table1,
     table2,
     ablations,
+    samplers,
     stutter,
     latency,
     figures,
@@ -80,6 +82,12 @@ rule ablations:
     """What each part of PaDIR does, with intervals and corrected tests."""
     input:
         "results/report/tables/ablations.md",
+
+
+rule samplers:
+    """k-Gibbs chains over translations: quality, acceptance, energy."""
+    input:
+        "results/report/tables/samplers.md",
 
 
 rule stutter:

@@ -121,10 +121,54 @@ def all_statistics(wildcards):
     ]
 
 
+# Samplers
+
+
+def sampler_of(wildcards):
+    return SETTINGS.evaluation.samplers[wildcards.sampler]
+
+
+def sampled_bundle(wildcards):
+    return bundle_of(wildcards, sampler_of(wildcards).model)
+
+
+def sampled_seed(wildcards):
+    return SETTINGS.models[sampler_of(wildcards).model].seeds[0]
+
+
+def sampled_spec(wildcards):
+    direction = f"{wildcards.source}-{wildcards.target}"
+    folder = f"results/runs/{wildcards.dataset}/{direction}"
+    return f"{folder}/{sampler_of(wildcards).model}/spec.json"
+
+
+def sampler_flags(wildcards):
+    chosen = sampler_of(wildcards)
+    return [
+        *("--chains", chosen.chains, "--steps", chosen.steps, "--block", chosen.block),
+        *("--temperature", chosen.temperature),
+        *("--final-temperature", chosen.final_temperature),
+        *("--energy-every", chosen.energy_every),
+        *(["--mh"] if chosen.metropolis else []),
+    ]
+
+
+def samples(wildcards):
+    split = SETTINGS.evaluation.split
+    return [
+        f"results/samples/{dataset}/{direction}/{split}.{name}.{ending}"
+        for dataset, settings in SETTINGS.datasets.items()
+        for direction in settings.directions
+        for name in SETTINGS.evaluation.samplers
+        for ending in ("json", "jsonl")
+    ]
+
+
 RESULTS_OF_PART = {
     "table1": [core_scores],
     "table2": [system_latency, system_scores, system_metrics],
     "ablations": [ablation_scores],
+    "samplers": [samples],
     "stutter": [core_scores],
     "latency": [core_latency, core_scores],
     "distillation": [core_cards],
@@ -136,7 +180,7 @@ RESULTS_OF_PART = {
     "training_time": [core_metrics],
 }
 CORE_TABLES = ["table1", "stutter", "latency", "distillation", "data"]
-GRID_TABLES = ["table2", "ablations"]
+GRID_TABLES = ["table2", "ablations", "samplers"]
 # Where every model is core, the tables of the grid cost no training.
 DEFAULT_TABLES = CORE_TABLES + ([] if SETTINGS.evaluation.core else GRID_TABLES)
 FIGURES = [

@@ -52,8 +52,8 @@ else:
         if name in rest:
             write(flag(name))
 """
-TABLES = {"table1", "table2", "ablations", "stutter", "latency", "distillation", "data"}
-CORE_TABLES = TABLES - {"table2", "ablations"}
+CORE_TABLES = {"table1", "stutter", "latency", "distillation", "data"}
+TABLES = CORE_TABLES | {"table2", "ablations", "samplers"}
 FIGURES = {"quality_passes", "quality_latency", "stutter_passes", "training", "training_time"}
 
 TINY = """\
@@ -77,7 +77,9 @@ models:
   ar: {system: ar, decode: [greedy]}
   raw: {decode: [T1]}
   taught: {targets: ar, decode: [T1, T2]}
-evaluation: {bootstrap_samples: 100, latency_sentences: 10, latency_repeats: 1}
+evaluation:
+  {bootstrap_samples: 100, latency_sentences: 10, latency_repeats: 1,
+   samplers: {gibbs: {model: taught, chains: 2, steps: 4, energy_every: 2}}}
 theory: {seeds: []}
 """
 

@@ -30,6 +30,7 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
     if everything:  # Neither of these is scored where it stands in a table alone.
         ablated = {m for e in config["evaluation"]["ablations"] for m in (e["base"], e["variant"])}
         assert {*core, *config["evaluation"]["systems"], *ablated} == set(config["models"])
+    samplers = len(config["evaluation"].get("samplers", {}))
     further = {model.get("vocabulary") for model in chosen.values()} - {None}
     return {
         "write_data_settings": 1,
@@ -49,6 +50,7 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
         "measure_latency": 1 + everything,
         "table": len(TABLES if everything or len(core) == len(config["models"]) else CORE_TABLES),
         "figure": len(FIGURES),
+        **({"sample": samplers, "score_sample": samplers} if everything and samplers else {}),
         "decide_claims": 1,
         "page": 1,
         "everything" if everything else "all": 1,

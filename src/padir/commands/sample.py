@@ -33,6 +33,9 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--bundle", type=Path, required=True, help="folder of a parallel model")
     parse.add_argument("--source", type=Path, required=True, help="one sentence a line, UTF-8")
     parse.add_argument("--out", type=Path, required=True, help="JSON lines to write")
+    parse.add_argument(
+        "--text", type=Path, metavar="F", help="also write each line's text of least energy"
+    )
     parse.add_argument("--chains", type=int, default=4, help="per sentence (default 4)")
     parse.add_argument("--steps", type=int, default=100, help="per chain (default 100)")
     parse.add_argument("--block", type=int, default=1, metavar="K", help="tokens drawn per step")
@@ -107,6 +110,12 @@ def record(
     }
 
 
+def least_energy(line: dict[str, Any]) -> str:
+    """The text of least energy that any chain of a sentence measured, of the first among equals."""
+    best = min(line["chains"], key=lambda chain: chain["best_energy"], default=None)
+    return "" if best is None else best["best_text"]
+
+
 def summary(chains: Sequence[Any], seconds: float) -> str:
     """One line about all `Chain`s."""
     if not chains:
@@ -128,7 +137,7 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.decode.gibbs import Chain, Sampler, Sampling
     from padir.decode.load import load
-    from padir.files import InputError, read_lines, shown, write_jsonl
+    from padir.files import InputError, read_lines, shown, write_jsonl, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
@@ -166,10 +175,10 @@ def main(argv: list[str]) -> int:
         progress.update(len(lines) - len(filled))
     seconds = time.monotonic() - began
     decode = loaded.vocabulary.decode
-    write_jsonl(
-        arguments.out,
-        (record(i, chains, sampling.temperatures, decode) for i, chains in enumerate(found)),
-    )
+    records = [record(i, chains, sampling.temperatures, decode) for i, chains in enumerate(found)]
+    write_jsonl(arguments.out, records)
+    if arguments.text is not None:
+        write_lines(arguments.text, [least_energy(one) for one in records])
     spec = loaded.spec.model_dump(mode="json")
     inputs = [arguments.source, *loaded.files]
     write_provenance(arguments.out, ["sample", *argv], inputs=inputs, spec=spec, seed=seed)

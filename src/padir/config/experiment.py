@@ -49,6 +49,25 @@ class Ablation(Settings):
     )
 
 
+class ChainSampler(Settings):
+    """k-Gibbs chains over translations, in the trained conditionals. Paper: 2.3, 2.4, slides."""
+
+    model: Name = Field(description="Parallel model under `models`; its first seed.")
+    chains: int = Field(default=4, ge=1, description="Chains per sentence.")
+    steps: int = Field(default=100, ge=1, description="Steps per chain.")
+    block: int = Field(default=1, ge=1, description="Tokens drawn per step (k).")
+    temperature: float = Field(default=1.0, gt=0, description="At the first step.")
+    final_temperature: float = Field(
+        default=1.0, gt=0, description="At the last step, linear between."
+    )
+    metropolis: bool = Field(
+        default=False, description="Whether moves are accepted or refused by Metropolis-Hastings."
+    )
+    energy_every: int = Field(
+        default=10, ge=1, description="Steps between energies; with `metropolis` every step."
+    )
+
+
 class Evaluation(Settings):
     """What is scored, and how sure we are of it."""
 
@@ -74,10 +93,18 @@ class Evaluation(Settings):
     ablations: list[Ablation] = Field(
         default_factory=list, description="Comparisons of table `ablations`."
     )
+    samplers: dict[Name, ChainSampler] = Field(
+        default_factory=dict, description="Rows of table `samplers`, by name."
+    )
     latency_sentences: int = Field(default=200, ge=10, description="Sentences timed at batch 1.")
     latency_repeats: int = Field(
         default=3, ge=1, description="Timings per sentence; the median counts."
     )
+
+
+def parallel_models(models: dict[str, ModelRun]) -> list[str]:
+    """Names of the models that predict all positions at once."""
+    return sorted(name for name, run in models.items() if run.parallel)
 
 
 class Config(Settings):
@@ -119,6 +146,13 @@ class Config(Settings):
         self._parameters_resolve()
         self._warm_starts_resolve()
         self._rescorers_resolve()
+        for name, sampler in self.evaluation.samplers.items():
+            if sampler.model not in parallel_models(self.models):
+                allowed = ", ".join(parallel_models(self.models)) or "none"
+                raise ValueError(
+                    f"evaluation.samplers.{name}.model is {sampler.model!r}: allowed are parallel"
+                    f" models ({allowed})"
+                )
         if "raw" in self.teachers:
             raise ValueError("teachers: the name raw is taken by the original targets")
         if self.evaluation.baseline not in self.models:

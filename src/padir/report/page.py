@@ -68,6 +68,8 @@ INTROS = {
     "systems": "Every system trained on the same data, with the same scorer, and with the same"
     " vocabulary and size unless its settings say otherwise, so that only the method differs; the"
     " paper's table 2 sets its numbers beside other papers'.",
+    "samplers": "The trained conditionals inside a k-Gibbs sampler, as the paper's theory has it:"
+    " one chain step is one decoder pass that redraws k tokens.",
     "ablations": "What each part of PaDIR does: two models that differ in the settings named, and"
     " whether the difference would be seen again with other sentences and other seeds.",
 }
@@ -91,6 +93,7 @@ def page(
         ("quality", "Quality", ("table1",), ("quality_passes", "quality_latency")),
         ("systems", "Systems", ("table2",), ()),
         ("ablations", "Ablations", ("ablations",), ()),
+        ("samplers", "Gibbs sampling", ("samplers",), ()),
         ("stutter", "Stutter", ("stutter",), ("stutter_passes",)),
         ("latency", "Latency", ("latency",), ()),
         ("training", "Training", (), ("training", "training_time")),

@@ -121,6 +121,7 @@ class Results:
         curves: (dataset, direction, model, seed) -> lines of metrics.jsonl.
         cards: (dataset, direction, teacher, seed, card).
         statistics: (dataset, pair, statistics.json of cleaning).
+        samples: (dataset, direction, name of `evaluation.samplers`, score, lines of its chains).
         theory: by experiment, its document of the config's first theory seed.
         supplied_claims: claims that other commands decided, by their own stated tests.
         missing: score files of the core's models that are not there.
@@ -137,6 +138,7 @@ class Results:
     )
     cards: Sequence[tuple[str, str, str, int, Mapping[str, Any]]] = ()
     statistics: Sequence[tuple[str, str, Mapping[str, Any]]] = ()
+    samples: Sequence[tuple[str, str, str, Mapping[str, Any], Sequence[Mapping[str, Any]]]] = ()
     theory: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     supplied_claims: Sequence[Mapping[str, Any]] = ()
     missing: Sequence[str] = ()
@@ -226,6 +228,7 @@ def load_results(folder: Path, config: Config) -> Results:
         curves=dict(_curves(folder, config)),
         cards=tuple(_cards(folder, groups)),
         statistics=tuple(_statistics(folder, config)),
+        samples=tuple(_samples(folder, config, groups)),
         theory=dict(_theory(folder, config)),
         supplied_claims=tuple(_supplied_claims(folder, config)),
         provenance=dict(_provenance(folder, config)),
@@ -319,6 +322,21 @@ def _statistics(folder: Path, config: Config) -> Iterator[tuple[str, str, Mappin
         path = folder / "data" / dataset / data.pair / "statistics.json"
         if path.is_file():
             yield dataset, data.pair, require(path, read_json(path), ("splits",))
+
+
+def _samples(folder: Path, config: Config, groups: Sequence[Group]) -> Iterator[Any]:
+    for dataset, direction in groups:
+        for name in config.evaluation.samplers:
+            path = folder / "samples" / dataset / direction / f"{config.evaluation.split}.{name}"
+            score, lines = Path(f"{path}.json"), Path(f"{path}.jsonl")
+            if score.is_file() and lines.is_file():
+                yield (
+                    dataset,
+                    direction,
+                    name,
+                    require(score, read_json(score), SCORE_KEYS),
+                    read_jsonl(lines),
+                )
 
 
 def _theory(folder: Path, config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -17,6 +17,7 @@ from padir.report.figures import (
 )
 from padir.report.page import page
 from padir.report.results import Results, load_results
+from padir.report.samplers import samplers_table
 from padir.report.systems import table2
 from padir.report.tables import Table
 from padir.report.translation import (
@@ -33,6 +34,7 @@ TABLES: Mapping[str, Callable[[Results], Table]] = {
     "table1": table1,
     "table2": table2,
     "ablations": ablations_table,
+    "samplers": samplers_table,
     "stutter": stutter_table,
     "latency": latency_table,
     "distillation": distillation_table,

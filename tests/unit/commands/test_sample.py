@@ -35,6 +35,18 @@ def run(place, out, *arguments, system="padir", source="source"):
     return sample.main([str(argument) for argument in given])
 
 
+def test_the_text_is_that_of_least_energy(place, tmp_path):
+    assert (
+        run(place, tmp_path / "out", "--chains", 3, "--steps", 9, "--text", tmp_path / "text") == 0
+    )
+    lines = (tmp_path / "text").read_text().split("\n")[:-1]
+    assert len(lines) == len(USED) and lines[1] == ""
+    for line, one in zip(lines, read_jsonl(tmp_path / "out"), strict=True):
+        by_energy = sorted((chain["best_energy"], chain["chain"]) for chain in one["chains"])
+        assert not by_energy or line == one["chains"][by_energy[0][1]]["best_text"]
+    assert len({chain["best_text"] for chain in read_jsonl(tmp_path / "out")[0]["chains"]}) > 1
+
+
 def test_records_summary_and_provenance(place, tmp_path, capsys):
     options = ["--chains", 2, "--steps", 120, "--temperature", 1, "--final-temperature", 0.5]
     assert run(place, tmp_path / "out", *options, "--mh", "--seed", 9) == 0

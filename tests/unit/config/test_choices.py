@@ -104,6 +104,11 @@ def test_these_go_together():
             "decoding is 'T3'",
         ),
         ("evaluation", {"baseline": "ar", "core": ["ar", "no"]}, "core holds 'no': allowed are ar"),
+        (
+            "evaluation",
+            {"baseline": "ar", "samplers": {"gibbs": {"model": "ar"}}},
+            r"samplers\.gibbs\.model is 'ar': allowed are parallel models \(padir\)",
+        ),
         ("evaluation", {"baseline": "ar", "systems": []}, "systems holds an empty list"),
         ("evaluation", {"baseline": "ar", "core": ["padir"]}, "baseline is 'ar', which .*core"),
         ("models.padir.training.warm_start", "padir", r"allowed are AR models .* \(ar\)"),

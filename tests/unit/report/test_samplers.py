@@ -1,0 +1,36 @@
+"""The table of samplers, by hand."""
+
+import json
+
+import pytest
+
+from padir.report.results import load_results
+from padir.report.samplers import samplers_table
+
+
+def test_means_over_sentences_and_chains(made_up):
+    made_up.settings["evaluation"] = {
+        "samplers": {
+            "pairs": {"model": "padir", "block": 2, "metropolis": True, "final_temperature": 0.5},
+            "absent": {"model": "padir"},
+        }
+    }
+    score = json.loads(made_up.score("padir", "T4").read_text())
+    made_up.write("samples/toy/xs-xt/test.pairs.json", score)
+    chains = [
+        {"acceptance": a, "energies": [s, 9.0], "energy": e, "best_energy": b}
+        for a, s, e, b in (
+            (0.2, 30.0, 20.0, 10.0),
+            (0.4, 50.0, 22.0, 11.0),
+            (0.9, 10.0, 6.0, 3.0),
+        )
+    ]
+    lines = [{"chains": chains[:2]}, {"chains": []}, {"chains": chains[2:]}]
+    path = made_up.folder / "samples/toy/xs-xt/test.pairs.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (row,) = samplers_table(load_results(made_up.folder, made_up.config)).rows
+    assert (row["name"], row["block"], row["metropolis"]) == ("pairs", 2, "yes")
+    assert row["temperature"] == "1 to 0.5"
+    means = [row[key] for key in ("acceptance", "start", "last", "best")]
+    assert means == pytest.approx([0.5, 30, 16, 8])
+    assert (row["bleu"], row["validity"], row["stutter"]) == (39.5, 75.0, 0.2)
