@@ -147,8 +147,8 @@ class Sender:
                 break
         if refused is not None:
             raise InputError(
-                f"{shown(self.name)}: line {refused[0].number}: Cloud Translation refuses it ({refused[1]});"
-                " change it or leave it out"
+                f"{shown(self.name)}: line {refused[0].number}: Cloud Translation refuses it"
+                f" ({refused[1]}); change it or leave it out"
             )
         return sent, elsewhere
 
