@@ -371,7 +371,7 @@ class Ledger:
 
     def _damaged(self, reason: object) -> InputError:
         return InputError(
-            f"{shown(self.path)}: the ledger is damaged ({reason}); it was left as it is: put a"
+            f"{shown(self.path)}: the ledger is damaged ({' '.join(str(reason).split())}); it was left as it is: put a"
             " copy in its place, or save what is there with sqlite3's .recover; with an empty one"
             " every line is paid for again"
         )

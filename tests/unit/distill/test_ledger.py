@@ -259,8 +259,11 @@ def test_a_damaged_ledger_is_named_and_left_as_it_is(path):
     damaged[8192:16384] = b"\x5a" * 8192
     for content in (bytes(damaged), b"no database, but long enough to look like one" * 50):
         path.write_bytes(content)
-        with pytest.raises(InputError, match=r"ledger\.sqlite: the ledger is damaged \(.*left as"):
+        with pytest.raises(
+            InputError, match=r"ledger\.sqlite: the ledger is damaged \(.*left as"
+        ) as found:
             Ledger(path)
+        assert "\n" not in str(found.value)
         assert path.read_bytes() == content
     path.write_bytes(whole)
     with Ledger(path) as ledger:

@@ -1,6 +1,7 @@
 """Requests within the service's limits: nothing lost, nothing twice, always the same."""
 
 import hashlib
+import itertools
 
 import pytest
 from hypothesis import given
@@ -36,7 +37,7 @@ def test_requests_keep_the_order_and_the_limits(texts, characters, most):
     assert {line.text for line in sent} == set(texts)
     assert [line.number for line in sent] == sorted(line.number for line in sent)
     # No request could have taken the first line of the next one.
-    for request, following in zip(requests, requests[1:], strict=False):
+    for request, following in itertools.pairwise(requests):
         size = sum(line.characters for line in request) + following[0].characters
         assert len(request) == most or size > characters
 
