@@ -96,18 +96,17 @@ def spent_in_words(spent: Spent, teacher: CloudTeacher) -> str:
     )
 
 
-def plan_lines(config: Config, teachers: Iterable[str], results: Path) -> list[str]:
-    """What the Cloud Translation teachers of an experiment would cost, in lines.
+def plan_lines(config: Config, results: Path) -> list[str]:
+    """What the Cloud Translation teachers that an experiment uses would cost, in lines.
 
     Args:
         config: the experiment.
-        teachers: entries that are used.
         results: the folder of results; where a dataset's text is not there yet, it is said.
     """
     lines: list[str] = []
-    for name in teachers:
-        teacher = config.teachers[name]
-        if not isinstance(teacher, CloudTeacher):
+    used = {run.targets for run in config.models.values()}
+    for name, teacher in config.teachers.items():
+        if name not in used or not isinstance(teacher, CloudTeacher):
             continue
         path = Path(teacher.ledger).expanduser()
         ledger = Ledger(path, check=False) if path.is_file() else None

@@ -370,10 +370,11 @@ class Ledger:
                 raise
 
     def _damaged(self, reason: object) -> InputError:
+        words = " ".join(str(reason).split())
         return InputError(
-            f"{shown(self.path)}: the ledger is damaged ({' '.join(str(reason).split())}); it was left as it is: put a"
-            " copy in its place, or save what is there with sqlite3's .recover; with an empty one"
-            " every line is paid for again"
+            f"{shown(self.path)}: the ledger is damaged ({words}); it was left as it is: put a copy"
+            " in its place, or save what is there with sqlite3's .recover; with an empty one every"
+            " line is paid for again"
         )
 
     @contextmanager

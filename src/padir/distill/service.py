@@ -8,7 +8,7 @@ no credentials, no encryption, and a provider's name of its own in the ledger.
 import re
 from collections.abc import Sequence
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import google.auth
 import google.auth.exceptions
@@ -51,6 +51,7 @@ class CallError(Exception):
         self.failure, self.reason = failure, " ".join(reason.split())
 
 
+@runtime_checkable
 class Service(Protocol):
     """Whatever translates a list of texts."""
 

@@ -16,6 +16,7 @@ from padir.config.experiment import CloudTeacher
 from padir.distill import cloud
 from padir.distill.cloud import Sender, next_day, one_line, read_translations
 from padir.distill.ledger import Ledger, LimitReached
+from padir.distill.packing import read_sources
 from padir.distill.service import CloudTranslation, Failure, connect, failure_of
 from padir.distill.terms import limits_of, task_of
 from padir.files import InputError, read_lines, write_lines
@@ -70,10 +71,11 @@ def run(server, source, **settings) -> tuple[list[str], int]:
     with Ledger(source.with_name("ledger.sqlite")) as ledger:
         sender = sender_for(server, ledger, source, **settings)
         counted: list[int] = []
+        digests = [line.digest for line in read_sources(source)]
+        known = ledger.known(ledger.task(sender.task), digests)
         sender.translate(source, counted.append)
         found = list(read_translations(source, ledger, sender.task))
-        known = len({line for line in LINES if line.strip()})
-        assert sum(counted) in (0, known)
+        assert sum(counted) == len(set(digests) - known)
         return found, ledger.spent(sender.task.provider).doubt_characters
 
 
