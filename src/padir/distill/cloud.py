@@ -5,7 +5,7 @@ in any order, in any number of processes.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
@@ -119,13 +119,13 @@ class Sender:
         found = [error, *(future.exception() for future in pending)]
         return next((e for e in found if e is not None and not isinstance(e, Stopped)), error)
 
-    def _deliver(self, lines: tuple[Line, ...]) -> tuple[int, bool]:
+    def _deliver(self, lines: Sequence[Line]) -> tuple[int, bool]:
         """Translate the lines of one request, in halves where the service refuses them.
 
         Returns:
             how many lines were translated, and whether others are in flight elsewhere.
         """
-        todo: list[tuple[Line, ...]] = [lines]
+        todo: list[Sequence[Line]] = [lines]
         sent, elsewhere = 0, False
         refused: tuple[Line, str] | None = None
         while todo:
@@ -159,7 +159,7 @@ class Sender:
             f" {self.task.source}-{self.task.target}, the project or the location are wrong"
         )
 
-    def _attempt(self, part: tuple[Line, ...]) -> tuple[int, bool]:
+    def _attempt(self, part: Sequence[Line]) -> tuple[int, bool]:
         """Send lines until they are translated.
 
         Raises:
