@@ -5,7 +5,7 @@ in any order, in any number of processes.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
@@ -32,7 +32,7 @@ SERVICE_ZONE = "America/Los_Angeles"
 
 
 class Stopped(Exception):
-    """Another thread failed: this one stops between two calls."""
+    """The run is ending: a thread stops between two calls."""
 
 
 @dataclass(frozen=True)
@@ -106,18 +106,12 @@ class Sender:
                     pending.add(pool.submit(self._deliver, lines))
                 while pending:
                     collect(wait(pending, return_when=FIRST_COMPLETED).done)
-            except BaseException as error:
-                self._stop.set()
-                wait(pending)
-                raise self._cause(error, pending) from None
+            finally:
+                # Anything left means that something went wrong: what is in flight comes to an end.
+                if pending:
+                    self._stop.set()
+                    wait(pending)
         return elsewhere
-
-    def _cause(
-        self, error: BaseException, pending: Iterable[Future[tuple[int, bool]]]
-    ) -> BaseException:
-        """The error that made the others stop."""
-        found = [error, *(future.exception() for future in pending)]
-        return next((e for e in found if e is not None and not isinstance(e, Stopped)), error)
 
     def _deliver(self, lines: Sequence[Line]) -> tuple[int, bool]:
         """Translate the lines of one request, in halves where the service refuses them.
@@ -169,6 +163,7 @@ class Sender:
         delays = self.delays()
         attempts = doubtful = 0
         while True:
+            self._pause(0.0)
             claim = self.ledger.claim(self.task, part, self.limits)
             while claim.wait:
                 self._pause(claim.wait)
@@ -187,9 +182,6 @@ class Sender:
                         f" ({error.reason}); the same command goes on where this one stopped"
                     ) from error
                 self._pause(next(delays))
-            except BaseException:
-                self.ledger.doubt(claim.request)
-                raise
             else:
                 self.ledger.finish(claim.request, claim.lines, texts)
                 return len(claim.lines), claim.elsewhere
@@ -212,7 +204,8 @@ class Sender:
                 ) from error
 
     def _pause(self, seconds: float) -> None:
-        if self.sleep(self._stop, seconds) or self._stop.is_set():
+        """Wait. Raises Stopped where the run ends."""
+        if self.sleep(self._stop, seconds):
             raise Stopped
 
 

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -141,11 +141,10 @@ class Ledger:
             self._db = sqlite3.connect(
                 path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._db.close)
             self._open(check)
-        except BaseException:
-            self._db.close()
-            raise
+            undo.pop_all()
 
     def _open(self, check: bool) -> None:
         with self._in_words():
@@ -363,11 +362,10 @@ class Ledger:
             try:
                 yield self._db
                 self._db.execute("COMMIT")
-            except BaseException:
-                # Some errors have ended the transaction already.
+            finally:
+                # Something went wrong, and has not ended the transaction yet.
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
-                raise
 
     def _damaged(self, reason: object) -> InputError:
         words = " ".join(str(reason).split())

@@ -7,7 +7,7 @@ room on the disk: when the disk is full, it is given up so that what was paid fo
 import fcntl
 import os
 import secrets
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 RESERVED_BYTES = 8 * 2**20
@@ -38,7 +38,9 @@ class Owner:
         # Created under another name: what is visible is locked.
         hidden = self.path.with_name(f".{self.path.name}")
         self._descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            undo.callback(hidden.unlink, missing_ok=True)
             _lock(self._descriptor)
             hidden.rename(self.path)
             # Random bytes: zeros take no room where the file system compresses.
@@ -46,10 +48,7 @@ class Owner:
             while written < reserve:
                 written += os.write(self._descriptor, os.urandom(min(2**20, reserve - written)))
             os.fsync(self._descriptor)
-        except BaseException:
-            hidden.unlink(missing_ok=True)
-            self.close()
-            raise
+            undo.pop_all()
 
     def give_up_room(self) -> None:
         """Free the bytes that were kept; the lock stays."""
