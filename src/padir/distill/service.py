@@ -20,7 +20,7 @@ from google.cloud.translate_v3.services.translation_service import transports
 
 from padir.config.experiment import CloudTeacher
 from padir.distill.ledger import Task
-from padir.files import InputError
+from padir.files import InputError, shown
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 CALL_SECONDS = 120.0
@@ -48,7 +48,7 @@ class CallError(Exception):
 
     def __init__(self, failure: Failure, reason: str):
         super().__init__(reason)
-        self.failure, self.reason = failure, " ".join(reason.split())
+        self.failure, self.reason = failure, shown(" ".join(reason.split()))
 
 
 @runtime_checkable

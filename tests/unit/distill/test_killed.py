@@ -42,8 +42,8 @@ def command(tmp_path, name):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_killed_run_pays_twice_for_no_more_than_was_in_flight(tmp_path, seed):
     draw = random.Random(seed)
-    lines = [f"Zeile {draw.randrange(10**6)} {'x' * draw.randrange(20)}" for _ in range(400)]
-    lines += draw.choices(lines, k=100)
+    lines = [f"Zeile {draw.randrange(10**6)} {'x' * draw.randrange(20)}" for _ in range(700)]
+    lines += draw.choices(lines, k=150)
     names = ["first", "second"]
     # Two processes at a time, with overlapping lines in different orders.
     for name in names:
