@@ -39,6 +39,7 @@ def test_translations_are_bought_once_and_a_higher_limit_makes_nothing_anew(
 
         done = run(card, endpoint=server.endpoint, max_usd=3)
         assert done.returncode == 0, done.stderr[-3000:]
+        assert (place / card).is_file(), done.stdout + done.stderr
         for split in ("train", "valid"):
             sources = read_lines(place / f"results/data/toy/xs-xt/{split}.xs")
             found = read_lines(place / FOLDER / f"{split}.xt")
