@@ -76,7 +76,7 @@ def settings_of_run(wildcards):
 
 
 def settings_of_teacher(wildcards):
-    return SETTINGS.teachers[wildcards.teacher].model_dump(mode="json")
+    return SETTINGS.teachers[wildcards.teacher].model_dump_json()
 
 
 def settings_of_all(wildcards):

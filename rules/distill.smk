@@ -59,32 +59,14 @@ rule take_ready_made:
         " --out {output.text:q} > {log:q} 2>&1"
 
 
-rule write_teacher_settings:
-    """Cut out what the Cloud Translation teacher reads from the config."""
-    output:
-        spec="results/distill/{dataset}/{source}-{target}/{teacher}/teacher.json",
-    log:
-        "results/distill/{dataset}/{source}-{target}/{teacher}/logs/settings.log",
-    wildcard_constraints:
-        teacher=teachers_of_kind("cloud"),
-    localrule: True
-    params:
-        settings=settings_of_teacher,
-    script:
-        "../workflow/scripts/write_spec.py"
-
-
 rule distill_cloud:
     """Buy translations of the training or validation sources; what the ledger has costs nothing.
 
-    A higher limit or another speed makes no translation anew, hence `ancient`; what the
-    translations depend on is a param. Here and not on a cluster's node: it needs the network, the
+    The settings are a resource, since Snakemake reruns for none: a higher limit or another speed
+    makes no translation anew. What the translations depend on is a param. Here and not on a cluster's node: it needs the network, the
     user's credentials and a ledger on one machine.
     """
     input:
-        spec=ancient(
-            "results/distill/{dataset}/{source}-{target}/{teacher}/teacher.json"
-        ),
         source=text("source"),
     output:
         text="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/{split}.{target}",
@@ -94,10 +76,12 @@ rule distill_cloud:
         teacher=teachers_of_kind("cloud"),
     retries: 0
     localrule: True
+    resources:
+        teacher=settings_of_teacher,
     params:
         writes=what_teacher_writes,
     shell:
-        "padir distill-cloud --teacher {input.spec:q} --source {input.source:q}"
+        "padir distill-cloud --teacher {resources.teacher:q} --source {input.source:q}"
         " --source-language {wildcards.source} --target-language {wildcards.target}"
         " --out {output.text:q} > {log:q} 2>&1"
 

@@ -30,8 +30,8 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--target-language", required=True, metavar="L", help="such as en")
     parse.add_argument("--out", type=Path, required=True, help="translations to write")
     parse.add_argument(
-        "--teacher", type=Path, metavar="F",
-        help="JSON with the settings of a teacher of kind cloud (config/README.md); default: {}",
+        "--teacher", metavar="F",
+        help="settings of a teacher of kind cloud (config/README.md): JSON, or a file with it",
     )  # fmt: skip
     parse.add_argument("--max-usd", type=float, help="dollars that the ledger may reach")
     parse.add_argument("--project", help="Google Cloud project (default: the credentials')")

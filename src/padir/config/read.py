@@ -274,9 +274,16 @@ def cloud_teacher(path: str | Path | None, changes: Mapping[str, Any]) -> CloudT
     """The settings of a Cloud Translation teacher, with changes from the command line.
 
     Args:
-        path: JSON file of an entry under `teachers`; None: all defaults.
+        path: JSON file of an entry under `teachers`, or the JSON itself; None: all defaults.
         changes: values by key.
     """
-    given = CloudTeacher() if path is None else _read_json_settings(CloudTeacher, path)
-    mapping = {**given.model_dump(mode="json"), **changes}
+    if isinstance(path, str) and path.startswith("{"):
+        try:
+            given = json.loads(path)
+        except ValueError as error:
+            raise InputError(f"teacher: not JSON: {error}") from error
+    else:
+        read = CloudTeacher() if path is None else _read_json_settings(CloudTeacher, path)
+        given = read.model_dump(mode="json")
+    mapping = {**given, **changes}
     return _validate(CloudTeacher, mapping, mapping, "teacher: ")
