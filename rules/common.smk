@@ -76,6 +76,10 @@ def settings_of_run(wildcards):
     return spec.model_dump(mode="json")
 
 
+def settings_of_teacher(wildcards):
+    return SETTINGS.teachers[wildcards.teacher].model_dump_json()
+
+
 def settings_of_all(wildcards):
     return SETTINGS.model_dump(mode="json")
 
@@ -160,7 +164,7 @@ def teachers_of_kind(kind):
 
 
 def teacher_seed(name):
-    """A model teaches with its first seed; a ready-made file has none and counts as seed 0."""
+    """A model teaches with its first seed; other teachers have none and count as seed 0."""
     teacher = SETTINGS.teachers[name]
     model = isinstance(teacher, ModelTeacher)
     return SETTINGS.models[teacher.model].seeds[0] if model else 0
@@ -177,7 +181,11 @@ def teacher_tuning(wildcards):
 
 def teacher_decoding(wildcards):
     teacher = SETTINGS.teachers[wildcards.teacher]
-    return teacher.decode if isinstance(teacher, ModelTeacher) else "files"
+    return teacher.decode if isinstance(teacher, ModelTeacher) else teacher.kind
+
+
+def what_teacher_writes(wildcards):
+    return SETTINGS.teachers[wildcards.teacher].what_it_writes()
 
 
 def ready_made(wildcards):

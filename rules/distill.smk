@@ -59,6 +59,33 @@ rule take_ready_made:
         " --out {output.text:q} > {log:q} 2>&1"
 
 
+rule distill_cloud:
+    """Buy translations of the training or validation sources; what the ledger has costs nothing.
+
+    The settings are a resource, since Snakemake reruns for none: a higher limit or another speed
+    makes no translation anew. What the translations depend on is a param. Here and not on a cluster's node: it needs the network, the
+    user's credentials and a ledger on one machine.
+    """
+    input:
+        source=text("source"),
+    output:
+        text="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/{split}.{target}",
+    log:
+        "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/{split}.{target}.log",
+    wildcard_constraints:
+        teacher=teachers_of_kind("cloud"),
+    retries: 0
+    localrule: True
+    resources:
+        teacher=settings_of_teacher,
+    params:
+        writes=what_teacher_writes,
+    shell:
+        "padir distill-cloud --teacher {resources.teacher:q} --source {input.source:q}"
+        " --source-language {wildcards.source} --target-language {wildcards.target}"
+        " --out {output.text:q} > {log:q} 2>&1"
+
+
 rule describe_distilled:
     """Say how good a teacher's translations are: its card goes into the report."""
     input:

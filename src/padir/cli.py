@@ -21,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "adopt": ("padir.commands.adopt", "a trained model under other decoding settings"),
     "tune": ("padir.commands.tune", "choose the length rule of decoding on validation data"),
     "distill": ("padir.commands.distill", "translate the training sources with a teacher"),
+    "distill-cloud": ("padir.commands.distill_cloud", "buy translations from Cloud Translation"),
     "distill-card": ("padir.commands.distill_card", "describe distilled targets and their quality"),
     "decode": ("padir.commands.decode", "translate a file, with one JSON line per sentence"),
     "score": ("padir.commands.score", "BLEU, chrF and stutter of a hypothesis file"),

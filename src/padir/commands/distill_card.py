@@ -22,7 +22,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parse.add_argument("--teacher", required=True, help="its name")
-    parse.add_argument("--decode", required=True, help="greedy, beam, or files if ready-made")
+    parse.add_argument(
+        "--decode", required=True, help="greedy or beam; files if ready-made, cloud if bought"
+    )
     parse.add_argument("--train", type=Path, required=True, help="translated training sources")
     parse.add_argument("--train-reference", type=Path, required=True, help="raw training targets")
     parse.add_argument("--valid", type=Path, required=True, help="translated validation sources")

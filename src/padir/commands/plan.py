@@ -11,6 +11,7 @@ from pathlib import Path
 
 from padir.config.experiment import Config, ModelTeacher
 from padir.config.model import ModelRun
+from padir.distill.estimate import plan_lines
 from padir.report.selection import core_models
 
 # Measured for both systems on one core of a 2 vCPU AMD EPYC, padded tokens counted.
@@ -137,6 +138,8 @@ def describe(config: Config, gflops: float) -> list[str]:
             f"{plan.label:<{width}}  {plan.seeds:5d}  {plan.steps:7d}  {plan.parameters:10,d}"
             f"  {plan.tokens / 1e6:9.2f} M  {hours:10.3f}"
         )
+    bought = plan_lines(config, Path("results"))
+    lines += ["", *bought] if bought else []
     core = core_models(config)
     parts = {"default target": core, "everything": list(config.models)}
     if len(core) == len(config.models):

@@ -18,7 +18,7 @@ import yaml
 from padir.config.base import Settings
 from padir.config.data import Dataset, SyntheticSource, VocabularySpec
 from padir.config.errors import describe
-from padir.config.experiment import Config, ModelTeacher
+from padir.config.experiment import CloudTeacher, Config, ModelTeacher
 from padir.config.model import RunSpec
 from padir.files import InputError, digest, shown
 
@@ -197,6 +197,9 @@ def training_digest(config: Config, dataset: str, direction: str, model: str) ->
         # A teacher is AR and has no rescorer: whether the setting exists starts nothing anew.
         decoding = config.models[teacher.model].decoding
         taught["decoding"] = decoding.model_dump(mode="json", exclude={"rescorer"})
+    if isinstance(teacher, CloudTeacher):
+        # A higher limit or another ledger trains nothing anew.
+        taught = teacher.what_it_writes()
     start = config.models[model].training.warm_start
     started: dict[str, Any] = {}
     if start is not None:
@@ -265,3 +268,22 @@ def read_dataset(path: str | Path) -> Dataset:
 def read_vocabulary_settings(path: str | Path) -> VocabularySpec:
     """Read the settings of a vocabulary as written by `vocabulary_spec`."""
     return _read_json_settings(VocabularySpec, path)
+
+
+def cloud_teacher(path: str | Path | None, changes: Mapping[str, Any]) -> CloudTeacher:
+    """The settings of a Cloud Translation teacher, with changes from the command line.
+
+    Args:
+        path: JSON file of an entry under `teachers`, or the JSON itself; None: all defaults.
+        changes: values by key.
+    """
+    if isinstance(path, str) and path.startswith("{"):
+        try:
+            given = json.loads(path)
+        except ValueError as error:
+            raise InputError(f"teacher: not JSON: {error}") from error
+    else:
+        read = CloudTeacher() if path is None else _read_json_settings(CloudTeacher, path)
+        given = read.model_dump(mode="json")
+    mapping = {**given, **changes}
+    return _validate(CloudTeacher, mapping, mapping, "teacher: ")

@@ -23,7 +23,7 @@ def describe(
 
     Args:
         teacher: its name.
-        decode: greedy, beam, or files for ready-made translations.
+        decode: greedy or beam; files for ready-made translations, cloud for bought ones.
         train: translations of the training sources, and the raw targets.
         valid: translations of the validation sources, and their references.
         bleu: corpus BLEU.

@@ -1,0 +1,392 @@
+"""The ledger of paid translations: SQLite, keyed by content, so that no line is paid for twice.
+
+A request is written down and synced to disk before it is sent, and its translations after it. A
+request whose outcome nobody knows (its process was killed, the answer never came) stays in the
+ledger as doubtful: it counts as paid, and its lines are sent again. So what was billed is at most
+what was translated and what is in doubt, and a kill leaves no more in doubt than was in flight.
+
+Several processes may share a ledger, on one machine: what one has in flight no other sends, and
+they share the limit in dollars and the budget of characters per minute.
+"""
+
+import errno
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from padir.distill.owners import Owner, is_alive, sweep
+from padir.distill.packing import Line
+from padir.files import InputError, shown
+
+APPLICATION_ID = 0x50416452  # "PAdR": what tells a ledger from any other SQLite file.
+VERSION = 1
+BUSY_SECONDS = 60.0
+MINUTE = 60.0
+QUERY_DIGESTS = 10_000
+DIGEST_BYTES = 32
+
+TABLES = """
+CREATE TABLE tasks (
+    id INTEGER PRIMARY KEY,
+    provider TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
+    UNIQUE (provider, model, source, target)
+);
+CREATE TABLE requests (
+    id INTEGER PRIMARY KEY,
+    task INTEGER NOT NULL REFERENCES tasks,
+    owner TEXT NOT NULL,
+    sent REAL NOT NULL,
+    characters INTEGER NOT NULL,
+    usd_per_million REAL NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('sent', 'done', 'refused', 'doubt')),
+    digests BLOB
+);
+CREATE INDEX requests_by_time ON requests (sent);
+CREATE TABLE translations (
+    task INTEGER NOT NULL REFERENCES tasks,
+    digest BLOB NOT NULL,
+    text TEXT NOT NULL,
+    request INTEGER NOT NULL REFERENCES requests,
+    PRIMARY KEY (task, digest)
+) WITHOUT ROWID;
+"""
+
+
+class Task(NamedTuple):
+    """What a translation depends on beside its text: ISO 639 codes, and who translates."""
+
+    provider: str
+    model: str
+    source: str
+    target: str
+
+
+class Limits(NamedTuple):
+    """What may be spent.
+
+    Attributes:
+        usd: dollars, of all requests to the provider that the ledger has ever held.
+        usd_per_million: price of a million characters.
+        characters_per_minute: of all processes that share the ledger.
+    """
+
+    usd: float
+    usd_per_million: float
+    characters_per_minute: int
+
+    def price(self, characters: int) -> float:
+        """Dollars for so many characters."""
+        return characters * self.usd_per_million / 1e6
+
+
+class Claim(NamedTuple):
+    """What may be sent now.
+
+    Attributes:
+        request: its number in the ledger; None: nothing is to be sent now.
+        lines: to send, those of the asker that are neither translated nor in flight.
+        wait: seconds until there is room in the minute's budget; 0.0 where none is needed.
+        elsewhere: whether another process has some of the lines in flight.
+    """
+
+    request: int | None
+    lines: tuple[Line, ...] = ()
+    wait: float = 0.0
+    elsewhere: bool = False
+
+
+class Spent(NamedTuple):
+    """What a provider may have billed: dollars in all, and characters and dollars in doubt."""
+
+    usd: float
+    doubt_characters: int
+    doubt_usd: float
+
+
+class LimitReached(InputError):
+    """The next request would cost more than the limit leaves."""
+
+
+class DiskFull(InputError):
+    """The ledger cannot be written for want of room."""
+
+
+class Ledger:
+    """An open ledger; use as a context manager. Safe to use from several threads.
+
+    Args:
+        path: of the file, made with its folders where there is none.
+        clock: seconds since 1970.
+        check: read the whole file for damage first.
+
+    Raises:
+        InputError: damaged, no ledger, of a newer version, or unwritable.
+    """
+
+    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time, check: bool = True):
+        self.path = path
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._owner: Owner | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{shown(path)}: cannot write: {error.strerror}") from error
+        with self._in_words():
+            self._db = sqlite3.connect(
+                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        with ExitStack() as undo:
+            undo.callback(self._db.close)
+            self._open(check)
+            undo.pop_all()
+
+    def _open(self, check: bool) -> None:
+        with self._in_words():
+            # Synced before a request goes out: a machine that loses power pays no more than a
+            # killed process.
+            self._db.execute("PRAGMA synchronous = EXTRA")
+            if check:
+                found = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if found != "ok":
+                    raise self._damaged(found)
+        with self._transaction() as db:
+            if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+                for statement in TABLES.split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version = {VERSION}")
+            if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                raise InputError(f"{shown(self.path)}: a SQLite file, but no ledger of padir's")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version != VERSION:
+                raise InputError(
+                    f"{shown(self.path)}: a ledger of version {version}; this padir reads {VERSION}"
+                )
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file and leave."""
+        with self._lock:
+            self._db.close()
+            if self._owner is not None:
+                self._owner.close()
+                self._owner = None
+
+    # What is known
+
+    def task(self, task: Task) -> int:
+        """The number of a task, given on first use."""
+        with self._transaction() as db:
+            db.execute("INSERT OR IGNORE INTO tasks VALUES (NULL, ?, ?, ?, ?)", task)
+            where = "provider = ? AND model = ? AND source = ? AND target = ?"
+            return db.execute(f"SELECT id FROM tasks WHERE {where}", task).fetchone()[0]
+
+    def known(self, task: int, digests: Sequence[bytes]) -> set[bytes]:
+        """Those texts that are translated."""
+        return {digest for (digest,) in self._select("digest", task, digests)}
+
+    def translations(self, task: int, digests: Sequence[bytes]) -> dict[bytes, str]:
+        """The translations of those texts that have one, as the service gave them."""
+        return {digest: text for digest, text in self._select("digest, text", task, digests)}
+
+    def _select(self, columns: str, task: int, digests: Sequence[bytes]) -> Iterator[tuple]:
+        for start in range(0, len(digests), QUERY_DIGESTS):
+            part = digests[start : start + QUERY_DIGESTS]
+            holes = ", ".join("?" * len(part))
+            query = f"SELECT {columns} FROM translations WHERE task = ? AND digest IN ({holes})"
+            with self._lock, self._in_words():
+                yield from self._db.execute(query, (task, *part)).fetchall()
+
+    def spent(self, provider: str) -> Spent:
+        """What all requests to a provider may have cost, at the prices of their time."""
+        query = (
+            "SELECT state, total(characters), total(characters * usd_per_million) / 1e6"
+            " FROM requests JOIN tasks ON tasks.id = requests.task"
+            " WHERE provider = ? AND state <> 'refused' GROUP BY state"
+        )
+        with self._lock, self._in_words():
+            rows = self._db.execute(query, (provider,)).fetchall()
+        doubt = next((row for row in rows if row[0] == "doubt"), ("doubt", 0, 0.0))
+        return Spent(sum(row[2] for row in rows), int(doubt[1]), doubt[2])
+
+    # A request's life
+
+    def settle(self) -> None:
+        """Call doubtful what killed processes had in flight."""
+        with self._lock:
+            sweep(self.path)
+            with self._transaction():
+                self._in_flight()
+
+    def claim(self, task: Task, lines: Sequence[Line], limits: Limits) -> Claim:
+        """Write down that those of the lines that need it are about to be sent.
+
+        Once this returns a request, it is on disk and counts as paid for until `refuse` says
+        otherwise.
+
+        Raises:
+            LimitReached: the dollars do not suffice; nothing is written.
+            DiskFull: nothing is written.
+        """
+        number = self.task(task)
+        with self._lock:
+            owner = self._present()
+            with self._transaction() as db:
+                flying = self._in_flight(number)
+                done = self.known(number, [line.digest for line in lines])
+                free = tuple(x for x in lines if x.digest not in done and x.digest not in flying)
+                elsewhere = any(flying.get(x.digest, owner) != owner for x in lines)
+                if not free:
+                    return Claim(None, elsewhere=elsewhere)
+                characters = sum(line.characters for line in free)
+                self._check_limit(task.provider, characters, limits)
+                wait = self._seconds_to_wait(task.provider, characters, limits)
+                if wait:
+                    return Claim(None, wait=wait, elsewhere=elsewhere)
+                request = db.execute(
+                    "INSERT INTO requests VALUES (NULL, ?, ?, ?, ?, ?, 'sent', ?) RETURNING id",
+                    (
+                        *(number, owner, self._clock(), characters, limits.usd_per_million),
+                        b"".join(line.digest for line in free),
+                    ),
+                ).fetchone()[0]
+        return Claim(request, free, elsewhere=elsewhere)
+
+    def finish(self, request: int, lines: Sequence[Line], texts: Sequence[str]) -> None:
+        """Keep the translations of a request, one per line. A full disk is given its reserve."""
+        try:
+            self._keep(request, lines, texts)
+        except DiskFull:
+            if self._owner is None:
+                raise
+            self._owner.give_up_room()
+            self._keep(request, lines, texts)
+            raise
+
+    def _keep(self, request: int, lines: Sequence[Line], texts: Sequence[str]) -> None:
+        with self._transaction() as db:
+            task = db.execute("SELECT task FROM requests WHERE id = ?", (request,)).fetchone()[0]
+            rows = zip(lines, texts, strict=True)
+            db.executemany(
+                "INSERT OR IGNORE INTO translations VALUES (?, ?, ?, ?)",
+                [(task, line.digest, text, request) for line, text in rows],
+            )
+            self._end(request, "done")
+
+    def refuse(self, request: int) -> None:
+        """The service did not translate it and bills nothing."""
+        with self._transaction():
+            self._end(request, "refused")
+
+    def doubt(self, request: int) -> None:
+        """Nobody knows whether the service translated it; it stays counted as paid."""
+        with self._transaction():
+            self._end(request, "doubt")
+
+    def _end(self, request: int, state: str) -> None:
+        self._db.execute(
+            "UPDATE requests SET state = ?, digests = NULL WHERE id = ?", (state, request)
+        )
+
+    def _present(self) -> str:
+        """This process's name, by which others see that it is at work."""
+        if self._owner is None:
+            try:
+                self._owner = Owner(self.path)
+            except OSError as error:
+                kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else InputError
+                raise kind(
+                    f"{shown(self.path)}: cannot keep room for it: {error.strerror}; nothing was"
+                    " sent"
+                ) from error
+        return self._owner.name
+
+    def _in_flight(self, task: int | None = None) -> dict[bytes, str]:
+        """Owners by digest of what is in flight; what the dead had there becomes doubtful."""
+        mine = None if self._owner is None else self._owner.name
+        query = "SELECT id, task, owner, digests FROM requests WHERE state = 'sent'"
+        flying: dict[bytes, str] = {}
+        alive: dict[str, bool] = {}
+        for request, of, owner, digests in self._db.execute(query).fetchall():
+            if owner not in alive:
+                alive[owner] = owner == mine or is_alive(self.path, owner)
+            if not alive[owner]:
+                self._end(request, "doubt")
+            elif of == task:
+                starts = range(0, len(digests), DIGEST_BYTES)
+                flying.update((digests[i : i + DIGEST_BYTES], owner) for i in starts)
+        return flying
+
+    def _check_limit(self, provider: str, characters: int, limits: Limits) -> None:
+        spent, price = self.spent(provider).usd, limits.price(characters)
+        if spent + price > limits.usd + 1e-9:
+            raise LimitReached(
+                f"max_usd is {limits.usd:.2f}: {spent:.2f} USD are spent (ledger"
+                f" {shown(self.path)}) and the next request costs {price:.2f} USD; it was not sent"
+            )
+
+    def _seconds_to_wait(self, provider: str, characters: int, limits: Limits) -> float:
+        """Seconds until a minute has room; a request alone in its minute always goes."""
+        now = self._clock()
+        used, first = self._db.execute(
+            "SELECT total(characters), min(sent) FROM requests JOIN tasks ON tasks.id = task"
+            " WHERE provider = ? AND sent > ? AND sent < ?",
+            (provider, now - MINUTE, now + MINUTE),
+        ).fetchone()
+        if first is None or used + characters <= limits.characters_per_minute:
+            return 0.0
+        return min(max(first + MINUTE - now, 0.01), MINUTE)
+
+    # SQLite
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._in_words():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            finally:
+                # Something went wrong, and has not ended the transaction yet.
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+
+    def _damaged(self, reason: object) -> InputError:
+        words = " ".join(str(reason).split())
+        return InputError(
+            f"{shown(self.path)}: the ledger is damaged ({words}); it was left as it is: put a copy"
+            " in its place, or save what is there with sqlite3's .recover; with an empty one every"
+            " line is paid for again"
+        )
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            # Of the extended code the low byte says what kind it is.
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise self._damaged(error) from error
+            if code == sqlite3.SQLITE_FULL:
+                raise DiskFull(
+                    f"{shown(self.path)}: the disk is full; make room, then go on with the same"
+                    " command: what is paid for is kept"
+                ) from error
+            raise InputError(f"{shown(self.path)}: cannot use the ledger: {error}") from error

@@ -1,0 +1,90 @@
+"""Which processes are at work on a ledger: each holds a lock that dies with it.
+
+A process keeps one file beside the ledger, locked as long as it lives. The file also reserves
+room on the disk: when the disk is full, it is given up so that what was paid for can be written.
+"""
+
+import fcntl
+import os
+import secrets
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+RESERVED_BYTES = 8 * 2**20
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+class Owner:
+    """This process's place beside a ledger.
+
+    Args:
+        ledger: path of the ledger; its folder must exist.
+        reserve: bytes kept free for it.
+
+    Raises:
+        OSError: the file cannot be written; where the disk is full, errno is ENOSPC.
+    """
+
+    def __init__(self, ledger: Path, reserve: int = RESERVED_BYTES):
+        self.name = secrets.token_hex(8)
+        self.path = _path(ledger, self.name)
+        # Created under another name: what is visible is locked.
+        hidden = self.path.with_name(f".{self.path.name}")
+        self._descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            undo.callback(hidden.unlink, missing_ok=True)
+            _lock(self._descriptor)
+            hidden.rename(self.path)
+            # Random bytes: zeros take no room where the file system compresses.
+            written = 0
+            while written < reserve:
+                written += os.write(self._descriptor, os.urandom(min(2**20, reserve - written)))
+            os.fsync(self._descriptor)
+            undo.pop_all()
+
+    def give_up_room(self) -> None:
+        """Free the bytes that were kept; the lock stays."""
+        os.ftruncate(self._descriptor, 0)
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Leave: the file goes, and the lock with it."""
+        self.path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+
+def _path(ledger: Path, name: str) -> Path:
+    return ledger.with_name(f"{ledger.name}.owner-{name}")
+
+
+def sweep(ledger: Path) -> None:
+    """Remove the files of processes that were killed."""
+    prefix = _path(ledger, "").name
+    for path in ledger.parent.iterdir():
+        if path.name.startswith(prefix):
+            is_alive(ledger, path.name.removeprefix(prefix))
+
+
+def is_alive(ledger: Path, name: str) -> bool:
+    """Whether the process of that name is still at work; a dead one's file is removed."""
+    path = _path(ledger, name)
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        if not _lock(descriptor):
+            return True
+        with suppress(FileNotFoundError):
+            path.unlink()
+        return False
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,286 @@
+"""`padir distill-cloud` from outside: what it prints, what it refuses, what `padir plan` says."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from padir.cli import main
+from padir.commands import distill_cloud, plan
+from padir.config.experiment import CloudTeacher
+from padir.config.read import check_config, cloud_teacher, training_digest
+from padir.distill import owners, service
+from padir.distill.ledger import Ledger
+from padir.distill.terms import task_of
+from padir.files import InputError, read_lines, write_lines
+from tests.translation_server import TranslationServer, translation
+from tests.unit.config.small import changed
+
+LINES = ["Guten Tag.", "", "Auf Wiedersehen.", "Guten Tag."]
+
+
+@pytest.fixture(autouse=True)
+def no_credentials(monkeypatch, tmp_path):
+    """No test finds credentials of whoever runs it, or asks a machine in a cloud for some."""
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "absent.json"))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("GOOGLE_CLOUD_PROJECT", raising=False)
+    monkeypatch.setattr(owners.Owner.__init__, "__defaults__", (2**16,))
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def arguments(tmp_path):
+    """The command line, with settings as keywords."""
+
+    def make(**settings):
+        settings = {"ledger": str(tmp_path / "ledger.sqlite"), **settings}
+        (tmp_path / "teacher.json").write_text(json.dumps(settings))
+        if not (tmp_path / "a.de").exists():
+            write_lines(tmp_path / "a.de", LINES)
+        return [
+            *("distill-cloud", "--teacher", str(tmp_path / "teacher.json")),
+            *("--source", str(tmp_path / "a.de"), "--source-language", "de"),
+            *("--target-language", "en", "--out", str(tmp_path / "a.en")),
+        ]
+
+    return make
+
+
+def test_without_a_limit_nothing_is_sent_and_with_one_the_text_is_written(
+    arguments, tmp_path, capsys
+):
+    with TranslationServer() as server:
+        line = arguments(endpoint=server.endpoint)
+        assert main(line) == 2
+        printed, error = capsys.readouterr()
+        assert "2 lines to send, 26 characters: 0.00 USD at 20 USD per million (price of" in printed
+        assert "0.00 USD spent so far, 0.00 of it in doubt" in printed
+        assert "no limit is set" in printed
+        assert "error: nothing was sent: 0.00 USD are needed and there is no limit" in error
+        assert not server.received
+        assert not (tmp_path / "a.en").exists()
+
+        assert main([*line, "--max-usd", "0.0005"]) == 2
+        assert "nothing was sent: 0.00 USD in all are needed" in capsys.readouterr().err
+        assert not server.received
+
+        assert main([*line, "--max-usd", "0.00052"]) == 0
+        assert "2 lines to send" in capsys.readouterr().out
+        assert read_lines(tmp_path / "a.en") == [translation(x) if x else "" for x in LINES]
+    # What is paid for needs no limit, no server and no credentials.
+    (tmp_path / "a.en").unlink()
+    assert main(line) == 0
+    assert "0 lines to send" in capsys.readouterr().out
+    assert read_lines(tmp_path / "a.en")[0] == translation(LINES[0])
+
+
+def test_no_credentials_is_one_line_and_nothing_is_written_down(arguments, tmp_path, capsys):
+    assert main([*arguments(max_usd=1.0), "--project", "mine"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "no usable Application Default Credentials" in error
+    assert "absent.json" in error
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        assert ledger.spent(task_of(CloudTeacher(), "de", "en").provider).usd == 0
+
+
+def test_credentials_that_are_refused_or_name_no_project_are_one_line(monkeypatch):
+    class Credentials:
+        def __init__(self, error=None):
+            self.error = error
+
+        def refresh(self, request):
+            if self.error:
+                raise self.error
+
+    teacher = CloudTeacher()
+    task = task_of(teacher, "de", "en")
+    error = service.google.auth.exceptions.RefreshError("invalid_grant: expired\nor revoked", {})
+    monkeypatch.setattr(service.google.auth, "default", lambda scopes: (Credentials(error), "p"))
+    with pytest.raises(InputError, match=r"Credentials: invalid_grant: expired or revoked \(gcl"):
+        service.connect(teacher, task)
+    monkeypatch.setattr(service.google.auth, "default", lambda scopes: (Credentials(), None))
+    with pytest.raises(InputError, match="no Google Cloud project"):
+        service.connect(teacher, task)
+
+
+SECRET = "c2VjcmV0LXRva2Vu"
+
+
+def test_a_credential_file_leaves_no_trace(arguments, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "credentials.json"
+    content = {"type": "authorized_user", "client_id": "me", "refresh_token": SECRET}
+    path.write_text(
+        json.dumps({**content, "client_secret": SECRET, "token_uri": "http://[::1]:1/"})
+    )
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
+    assert main([*arguments(max_usd=1.0), "--project", "mine"]) == 2
+    printed = "".join(capsys.readouterr())
+    assert "Application Default Credentials" in printed
+    path.unlink()
+    left = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert left
+    assert not any(SECRET.encode() in text for text in [printed.encode(), *left])
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["translate.googleapis.com:443", "10.0.0.1:80", "localhost:80", "127.0.0.1", "[::1]:x", ":80"],
+)
+def test_a_server_elsewhere_is_never_spoken_to_in_the_clear(endpoint):
+    with pytest.raises(InputError, match=r"endpoint is .* allowed are addresses of this machine"):
+        cloud_teacher(None, {"endpoint": endpoint})
+    assert cloud_teacher(None, {"endpoint": "[::1]:80"}).endpoint == "[::1]:80"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_usd": -1}, "max_usd: found -1"),
+        ({"ledger": "results/ledger.sqlite"}, "results may be deleted"),
+        ({"request_characters": 30_001}, "request_characters: found 30001"),
+        ({"project": "a b"}, "project: found"),
+        ({"model": "general/translation-llm"}, "model: found"),
+        ({"price_date": "yesterday"}, "price_date: found"),
+        ({"key": "secret"}, "key: unknown key"),
+    ],
+)
+def test_wrong_settings_are_named(changes, message):
+    with pytest.raises(InputError, match=message):
+        cloud_teacher(None, changes)
+
+
+def test_lines_that_are_too_long_stop_it_before_anything_is_sent(arguments, tmp_path, capsys):
+    with TranslationServer() as server:
+        line = arguments(endpoint=server.endpoint, max_usd=100)
+        write_lines(tmp_path / "a.de", [*LINES, "x" * 30_001])
+        assert main(line) == 2
+        assert "a.de: line 5 has 30001 characters" in capsys.readouterr().err
+        assert not server.received
+
+
+def test_a_damaged_ledger_stops_it_before_anything_is_sent(arguments, tmp_path, capsys):
+    with TranslationServer() as server:
+        (tmp_path / "ledger.sqlite").write_bytes(b"not a ledger" * 1000)
+        assert main(arguments(endpoint=server.endpoint, max_usd=100)) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert "the ledger is damaged" in error
+        assert not server.received
+
+
+# A stand-in for a full disk that needs no disk: writes past 64 KiB fail.
+NO_LARGE_FILES = ["sh", "-c", 'ulimit -f 128; exec "$@"', "sh"]
+
+
+def test_no_room_for_the_ledger_stops_it_before_anything_is_sent(arguments, tmp_path):
+    with TranslationServer() as server:
+        line = arguments(endpoint=server.endpoint, max_usd=100)
+        done = subprocess.run(
+            [*NO_LARGE_FILES, sys.executable, "-m", "padir", *line],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 2  # The error, and the progress before it.
+        assert "ledger.sqlite: cannot keep room for it: File too large; nothing was" in done.stderr
+        assert not server.received
+        assert main(line) == 0
+        assert server.billed_characters == 26
+
+
+def test_a_job_that_is_ended_keeps_what_is_in_flight(arguments, tmp_path):
+    arrived = []
+    with TranslationServer(arrived=lambda number: arrived.append(number)) as server:
+        line = arguments(endpoint=server.endpoint, max_usd=100, request_characters=1, concurrency=1)
+        process: subprocess.Popen[str] | None = None
+
+        def end(number):
+            assert process is not None
+            process.terminate()
+
+        server.arrived = end
+        process = subprocess.Popen(
+            [sys.executable, "-m", "padir", *line], stderr=subprocess.PIPE, text=True
+        )
+        _, error = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "interrupted" in error
+        assert server.billed_characters < 26
+        server.arrived = arrived.append
+        assert main(line) == 0
+        assert server.billed_characters == 26
+
+
+def test_a_ledger_that_may_not_be_written_is_one_line(arguments, tmp_path, capsys):
+    line = arguments(max_usd=1)
+    Ledger(tmp_path / "ledger.sqlite").close()
+    (tmp_path / "ledger.sqlite").chmod(stat.S_IRUSR)
+    if os.access(tmp_path / "ledger.sqlite", os.W_OK):
+        pytest.skip("this user may write everything")
+    assert main(line) == 2
+    assert "cannot use the ledger: attempt to write a readonly" in capsys.readouterr().err
+
+
+# Plan
+
+
+def test_the_plan_counts_characters_of_the_files_that_are_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    given = changed("teachers", {"ar": {"kind": "cloud", "max_usd": 9, "ledger": "paid.sqlite"}})
+    config = check_config(given)
+    lines = plan.plan_lines(config, tmp_path / "results")
+    assert sum("not known before the text is there" in line for line in lines) == 3
+    assert lines[-1].startswith("ar: 0.00 USD to come and what is not known; 0.00 USD spent so far")
+    assert not (tmp_path / "paid.sqlite").exists()
+
+    folder = tmp_path / "results/data/real/de-en"
+    for name in ("train.de", "valid.de", "train.en", "valid.en"):
+        write_lines(folder / name, [f"{name} {n:03d}" for n in range(3000)] * 2)
+    lines = plan.plan_lines(config, tmp_path / "results")
+    # "train.de 000" ... "train.de 2999": 8 characters, a blank, 3 or 4 digits.
+    expected = 2 * (1000 * 12 + 2000 * 13)
+    (german,) = (line for line in lines if line.startswith("ar, real de-en"))
+    assert f"6,000 lines to send, {expected:,} characters: {expected * 20e-6:.2f} USD" in german
+    assert f"{expected / 6e6 / 60:.2f} hours" in german
+    assert lines[-1].startswith(f"ar: {2 * expected * 20e-6:.2f} USD to come and what")
+    assert "max_usd is 9.00" in lines[-1]
+
+    with TranslationServer() as server:
+        teacher = given["teachers"]["ar"] | {"endpoint": server.endpoint}
+        (tmp_path / "teacher.json").write_text(json.dumps(teacher))
+        bought = ["--source", str(folder / "train.de"), "--teacher", str(tmp_path / "teacher.json")]
+        languages = ["--source-language", "de", "--target-language", "en"]
+        assert distill_cloud.main([*bought, *languages, "--out", str(tmp_path / "out")]) == 0
+        config = check_config(changed("teachers", {"ar": teacher}))
+        lines = plan.plan_lines(config, tmp_path / "results")
+    (german,) = (line for line in lines if line.startswith("ar, real de-en"))
+    assert "3,000 lines to send" in german
+    assert "3,000 lines are paid for already" in german
+    assert f"{expected / 2 * 20e-6:.2f} USD spent so far" in lines[-1]
+
+
+def test_a_teacher_that_no_model_uses_is_not_planned():
+    config = check_config(changed("teachers.unused", {"kind": "cloud"}))
+    assert plan.plan_lines(config, plan.Path("results")) == []
+
+
+def test_money_and_speed_train_nothing_anew_and_another_teacher_does():
+    def trained(**settings):
+        given = changed("teachers", {"ar": {"kind": "cloud", **settings}})
+        return training_digest(check_config(given), "real", "de-en", "padir")
+
+    free = {"max_usd": 5, "ledger": "x.sqlite", "concurrency": 1, "project": "p"}
+    assert trained() == trained(**free)
+    assert trained() != trained(endpoint="127.0.0.1:80")
+    other = changed("teachers", {"ar": {"kind": "files", "train": "t", "valid": "v"}})
+    assert trained() != training_digest(check_config(other), "real", "de-en", "padir")

@@ -1,0 +1,294 @@
+"""The ledger: what it promises when processes die, share it, or the disk is full."""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from padir.distill import owners
+from padir.distill.ledger import DiskFull, Ledger, LimitReached, Limits, Task
+from padir.distill.packing import Line, text_digest
+from padir.files import InputError
+
+TASK = Task("somebody", "some/model", "de", "en")
+FREE = Limits(usd=1e9, usd_per_million=10.0, characters_per_minute=10**9)
+
+
+def lines_of(*texts):
+    return [Line(n, text, text_digest(text)) for n, text in enumerate(texts, start=1)]
+
+
+@pytest.fixture(autouse=True)
+def little_room(monkeypatch):
+    monkeypatch.setattr(owners, "RESERVED_BYTES", 2**16)
+    monkeypatch.setattr(owners.Owner.__init__, "__defaults__", (2**16,))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "deep" / "ledger.sqlite"
+
+
+def all_digests(lines):
+    return [line.digest for line in lines]
+
+
+def test_what_was_finished_is_known_to_a_ledger_opened_anew(path):
+    lines = lines_of("eins", "zwei")
+    with Ledger(path) as ledger:
+        claim = ledger.claim(TASK, lines, FREE)
+        assert claim.lines == tuple(lines)
+        ledger.finish(claim.request, claim.lines, ["one", "two\nlines"])
+    with Ledger(path) as ledger:
+        number = ledger.task(TASK)
+        found = ledger.translations(number, all_digests(lines_of("zwei", "drei", "eins")))
+        assert found == {text_digest("eins"): "one", text_digest("zwei"): "two\nlines"}
+        assert ledger.known(number, all_digests(lines)) == set(all_digests(lines))
+        assert ledger.claim(TASK, lines, FREE).request is None
+        assert ledger.spent("somebody") == (pytest.approx(8e-5), 0, 0.0)
+    assert [entry.name for entry in path.parent.iterdir()] == ["ledger.sqlite"]
+
+
+@pytest.mark.parametrize("field", ["provider", "model", "source", "target"])
+def test_another_provider_model_or_language_is_another_translation(path, field):
+    lines = lines_of("eins")
+    with Ledger(path) as ledger:
+        claim = ledger.claim(TASK, lines, FREE)
+        ledger.finish(claim.request, claim.lines, ["one"])
+        other = TASK._replace(**{field: "other"})
+        assert ledger.known(ledger.task(other), all_digests(lines)) == set()
+        assert ledger.claim(other, lines, FREE).lines == tuple(lines)
+
+
+def test_a_refused_request_costs_nothing_and_a_doubtful_one_its_price(path):
+    lines = lines_of("a" * 100)
+    with Ledger(path) as ledger:
+        ledger.refuse(ledger.claim(TASK, lines, FREE).request)
+        assert ledger.spent("somebody") == (0.0, 0, 0.0)
+        ledger.doubt(ledger.claim(TASK, lines, FREE).request)
+        assert ledger.spent("somebody") == (pytest.approx(1e-3), 100, pytest.approx(1e-3))
+        claim = ledger.claim(TASK, lines, FREE)
+        assert claim.lines == tuple(lines)
+        assert ledger.spent("somebody").usd == pytest.approx(2e-3)
+        ledger.finish(claim.request, claim.lines, ["b"])
+        assert ledger.spent("somebody") == (pytest.approx(2e-3), 100, pytest.approx(1e-3))
+
+
+def test_lines_in_flight_are_not_sent_by_another_process(path):
+    ours, theirs = lines_of("eins", "zwei"), lines_of("zwei", "drei")
+    with Ledger(path) as first, Ledger(path) as second:
+        claim = first.claim(TASK, ours, FREE)
+        again = first.claim(TASK, ours, FREE)
+        assert (again.request, again.elsewhere) == (None, False)
+        other = second.claim(TASK, theirs, FREE)
+        assert [line.text for line in other.lines] == ["drei"]
+        assert other.elsewhere
+        first.finish(claim.request, claim.lines, ["one", "two"])
+        last = second.claim(TASK, theirs, FREE)
+        assert (last.request, last.elsewhere) == (None, False)
+
+
+DIE = """
+import os, signal, sys
+from pathlib import Path
+from padir.distill.ledger import Ledger, Limits, Task
+from padir.distill.packing import Line, text_digest
+ledger = Ledger(Path(sys.argv[1]))
+lines = [Line(1, "eins", text_digest("eins")), Line(2, "zwei", text_digest("zwei"))]
+ledger.claim(Task("somebody", "some/model", "de", "en"), lines, Limits(1.0, 10.0, 10**9))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_had_in_flight_is_doubtful_and_sent_again(path):
+    done = subprocess.run([sys.executable, "-c", DIE, str(path)], check=False)
+    assert done.returncode == -9
+    (left,) = (e for e in path.parent.iterdir() if ".owner-" in e.name)
+    with Ledger(path) as ledger:
+        assert ledger.spent("somebody") == (pytest.approx(8e-5), 0, 0.0)
+        ledger.settle()
+        assert ledger.spent("somebody") == (pytest.approx(8e-5), 8, pytest.approx(8e-5))
+        assert ledger.claim(TASK, lines_of("eins"), FREE).lines == tuple(lines_of("eins"))
+    assert not left.exists()
+
+
+def test_without_settling_the_dead_stand_in_nobody_s_way(path):
+    subprocess.run([sys.executable, "-c", DIE, str(path)], check=False)
+    with Ledger(path) as ledger:
+        claim = ledger.claim(TASK, lines_of("eins", "drei"), FREE)
+        assert [line.text for line in claim.lines] == ["eins", "drei"]
+        assert ledger.spent("somebody").doubt_characters == 8
+
+
+def test_the_limit_holds_for_all_that_was_ever_sent(path):
+    limits = Limits(usd=1.0, usd_per_million=1e4, characters_per_minute=10**9)
+    with Ledger(path) as ledger:
+        ledger.claim(TASK, lines_of("a" * 60), limits)
+        with pytest.raises(LimitReached, match=r"max_usd is 1\.00: 0\.60 USD are spent .* 0\.41"):
+            ledger.claim(TASK._replace(source="fr"), lines_of("b" * 41), limits)
+        assert ledger.claim(TASK._replace(source="fr"), lines_of("b" * 40), limits).request
+        # What another provider costs is another matter.
+        assert ledger.claim(TASK._replace(provider="x"), lines_of("b" * 100), limits).request
+
+
+def test_the_limit_holds_for_processes_at_once(path):
+    limits = Limits(usd=1.0, usd_per_million=1e4, characters_per_minute=10**9)
+
+    def spend(start):
+        with Ledger(path) as ledger:
+            sent = 0
+            for n in range(20):
+                try:
+                    claim = ledger.claim(TASK, lines_of(f"{start + n:07d}"), limits)
+                except LimitReached:
+                    continue
+                ledger.finish(claim.request, claim.lines, ["x"])
+                sent += 1
+            return sent
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(spend, range(0, 400, 100))) == 100 // 7
+    with Ledger(path) as ledger:
+        assert ledger.spent("somebody").usd == pytest.approx(0.98)
+
+
+def test_a_minute_s_budget_is_shared_and_a_large_request_waits_only_for_its_turn(path):
+    now = [1000.0]
+    limits = Limits(usd=1e9, usd_per_million=1.0, characters_per_minute=100)
+    with Ledger(path, clock=lambda: now[0]) as first, Ledger(path, clock=lambda: now[0]) as second:
+        assert first.claim(TASK, lines_of("a" * 60), limits).request
+        now[0] += 20
+        assert second.claim(TASK, lines_of("b" * 40), limits).request
+        now[0] += 10
+        waits = first.claim(TASK, lines_of("c"), limits)
+        assert (waits.request, waits.wait) == (None, pytest.approx(30.0))
+        now[0] += 30.5
+        assert first.claim(TASK, lines_of("c" * 60), limits).request
+        assert second.claim(TASK, lines_of("d"), limits).wait == pytest.approx(19.5)
+        now[0] += 100
+        assert second.claim(TASK, lines_of("e" * 150), limits).request
+
+
+def test_a_full_disk_before_the_call_stops_it_and_after_it_loses_nothing(path):
+    lines = lines_of("eins", "zwei")
+    with Ledger(path) as ledger:
+        claim = ledger.claim(TASK, lines, FREE)
+        pages = ledger._db.execute("PRAGMA page_count").fetchone()[0]
+        ledger._db.execute(f"PRAGMA max_page_count = {pages}")
+        # SQLite now says what it says on a full disk; the reserve is what makes room again.
+        reserve, ledger._owner.give_up_room = (
+            ledger._owner.give_up_room,
+            lambda: (
+                reserve(),
+                ledger._db.execute("PRAGMA max_page_count = 100000"),
+            ),
+        )
+        with pytest.raises(DiskFull, match=r"ledger\.sqlite: the disk is full; make room"):
+            ledger.finish(claim.request, claim.lines, ["x" * 50_000, "y"])
+        assert ledger._owner.path.stat().st_size == 0
+        assert len(ledger.translations(ledger.task(TASK), all_digests(lines))) == 2
+        pages = ledger._db.execute("PRAGMA page_count").fetchone()[0]
+        ledger._db.execute(f"PRAGMA max_page_count = {pages}")
+        many = lines_of(*map(str, range(1000)))
+        with pytest.raises(DiskFull):
+            ledger.claim(TASK, many, FREE)
+        ledger._db.execute("PRAGMA max_page_count = 100000")
+        assert ledger.claim(TASK, many, FREE).lines == tuple(many)
+
+
+SMALL_DISK = """
+import subprocess, sys
+from pathlib import Path
+place = Path(sys.argv[1])
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", str(place)], check=True)
+from padir.distill import owners
+owners.Owner.__init__.__defaults__ = (2**17,)
+from padir.distill.ledger import DiskFull, Ledger, Limits, Task
+from padir.distill.packing import Line, text_digest
+lines = [Line(n, f"{n:04d}", text_digest(f"{n:04d}")) for n in range(10)]
+task, limits = Task("somebody", "some/model", "de", "en"), Limits(1.0, 10.0, 10**9)
+with Ledger(place / "ledger.sqlite") as ledger:
+    claim = ledger.claim(task, lines, limits)
+    with (place / "filler").open("wb", buffering=0) as filler:
+        try:
+            while True:
+                filler.write(b"x" * 512)
+        except OSError:
+            pass
+    try:
+        ledger.finish(claim.request, claim.lines, ["t" * 4000] * 10)
+    except DiskFull as error:
+        print(error)
+with Ledger(place / "ledger.sqlite") as ledger:
+    print(len(ledger.known(ledger.task(task), [line.digest for line in lines])))
+    try:
+        more = [Line(n, "x" * 30000, text_digest(str(n))) for n in range(1000)]
+        ledger.claim(task, more, limits)
+    except DiskFull as error:
+        print(error)
+"""
+
+
+def test_a_disk_that_is_really_full_takes_what_was_paid_for(tmp_path):
+    unshare = shutil.which("unshare")
+    command = [unshare or "unshare", "--user", "--map-root-user", "--mount"]
+    if not unshare or subprocess.run([*command, "true"], capture_output=True).returncode:
+        pytest.skip("needs a mount name space of its own")
+    place = tmp_path / "disk"
+    place.mkdir()
+    program = [*command, sys.executable, "-c", SMALL_DISK, str(place)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, known, second = done.stdout.splitlines()
+    assert "the disk is full" in first
+    assert known == "10"
+    assert "No space left on device; nothing was sent" in second
+
+
+def test_a_damaged_ledger_is_named_and_left_as_it_is(path):
+    with Ledger(path) as ledger:
+        for start in range(0, 600, 100):
+            lines = lines_of(*(f"{n}" for n in range(start, start + 100)))
+            claim = ledger.claim(TASK, lines, FREE)
+            ledger.finish(claim.request, claim.lines, ["text " * 10] * 100)
+    whole = path.read_bytes()
+    damaged = bytearray(whole)
+    damaged[8192:16384] = b"\x5a" * 8192
+    for content in (bytes(damaged), b"no database, but long enough to look like one" * 50):
+        path.write_bytes(content)
+        with pytest.raises(
+            InputError, match=r"ledger\.sqlite: the ledger is damaged \(.*left as"
+        ) as found:
+            Ledger(path)
+        assert "\n" not in str(found.value)
+        assert path.read_bytes() == content
+    path.write_bytes(whole)
+    with Ledger(path) as ledger:
+        assert ledger.spent("somebody").usd > 0
+
+
+def test_other_databases_and_later_versions_are_refused(path):
+    path.parent.mkdir()
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE recipes (name TEXT)")
+    other.close()
+    with pytest.raises(InputError, match=r"ledger\.sqlite: a SQLite file, but no ledger of padir"):
+        Ledger(path)
+    path.unlink()
+    Ledger(path).close()
+    with sqlite3.connect(path) as later:
+        later.execute("PRAGMA user_version = 2")
+    later.close()
+    with pytest.raises(InputError, match=r"a ledger of version 2; this padir reads 1"):
+        Ledger(path)
+
+
+def test_a_folder_in_the_ledger_s_place_is_an_error_in_one_line(tmp_path):
+    with pytest.raises(InputError, match="cannot use the ledger: unable to open"):
+        Ledger(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"cannot write: (Not a directory|File exists)"):
+        Ledger(tmp_path / "file" / "ledger.sqlite")

@@ -1,0 +1,77 @@
+"""Requests within the service's limits: nothing lost, nothing twice, always the same."""
+
+import hashlib
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from padir.distill import packing
+from padir.distill.estimate import Estimate, estimate
+from padir.distill.packing import Line, pack, read_sources, text_digest
+from padir.files import InputError, write_lines
+
+
+def lines_of(texts):
+    return [Line(n, text, text_digest(text)) for n, text in enumerate(texts, start=1)]
+
+
+@given(
+    st.lists(st.text(min_size=1, max_size=12), max_size=40),
+    st.integers(1, 30),
+    st.integers(1, 5),
+)
+def test_requests_keep_the_order_and_the_limits(texts, characters, most):
+    lines = lines_of(texts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "REQUEST_LINES", most)
+        requests = list(pack(lines, characters))
+        assert requests == list(pack(iter(lines), characters))
+    for request in requests:
+        found = [line.text for line in request]
+        assert 1 <= len(found) <= most
+        assert len(set(found)) == len(found)
+        assert len(found) == 1 or sum(map(len, found)) <= characters
+    sent = [line for request in requests for line in request]
+    assert {line.text for line in sent} == set(texts)
+    assert [line.number for line in sent] == sorted(line.number for line in sent)
+    # No request could have taken the first line of the next one.
+    for request, following in itertools.pairwise(requests):
+        size = sum(line.characters for line in request) + following[0].characters
+        assert len(request) == most or size > characters
+
+
+def test_a_request_holds_1024_strings_and_30000_code_points():
+    requests = list(pack(lines_of(f"{n:05d}" for n in range(3000)), 30_000))
+    assert [len(request) for request in requests] == [1024, 1024, 952]
+    # Code points count, not bytes: an emoji is one.
+    requests = list(pack(lines_of(chr(0x1F600 + n) * 100 for n in range(60)) * 10, 30_000))
+    assert [len(request) for request in requests] == [60]
+    requests = list(pack(lines_of(f"{n:0100d}" for n in range(600)), 30_000))
+    assert [len(request) for request in requests] == [300, 300]
+
+
+def test_blank_lines_are_not_sent_and_a_long_one_is_named(tmp_path):
+    path = tmp_path / "train.de"
+    write_lines(path, ["one", "", " \t\u3000", "two\r", "\u2028", "x" * 30_000])
+    found = list(read_sources(path))
+    assert [(line.number, line.text[:4]) for line in found] == [
+        (1, "one"),
+        (4, "two\r"),
+        (6, "xxxx"),
+    ]
+    assert found[0].digest == hashlib.sha256(b"one").digest()
+    write_lines(path, ["one", "é" * 30_001])
+    with pytest.raises(InputError, match=r"train\.de: line 2 has 30001 characters; .* 30000 in a"):
+        list(read_sources(path))
+
+
+def test_an_estimate_counts_each_line_once_over_all_files(tmp_path):
+    write_lines(tmp_path / "a", ["one", "two", "one", "", "three"])
+    write_lines(tmp_path / "b", ["two", "four", "five"])
+    known = {text_digest("two"), text_digest("nowhere")}
+    found = estimate([tmp_path / "a", tmp_path / "b"], known.intersection)
+    assert found == Estimate(lines=4, characters=3 + 5 + 4 + 4, held=1, held_characters=3)
+    write_lines(tmp_path / "empty", [])
+    assert estimate([tmp_path / "empty"], known.intersection) == Estimate(0, 0, 0, 0)
