@@ -8,9 +8,9 @@ import argparse
 from pathlib import Path
 
 DESCRIPTION = """\
-Get all splits of a dataset as its source has them: generated from the grammar (synthetic), or
-read from paths and addresses (files). Text must be UTF-8 without NUL or byte order mark, and the
-files of a split need equally many lines; lines end at "\\n" only."""
+Get all splits of a dataset as its source has them: generated from the grammar (synthetic), read
+from paths and addresses (files), or from TensorFlow Datasets (tfds). Files must be UTF-8 without
+NUL or byte order mark, and those of a split need equally many lines; lines end at "\\n" only."""
 
 EXAMPLES = """\
 examples:
@@ -29,30 +29,39 @@ def parser() -> argparse.ArgumentParser:
         "--config-dataset", type=Path, required=True, metavar="F", help="the dataset's settings"
     )
     made.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
+    made.add_argument(
+        "--threads", type=int, metavar="N", help="most processes that read tfds (default: all cores)"
+    )
     return made
 
 
 def main(argv: list[str]) -> int:
     """Fetch or generate, and write provenance.json."""
     arguments = parser().parse_args(argv)
-    from padir.config.data import SyntheticSource
+    from padir.config.data import SyntheticSource, TfdsSource
     from padir.config.read import read_dataset
+    from padir.data.parallel import cores
     from padir.data.synthetic import write_synthetic
     from padir.data.text import write_files_source
+    from padir.data.tfds import write_tfds_source
     from padir.provenance import write_provenance
 
     dataset = read_dataset(arguments.config_dataset)
     source = dataset.source
+    inputs = [arguments.config_dataset, *source.local_files()]
+    seed = None
     if isinstance(source, SyntheticSource):
         write_synthetic(source, arguments.out)
         seed = source.seed
+    elif isinstance(source, TfdsSource):
+        workers = arguments.threads or cores()
+        inputs.append(write_tfds_source(source, dataset.pair, arguments.out, workers))
     else:
         write_files_source(source, arguments.out)
-        seed = None
     write_provenance(
         arguments.out,
         ["fetch", *argv],
-        inputs=[arguments.config_dataset, *source.local_files()],
+        inputs=inputs,
         spec=dataset.model_dump(mode="json"),
         seed=seed,
     )

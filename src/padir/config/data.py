@@ -118,12 +118,59 @@ class FilesSource(Settings):
         return 1 + len(getattr(self, split).references.get(language, []))
 
 
-DataSource = Annotated[SyntheticSource | FilesSource, Field(discriminator="kind")]
+class TfdsSource(Settings):
+    """A translation dataset of TensorFlow Datasets, such as the paper's three (section L.2)."""
+
+    kind: Literal["tfds"] = "tfds"
+    name: str = Field(
+        pattern=r"^[a-z][a-z0-9_]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)?(:[0-9]+\.[0-9]+\.[0-9]+)?$",
+        description="Name in TFDS with its config, such as wmt14_translate/de-en,"
+        " wmt16_translate/ro-en or wmt17_translate/zh-en.",
+    )
+    data_dir: str = Field(
+        default="data/tensorflow_datasets",
+        min_length=1,
+        description="TFDS's folder, where prepared datasets lie or are put. A copy in array_record"
+        " is read as it is; one in TFRecord needs TensorFlow (the extra tf).",
+    )
+    download: bool = Field(
+        default=False,
+        description="Whether a dataset that is not prepared yet is downloaded and prepared, as"
+        " array_record; false: that is an error.",
+    )
+    leave_out: list[Name] = Field(
+        default_factory=list,
+        description="Parts of a WMT dataset's training text that are not downloaded, by their TFDS"
+        " names, such as casia2015. What is prepared then has a folder of its own.",
+    )
+    train: str = Field(
+        default="train",
+        min_length=1,
+        description="TFDS's split for training, or a slice of one such as train[:1000000].",
+    )
+    valid: str = Field(default="validation", min_length=1, description="Same, for validation.")
+    test: str = Field(default="test", min_length=1, description="Same, for testing.")
+    pairs: dict[Literal["train", "valid", "test"], Annotated[int, Field(ge=1)]] = Field(
+        default_factory=dict,
+        description="Pairs that a split must have; another number is an error.",
+    )
+
+    def local_files(self) -> list[Path]:
+        """Files that must exist beforehand: none, as the folder may still be filled."""
+        return []
+
+    def reference_count(self, split: str, language: str) -> int:
+        """References per sentence of a split: one."""
+        return 1
+
+
+DataSource = Annotated[SyntheticSource | FilesSource | TfdsSource, Field(discriminator="kind")]
 
 
 class Cleaning(Settings):
     """Which training pairs are dropped. Validation and test sets stay whole: there a line over
-    `max_bytes` is an error, empty lines are counted and kept, and no other rule applies."""
+    `max_bytes` is an error, empty lines are counted and kept, and no other rule applies but
+    `romanian_letters`."""
 
     drop_duplicates: bool = Field(
         default=True, description="Drop training pairs whose two sides both occurred before."
@@ -144,6 +191,14 @@ class Cleaning(Settings):
     )
     max_bytes: int = Field(
         default=20_000, ge=16, description="Longest line in bytes, on either side."
+    )
+    # Not written while it says nothing: what was made without it stays valid.
+    romanian_letters: Literal["comma", "cedilla"] | None = Field(
+        default=None,
+        exclude_if=not_,
+        description="Write s and t with a mark below in one way in all Romanian text, references"
+        " included: with a comma (the standard) or a cedilla (older files). null: leave them as"
+        " they are. Scores into Romanian then compare only with those on such references.",
     )
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from padir.config.data import Dataset, FilesSource, RemoteFile, SyntheticSource
+from padir.config.data import DataSource, Dataset, RemoteFile, SyntheticSource, TfdsSource
 from padir.data.clean import REASONS
 from padir.files import shown
 
@@ -34,13 +34,21 @@ def data_card(dataset: Dataset, statistics: dict[str, Any]) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _origin(source: SyntheticSource | FilesSource) -> str:
+def _origin(source: DataSource) -> str:
     if isinstance(source, SyntheticSource):
         settings = ", ".join(f"{key} {value}" for key, value in source.model_dump().items())
         return (
             "An invented language pair: every sentence is drawn from the grammar in grammar.json,"
             " which decides exactly whether a translation is valid. The names of the languages,"
             f" xs and xt, stand for no real ones. Settings: {settings}."
+        )
+    if isinstance(source, TfdsSource):
+        without = ", ".join(source.leave_out)
+        return (
+            f"TensorFlow Datasets, {_code(source.name)}: training from its split"
+            f" {_code(source.train)}, validation from {_code(source.valid)}, test from"
+            f" {_code(source.test)}."
+            + (f" Parts left out of its training text: {without}." if without else "")
         )
     lines = []
     for split in ("train", "valid", "test"):

@@ -1,0 +1,214 @@
+"""The `tfds` data source: a prepared copy of a TensorFlow Datasets translation dataset as text.
+
+Copies in array_record are read without TensorFlow, copies in TFRecord with it. Pairs keep the
+order that the copy has, which is not that of the original files: TFDS shuffles when it prepares.
+A newline or NUL inside a sentence becomes a space, and a byte order mark before one goes; the
+number of sentences changed so is reported.
+
+Paper: section L.2 (wmt14_translate/de-en, wmt16_translate/ro-en, wmt17_translate/zh-en).
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from padir.config.data import TfdsSource
+from padir.data.parallel import ordered
+from padir.data.text import SPLITS, text_name
+from padir.data.tfds_prepare import INFO_FILE, make_builder, prepare
+from padir.files import InputError, atomic_path, shown
+from padir.progress import Progress
+
+BLOCK_PAIRS = 10_000
+# Processes pay from this many blocks on.
+_BLOCKS_PER_WORKER = 4
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """Some pairs as text, ready to be written: bytes of whole lines for each language.
+
+    Attributes:
+        pairs: how many.
+        changed: sentences that could not be lines as they were.
+    """
+
+    text: dict[str, bytes]
+    pairs: int
+    changed: int
+
+
+def write_tfds_source(source: TfdsSource, pair: str, folder: Path, workers: int = 1) -> Path:
+    """Write all splits of a dataset to `folder`, under the names of `text_name`.
+
+    Args:
+        pair: the two languages, such as de-en, in any order.
+        workers: processes that read.
+
+    Returns:
+        The path of the copy's dataset_info.json, which says what it is.
+
+    Raises:
+        InputError: no such dataset, other languages, nothing prepared (with `download` false), a
+            half-prepared or damaged copy, a split that is missing, empty or of another size than
+            `pairs` says, or TensorFlow needed and missing.
+    """
+    builder = make_builder(source)
+    prepare(builder, source)
+    label = f"{source.name} in {shown(str(builder.data_path))}"
+    languages = pair.split("-")
+    found = sorted(builder.info.features or {})
+    if found != sorted(languages):
+        raise InputError(
+            f"{label}: its languages are {', '.join(found)}; the directions need"
+            f" {', '.join(sorted(languages))}"
+        )
+    sizes = {split: _checked_size(builder, source, split, label) for split in SPLITS}
+    for split in SPLITS:
+        _write_split(builder, getattr(source, split), split, sizes[split], folder, label, workers)
+    return Path(builder.data_path) / INFO_FILE
+
+
+def _checked_size(builder: Any, source: TfdsSource, split: str, label: str) -> int:
+    """Pairs of a split, by the copy's own record; its files are there and none is empty."""
+    wanted = getattr(source, split)
+    splits = builder.info.splits
+    try:
+        part = splits[wanted]
+    except (KeyError, ValueError) as error:
+        raise InputError(
+            f"{label}: source.{split} is {wanted!r}, but there are the splits"
+            f" {', '.join(splits) or 'none'}"
+        ) from error
+    if not part.num_examples:
+        raise InputError(f"{label}: split {wanted} is empty")
+    for file in part.filepaths:
+        path = Path(file)
+        if not path.is_file() or not path.stat().st_size:
+            state = "empty" if path.is_file() else "missing"
+            raise InputError(
+                f"{label}: half prepared: {shown(path.name)} is {state}; delete the folder and"
+                " prepare it again"
+            )
+    expected = source.pairs.get(split, part.num_examples)
+    if part.num_examples != expected:
+        raise InputError(
+            f"{label}: split {wanted} has {part.num_examples} pairs, source.pairs.{split} says"
+            f" {expected}"
+        )
+    return part.num_examples
+
+
+def _write_split(
+    builder: Any, wanted: str, split: str, size: int, folder: Path, label: str, workers: int
+) -> None:
+    languages = sorted(builder.info.features)
+    first, second = (folder / text_name(split, language) for language in languages)
+    written = changed = 0
+    with (
+        atomic_path(first) as one,
+        atomic_path(second) as two,
+        one.open("wb") as file,
+        two.open("wb") as other,
+        Progress(size, "pairs", f"fetch {split}") as progress,
+    ):
+        for block in _blocks(builder, wanted, size, label, workers):
+            file.write(block.text[languages[0]])
+            other.write(block.text[languages[1]])
+            written, changed = written + block.pairs, changed + block.changed
+            progress.update(block.pairs)
+        if written != size:
+            raise InputError(
+                f"{label}: split {wanted} has {written} pairs, {INFO_FILE} says {size}: damaged"
+            )
+    if changed:
+        print(
+            f"padir fetch: {split}: {changed} sentences held a newline, NUL or byte order mark",
+            file=sys.stderr,
+        )
+
+
+def _blocks(
+    builder: Any, wanted: str, size: int, label: str, workers: int
+) -> Iterator[TextBlock]:
+    """The split's pairs in order, block by block."""
+    form = builder.info.file_format.value
+    if form == "tfrecord":
+        yield from _tfrecord_blocks(builder, wanted, label)
+        return
+    if form != "array_record":
+        raise InputError(f"{label}: format {form}; allowed: array_record, tfrecord")
+    ranges = [(i, min(i + BLOCK_PAIRS, size)) for i in range(0, size, BLOCK_PAIRS)]
+    read = partial(_array_record_block, str(builder.data_path), wanted, label)
+    yield from ordered(read, ranges, min(workers, len(ranges) // _BLOCKS_PER_WORKER))
+
+
+def _array_record_block(folder: str, wanted: str, label: str, rows: tuple[int, int]) -> TextBlock:
+    """Pairs rows[0] to rows[1] - 1 of a split."""
+    source = _data_source(folder, wanted, label)
+    try:
+        examples = source.__getitems__(list(range(*rows)))
+    except (ValueError, IndexError, RuntimeError, OSError) as error:
+        raise _damaged(label, wanted, error) from error
+    return _as_text(examples, label, wanted)
+
+
+def _data_source(folder: str, wanted: str, label: str) -> Any:
+    import tensorflow_datasets as tfds
+
+    try:
+        return tfds.builder_from_directory(folder).as_data_source(split=wanted)
+    except (ValueError, IndexError, RuntimeError, OSError) as error:
+        raise _damaged(label, wanted, error) from error
+
+
+def _damaged(label: str, wanted: str, error: Exception) -> InputError:
+    reason = " ".join(str(error).split())[:300] or type(error).__name__
+    return InputError(f"{label}: split {wanted} is damaged: {shown(reason)}")
+
+
+def _tfrecord_blocks(builder: Any, wanted: str, label: str) -> Iterator[TextBlock]:
+    if find_spec("tensorflow") is None:
+        raise InputError(
+            f"{label}: a copy in TFRecord, which only TensorFlow reads: install the extra tf"
+            " (make setup EXTRAS=tf), or prepare the dataset as array_record in another data_dir"
+        )
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    # Accelerators are for training; reading must not take their memory.
+    tf.config.set_visible_devices([], "GPU")
+    # One file after the other: the order does not depend on the machine.
+    config = tfds.ReadConfig(interleave_cycle_length=1)
+    try:
+        dataset = builder.as_dataset(split=wanted, shuffle_files=False, read_config=config)
+        examples = []
+        for example in dataset.as_numpy_iterator():
+            examples.append(example)
+            if len(examples) == BLOCK_PAIRS:
+                yield _as_text(examples, label, wanted)
+                examples = []
+        if examples:
+            yield _as_text(examples, label, wanted)
+    except (tf.errors.OpError, ValueError, OSError) as error:
+        raise _damaged(label, wanted, error) from error
+
+
+def _as_text(examples: list[dict[str, bytes | None]], label: str, wanted: str) -> TextBlock:
+    text: dict[str, list[bytes]] = {language: [] for language in examples[0]}
+    changed = 0
+    for example in examples:
+        for language, line in example.items():
+            # What a cut file gives for the records that it lost.
+            if line is None:
+                raise _damaged(label, wanted, ValueError(f"a pair has no {language}"))
+            if b"\n" in line or b"\0" in line or line.startswith(b"\xef\xbb\xbf"):
+                line = line.removeprefix(b"\xef\xbb\xbf").replace(b"\n", b" ").replace(b"\0", b" ")
+                changed += 1
+            text[language].append(line)
+    joined = {language: b"\n".join(lines) + b"\n" for language, lines in text.items()}
+    return TextBlock(joined, len(examples), changed)

@@ -1,0 +1,246 @@
+"""TFDS builders for the `tfds` source: found by name, downloaded part by part, prepared.
+
+A dataset without some parts of its training text is TFDS's `wmt_translate` with a config of its
+own, as TFDS documents it, so its folder cannot be taken for the whole dataset's.
+"""
+
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from padir.config.data import TfdsSource
+from padir.files import InputError, read_json, sha256_file, shown
+
+INFO_FILE = "dataset_info.json"
+
+
+def make_builder(source: TfdsSource) -> Any:
+    """TFDS's builder of a source; nothing is read or downloaded but a copy's description.
+
+    Raises:
+        InputError: no such dataset or config; parts to leave out that it does not have.
+    """
+    import tensorflow_datasets as tfds
+    import tensorflow_datasets.translate  # registers the translation datasets
+
+    builder = _named(tfds, source.name, source)
+    if not source.leave_out:
+        return builder
+    wmt = tensorflow_datasets.translate.wmt
+    if not isinstance(builder, wmt.WmtTranslate):
+        raise InputError(f"{source.name}: source.leave_out is for WMT datasets only")
+    parts = {str(split): list(names) for split, names in builder.subsets.items()}
+    unknown = sorted(set(source.leave_out) - set(parts["train"]))
+    if unknown:
+        raise InputError(
+            f"{source.name}: source.leave_out names {', '.join(unknown)}; its training text has"
+            f" {', '.join(parts['train'])}"
+        )
+    parts["train"] = [name for name in parts["train"] if name not in source.leave_out]
+    if not parts["train"]:
+        raise InputError(f"{source.name}: source.leave_out leaves no training text")
+    config = tensorflow_datasets.translate.WmtConfig(
+        language_pair=builder.builder_config.language_pair,
+        name="-".join([builder.name, "without", *sorted(source.leave_out)]),
+        version=builder.version,
+        subsets=parts,
+    )
+    return _named(tfds, "wmt_translate", source, config=config)
+
+
+def _named(tfds: Any, name: str, source: TfdsSource, **options: Any) -> Any:
+    from google.protobuf.json_format import Error as UnreadableInfo
+
+    try:
+        return tfds.builder(name, data_dir=source.data_dir, **options)
+    except tfds.core.DatasetNotFoundError as error:
+        raise InputError(
+            f"source.name is {source.name!r}: TFDS {tfds.__version__} has no such dataset; the"
+            " paper's are wmt14_translate/de-en, wmt16_translate/ro-en, wmt17_translate/zh-en"
+        ) from error
+    except UnreadableInfo as error:
+        raise InputError(
+            f"{source.name} in {shown(source.data_dir)}: its description cannot be read:"
+            f" {_of_builder(error)}"
+        ) from error
+    except (ValueError, AssertionError) as error:
+        raise InputError(_no_config(tfds, source, error)) from error
+
+
+def _no_config(tfds: Any, source: TfdsSource, error: Exception) -> str:
+    dataset, _, rest = source.name.partition("/")
+    configs = sorted(tfds.builder_cls(dataset.partition(":")[0]).builder_configs)
+    if not configs or rest.partition(":")[0] in configs:
+        return f"source.name is {source.name!r}: {_of_builder(error)}"
+    return (
+        f"source.name is {source.name!r}: {dataset} has no config {rest.partition(':')[0]!r}; it"
+        f" has {', '.join(configs)}"
+    )
+
+
+def _of_builder(error: Exception) -> str:
+    """What is wrong, without TFDS's list of the builder's arguments."""
+    reason = " ".join(str(error).split())
+    return shown(re.sub(r'^Failed to construct dataset .*?\}": ', "", reason)[:300])
+
+
+def prepare(builder: Any, source: TfdsSource) -> None:
+    """Make sure that the builder's copy is prepared; downloads only if the source says so.
+
+    Raises:
+        InputError: nothing is prepared and `download` is false, or TensorFlow missing; the copy is half prepared; a part
+            cannot be downloaded (all such parts are reported first, one line each); the disk is
+            full; the text of a part is not as TFDS expects it.
+    """
+    import tensorflow_datasets as tfds
+
+    folder = Path(builder.data_path)
+    if folder.exists():
+        _check_info(folder, source.name)
+        return
+    if not source.download:
+        unfinished = sorted(folder.parent.glob(f"incomplete.*_{folder.name}"))
+        state = (
+            f"an unfinished preparation lies in {shown(str(unfinished[0]))}"
+            if unfinished
+            else "nothing is prepared there"
+        )
+        raise InputError(
+            f"{source.name} in {shown(str(folder))}: {state}; set source.download to true to"
+            " download and prepare it, or source.data_dir to the folder that has it"
+        )
+    # Extraction of archives, and addresses of other kinds than http, go through TensorFlow.
+    if find_spec("tensorflow") is None:
+        raise InputError(
+            f"{source.name} in {shown(str(folder))}: nothing is prepared there, and TFDS needs"
+            " TensorFlow to prepare it: install the extra tf (make setup EXTRAS=tf)"
+        )
+    if hasattr(builder, "subsets"):
+        builder._split_generators = _part_by_part(builder, _checksums(source), source.leave_out)
+    tfds.disable_progress_bar()
+    with _quiet():
+        try:
+            builder.download_and_prepare(
+                download_config=tfds.download.DownloadConfig(try_download_gcs=False),
+                file_format="array_record",
+            )
+        except InputError:
+            raise
+        except (*_download_errors(), AssertionError, ValueError) as error:
+            raise InputError(
+                f"{source.name} in {shown(str(folder))}: cannot prepare: {_reason(error)}"
+            ) from error
+
+
+def _check_info(folder: Path, name: str) -> None:
+    if not (folder / INFO_FILE).is_file():
+        raise InputError(
+            f"{name} in {shown(str(folder))}: half prepared: {INFO_FILE} is missing; delete the"
+            " folder and prepare it again"
+        )
+    read_json(folder / INFO_FILE)
+
+
+def _checksums(source: TfdsSource) -> dict[str, Any]:
+    """What TFDS knows of the addresses of the source's dataset."""
+    import tensorflow_datasets as tfds
+
+    return tfds.builder_cls(source.name.partition("/")[0]).url_infos or {}
+
+
+def _part_by_part(
+    builder: Any, known: dict[str, Any], left_out: list[str]
+) -> Callable[[Any], Any]:
+    """The builder's `_split_generators`, after a download of each part alone.
+
+    TFDS's own asks for all parts at once and fails with the first; the parts fetched here wait in
+    its cache.
+    """
+    from tensorflow_datasets.translate import wmt
+
+    whole = builder._split_generators
+
+    def split_generators(manager: Any) -> Any:
+        source = builder.builder_config.language_pair[0]
+        parts = [(str(split), name) for split, names in builder.subsets.items() for name in names]
+        failed = []
+        for number, (split, name) in enumerate(parts, start=1):
+            for address in wmt.DATASET_MAP[name].get_url(source):
+                label = f"part {number} of {len(parts)}: {name} ({split}, {_host(address)})"
+                reason = _fetch(manager, address, known)
+                print(f"padir fetch: {label}: {reason or 'there'}", file=sys.stderr, flush=True)
+                if reason:
+                    failed.append(name if split == "train" else f"{name} ({split})")
+        if failed:
+            also = [name for name in dict.fromkeys(failed) if " " not in name]
+            advice = (
+                f"; or go on without training text that cannot be had: source.leave_out:"
+                f" [{', '.join([*left_out, *also])}]"
+                if also
+                else ""
+            )
+            raise InputError(
+                f"{len(failed)} of {len(parts)} parts could not be downloaded:"
+                f" {', '.join(dict.fromkeys(failed))}; what was downloaded is kept, so try again"
+                f" later{advice}"
+            )
+        return whole(manager)
+
+    return split_generators
+
+
+def _fetch(manager: Any, address: str, known: dict[str, Any]) -> str | None:
+    """Download one address into TFDS's cache; return why that failed, None if it did not."""
+    try:
+        path = manager.download(address)
+    except _download_errors() as error:
+        return _reason(error)
+    expected = known.get(address)
+    found = sha256_file(path)
+    if expected is not None and expected.checksum != found:
+        return f"wrong checksum: SHA-256 of {shown(str(path))} is {found}, not {expected.checksum}"
+    return None
+
+
+def _download_errors() -> tuple[type[Exception], ...]:
+    # OSError: also those of requests and urllib, and a full disk.
+    import tensorflow_datasets as tfds
+    from tensorflow_datasets.core.download.download_manager import NonMatchingChecksumError
+
+    return (tfds.download.DownloadError, NonMatchingChecksumError, OSError)
+
+
+def _host(address: str) -> str:
+    """The host alone: addresses of TFDS may hold a user name and password."""
+    return urlsplit(address).hostname or "this machine"
+
+
+def _reason(error: Exception) -> str:
+    """An error in one line, with no password of an address in it."""
+    words = [_without_user(word) for word in str(error).split()]
+    return shown(" ".join(words)[:300]) or type(error).__name__
+
+
+def _without_user(word: str) -> str:
+    scheme, separator, rest = word.partition("://")
+    if not separator or "@" not in rest:
+        return word
+    return f"{scheme}://{rest.rpartition('@')[2]}"
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep TFDS from printing addresses, which may hold passwords."""
+    from absl import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
