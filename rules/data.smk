@@ -23,8 +23,10 @@ rule fetch:
     benchmark:
         "results/data/{dataset}/{first}-{second}/logs/fetch.tsv"
     retries: 2
+    threads: workflow.cores
     shell:
-        "padir fetch --config-dataset {input.spec:q} --out {output.raw:q} > {log:q} 2>&1"
+        "padir fetch --config-dataset {input.spec:q} --out {output.raw:q}"
+        " --threads {threads} > {log:q} 2>&1"
 
 
 rule clean:
@@ -45,8 +47,9 @@ rule clean:
         "results/data/{dataset}/{first}-{second}/logs/clean.log",
     benchmark:
         "results/data/{dataset}/{first}-{second}/logs/clean.tsv"
+    threads: workflow.cores
     params:
         folder=card_folder,
     shell:
         "padir clean --config-dataset {input.spec:q} --raw {input.raw:q}"
-        " --out {params.folder:q} > {log:q} 2>&1"
+        " --out {params.folder:q} --threads {threads} > {log:q} 2>&1"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import tensorflow_datasets as tfds
-import tensorflow_datasets.translate  # noqa: F401 - registers the builders
+import tensorflow_datasets.translate
 
 SPLITS = ("train", "validation", "test")
 Pairs = Sequence[Mapping[str, str]]

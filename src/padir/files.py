@@ -119,9 +119,10 @@ def iter_lines(path: str | os.PathLike[str]) -> Iterator[str]:
         yield from decode_lines(file, shown(path))
 
 
-def decode_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
-    """As `iter_lines`, from an open binary file; `name` stands for it in messages."""
-    for number, raw in enumerate(file, start=1):
+def decode_lines(file: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
+    """As `iter_lines`, from an open binary file; `name` stands for it in messages, and `first` is
+    the number of the line that it begins with."""
+    for number, raw in enumerate(file, start=first):
         if number == 1 and raw.startswith(BOM):
             raise InputError(
                 f"{name}: line 1: starts with a byte order mark; save the file as UTF-8 without one"

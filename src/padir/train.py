@@ -14,14 +14,14 @@ import numpy as np
 
 from padir.checkpoint import WorkFolder
 from padir.config.model import RunSpec
-from padir.data.batches import BatchPlan, Pairs, Ragged, in_order
+from padir.data.batches import BatchPlan, in_order
+from padir.data.encode import encode_pairs
 from padir.files import (
     MODEL_FILE,
     Bundle,
     InputError,
     digest,
     read_bundle,
-    read_lines,
     sha256_file,
     shown,
 )
@@ -67,23 +67,6 @@ class Trained:
     summary: dict[str, object]
 
 
-def encode_pairs(vocabulary: Vocabulary, source: Path, target: Path) -> Pairs:
-    """Read and encode two aligned files.
-
-    Raises:
-        InputError: the files differ in line count, or are empty.
-    """
-    sources, targets = read_lines(source), read_lines(target)
-    if len(sources) != len(targets):
-        raise InputError(
-            f"{shown(source)} has {len(sources)} lines, {shown(target)} has {len(targets)}:"
-            " they must be aligned line for line"
-        )
-    if not sources:
-        raise InputError(f"{shown(source)}: is empty; at least one pair is needed")
-    return Pairs(Ragged(vocabulary.encode(sources)), Ragged(vocabulary.encode(targets)))
-
-
 class Run:
     """One training run, from its first or its last saved step to the end."""
 
@@ -95,10 +78,12 @@ class Run:
         text: TrainingText,
         seed: int,
         start: Bundle | None = None,
+        folder: Path | None = None,
+        threads: int = 1,
     ):
         self.spec, self.seed = spec, seed
         self.training = spec.run.training
-        pairs = encode_pairs(vocabulary, text.train_source, text.train_target)
+        pairs = encode_pairs(vocabulary, text.train_source, text.train_target, folder, threads)
         valid = encode_pairs(vocabulary, text.valid_source, text.valid_target)
         self.pairs = pairs
         try:
@@ -321,6 +306,7 @@ def train(
     seed: int,
     work: Path,
     warm_start: Path | None = None,
+    threads: int = 1,
 ) -> Trained:
     """Train, or go on training, in the work folder; return the chosen parameters.
 
@@ -332,6 +318,7 @@ def train(
         seed: of everything random.
         work: folder for checkpoints.
         warm_start: bundle of the model that `training.warm_start` names.
+        threads: that encode the text; their number changes nothing.
 
     Raises:
         InputError: bad text, a folder in use or of another run, a loss that is not finite.
@@ -349,7 +336,8 @@ def train(
         identity["warm_start"] = sha256_file(start.folder / MODEL_FILE)
     folder = WorkFolder(work, identity)
     try:
-        run = Run(spec, table_size, Vocabulary.load(vocabulary_path), text, seed, start)
+        vocabulary = Vocabulary.load(vocabulary_path)
+        run = Run(spec, table_size, vocabulary, text, seed, start, folder.folder, threads)
         state = run.run(folder)
         arrays, steps = run.choose(folder, state)
         valid = run.trainer.evaluate(state.parameters, run.valid)

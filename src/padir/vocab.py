@@ -146,9 +146,9 @@ class Vocabulary:
             )
         return cls(processor)
 
-    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+    def encode(self, lines: Sequence[str], threads: int = 1) -> list[list[int]]:
         """Token ids of each line, without EOS; an empty line gives no ids."""
-        return self._processor.encode(list(lines), num_threads=1)
+        return self._processor.encode(list(lines), num_threads=threads)
 
     def decode(self, ids: Sequence[Sequence[int] | np.ndarray]) -> list[str]:
         """Text of each sequence up to its first EOS; always one line each.

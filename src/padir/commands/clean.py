@@ -30,6 +30,9 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--raw", type=Path, required=True, metavar="DIR", help="what fetch wrote")
     made.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
+    made.add_argument(
+        "--threads", type=int, metavar="N", help="most processes that work (default: all cores)"
+    )
     return made
 
 
@@ -41,6 +44,7 @@ def main(argv: list[str]) -> int:
     from padir.config.read import read_dataset
     from padir.data.card import data_card
     from padir.data.clean import clean
+    from padir.data.parallel import cores
     from padir.data.synthetic import GRAMMAR_FILE
     from padir.files import InputError, read_bytes, shown, write_bytes, write_json, write_text
     from padir.provenance import write_provenance
@@ -49,7 +53,8 @@ def main(argv: list[str]) -> int:
     if raw.resolve() == out.resolve():
         raise InputError(f"{shown(raw)}: --raw and --out must be different folders")
     dataset = read_dataset(arguments.config_dataset)
-    statistics = clean(dataset.cleaning, dataset.pair, raw, out)
+    workers = arguments.threads or cores()
+    statistics = clean(dataset.cleaning, dataset.pair, raw, out, workers)
     if (raw / GRAMMAR_FILE).exists():
         write_bytes(out / GRAMMAR_FILE, read_bytes(raw / GRAMMAR_FILE))
     write_json(out / "statistics.json", statistics)

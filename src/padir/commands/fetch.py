@@ -30,7 +30,10 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
     made.add_argument(
-        "--threads", type=int, metavar="N", help="most processes that read tfds (default: all cores)"
+        "--threads",
+        type=int,
+        metavar="N",
+        help="most processes that read tfds (default: all cores)",
     )
     return made
 

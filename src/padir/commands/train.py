@@ -51,6 +51,7 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     prepare(arguments.threads)
     from padir.config.read import read_spec
+    from padir.data.parallel import cores
     from padir.files import MODEL_FILE, read_jsonl, write_bundle, write_jsonl
     from padir.model.card import model_card
     from padir.model.parameters import table_size
@@ -76,6 +77,7 @@ def main(argv: list[str]) -> int:
             arguments.seed,
             arguments.work,
             arguments.warm_start,
+            arguments.threads or cores(),
         )
     except Stopped as stopped:
         print(f"padir train: {stopped}", file=sys.stderr)

@@ -76,7 +76,8 @@ class Decoding(Settings):
     drop_repeats: Literal["none", "words", "tokens"] = Field(
         default="words",
         description="What the final drop removes from the last hypothesis: nothing, repeated words,"
-        " or repeated tokens (parallel systems). Repeats that the source has too are kept.",
+        " or repeated tokens (parallel systems). Repeats that the source has too are kept. Words"
+        " of Chinese and Japanese are pieces.",
     )
     rescorer: Name | None = Field(
         default=None,

@@ -6,6 +6,7 @@ consecutive steps that share a bucket, so that several steps run in one compiled
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from padir.ids import EOS
 
 # Batches hold a multiple of this many sentences, so that 1, 2, 4 and 8 devices share them evenly.
 ROW_UNIT = 8
+_CHUNK = 1 << 20
 
 
 class Ragged:
@@ -21,11 +23,14 @@ class Ragged:
 
     def __init__(self, rows: Sequence[Sequence[int]]):
         """Store `rows` with EOS appended to each."""
-        lengths = np.fromiter((len(row) + 1 for row in rows), np.int64, len(rows))
-        self.offsets = np.concatenate([[0], np.cumsum(lengths)])
-        self.values = np.full(int(self.offsets[-1]), EOS, np.int32)
-        for start, row in zip(self.offsets, rows, strict=False):
-            self.values[start : start + len(row)] = row
+        self.offsets, self.values = flat_rows(rows, np.dtype(np.int32))
+
+    @classmethod
+    def of_arrays(cls, offsets: np.ndarray, values: np.ndarray) -> "Ragged":
+        """Rows that lie in arrays already, EOS included; the arrays are used as they are."""
+        made = cls.__new__(cls)
+        made.offsets, made.values = offsets, values
+        return made
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -45,6 +50,14 @@ class Ragged:
         return np.where(inside, self.values[index], 0).astype(np.int32)
 
 
+def flat_rows(rows: Sequence[Sequence[int]], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets [rows + 1] and values of rows with EOS appended to each."""
+    lengths = np.fromiter((len(row) + 1 for row in rows), np.int64, len(rows))
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    ended = chain.from_iterable((*row, EOS) for row in rows)
+    return offsets, np.fromiter(ended, dtype, int(offsets[-1]))
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Encoded sources and targets, aligned."""
@@ -54,7 +67,8 @@ class Pairs:
 
     def longer(self) -> np.ndarray:
         """The longer side's length of each pair, EOS included."""
-        return np.maximum(self.source.lengths, self.target.lengths)
+        longer = self.source.lengths
+        return np.maximum(longer, self.target.lengths, out=longer)
 
 
 @dataclass(frozen=True)
@@ -72,6 +86,16 @@ def sentences_per_batch(batch_tokens: int, bucket: int) -> int:
     return fitting if fitting < ROW_UNIT else fitting // ROW_UNIT * ROW_UNIT
 
 
+def _buckets(training: Training, pairs: Pairs) -> np.ndarray:
+    """The bucket of each pair, in few bytes; the number of buckets where it fits none."""
+    limits, longer = np.array(training.buckets), pairs.longer()
+    which = np.empty(len(longer), np.uint8 if len(limits) < 256 else np.int32)
+    for start in range(0, len(longer), _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        which[chunk] = np.searchsorted(limits, longer[chunk])
+    return which
+
+
 class BatchPlan:
     """Which pairs make which batch.
 
@@ -83,9 +107,12 @@ class BatchPlan:
     def __init__(self, pairs: Pairs, training: Training, seed: int):
         self._seed = seed
         self._group_steps = training.dispatch_steps
-        which = np.searchsorted(training.buckets, pairs.longer())
+        which = _buckets(training, pairs)
         self.too_long = int(np.sum(which == len(training.buckets)))
-        members = [np.flatnonzero(which == i) for i in range(len(training.buckets))]
+        # Four bytes for a pair's number: there may be tens of millions.
+        members = [
+            np.flatnonzero(which == i).astype(np.int32) for i in range(len(training.buckets))
+        ]
         self._buckets = [
             (bucket, sentences_per_batch(training.batch_tokens, bucket), rows)
             for bucket, rows in zip(training.buckets, members, strict=True)
@@ -132,7 +159,7 @@ class BatchPlan:
 
 def in_order(pairs: Pairs, training: Training) -> list[tuple[int, np.ndarray]]:
     """Every fitting pair once, for validation: (bucket, pair numbers padded with -1)."""
-    which = np.searchsorted(training.buckets, pairs.longer())
+    which = _buckets(training, pairs)
     batches = []
     for i, bucket in enumerate(training.buckets):
         members = np.flatnonzero(which == i)

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from padir.config.data import DataSource, Dataset, RemoteFile, SyntheticSource, TfdsSource
+from padir.config.data import Dataset, DataSource, RemoteFile, SyntheticSource, TfdsSource
 from padir.data.clean import REASONS
 from padir.files import shown
 

@@ -5,17 +5,24 @@ sets stay whole, as scores on them must stay comparable. In every file one carri
 line's end is removed and counted, so that text saved with "\\r\\n" reads as meant.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from itertools import zip_longest
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from jaxtyping import Bool, UInt8, UInt64
+
 from padir.config.data import Cleaning
-from padir.data.statistics import SideStatistics, fingerprint, line_length
+from padir.data.blocks import BLOCK_LINES, Block, line_blocks, read_block
+from padir.data.distinct import Spill, as_rows, later_repeats
+from padir.data.parallel import ordered
+from padir.data.romanian import write_letters
+from padir.data.statistics import SideCounts, SideStatistics, count_lines, fingerprint, line_length
 from padir.data.text import text_name
-from padir.files import InputError, atomic_path, iter_lines, sha256_file, shown
+from padir.files import InputError, atomic_path, sha256_file, shown
 from padir.progress import Progress
 
 REASONS = {
@@ -28,89 +35,138 @@ REASONS = {
     "duplicate": "the same pair occurred before",
 }
 EXAMPLES = 5
-_PROGRESS_LINES = 10_000
+KEPT = 0
+_CODES = {reason: code for code, reason in enumerate(REASONS, start=1)}
+# Processes pay from this many blocks on.
+_BLOCKS_PER_WORKER = 4
+
+# The same lines of all files of a split.
+Rows = tuple[Block, ...]
 
 
-@dataclass
-class Dropped:
-    """How many pairs one reason cost, and the first line numbers, from 1, in the raw files."""
-
-    count: int = 0
-    lines: list[int] = field(default_factory=list)
-
-    def add(self, line: int) -> None:
-        """Count one dropped pair."""
-        self.count += 1
-        if len(self.lines) < EXAMPLES:
-            self.lines.append(line)
-
-
+@dataclass(frozen=True)
 class Side:
-    """One file being cleaned: read from raw, stripped of carriage returns, described, written."""
+    """One file being cleaned: where it is read and written, and what happens to its lines."""
 
-    def __init__(self, raw: Path, out: Path, split: str, language: str, reference: int = 0):
-        self.name = text_name(split, language, reference)
-        self.source, self.target = raw / self.name, out / self.name
-        self.language = language
-        self.statistics = SideStatistics(language)
-        self.carriage_returns = 0
+    raw: Path
+    out: Path
+    name: str
+    language: str
+    letters: str | None
 
-    def lines(self) -> Iterator[str]:
-        """The raw lines without a final carriage return each."""
-        for line in iter_lines(self.source):
+    @classmethod
+    def of(
+        cls, settings: Cleaning, raw: Path, out: Path, split: str, language: str, reference: int = 0
+    ) -> "Side":
+        """The file of a split's side."""
+        name = text_name(split, language, reference)
+        letters = settings.romanian_letters if language == "ro" else None
+        return cls(raw / name, out / name, name, language, letters)
+
+    def read(self, block: Block) -> "SideText":
+        """The block's lines as they are judged and written."""
+        lines, carriage_returns, letters_changed = [], 0, 0
+        for line in read_block(self.raw, block):
             if line.endswith("\r"):
-                self.carriage_returns += 1
+                carriage_returns += 1
                 line = line[:-1]
-            yield line
-
-    def summary(self) -> dict[str, Any]:
-        """Statistics and digest of what was written."""
-        return {
-            "file": self.name,
-            "sha256": sha256_file(self.target),
-            "carriage_returns_removed": self.carriage_returns,
-            **self.statistics.summary(),
-        }
+            if self.letters is not None:
+                changed = write_letters(line, self.letters)
+                letters_changed += changed != line
+                line = changed
+            lines.append(line)
+        return SideText(lines, carriage_returns, letters_changed)
 
 
-def _aligned(sides: list[Side]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Line number from 1 and the lines of all sides; InputError where one side ends early."""
-    number = 0
-    for number, lines in enumerate(zip_longest(*(side.lines() for side in sides)), start=1):
-        if None in lines:
-            counts = [sum(1 for _ in iter_lines(side.source)) for side in sides]
-            found = ", ".join(
-                f"{shown(side.source)} has {count}"
-                for side, count in zip(sides, counts, strict=True)
-            )
-            raise InputError(f"line counts differ: {found}")
-        yield number, lines
-    if not number:
-        raise InputError(f"{shown(sides[0].source)}: empty: there is no sentence in it")
+@dataclass(frozen=True)
+class SideText:
+    """Lines of one side, and how many of them were changed in reading."""
+
+    lines: list[str]
+    carriage_returns: int
+    letters_changed: int
 
 
-def _write_pairs(
-    sides: list[Side], pairs: Iterable[tuple[int, tuple[str, ...]]], label: str
-) -> int:
-    """Write the sides' files together, describe their lines, and return how many there are."""
-    kept = 0
+@dataclass(frozen=True)
+class Kept:
+    """The kept lines of one side of a block, ready to be written, and their counts."""
+
+    text: bytes
+    counts: SideCounts
+    carriage_returns: int
+    letters_changed: int
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is known of a block's pairs before they are compared with those of other blocks.
+
+    Attributes:
+        reasons: code of the reason that a pair is dropped for, `KEPT` if there is none yet.
+        overlap: pairs that share a side with a scored split.
+        marks: fingerprints of the pairs not dropped yet, in their order.
+    """
+
+    reasons: UInt8[np.ndarray, " N"]
+    overlap: dict[str, int]
+    marks: UInt64[np.ndarray, "K 2"]
+
+
+def _rows(sides: Sequence[Side]) -> list[Rows]:
+    """The blocks of all sides, side by side; InputError for unequal line counts or no line."""
+    blocks = [line_blocks(side.raw, BLOCK_LINES) for side in sides]
+    counts = [sum(block.lines for block in found) for found in blocks]
+    if len(set(counts)) > 1:
+        found = ", ".join(
+            f"{shown(side.raw)} has {count}" for side, count in zip(sides, counts, strict=True)
+        )
+        raise InputError(f"line counts differ: {found}")
+    if not counts[0]:
+        raise InputError(f"{shown(sides[0].raw)}: empty: there is no sentence in it")
+    return list(zip(*blocks, strict=True))
+
+
+def _keep(sides: Sequence[Side], given: tuple[Rows, Bool[np.ndarray, " N"]]) -> list[Kept]:
+    """The kept lines of a block, for each side."""
+    rows, kept = given
+    found = []
+    for side, block in zip(sides, rows, strict=True):
+        text = side.read(block)
+        lines = [line for line, keep in zip(text.lines, kept, strict=True) if keep]
+        content = "".join(f"{line}\n" for line in lines).encode("utf-8")
+        counts = count_lines(lines, side.language)
+        found.append(Kept(content, counts, text.carriage_returns, text.letters_changed))
+    return found
+
+
+def _write(
+    sides: Sequence[Side], blocks: Iterable[list[Kept]], out: Path, progress: Progress | None = None
+) -> list[dict[str, Any]]:
+    """Write the sides' files together; return the statistics and digest of each."""
+    statistics = [SideStatistics(side.language, out) for side in sides]
+    changed = np.zeros((len(sides), 2), np.int64)
     with ExitStack() as stack:
         files = [
-            stack.enter_context(
-                stack.enter_context(atomic_path(side.target)).open(
-                    "w", encoding="utf-8", newline="\n"
-                )
-            )
+            stack.enter_context(stack.enter_context(atomic_path(side.out)).open("wb"))
             for side in sides
         ]
-        for _, lines in pairs:
-            kept += 1
-            for side, file, line in zip(sides, files, lines, strict=True):
-                side.statistics.add(line)
-                file.write(line + "\n")
-        if not kept:
-            raise InputError(f"{label}: cleaning leaves no pair at all")
-    return kept
+        for block in blocks:
+            for index, kept in enumerate(block):
+                files[index].write(kept.text)
+                statistics[index].add(kept.counts)
+                changed[index] += kept.carriage_returns, kept.letters_changed
+            if progress is not None:
+                progress.update(block[0].counts.lengths.total())
+    return [
+        {
+            "file": side.name,
+            "sha256": sha256_file(side.out),
+            "carriage_returns_removed": int(counts[0]),
+            **({} if side.letters is None else {"romanian_lines_changed": int(counts[1])}),
+            **found.summary(),
+        }
+        for side, found, counts in zip(sides, statistics, changed, strict=True)
+    ]
 
 
 def _over_bytes(line: str, limit: int) -> bool:
@@ -131,30 +187,27 @@ def clean_scored(
     """
     sides = []
     for language in pair.split("-"):
-        sides.append(Side(raw, out, split, language))
+        sides.append(Side.of(settings, raw, out, split, language))
         while (raw / text_name(split, language, reference := len(_of(sides, language)))).exists():
-            sides.append(Side(raw, out, split, language, reference))
+            sides.append(Side.of(settings, raw, out, split, language, reference))
+    rows = _rows(sides)
     seen: set[bytes] = set()
-
-    def checked() -> Iterator[tuple[int, tuple[str, ...]]]:
-        for number, lines in _aligned(sides):
-            for side, line in zip(sides, lines, strict=True):
+    for row in rows:
+        for side, block in zip(sides, row, strict=True):
+            for number, line in enumerate(side.read(block).lines, start=block.first + 1):
                 if _over_bytes(line, settings.max_bytes):
                     raise InputError(
-                        f"{shown(side.source)}: line {number}: {len(line.encode('utf-8'))} bytes;"
+                        f"{shown(side.raw)}: line {number}: {len(line.encode('utf-8'))} bytes;"
                         f" at most {settings.max_bytes} are allowed (cleaning.max_bytes), and"
                         f" no line of the {split} split may be dropped"
                     )
                 if line.strip():
                     seen.add(fingerprint(f"{side.language} {line}"))
-            yield number, lines
-
-    kept = _write_pairs(sides, checked(), split)
-    return {
-        "pairs_read": kept,
-        "pairs_kept": kept,
-        "files": [side.summary() for side in sides],
-    }, seen
+    out.mkdir(parents=True, exist_ok=True)
+    whole = ((row, np.ones(row[0].lines, bool)) for row in rows)
+    files = _write(sides, (_keep(sides, given) for given in whole), out)
+    lines = files[0]["lines"]
+    return {"pairs_read": lines, "pairs_kept": lines, "files": files}, seen
 
 
 def _of(sides: list[Side], language: str) -> list[Side]:
@@ -162,58 +215,93 @@ def _of(sides: list[Side], language: str) -> list[Side]:
 
 
 def clean_training(
-    settings: Cleaning, pair: str, raw: Path, out: Path, scored: dict[str, set[bytes]]
+    settings: Cleaning,
+    pair: str,
+    raw: Path,
+    out: Path,
+    scored: dict[str, set[bytes]],
+    workers: int = 1,
 ) -> dict[str, Any]:
     """Write the training pairs that stay, in their order.
 
+    Two passes, so that memory does not grow with the text but for one byte a pair: the first
+    judges each pair alone and finds equal ones through their fingerprints, the second writes.
+
     Args:
         scored: fingerprints of the validation and test lines, by split.
+        workers: processes; their number changes nothing in what is written.
 
     Raises:
         InputError: unequal line counts, or no pair is left.
     """
-    sides = [Side(raw, out, "train", language) for language in pair.split("-")]
-    total = sum(1 for _ in iter_lines(sides[0].source))
-    dropped = {reason: Dropped() for reason in REASONS}
+    sides = [Side.of(settings, raw, out, "train", language) for language in pair.split("-")]
+    rows = _rows(sides)
+    total = sum(row[0].lines for row in rows)
+    workers = min(workers, len(rows) // _BLOCKS_PER_WORKER)
+    out.mkdir(parents=True, exist_ok=True)
+    reasons = np.zeros(total, np.uint8)
     overlap = dict.fromkeys(scored, 0)
-    seen: set[bytes] = set()
-    read = 0
-
-    def kept() -> Iterator[tuple[int, tuple[str, ...]]]:
-        nonlocal read
-        with Progress(max(total, 1), "pairs", "clean train") as progress:
-            for read, lines in _aligned(sides):
-                if read % _PROGRESS_LINES == 0:
-                    progress.update(_PROGRESS_LINES)
-                reason = _reason(settings, sides, lines, scored, overlap, seen)
-                if reason is None:
-                    yield read, lines
-                else:
-                    dropped[reason].add(read)
-            progress.update(read % _PROGRESS_LINES)
-
-    count = _write_pairs(sides, kept(), "train")
+    spill = Spill(3, out)
+    judge = partial(_judge, settings, sides, scored)
+    with Progress(total, "pairs", "clean train: judge") as progress:
+        for (block, *_), judged in zip(rows, ordered(judge, rows, workers), strict=True):
+            reasons[block.first : block.first + block.lines] = judged.reasons
+            for split, count in judged.overlap.items():
+                overlap[split] += count
+            numbers = block.first + np.flatnonzero(judged.reasons == KEPT)
+            if settings.drop_duplicates:
+                spill.add(np.column_stack([judged.marks, numbers.astype(np.uint64)]))
+            progress.update(block.lines)
+    for repeated in later_repeats(spill):
+        reasons[repeated] = _CODES["duplicate"]
+    kept = reasons == KEPT
+    count = int(kept.sum())
+    if not count:
+        raise InputError("train: cleaning leaves no pair at all")
+    masks = (kept[row[0].first : row[0].first + row[0].lines] for row in rows)
+    blocks = ordered(partial(_keep, sides), zip(rows, masks, strict=True), workers)
+    with Progress(count, "pairs", "clean train: write") as progress:
+        files = _write(sides, blocks, out, progress)
     return {
-        "pairs_read": read,
+        "pairs_read": total,
         "pairs_kept": count,
         "dropped": {
-            reason: {"pairs": found.count, "first_lines": found.lines}
-            for reason, found in dropped.items()
+            reason: {
+                "pairs": int((found := reasons == code).sum()),
+                "first_lines": (np.flatnonzero(found)[:EXAMPLES] + 1).tolist(),
+            }
+            for reason, code in _CODES.items()
         },
         "pairs_sharing_a_side_with": overlap,
-        "files": [side.summary() for side in sides],
+        "files": files,
     }
+
+
+def _judge(
+    settings: Cleaning, sides: Sequence[Side], scored: dict[str, set[bytes]], rows: Rows
+) -> Judged:
+    """Judge each pair of a block alone."""
+    texts = [side.read(block).lines for side, block in zip(sides, rows, strict=True)]
+    reasons = np.zeros(rows[0].lines, np.uint8)
+    overlap = dict.fromkeys(scored, 0)
+    marks = []
+    for index, lines in enumerate(zip(*texts, strict=True)):
+        reason = _reason(settings, sides, lines, scored, overlap)
+        if reason is not None:
+            reasons[index] = _CODES[reason]
+        elif settings.drop_duplicates:
+            marks.append(fingerprint("\n".join(lines)))
+    return Judged(reasons, overlap, as_rows(b"".join(marks)))
 
 
 def _reason(
     settings: Cleaning,
-    sides: list[Side],
+    sides: Sequence[Side],
     lines: tuple[str, ...],
     scored: dict[str, set[bytes]],
     overlap: dict[str, int],
-    seen: set[bytes],
 ) -> str | None:
-    """Why a pair is dropped, None where it stays; counts overlap, remembers pairs in `seen`."""
+    """Why a pair is dropped whatever other pairs there are, None for no reason; counts overlap."""
     if any(_over_bytes(line, settings.max_bytes) for line in lines):
         return "too_many_bytes"
     lengths = [line_length(line, side.language) for line, side in zip(lines, sides, strict=True)]
@@ -235,18 +323,14 @@ def _reason(
         if not marks.isdisjoint(known):
             overlap[split] += 1
             shared = True
-    if shared and settings.drop_overlap:
-        return "overlap"
-    if settings.drop_duplicates:
-        mark = fingerprint("\n".join(lines))
-        if mark in seen:
-            return "duplicate"
-        seen.add(mark)
-    return None
+    return "overlap" if shared and settings.drop_overlap else None
 
 
-def clean(settings: Cleaning, pair: str, raw: Path, out: Path) -> dict[str, Any]:
+def clean(settings: Cleaning, pair: str, raw: Path, out: Path, workers: int = 1) -> dict[str, Any]:
     """Clean the three splits of a language pair from folder `raw` into folder `out`.
+
+    Args:
+        workers: processes for the training text; their number changes nothing.
 
     Returns:
         The contents of statistics.json.
@@ -256,7 +340,8 @@ def clean(settings: Cleaning, pair: str, raw: Path, out: Path) -> dict[str, Any]
     """
     test, test_lines = clean_scored(settings, pair, "test", raw, out)
     valid, valid_lines = clean_scored(settings, pair, "valid", raw, out)
-    train = clean_training(settings, pair, raw, out, {"valid": valid_lines, "test": test_lines})
+    scored = {"valid": valid_lines, "test": test_lines}
+    train = clean_training(settings, pair, raw, out, scored, workers)
     return {
         "pair": pair,
         "cleaning": settings.model_dump(mode="json"),

@@ -1,12 +1,17 @@
-"""Counts that describe one side of one split, gathered line by line."""
+"""Counts that describe one side of one split, gathered block by block in bounded memory."""
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+from padir.data.distinct import Spill, as_rows, distinct
+
 # Languages written without spaces between words: lengths are in characters.
-CHARACTER_LANGUAGES = ("zh",)
+CHARACTER_LANGUAGES = ("ja", "zh")
 QUANTILES = (50, 90, 99)
 
 
@@ -18,51 +23,91 @@ def line_length(line: str, language: str) -> int:
 
 
 def fingerprint(text: str) -> bytes:
-    """16 bytes that stand for a text, so that sets of millions of lines fit into memory."""
+    """16 bytes that stand for a text, so that millions of lines can be compared."""
     return hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
 
 
-class SideStatistics:
-    """Lengths, words and repetitions of the lines added so far."""
+@dataclass(frozen=True)
+class SideCounts:
+    """What some lines of one side add to its statistics.
 
-    def __init__(self, language: str):
+    Attributes:
+        lengths: how many lines have each length, in words or characters.
+        words, lines: fingerprints of the distinct words and of all lines, 16 bytes each.
+    """
+
+    lengths: Counter[int]
+    characters: int
+    empty: int
+    repeats: int
+    words: bytes
+    lines: bytes
+
+
+def count_lines(lines: Sequence[str], language: str) -> SideCounts:
+    """Count some lines of a side; units are words, or characters where those are the unit."""
+    by_character = language in CHARACTER_LANGUAGES
+    lengths: Counter[int] = Counter()
+    words: set[str] = set()
+    repeats = 0
+    for line in lines:
+        units = list("".join(line.split())) if by_character else line.split()
+        lengths[len(units)] += 1
+        words.update(units)
+        repeats += sum(left == right for left, right in pairwise(units))
+    return SideCounts(
+        lengths=lengths,
+        characters=sum(map(len, lines)),
+        empty=lengths[0],
+        repeats=repeats,
+        words=_fingerprints(words),
+        lines=_fingerprints(lines),
+    )
+
+
+def _fingerprints(texts: Iterable[str]) -> bytes:
+    return b"".join(map(fingerprint, texts))
+
+
+class SideStatistics:
+    """Lengths, words and repetitions of the lines added so far.
+
+    Args:
+        folder: for temporary files, which only large sides need.
+    """
+
+    def __init__(self, language: str, folder: Path):
         self._language = language
         self._lengths: Counter[int] = Counter()
-        self._characters = 0
-        self._empty = 0
-        self._repeats = 0
-        self._words: set[str] = set()
-        self._lines: set[bytes] = set()
+        self._characters = self._empty = self._repeats = 0
+        self._words, self._lines = Spill(2, folder), Spill(2, folder)
 
-    def add(self, line: str) -> None:
-        """Count one line."""
-        words = line.split()
-        by_character = self._language in CHARACTER_LANGUAGES
-        self._lengths[sum(map(len, words)) if by_character else len(words)] += 1
-        self._characters += len(line)
-        self._empty += not words
-        self._words.update(words)
-        if by_character:
-            words = list("".join(words))
-        self._repeats += sum(left == right for left, right in pairwise(words))
-        self._lines.add(fingerprint(line))
+    def add(self, counts: SideCounts) -> None:
+        """Add what was counted elsewhere."""
+        self._lengths.update(counts.lengths)
+        self._characters += counts.characters
+        self._empty += counts.empty
+        self._repeats += counts.repeats
+        self._words.add(as_rows(counts.words))
+        self._lines.add(as_rows(counts.lines))
 
     def summary(self) -> dict[str, Any]:
         """The counts as JSON; lengths are in words, or in characters where those are the unit."""
         lines = self._lengths.total()
         total = sum(length * count for length, count in self._lengths.items())
+        found = {length: self._lengths[length] for length in sorted(+self._lengths)}
         return {
             "lines": lines,
             "empty_lines": self._empty,
-            "repeated_lines": lines - len(self._lines),
+            "repeated_lines": lines - distinct(self._lines),
             "characters": self._characters,
             "length_unit": "characters" if self._language in CHARACTER_LANGUAGES else "words",
             "length_total": total,
             "length_mean": round(total / lines, 4) if lines else None,
             "length_quantiles": {f"p{q}": self._quantile(q, lines) for q in QUANTILES},
-            "length_max": max(self._lengths, default=None),
-            "lengths": {str(length): self._lengths[length] for length in sorted(self._lengths)},
-            "distinct_words": len(self._words),
+            "length_max": max(found, default=None),
+            "lengths": {str(length): count for length, count in found.items()},
+            "distinct_words": distinct(self._words),
             "equal_neighbours": self._repeats,
         }
 

@@ -132,9 +132,7 @@ def _write_split(
         )
 
 
-def _blocks(
-    builder: Any, wanted: str, size: int, label: str, workers: int
-) -> Iterator[TextBlock]:
+def _blocks(builder: Any, wanted: str, size: int, label: str, workers: int) -> Iterator[TextBlock]:
     """The split's pairs in order, block by block."""
     form = builder.info.file_format.value
     if form == "tfrecord":

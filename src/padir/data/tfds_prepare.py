@@ -93,9 +93,9 @@ def prepare(builder: Any, source: TfdsSource) -> None:
     """Make sure that the builder's copy is prepared; downloads only if the source says so.
 
     Raises:
-        InputError: nothing is prepared and `download` is false, or TensorFlow missing; the copy is half prepared; a part
-            cannot be downloaded (all such parts are reported first, one line each); the disk is
-            full; the text of a part is not as TFDS expects it.
+        InputError: nothing is prepared and `download` is false, or TensorFlow is missing; the copy
+            is half prepared; a part cannot be downloaded (all such parts are reported first, one
+            line each); the disk is full; the text of a part is not as TFDS expects it.
     """
     import tensorflow_datasets as tfds
 
@@ -153,9 +153,7 @@ def _checksums(source: TfdsSource) -> dict[str, Any]:
     return tfds.builder_cls(source.name.partition("/")[0]).url_infos or {}
 
 
-def _part_by_part(
-    builder: Any, known: dict[str, Any], left_out: list[str]
-) -> Callable[[Any], Any]:
+def _part_by_part(builder: Any, known: dict[str, Any], left_out: list[str]) -> Callable[[Any], Any]:
     """The builder's `_split_generators`, after a download of each part alone.
 
     TFDS's own asks for all parts at once and fails with the first; the parts fetched here wait in
@@ -203,6 +201,9 @@ def _fetch(manager: Any, address: str, known: dict[str, Any]) -> str | None:
     expected = known.get(address)
     found = sha256_file(path)
     if expected is not None and expected.checksum != found:
+        # Out of the cache, so that it is downloaded again; what a user put there stays.
+        if Path(path).parent.name != "manual":
+            Path(path).unlink()
         return f"wrong checksum: SHA-256 of {shown(str(path))} is {found}, not {expected.checksum}"
     return None
 
@@ -222,8 +223,11 @@ def _host(address: str) -> str:
 
 def _reason(error: Exception) -> str:
     """An error in one line, with no password of an address in it."""
+    from tensorflow_datasets.core.download.download_manager import NonMatchingChecksumError
+
+    kind = "wrong checksum: " if isinstance(error, NonMatchingChecksumError) else ""
     words = [_without_user(word) for word in str(error).split()]
-    return shown(" ".join(words)[:300]) or type(error).__name__
+    return kind + (shown(" ".join(words)[:500]) or type(error).__name__)
 
 
 def _without_user(word: str) -> str:

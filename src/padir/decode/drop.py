@@ -7,17 +7,22 @@ are cut to that many copies, the first ones. So "sehr sehr gut" may give "very v
 damage this rule accepts, and why it is a setting.
 
 Units. tokens: neighbouring ids. words: groups of tokens that begin at a space or at punctuation,
-compared as text, so that one word spelt with different pieces still counts as repeated. Text
-without spaces has few such words; there, use tokens.
+compared as text, so that one word spelt with different pieces still counts as repeated. Chinese and
+Japanese have no spaces: a piece of their characters is a word of its own.
 
 The paper drops repeats too (section 3.2, slides) without saying which; the published code
 deletes tokens that equal the start token, which also hits correct ones.
 """
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 
 Unit = tuple[Hashable, tuple[int, ...]]
 SPACE = "\u2581"
+# Scripts written without spaces: kana and ideographs, with their extensions.
+_WITHOUT_SPACES = re.compile(
+    "[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
 
 
 def token_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit]:
@@ -26,18 +31,20 @@ def token_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit
 
 
 def word_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit]:
-    """Tokens grouped into words; each punctuation piece is a word of its own."""
+    """Tokens grouped into words; each piece of punctuation, of ideographs or kana is one."""
     groups: list[tuple[str, list[int]]] = []
-    after_punctuation = False
+    after_alone = False
     for token in tokens:
         text = piece(token)
         body = text.lstrip(SPACE)
-        punctuation = bool(body) and not any(map(str.isalnum, body))
-        if not groups or text.startswith(SPACE) or punctuation or after_punctuation:
+        alone = bool(body) and (
+            not any(map(str.isalnum, body)) or _WITHOUT_SPACES.search(body) is not None
+        )
+        if not groups or text.startswith(SPACE) or alone or after_alone:
             groups.append((body, [token]))
         else:
             groups[-1] = (groups[-1][0] + body, [*groups[-1][1], token])
-        after_punctuation = punctuation
+        after_alone = alone
     return [(text, tuple(ids)) for text, ids in groups]
 
 

@@ -2,7 +2,15 @@
 
 import pytest
 
-from padir.data.statistics import SideStatistics, fingerprint, line_length
+from padir.data.statistics import SideStatistics, count_lines, fingerprint, line_length
+
+
+def summary(language, folder, *blocks):
+    """Statistics of lines that came in some blocks."""
+    side = SideStatistics(language, folder)
+    for lines in blocks:
+        side.add(count_lines(lines, language))
+    return side.summary()
 
 
 def test_lengths():
@@ -11,11 +19,10 @@ def test_lengths():
     assert line_length("", "de") == line_length(" ", "zh") == 0
 
 
-def test_summary_by_hand():
-    side = SideStatistics("de")
-    for line in ["ja ja nein", "", "nein", "nein"]:
-        side.add(line)
-    assert side.summary() == {
+@pytest.mark.parametrize("cut", range(5))
+def test_summary_by_hand(tmp_path, cut):
+    lines = ["ja ja nein", "", "nein", "nein"]
+    assert summary("de", tmp_path, lines[:cut], lines[cut:]) == {
         "lines": 4,
         "empty_lines": 1,
         "repeated_lines": 1,
@@ -31,27 +38,23 @@ def test_summary_by_hand():
     }
 
 
-def test_characters_of_chinese():
-    side = SideStatistics("zh")
-    side.add("人人 爱")
-    found = side.summary()
-    assert (found["length_unit"], found["length_total"]) == ("characters", 3)
-    assert (found["equal_neighbours"], found["distinct_words"]) == (1, 2)
+def test_characters_of_chinese(tmp_path):
+    found = summary("zh", tmp_path, ["人人 爱", "爱人。"])
+    assert (found["length_unit"], found["length_total"]) == ("characters", 6)
+    assert (found["equal_neighbours"], found["distinct_words"]) == (1, 3)
 
 
 @pytest.mark.parametrize(
     ("lengths", "expected"),
     [(range(1, 101), (50, 90, 99)), (range(1, 11), (5, 9, 10)), ([7], (7, 7, 7))],
 )
-def test_quantiles(lengths, expected):
-    side = SideStatistics("de")
-    for length in lengths:
-        side.add(" ".join(["w"] * length))
-    assert tuple(side.summary()["length_quantiles"].values()) == expected
+def test_quantiles(tmp_path, lengths, expected):
+    found = summary("de", tmp_path, [" ".join(["w"] * length) for length in lengths])
+    assert tuple(found["length_quantiles"].values()) == expected
 
 
-def test_no_lines():
-    found = SideStatistics("de").summary()
+def test_no_lines(tmp_path):
+    found = summary("de", tmp_path)
     assert (found["lines"], found["length_mean"], found["length_max"]) == (0, None, None)
 
 

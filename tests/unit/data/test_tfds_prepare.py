@@ -254,7 +254,7 @@ def test_nobody_there(tmp_path, monkeypatch):
     for name in PARTS:
         # Port 9 (discard) is not served on a machine that runs tests.
         monkeypatch.setattr(wmt.DATASET_MAP[name], "_urls", (f"ftp://127.0.0.1:9/{name}.tgz",))
-    with pytest.raises(InputError, match="^4 of 4 parts could not be downloaded: europarl_v8_16"):
+    with pytest.raises(InputError, match=r"^4 of 4 parts could not be downloaded: europarl_v8_16"):
         write_tfds_source(source("wmt16_translate/ro-en", tmp_path), "en-ro", tmp_path / "raw")
 
 
@@ -269,10 +269,10 @@ def test_the_papers_hosts(tmp_path):
 
 def test_parts_of_the_papers_datasets():
     """What a download consists of, so that a change in TFDS is seen."""
-    found = {
-        name: {str(split): parts for split, parts in make_builder(TfdsSource(name=name)).subsets.items()}
-        for name in ("wmt14_translate/de-en", "wmt16_translate/ro-en", "wmt17_translate/zh-en")
-    }
+    found = {}
+    for name in ("wmt14_translate/de-en", "wmt16_translate/ro-en", "wmt17_translate/zh-en"):
+        parts = make_builder(TfdsSource(name=name)).subsets
+        found[name] = {str(split): names for split, names in parts.items()}
     assert found == {
         "wmt14_translate/de-en": {
             "train": ["europarl_v7", "commoncrawl", "newscommentary_v9"],

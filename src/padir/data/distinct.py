@@ -1,0 +1,96 @@
+"""Which of very many fingerprints are equal, in memory that does not grow with their number.
+
+Fingerprints are sorted into parts by their first bits, through a temporary file once there are
+more than a few; equal ones meet in one part, and each part is small.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int64, UInt64
+
+PARTS = 256
+BUFFER_ROWS = 1 << 18
+
+
+class Spill:
+    """Rows of unsigned 64-bit numbers, in parts by the top bits of the first column.
+
+    Args:
+        columns: numbers per row; the first two are a fingerprint.
+        folder: where the temporary file is put, which has no name and vanishes by itself.
+        buffer_rows: most rows kept in memory.
+    """
+
+    def __init__(self, columns: int, folder: Path, buffer_rows: int = BUFFER_ROWS):
+        self._columns, self._folder, self._limit = columns, folder, buffer_rows
+        self._buffer: list[np.ndarray] = []
+        self._rows = 0
+        self._written = 0
+        # Of each flush: the row in the file where each part begins, and the end of the last.
+        self._bounds: list[np.ndarray] = []
+        self._file = None
+
+    def add(self, rows: UInt64[np.ndarray, "N C"]) -> None:
+        """Keep some rows."""
+        self._buffer.append(rows)
+        self._rows += len(rows)
+        if self._rows > self._limit:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - kept open
+        rows = np.concatenate(self._buffer)
+        part = rows[:, 0] >> np.uint64(64 - PARTS.bit_length() + 1)
+        order = np.argsort(part, kind="stable")
+        bounds = np.searchsorted(part[order], np.arange(PARTS + 1, dtype=np.uint64))
+        self._bounds.append(self._written + bounds)
+        self._file.write(np.ascontiguousarray(rows[order]))
+        self._written += len(rows)
+        self._buffer, self._rows = [], 0
+
+    def parts(self) -> Iterator[UInt64[np.ndarray, "N C"]]:
+        """All rows, equal fingerprints together; within a part in the order they came."""
+        if self._file is None:
+            if self._buffer:
+                yield np.concatenate(self._buffer)
+            return
+        if self._buffer:
+            self._flush()
+        self._file.flush()
+        size = 8 * self._columns
+        for part in range(PARTS):
+            pieces = []
+            for bounds in self._bounds:
+                self._file.seek(int(bounds[part]) * size)
+                pieces.append(self._file.read(int(bounds[part + 1] - bounds[part]) * size))
+            if any(pieces):
+                yield np.frombuffer(b"".join(pieces), np.uint64).reshape(-1, self._columns)
+
+
+def as_rows(fingerprints: bytes) -> UInt64[np.ndarray, "N 2"]:
+    """Fingerprints of 16 bytes each, one after the other, as rows of two numbers."""
+    return np.frombuffer(fingerprints, np.uint64).reshape(-1, 2)
+
+
+def distinct(spill: Spill) -> int:
+    """How many different fingerprints there are."""
+    return sum(len(part) - int(_repeats(part)[1].sum()) for part in spill.parts())
+
+
+def later_repeats(spill: Spill) -> Iterator[Int64[np.ndarray, " N"]]:
+    """The third column of each row whose fingerprint occurred in a row added before."""
+    for part in spill.parts():
+        order, repeats = _repeats(part)
+        yield part[order[repeats], 2].astype(np.int64)
+
+
+def _repeats(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows sorted by fingerprint, then by their order; and which of them equal the one before."""
+    order = np.lexsort((part[:, 1], part[:, 0]))
+    repeats = np.zeros(len(part), bool)
+    repeats[1:] = (np.diff(part[order, 0]) == 0) & (np.diff(part[order, 1]) == 0)
+    return order, repeats
