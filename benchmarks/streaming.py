@@ -27,7 +27,9 @@ STEPS = ("fetch", "tfds", "clean", "sample", "encode", "batches")
 
 
 def write_text(folder: Path, pairs: int) -> None:
-    """Write {train,valid,test}.{de,en} with generated text."""
+    """Write text/{train,valid,test}.{de,en} with generated text."""
+    folder = folder / "text"
+    folder.mkdir()
     random = np.random.default_rng(0)
     for language in ("de", "en"):
         letters = np.array(list("abcdefghijklmnoprstuvwz"))
@@ -102,13 +104,13 @@ def clean(folder: Path, threads: int) -> None:
 
 
 def sample(folder: Path, threads: int) -> None:
-    """Drawing 200,000 of all lines for the vocabulary, and learning 8,000 pieces from them."""
+    """Drawing 50,000 of all lines for the vocabulary, and learning 8,000 pieces from them."""
     from padir.config.data import VocabularySettings
     from padir.files import iter_lines
     from padir.vocab import train_vocabulary
 
     lines = (line for c in ("de", "en") for line in iter_lines(folder / "data" / f"train.{c}"))
-    settings = VocabularySettings(size=8_000, max_lines=200_000)
+    settings = VocabularySettings(size=8_000, max_lines=50_000)
     train_vocabulary(lines, settings, folder / "spm.model")
 
 
@@ -147,11 +149,11 @@ def batches(folder: Path, threads: int) -> None:
     print(json.dumps({"plan_and_batches_seconds": seconds, "padded_target_tokens": tokens}))
 
 
-def measure(name: str, folder: Path, threads: int) -> dict[str, float]:
-    """Run one step in a process of its own."""
+def measure(name: str, folder: Path, number: int) -> dict[str, float]:
+    """Run one step in a process of its own; `number` is of threads, or of pairs to generate."""
     command = [sys.executable, __file__, "--step", name, "--folder", str(folder)]
     done = subprocess.run(
-        [*command, "--threads", str(threads)], capture_output=True, text=True, check=False
+        [*command, "--threads", str(number)], capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -167,14 +169,17 @@ def run_step(name: str, folder: Path, threads: int) -> None:
     began = time.monotonic()
     STEP_FUNCTIONS[name](folder, threads)
     seconds = time.monotonic() - began
-    peaks = [
-        resource.getrusage(who).ru_maxrss / 1024
-        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    ]
-    print(json.dumps({"seconds": seconds, "peak_mb": peaks[0], "worker_peak_mb": peaks[1]}))
+    # Not ru_maxrss, which a process has from its parent; workers' peaks are at least this one's.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    status = dict(line.split(":", 1) for line in lines)
+    peak = int(status["VmHWM"].split()[0]) / 1024
+    worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "peak_mb": peak, "worker_peak_mb": worker}))
 
 
 STEP_FUNCTIONS = {
+    "write_text": write_text,
+    "prepare_copy": prepare_copy,
     "fetch": fetch,
     "tfds": tfds,
     "clean": clean,
@@ -192,7 +197,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--work", type=Path, help="folder for the text (default: a temporary one)")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
+    parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.step:
@@ -203,10 +208,9 @@ def main() -> None:
     for pairs in arguments.pairs:
         with tempfile.TemporaryDirectory(dir=arguments.work) as name:
             folder = Path(name)
-            (folder / "text").mkdir()
-            write_text(folder / "text", pairs)
+            measure("write_text", folder, pairs)
             if "tfds" in arguments.steps:
-                prepare_copy(folder, pairs)
+                measure("prepare_copy", folder, pairs)
             for step in arguments.steps:
                 found = {"pairs": pairs, "step": step, "threads": arguments.threads}
                 found |= measure(step, folder, arguments.threads)

@@ -21,11 +21,12 @@ class Spill:
     Args:
         columns: numbers per row; the first two are a fingerprint.
         folder: where the temporary file is put, which has no name and vanishes by itself.
-        buffer_rows: most rows kept in memory.
+        buffer_rows: most rows kept in memory; `BUFFER_ROWS` if None.
     """
 
-    def __init__(self, columns: int, folder: Path, buffer_rows: int = BUFFER_ROWS):
-        self._columns, self._folder, self._limit = columns, folder, buffer_rows
+    def __init__(self, columns: int, folder: Path, buffer_rows: int | None = None):
+        self._columns, self._folder = columns, folder
+        self._limit = BUFFER_ROWS if buffer_rows is None else buffer_rows
         self._buffer: list[np.ndarray] = []
         self._rows = 0
         self._written = 0

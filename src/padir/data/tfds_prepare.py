@@ -202,8 +202,10 @@ def _fetch(manager: Any, address: str, known: dict[str, Any]) -> str | None:
     found = sha256_file(path)
     if expected is not None and expected.checksum != found:
         # Out of the cache, so that it is downloaded again; what a user put there stays.
-        if Path(path).parent.name != "manual":
-            Path(path).unlink()
+        cached = Path(path)
+        if cached.parent.name != "manual":
+            cached.unlink()
+            cached.with_name(f"{cached.name}.INFO").unlink(missing_ok=True)
         return f"wrong checksum: SHA-256 of {shown(str(path))} is {found}, not {expected.checksum}"
     return None
 

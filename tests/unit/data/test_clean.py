@@ -1,10 +1,13 @@
 """Cleaning: each rule with pairs at both sides of its limit; scored sets that stay whole."""
 
+import random
 import re
 
 import pytest
 
 from padir.config.data import Cleaning
+from padir.data import clean as cleaning
+from padir.data import distinct
 from padir.data.clean import REASONS, clean
 from padir.files import InputError, read_lines, sha256_file
 
@@ -218,3 +221,67 @@ def test_chinese_lengths_are_characters(tmp_path):
     statistics = clean(Cleaning(max_words=5), "en-zh", tmp_path, tmp_path / "out")
     assert counts(statistics) == {"too_long": (1, [1])}
     assert read_lines(tmp_path / "out" / "train.zh") == ["人我们好"]
+
+
+def by_hand(train, scored, max_words):
+    """The rules in a few lines over whole lists: kept pairs and how many each reason cost."""
+    kept, dropped, seen = [], dict.fromkeys(REASONS, 0), set()
+    for pair in train:
+        lengths = [len(line.split()) for line in pair]
+        if not min(lengths):
+            reason = "empty"
+        elif max(lengths) > max_words:
+            reason = "too_long"
+        elif max(lengths) > 2 * min(lengths):
+            reason = "ratio"
+        elif any((side, line) in scored for side, line in enumerate(pair)):
+            reason = "overlap"
+        elif pair in seen:
+            reason = "duplicate"
+        else:
+            kept.append(pair)
+            seen.add(pair)
+            continue
+        dropped[reason] += 1
+    return kept, dropped
+
+
+def drawn_pairs(count):
+    generator = random.Random(count)
+    sides = [[" ".join("abc"[: generator.randrange(4)]) for _ in range(count)] for _ in "de"]
+    return [(f"{a}{generator.choice(['', ' x'])}", b) for a, b in zip(*sides, strict=True)]
+
+
+@pytest.mark.parametrize("block_lines", [1, 7, 1000])
+def test_as_by_hand_whatever_the_blocks(run, monkeypatch, block_lines):
+    monkeypatch.setattr(cleaning, "BLOCK_LINES", block_lines)
+    monkeypatch.setattr(distinct, "BUFFER_ROWS", 5)
+    train, test = drawn_pairs(300), [("a b", "t en"), ("t de", "a x")]
+    scored = {(side, line) for pair in test for side, line in enumerate(pair)}
+    kept, statistics = run(train, Cleaning(max_words=3, max_ratio=2), test=test)
+    expected, dropped = by_hand(train, scored, 3)
+    assert kept == expected
+    found = statistics["splits"]["train"]["dropped"]
+    assert {reason: each["pairs"] for reason, each in found.items()} == dropped
+    assert dropped["duplicate"] > 50
+    german = statistics["splits"]["train"]["files"][0]
+    assert german["distinct_words"] == len({w for a, _ in kept for w in a.split()})
+    assert german["repeated_lines"] == len(kept) - len({a for a, _ in kept})
+
+
+def test_processes_change_nothing(run, monkeypatch, tmp_path):
+    _, statistics = run(drawn_pairs(200))
+    monkeypatch.setattr(cleaning, "BLOCK_LINES", 10)
+    again = clean(Cleaning(), "de-en", tmp_path / "raw", tmp_path / "two", workers=2)
+    assert again == statistics
+    for name in ("train.de", "train.en", "test.de"):
+        assert (tmp_path / "two" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+def test_errors_in_processes_are_lines(run, monkeypatch, tmp_path):
+    run(drawn_pairs(200))
+    (tmp_path / "raw" / "train.en").write_bytes(b"a\n" * 150 + b"\xff\n" + b"a\n" * 49)
+    monkeypatch.setattr(cleaning, "BLOCK_LINES", 10)
+    with pytest.raises(InputError, match=r"train\.en: line 151, byte 1: not valid UTF-8"):
+        clean(Cleaning(), "de-en", tmp_path / "raw", tmp_path / "two", workers=2)
+    assert not list((tmp_path / "two").glob(".padir-*"))

@@ -60,3 +60,18 @@ def test_nothing_in_nothing_out(mode):
 
 def test_none_keeps_all():
     assert drop([10, 10, 10], mode="none") == [10, 10, 10]
+
+
+CHINESE = {30: "▁我", 31: "们", 32: "喜欢", 33: "。", 34: "▁NA", 35: "SA", 36: "ラーメン", 37: "▁"}
+
+
+def test_pieces_of_chinese_and_japanese_are_words():
+    def drop_chinese(tokens, source):
+        return list(drop_repeats(tokens, source, "words", {**PIECES, **CHINESE}.__getitem__))
+
+    plain = PLAIN_SOURCE
+    assert drop_chinese([30, 31, 31, 32, 32, 32, 33], plain) == [30, 31, 32, 33]
+    assert drop_chinese([37, 36, 36, 34, 35, 34, 35, 33], plain) == [37, 36, 34, 35, 33]
+    # What the source repeats may stay, whichever language it is in.
+    assert drop_chinese([31, 31, 31, 33], [32, 32, 33]) == [31, 31, 33]
+    assert drop_chinese([11, 11, 12], [32, 32, 33]) == [11, 11, 12]

@@ -1,0 +1,33 @@
+"""Files in blocks: every cut gives the lines that the whole file has."""
+
+import pytest
+
+from padir.data import blocks
+from padir.data.blocks import line_blocks, read_block
+from padir.files import InputError, read_lines
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7, 1 << 22])
+@pytest.mark.parametrize("lines", [1, 2, 3, 100])
+@pytest.mark.parametrize(
+    "content", ["", "a", "a\n", "\n", "\n\n", "a\nb\nc", "ä\u2028b\r\n\nccc\nd\n", "a\n" * 10]
+)
+def test_blocks_are_the_file(tmp_path, monkeypatch, content, lines, chunk):
+    monkeypatch.setattr(blocks, "_CHUNK", chunk)
+    path = tmp_path / "text"
+    path.write_text(content, encoding="utf-8", newline="")
+    found = line_blocks(path, lines)
+    texts = [read_block(path, block) for block in found]
+    assert [line for text in texts for line in text] == read_lines(path)
+    assert [len(text) for text in texts] == [block.lines for block in found]
+    assert all(len(text) == lines for text in texts[:-1])
+    assert [block.first for block in found] == [lines * i for i in range(len(found))]
+
+
+def test_errors_name_the_line_of_the_file(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"a\n" * 7 + b"b\xff\n")
+    with pytest.raises(InputError, match="text: line 8, byte 2: not valid UTF-8"):
+        read_block(path, line_blocks(path, 3)[-1])
+    with pytest.raises(InputError, match="missing: cannot read: No such file"):
+        line_blocks(tmp_path / "missing", 3)

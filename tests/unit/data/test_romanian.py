@@ -1,0 +1,56 @@
+"""Romanian letters in one way, whatever they were before."""
+
+import pytest
+
+from padir.config.data import Cleaning
+from padir.data.clean import clean
+from padir.data.romanian import LETTERS, write_letters
+from padir.files import read_lines
+
+COMMA, CEDILLA = "Știți Țara, și ați ȘTIUT ȚĂRILE", "Ştiţi Ţara, şi aţi ŞTIUT ŢĂRILE"
+
+
+def test_both_ways():
+    assert [hex(ord(letter)) for letter in LETTERS["comma"]] == ["0x218", "0x219", "0x21a", "0x21b"]
+    assert [hex(ord(c)) for c in LETTERS["cedilla"]] == ["0x15e", "0x15f", "0x162", "0x163"]
+    assert write_letters(CEDILLA, "comma") == COMMA
+    assert write_letters(COMMA, "cedilla") == CEDILLA
+    assert write_letters(COMMA, "comma") == COMMA
+
+
+@pytest.mark.parametrize("mark", ["\u0326", "\u0327"])
+def test_decomposed_letters(mark):
+    assert write_letters(f"S{mark}s{mark}T{mark}t{mark}", "comma") == LETTERS["comma"]
+    assert write_letters(f"c{mark}a", "comma") == f"c{mark}a"
+
+
+def test_nothing_else_changes():
+    line = "â ă î Â Ă Î ç Ç ģ \u0327 s t \u2028"
+    assert write_letters(line, "comma") == write_letters(line, "cedilla") == line
+
+
+@pytest.mark.parametrize("style", ["comma", "cedilla", None])
+def test_in_cleaning_all_splits_are_written_so(tmp_path, style):
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.ro").write_text(f"{split} {COMMA}\n{split} {CEDILLA}\n")
+        (tmp_path / f"{split}.en").write_text(f"{split} {COMMA}\n{split} {CEDILLA}\n")
+    statistics = clean(Cleaning(romanian_letters=style), "en-ro", tmp_path, tmp_path / "out")
+    expected = {"comma": [COMMA] * 2, "cedilla": [CEDILLA] * 2, None: [COMMA, CEDILLA]}[style]
+    for split in ("train", "valid", "test"):
+        found = read_lines(tmp_path / "out" / f"{split}.ro")
+        assert found == [f"{split} {line}" for line in expected]
+        # English text is left alone.
+        english = read_lines(tmp_path / "out" / f"{split}.en")
+        assert english == [f"{split} {COMMA}", f"{split} {CEDILLA}"]
+        counts = [f.get("romanian_lines_changed") for f in statistics["splits"][split]["files"]]
+        assert counts == [None, None if style is None else 1]
+
+
+def test_duplicates_are_seen_after_the_letters_are_written(tmp_path):
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.ro").write_text(f"{split} şi\n{split} și\n")
+        (tmp_path / f"{split}.en").write_text(f"{split} and\n{split} and\n")
+    clean(Cleaning(), "en-ro", tmp_path, tmp_path / "as_is")
+    assert len(read_lines(tmp_path / "as_is" / "train.ro")) == 2
+    clean(Cleaning(romanian_letters="comma"), "en-ro", tmp_path, tmp_path / "out")
+    assert read_lines(tmp_path / "out" / "train.ro") == ["train și"]
