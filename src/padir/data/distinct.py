@@ -49,7 +49,7 @@ class Spill:
         order = np.argsort(part, kind="stable")
         bounds = np.searchsorted(part[order], np.arange(PARTS + 1, dtype=np.uint64))
         self._bounds.append(self._written + bounds)
-        self._file.write(np.ascontiguousarray(rows[order]))
+        self._file.write(rows[order].tobytes())
         self._written += len(rows)
         self._buffer, self._rows = [], 0
 

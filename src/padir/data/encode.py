@@ -58,10 +58,10 @@ def _encode(vocabulary: Vocabulary, path: Path, folder: Path | None, threads: in
             tempfile.TemporaryFile(dir=folder) as offsets_file,
             tempfile.TemporaryFile(dir=folder) as values_file,
         ):
-            offsets_file.write(np.zeros(1, np.int64))
+            offsets_file.write(np.zeros(1, np.int64).tobytes())
             for offsets, values in blocks:
-                offsets_file.write(offsets)
-                values_file.write(values)
+                offsets_file.write(offsets.tobytes())
+                values_file.write(values.tobytes())
             return Ragged.of_arrays(
                 _mapped(offsets_file, np.dtype(np.int64)), _mapped(values_file, dtype)
             )

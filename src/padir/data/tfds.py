@@ -9,7 +9,7 @@ Paper: section L.2 (wmt14_translate/de-en, wmt16_translate/ro-en, wmt17_translat
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -94,7 +94,8 @@ def _checked_size(builder: Any, source: TfdsSource, split: str, label: str) -> i
                 f"{label}: half prepared: {shown(path.name)} is {state}; delete the folder and"
                 " prepare it again"
             )
-    expected = source.pairs.get(split, part.num_examples)
+    given: Mapping[str, int] = dict(source.pairs)
+    expected = given.get(split, part.num_examples)
     if part.num_examples != expected:
         raise InputError(
             f"{label}: split {wanted} has {part.num_examples} pairs, source.pairs.{split} says"
@@ -159,7 +160,8 @@ def _data_source(folder: str, wanted: str, label: str) -> Any:
     import tensorflow_datasets as tfds
 
     try:
-        return tfds.builder_from_directory(folder).as_data_source(split=wanted)
+        builder: Any = tfds.builder_from_directory(folder)
+        return builder.as_data_source(split=wanted)
     except (ValueError, IndexError, RuntimeError, OSError) as error:
         raise _damaged(label, wanted, error) from error
 

@@ -26,12 +26,13 @@ def make_builder(source: TfdsSource) -> Any:
         InputError: no such dataset or config; parts to leave out that it does not have.
     """
     import tensorflow_datasets as tfds
-    import tensorflow_datasets.translate  # registers the translation datasets
+
+    # This import also makes the translation datasets known by their names.
+    from tensorflow_datasets.translate import WmtConfig, wmt
 
     builder = _named(tfds, source.name, source)
     if not source.leave_out:
         return builder
-    wmt = tensorflow_datasets.translate.wmt
     if not isinstance(builder, wmt.WmtTranslate):
         raise InputError(f"{source.name}: source.leave_out is for WMT datasets only")
     parts = {str(split): list(names) for split, names in builder.subsets.items()}
@@ -44,7 +45,7 @@ def make_builder(source: TfdsSource) -> Any:
     parts["train"] = [name for name in parts["train"] if name not in source.leave_out]
     if not parts["train"]:
         raise InputError(f"{source.name}: source.leave_out leaves no training text")
-    config = tensorflow_datasets.translate.WmtConfig(
+    config = WmtConfig(
         language_pair=builder.builder_config.language_pair,
         name="-".join([builder.name, "without", *sorted(source.leave_out)]),
         version=builder.version,
