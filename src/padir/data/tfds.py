@@ -9,7 +9,7 @@ Paper: section L.2 (wmt14_translate/de-en, wmt16_translate/ro-en, wmt17_translat
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -94,8 +94,8 @@ def _checked_size(builder: Any, source: TfdsSource, split: str, label: str) -> i
                 f"{label}: half prepared: {shown(path.name)} is {state}; delete the folder and"
                 " prepare it again"
             )
-    given: Mapping[str, int] = dict(source.pairs)
-    expected = given.get(split, part.num_examples)
+    asked = {str(name): count for name, count in source.pairs.items()}
+    expected = asked.get(split, part.num_examples)
     if part.num_examples != expected:
         raise InputError(
             f"{label}: split {wanted} has {part.num_examples} pairs, source.pairs.{split} says"

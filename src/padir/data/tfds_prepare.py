@@ -45,8 +45,9 @@ def make_builder(source: TfdsSource) -> Any:
     parts["train"] = [name for name in parts["train"] if name not in source.leave_out]
     if not parts["train"]:
         raise InputError(f"{source.name}: source.leave_out leaves no training text")
+    whole: Any = builder.builder_config
     config = WmtConfig(
-        language_pair=builder.builder_config.language_pair,
+        language_pair=whole.language_pair,
         name="-".join([builder.name, "without", *sorted(source.leave_out)]),
         version=builder.version,
         subsets=parts,
