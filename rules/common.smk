@@ -35,9 +35,10 @@ wildcard_constraints:
     shards="[0-9]+",
     decoding="T[0-9]+|greedy|beam",
     timing="latency|systems",
+    scorer="[A-Za-z][A-Za-z0-9_]*",
     # Which vocabulary: nothing for the pair's own, NAME/ for an entry of `vocabularies`.
     further="|[A-Za-z][A-Za-z0-9_]*/",
-    table="table1|table2|ablations|stutter|latency|distillation|data",
+    table="table1|table2|table3|ablations|stutter|latency|distillation|data",
     figure="quality_passes|quality_latency|stutter_passes|training|training_time",
 
 
@@ -280,3 +281,24 @@ def made_bundle(wildcards, output):
 
 def given_bundle(wildcards, input):
     return str(Path(input.model).parent)
+
+
+# Scorers
+
+
+def scorer_files(wildcards):
+    """Input function: a scorer's checkpoint where it lies there; without it the score is "not run",
+    and is made as soon as the checkpoint has come.
+    """
+    scorer = SETTINGS.evaluation.scorers[wildcards.scorer]
+    if not hasattr(scorer, "checkpoint") or not Path(scorer.checkpoint).is_dir():
+        return []
+    return sorted(str(p) for p in Path(scorer.checkpoint).rglob("*") if p.is_file())
+
+
+def scorer_flags(wildcards):
+    scorer = SETTINGS.evaluation.scorers[wildcards.scorer]
+    flags = ["--scorer", scorer.kind]
+    if hasattr(scorer, "checkpoint"):
+        flags += ["--checkpoint", scorer.checkpoint, "--allow-missing"]
+    return flags

@@ -87,6 +87,7 @@ def test_chrf_with_words(tmp_path, corpus):
     assert (ours["high"] - ours["low"]) / 2 == pytest.approx(theirs["confidence_var"], abs=1e-4)
     assert "nw:2" in ours["signature"]
 
+
 def test_every_resample_of_bleu_and_chrf(corpus):
     output, _, references = corpus
     counts = significance.resample_counts(len(output), 60)

@@ -52,8 +52,10 @@ else:
         if name in rest:
             write(flag(name))
 """
-TABLES = {"table1", "table2", "ablations", "stutter", "latency", "distillation", "data"}
-CORE_TABLES = TABLES - {"table2", "ablations"}
+TABLES = {"table1", "table2", "table3", "ablations", "stutter", "latency", "distillation", "data"}
+# Table 3 is made where the config names scorers.
+DEFAULT_TABLES = TABLES - {"table3"}
+CORE_TABLES = DEFAULT_TABLES - {"table2", "ablations"}
 FIGURES = {"quality_passes", "quality_latency", "stutter_passes", "training", "training_time"}
 
 TINY = """\

@@ -14,7 +14,7 @@ examples:
       --only table1
 """
 CHOICES = (
-    *("table1", "table2", "ablations", "stutter", "latency", "distillation", "data"),
+    *("table1", "table2", "table3", "ablations", "stutter", "latency", "distillation", "data"),
     *("quality_passes", "quality_latency", "stutter_passes"),
     *("training", "training_time"),
     *("claims", "page"),

@@ -34,6 +34,26 @@ class FileTeacher(Settings):
 Teacher = Annotated[ModelTeacher | FileTeacher, Field(discriminator="kind")]
 
 
+class BleurtScorer(Settings):
+    """BLEURT, from a checkpoint of BLEURT-20's format; needs TensorFlow."""
+
+    kind: Literal["bleurt"] = "bleurt"
+    checkpoint: str = Field(
+        min_length=1,
+        description="Folder of the checkpoint, as unpacked; where there is none, its scores say"
+        " `not run`.",
+    )
+
+
+class ChrfWordsScorer(Settings):
+    """chrF++: chrF with words and pairs of words."""
+
+    kind: Literal["chrf++"] = "chrf++"
+
+
+Scorer = Annotated[BleurtScorer | ChrfWordsScorer, Field(discriminator="kind")]
+
+
 class Ablation(Settings):
     """Two models that differ in little: what the difference does."""
 
@@ -73,6 +93,10 @@ class Evaluation(Settings):
     )
     ablations: list[Ablation] = Field(
         default_factory=list, description="Comparisons of table `ablations`."
+    )
+    scorers: dict[Name, Scorer] = Field(
+        default_factory=dict,
+        description="Further scorers of table 3, by name; each runs in a process of its own.",
     )
     latency_sentences: int = Field(default=200, ge=10, description="Sentences timed at batch 1.")
     latency_repeats: int = Field(

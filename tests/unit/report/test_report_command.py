@@ -43,7 +43,7 @@ def test_table1_by_hand(report, tmp_path):
     assert float(line["bleu"]) == pytest.approx(39.6)
     assert float(line["p_value"]) == pytest.approx(0.02)
     assert float(line["validity"]) == pytest.approx(75.0)
-    assert line["paper_bleu"] == ""
+    assert line["paper"] == "" and line["status"] == ""
     beam = rows(tmp_path / "report/tables/table1.csv")[1]
     assert (beam["steps"], beam["hypotheses"], beam["p_value"]) == ("N", "5", "")
 
