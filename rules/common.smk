@@ -257,6 +257,18 @@ def training_targets(split):
     return path
 
 
+def launcher(wildcards, resources):
+    """Params function: what starts one training process per host, where a profile gives it several
+    (`mpi` and `tasks`, as the Slurm executor reads them).
+    """
+    tasks = resources.get("tasks", 1)
+    return [resources.get("mpi", "srun"), f"--ntasks={tasks}"] if tasks > 1 else []
+
+
+def distributed_flag(wildcards, resources):
+    return ["--distributed"] if resources.get("tasks", 1) > 1 else []
+
+
 def warm_start_bundle(wildcards):
     """Input function: the AR model that a training starts from; nothing where it starts fresh."""
     return bundle_of(wildcards, SETTINGS.models[wildcards.model].training.warm_start)

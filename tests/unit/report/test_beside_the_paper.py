@@ -159,7 +159,7 @@ def test_a_row_that_one_seed_lacks_is_not_run(wmt):
         ({"test_digest": "other"}, "test-set digest differs"),
         ({"replicates": {"samples": 9, "seed": 12345, "score": [1.0]}}, "number of resamples"),
         ({"split": "valid"}, "split is 'valid'; the path and config say 'test'"),
-        ({"score": None}, "key score is missing or null"),
+        ({"signature": None}, "key signature is missing or null"),
         ({"status": "fine"}, "no document of padir rate"),
     ],
 )
