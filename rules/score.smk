@@ -34,7 +34,7 @@ rule rate:
         spec="results/runs/{dataset}/{source}-{target}/{model}/spec.json",
         reference=text("target"),
         checkpoint=scorer_files,
-        code=stage_code("commands/rate", "score/bleu", "score/bleurt", "score/rating"),
+        code=stage_code("commands/rate", "score"),
     output:
         rating="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/rate/{split}.{decoding}.{scorer}.json",
     log:

@@ -120,14 +120,17 @@ def disk_bytes(run: ModelRun, parameters: int) -> int:
 
 def training_plans(config: Config, devices: int = 1) -> Iterator[TrainingPlan]:
     """One plan per dataset, direction and model."""
+    # A model is traced once per vocabulary size, not once per direction.
+    counts: dict[tuple[str, int], tuple[int, int]] = {}
     for dataset, settings in config.datasets.items():
         for direction in settings.directions:
             for model, run in config.models.items():
                 if run.parameters is not None:
                     continue
-                parameters, table = parameter_counts(
-                    run, settings.vocabulary_named(run.vocabulary).size
-                )
+                size = settings.vocabulary_named(run.vocabulary).size
+                if (model, size) not in counts:
+                    counts[model, size] = parameter_counts(run, size)
+                parameters, table = counts[model, size]
                 yield TrainingPlan(
                     label=f"{dataset} {direction} {model}",
                     model=model,
