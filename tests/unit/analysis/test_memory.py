@@ -4,6 +4,7 @@ import pytest
 
 from padir.analysis.memory import device_memory
 from padir.config.model import ModelRun
+from padir.trainer import Trainer
 
 PARAMETERS, TABLE = 67_000_000, 32_128 * 512
 
