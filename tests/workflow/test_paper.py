@@ -81,7 +81,8 @@ def test_paper_mini_runs_through_to_tables_1_to_3(snakemake, tmp_path):
     checkpoint = write_checkpoint(tmp_path / "BLEURT tiny's", length=64)
     config = paper_mini(tmp_path / "mini", checkpoint)
     place = tmp_path / "place"
-    done = snakemake("--configfile", str(config), "table1", "table2", "table3", folder=place)
+    tables = ("table1", "table2", "table3")
+    done = snakemake("--configfile", str(config), "--", *tables, folder=place)
     logs = "\n".join(
         f"{path.name}: {path.read_text()[-500:]}"
         for path in sorted((place / "results").rglob("*.log"))
