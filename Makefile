@@ -10,6 +10,7 @@ EXTRAS ?=
 ARGS ?=
 BIN := .venv/bin
 STAMP := .venv/.padir-stamp
+TF_STAMP := .venv/.padir-tf-stamp
 
 # The tested Python first; the lock holds the pins of newer ones too.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -35,12 +36,17 @@ $(STAMP): requirements.lock pyproject.toml
 	  $(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation -c <(grep -E '^[a-z].*==' requirements.lock | sed 's/ *\\$$//') -e '.[$(EXTRAS)]'; fi
 	@touch $@
 
+# TensorFlow reads BLEURT's checkpoints and TFRecord files: the tests need it, a default run does not.
+$(TF_STAMP): $(STAMP) requirements-tf.lock
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements-tf.lock
+	@touch $@
+
 reproduce: setup ## run the core of CONFIG and show table 1 (ARGS=everything: all of it)
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake $(ARGS) --cores $(CORES) --configfile $(CONFIG)
 	@cat results/report/tables/table1.md
 	@echo "report: $(CURDIR)/results/report/index.html"
 
-test: setup ## run all tests
+test: $(TF_STAMP) ## run all tests
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: setup ## formatters, linters and the type checker
@@ -49,10 +55,14 @@ lint: setup ## formatters, linters and the type checker
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/pyright
 
-lock: setup ## solve requirements.lock again (ARGS=--upgrade for newer versions)
+lock: setup ## solve both lock files again (ARGS=--upgrade for newer versions)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	  --extra test --extra cluster $(ARGS) pyproject.toml --output-file requirements.lock
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["tf"], sep="\n")' \
+	  | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	  $(ARGS) --constraint requirements.lock - --output-file requirements-tf.lock
 	@{ echo "# For conda users: the pins of requirements.lock; written by make lock."; \
 	  printf 'name: padir\nchannels: [conda-forge]\ndependencies:\n  - python=3.11\n  - pip\n  - pip:\n'; \
 	  grep -E '^[a-z0-9].*==' requirements.lock | sed 's/ *\\$$//; s/^/      - /'; \

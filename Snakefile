@@ -30,6 +30,7 @@ localrules:
     translation,
     table1,
     table2,
+    table3,
     ablations,
     samplers,
     stutter,
@@ -76,6 +77,12 @@ rule table2:
     """All systems side by side: quality, stutter, passes and latency."""
     input:
         "results/report/tables/table2.md",
+
+
+rule table3:
+    """Further scores beside BLEU: BLEURT, and whatever `evaluation.scorers` names."""
+    input:
+        "results/report/tables/table3.md",
 
 
 rule ablations:

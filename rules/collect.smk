@@ -52,6 +52,16 @@ def ablation_scores(wildcards):
     )
 
 
+def core_ratings(wildcards):
+    """Further scores of the core's models, by every scorer of the experiment."""
+    paths = core_scores(wildcards)
+    return [
+        path.replace("/score/", "/rate/").removesuffix("json") + f"{scorer}.json"
+        for path in paths
+        for scorer in SETTINGS.evaluation.scorers
+    ]
+
+
 def baseline_hypotheses(wildcards):
     """The output that paired tests compare with: the baseline's strongest decoding."""
     name = SETTINGS.evaluation.baseline
@@ -167,6 +177,7 @@ def samples(wildcards):
 RESULTS_OF_PART = {
     "table1": [core_scores],
     "table2": [system_latency, system_scores, system_metrics],
+    "table3": [core_ratings],
     "ablations": [ablation_scores],
     "samplers": [samples],
     "stutter": [core_scores],
@@ -180,6 +191,8 @@ RESULTS_OF_PART = {
     "training_time": [core_metrics],
 }
 CORE_TABLES = ["table1", "stutter", "latency", "distillation", "data"]
+if SETTINGS.evaluation.scorers:
+    CORE_TABLES.append("table3")
 GRID_TABLES = ["table2", "ablations", "samplers"]
 # Where every model is core, the tables of the grid cost no training.
 DEFAULT_TABLES = CORE_TABLES + ([] if SETTINGS.evaluation.core else GRID_TABLES)
@@ -219,7 +232,14 @@ def grid_results(wildcards):
 
 def all_results(wildcards):
     gatherers = [
-        *(core_scores, core_latency, core_cards, all_statistics, core_metrics),
+        *(
+            core_scores,
+            core_ratings,
+            core_latency,
+            core_cards,
+            all_statistics,
+            core_metrics,
+        ),
         *(all_theory, grid_results),
     ]
     found = [path for gather in gatherers for path in gather(wildcards)]

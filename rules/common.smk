@@ -36,9 +36,10 @@ wildcard_constraints:
     decoding="T[0-9]+|greedy|beam",
     timing="latency|systems",
     sampler="[A-Za-z][A-Za-z0-9_]*",
+    scorer="[A-Za-z][A-Za-z0-9_]*",
     # Which vocabulary: nothing for the pair's own, NAME/ for an entry of `vocabularies`.
     further="|[A-Za-z][A-Za-z0-9_]*/",
-    table="table1|table2|ablations|samplers|stutter|latency|distillation|data",
+    table="table1|table2|table3|ablations|samplers|stutter|latency|distillation|data",
     figure="quality_passes|quality_latency|stutter_passes|training|training_time",
 
 
@@ -265,6 +266,18 @@ def training_targets(split):
     return path
 
 
+def launcher(wildcards, resources):
+    """Params function: what starts one training process per host, where a profile gives it several
+    (`mpi` and `tasks`, as the Slurm executor reads them).
+    """
+    tasks = resources.get("tasks", 1)
+    return [resources.get("mpi", "srun"), f"--ntasks={tasks}"] if tasks > 1 else []
+
+
+def distributed_flag(wildcards, resources):
+    return ["--distributed"] if resources.get("tasks", 1) > 1 else []
+
+
 def warm_start_bundle(wildcards):
     """Input function: the AR model that a training starts from; nothing where it starts fresh."""
     return bundle_of(wildcards, SETTINGS.models[wildcards.model].training.warm_start)
@@ -289,3 +302,24 @@ def made_bundle(wildcards, output):
 
 def given_bundle(wildcards, input):
     return str(Path(input.model).parent)
+
+
+# Scorers
+
+
+def scorer_files(wildcards):
+    """Input function: a scorer's checkpoint where it lies there; without it the score is "not run",
+    and is made as soon as the checkpoint has come.
+    """
+    scorer = SETTINGS.evaluation.scorers[wildcards.scorer]
+    if not hasattr(scorer, "checkpoint") or not Path(scorer.checkpoint).is_dir():
+        return []
+    return sorted(str(p) for p in Path(scorer.checkpoint).rglob("*") if p.is_file())
+
+
+def scorer_flags(wildcards):
+    scorer = SETTINGS.evaluation.scorers[wildcards.scorer]
+    flags = ["--scorer", scorer.kind]
+    if hasattr(scorer, "checkpoint"):
+        flags += ["--checkpoint", scorer.checkpoint, "--allow-missing"]
+    return flags

@@ -41,12 +41,14 @@ rule train:
         work=work_folder,
         bundle=made_bundle,
         warm_start=bundle_flags("--warm-start", "warm_start"),
+        launcher=launcher,
+        distributed=distributed_flag,
     shell:
-        "padir train --spec {input.spec:q} --vocabulary {input.vocabulary:q}"
+        "{params.launcher:q} padir train --spec {input.spec:q} --vocabulary {input.vocabulary:q}"
         " --train-source {input.train_source:q} --train-target {input.train_target:q}"
         " --valid-source {input.valid_source:q} --valid-target {input.valid_target:q}"
-        " {params.warm_start:q} --seed {wildcards.seed} --work {params.work:q} --out {params.bundle:q}"
-        " --threads {threads} > {log:q} 2>&1"
+        " {params.warm_start:q} {params.distributed:q} --seed {wildcards.seed}"
+        " --work {params.work:q} --out {params.bundle:q} --threads {threads} > {log:q} 2>&1"
 
 
 rule adopt:

@@ -32,10 +32,10 @@ ALLOWED: dict[str, set[str]] = {
     "sharding": {"config", "shapes"},
     "theory": {"config", "files", "progress"},
     "trainer": {"config", "shapes", "data", "model", "objective", "optimize", "sharding"},
-    "checkpoint": {"files", "trainer"},
+    "checkpoint": {"files", "sharding", "trainer"},
     "train": {
         *("config", "shapes", "files", "progress", "vocab", "data", "model", "optimize"),
-        *("trainer", "checkpoint"),
+        *("sharding", "trainer", "checkpoint"),
     },
     "decode": {"config", "ids", "shapes", "files", "vocab", "corrupt", "loss", "model", "progress"},
     "distill": {"config", "files", "progress", "decode", "data", "score"},

@@ -31,6 +31,7 @@ from padir.files import (
     write_json,
     write_jsonl,
 )
+from padir.sharding import wait_for_all
 from padir.trainer import TrainState
 
 
@@ -40,14 +41,29 @@ class WorkFolder:
     Args:
         folder: created if missing.
         identity: must equal what the folder was first opened with.
+        first: whether this is the first of the processes that train together: it alone locks the
+            folder and writes into it, but for checkpoints, which all write together.
 
     Raises:
         InputError: another trainer holds the folder, or it belongs to another run.
     """
 
-    def __init__(self, folder: Path, identity: Mapping[str, object]):
-        self.folder = Path(folder).absolute()
+    def __init__(self, folder: Path, identity: Mapping[str, object], first: bool = True):
+        self.folder, self.first = Path(folder).absolute(), first
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = None
+        if first:
+            self._take(dict(identity))
+        self._manager = ocp.CheckpointManager(
+            self.folder / "checkpoints",
+            options=ocp.CheckpointManagerOptions(
+                max_to_keep=2, enable_async_checkpointing=False, create=True
+            ),
+        )
+        self._candidates = self.folder / "candidates"
+        self._candidates.mkdir(exist_ok=True)
+
+    def _take(self, identity: dict[str, object]) -> None:
         self._lock = open(self.folder / "lock", "a+")  # noqa: SIM115 - held as long as the run
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -58,18 +74,10 @@ class WorkFolder:
                 " or stop it"
             ) from None
         try:
-            self._check_identity(dict(identity))
+            self._check_identity(identity)
         except InputError:
             self.close()
             raise
-        self._manager = ocp.CheckpointManager(
-            self.folder / "checkpoints",
-            options=ocp.CheckpointManagerOptions(
-                max_to_keep=2, enable_async_checkpointing=False, create=True
-            ),
-        )
-        self._candidates = self.folder / "candidates"
-        self._candidates.mkdir(exist_ok=True)
 
     def _check_identity(self, identity: dict[str, object]) -> None:
         path = self.folder / "identity.json"
@@ -87,7 +95,8 @@ class WorkFolder:
 
     def close(self) -> None:
         """Let another trainer have the folder."""
-        self._lock.close()
+        if self._lock is not None:
+            self._lock.close()
 
     # Checkpoints
 
@@ -128,10 +137,13 @@ class WorkFolder:
 
     def _set_aside(self, step: int) -> None:
         """Move an unreadable checkpoint out of the way, for whoever wants to look at it."""
-        aside = self.folder / "unreadable" / str(step)
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.parent.mkdir(exist_ok=True)
-        os.replace(self.folder / "checkpoints" / str(step), aside)
+        wait_for_all(f"unreadable checkpoint {step}")
+        if self.first:
+            aside = self.folder / "unreadable" / str(step)
+            shutil.rmtree(aside, ignore_errors=True)
+            aside.parent.mkdir(exist_ok=True)
+            os.replace(self.folder / "checkpoints" / str(step), aside)
+        wait_for_all(f"set aside checkpoint {step}")
         self._manager.reload()
 
     # Candidates for the final parameters
@@ -140,6 +152,8 @@ class WorkFolder:
         self, step: int, loss: float, arrays: Mapping[str, np.ndarray], keep: int
     ) -> None:
         """Keep these parameters if they are among the `keep` best by validation loss."""
+        if not self.first:
+            return
         known = self.candidates()
         known[step] = loss
         best = sorted(known, key=lambda s: (known[s], s))[:keep]
@@ -168,6 +182,8 @@ class WorkFolder:
 
     def forget_after(self, step: int) -> None:
         """Drop candidates and metrics of later steps: the run repeats them."""
+        if not self.first:
+            return
         for other in self.candidates():
             if other > step:
                 (self._candidates / f"{other}.json").unlink(missing_ok=True)

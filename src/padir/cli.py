@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "distill-card": ("padir.commands.distill_card", "describe distilled targets and their quality"),
     "decode": ("padir.commands.decode", "translate a file, with one JSON line per sentence"),
     "score": ("padir.commands.score", "BLEU, chrF and stutter of a hypothesis file"),
+    "rate": ("padir.commands.rate", "a further score of a hypothesis file: BLEURT, chrF++"),
     "latency": ("padir.commands.latency", "time whole translations at batch size 1"),
     "theory": ("padir.commands.theory", "run one Ising experiment"),
     "theory-report": ("padir.commands.theory_report", "draw or tabulate Ising experiments"),

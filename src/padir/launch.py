@@ -4,8 +4,11 @@ Called by commands before JAX starts; neither choice changes a result beyond rou
 """
 
 import os
+import re
 import sys
 from pathlib import Path
+
+AUTOMATIC = "automatic"
 
 
 def prepare(threads: int | None = None) -> None:
@@ -30,3 +33,33 @@ def prepare(threads: int | None = None) -> None:
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def join(others: str | None) -> bool:
+    """Train together with other processes, one on each host; call right after `prepare`.
+
+    Args:
+        others: None: this process is alone. `AUTOMATIC`: JAX finds out from Slurm, Open MPI or the
+            TPU's own metadata. Else "HOST:PORT,N,I": where the first process listens, how many
+            there are, and which one this is, from 0.
+
+    Returns:
+        Whether this process is the first, or alone: the one that writes results.
+
+    Raises:
+        ValueError: another form, or a number out of range.
+    """
+    if others is None:
+        return True
+    import jax
+
+    if others == AUTOMATIC:
+        jax.distributed.initialize()
+        return jax.process_index() == 0
+    parts = re.fullmatch(r"([^,\s]+:\d+),(\d+),(\d+)", others)
+    if parts is None or not int(parts[3]) < int(parts[2]):
+        raise ValueError(
+            f"found {others!r}, allowed: HOST:PORT,N,I with I from 0 to N - 1, or nothing"
+        )
+    jax.distributed.initialize(parts[1], int(parts[2]), int(parts[3]))
+    return int(parts[3]) == 0

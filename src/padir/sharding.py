@@ -1,4 +1,10 @@
-"""Data parallelism over all local devices: batches are split along B, parameters copied."""
+"""Data parallelism over all devices of all processes: batches are split along B.
+
+Parameters are copied to every device, or dealt out as well (`training.shard_parameters`). With
+several processes, each holds the whole text and hands over its own devices' share of a batch.
+"""
+
+from typing import Any
 
 import jax
 import numpy as np
@@ -6,8 +12,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 
 def data_mesh() -> Mesh:
-    """One axis, `data`, over every device of this process."""
-    return Mesh(np.array(jax.local_devices()), ("data",))
+    """One axis, `data`, over every device of every process."""
+    return Mesh(np.array(jax.devices()), ("data",))
 
 
 def replicated(mesh: Mesh) -> NamedSharding:
@@ -20,6 +26,27 @@ def split_sentences(mesh: Mesh, axis: int) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(*(None,) * axis, "data"))
 
 
+def dealt_out(mesh: Mesh, shapes: Any) -> Any:
+    """A sharding per leaf: its longest axis that the devices divide evenly, or copies of it.
+
+    Args:
+        shapes: a tree of arrays or of their shapes.
+    """
+
+    def leaf_sharding(leaf: Any) -> NamedSharding:
+        axes = [axis for axis, size in enumerate(leaf.shape) if size and size % mesh.size == 0]
+        if not axes:
+            return replicated(mesh)
+        return split_sentences(mesh, max(axes, key=lambda axis: leaf.shape[axis]))
+
+    return jax.tree.map(leaf_sharding, shapes)
+
+
+def placed(values: np.ndarray, sharding: NamedSharding) -> jax.Array:
+    """An array that every process holds whole, with each device's share on that device."""
+    return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
+
+
 def padded_rows(rows: int, mesh: Mesh, micro_batches: int) -> int:
     """The smallest row count from `rows` up that devices and micro-batches divide evenly.
 
@@ -28,3 +55,25 @@ def padded_rows(rows: int, mesh: Mesh, micro_batches: int) -> int:
     """
     unit = mesh.size * micro_batches
     return -(-rows // unit) * unit
+
+
+def is_first_process() -> bool:
+    """Whether this process writes what only one may write."""
+    return jax.process_index() == 0
+
+
+def on_any_process(flag: bool) -> bool:
+    """Whether the flag is set on at least one process; all must ask at the same place."""
+    if jax.process_count() == 1:
+        return flag
+    from jax.experimental import multihost_utils
+
+    return bool(np.any(multihost_utils.process_allgather(np.array(flag))))
+
+
+def wait_for_all(name: str) -> None:
+    """Go on when every process has come to this place."""
+    if jax.process_count() > 1:
+        from jax.experimental import multihost_utils
+
+        multihost_utils.sync_global_devices(name)

@@ -25,9 +25,9 @@ from padir.files import (
     sha256_file,
     shown,
 )
-from padir.model.parameters import to_arrays
 from padir.optimize import learning_rate
 from padir.progress import Progress
+from padir.sharding import is_first_process, on_any_process, wait_for_all
 from padir.trainer import Losses, Totals, Trainer, TrainState, means
 from padir.vocab import Vocabulary
 
@@ -145,7 +145,8 @@ class Run:
 
         label = f"train {self.spec.model} seed {self.seed}"
         total = self.training.steps
-        report = Report(self.spec, work, SummaryWriter(str(work.folder / "tensorboard")))
+        writer = SummaryWriter(str(work.folder / "tensorboard")) if work.first else None
+        report = Report(self.spec, work, writer)
         with Progress(total, "steps", label, start=step) as progress:
             while step < total:
                 group = self.plan.group_at(step)
@@ -171,7 +172,8 @@ class Run:
                 report.add(step, len(rows), sums, rates[-1])
                 progress.update(len(rows), **report.shown)
                 self._pause(work, state, step, report)
-        report.writer.close()
+        if writer is not None:
+            writer.close()
         self._last = state
 
     def _diverged(self, work: WorkFolder, what: str) -> InputError:
@@ -190,22 +192,28 @@ class Run:
             keep = {"last": 0, "best": 1, "average": self.training.average_count}
             count = keep[self.training.selection]
             if count and math.isfinite(valid["loss"]):
-                arrays = to_arrays(self.trainer.parameter_state(state.parameters))
+                arrays = self.trainer.arrays(state.parameters)
                 work.add_candidate(step, valid["loss"], arrays, count)
-        if step % self.training.checkpoint_every == 0 or last or self._stop:
+        stop = on_any_process(self._stop)
+        if step % self.training.checkpoint_every == 0 or last or stop:
             if not self.trainer.finite(state.parameters):
                 raise self._diverged(work, f"the parameters were not finite after step {step}")
             work.save(step, state)
-        if self._stop and not last:
+        if stop and not last:
             raise Stopped(step)
 
     def choose(
         self, work: WorkFolder, state: TrainState
     ) -> tuple[dict[str, np.ndarray], list[int]]:
-        """The final parameters by the run's selection, and the steps they come from."""
+        """The final parameters by the run's selection, and the steps they come from.
+
+        Of several processes only the first, which writes the candidates, reads them again.
+        """
         if self.training.selection == "last":
-            return to_arrays(self.trainer.parameter_state(state.parameters)), [int(state.step)]
-        steps = sorted(work.candidates())
+            return self.trainer.arrays(state.parameters), [int(state.step)]
+        steps = sorted(work.candidates()) if work.first else []
+        if not work.first:
+            return {}, []
         if not steps:
             raise InputError(f"{shown(work.folder)}: no validation loss was finite")
         parts = [work.candidate(step) for step in steps]
@@ -222,7 +230,7 @@ class Report:
     """Numbers of a run on their way to metrics.jsonl, TensorBoard and the progress line."""
 
     def __init__(self, spec: RunSpec, work: WorkFolder, writer):
-        self._run, self._work, self.writer = spec.run, work, writer
+        self._run, self._work, self._writer = spec.run, work, writer
         self.shown: dict[str, object] = {}
         self.tokens = 0.0
         self.began = time.monotonic()
@@ -262,6 +270,8 @@ class Report:
         self._write(step, {f"valid_{k}": v for k, v in valid.items()})
 
     def _write(self, step: int, record: dict[str, float]) -> None:
+        if self._writer is None:
+            return
         finite = {key: value if math.isfinite(value) else None for key, value in record.items()}
         clock = {
             "seconds": round(time.monotonic() - self.began, 3),
@@ -269,7 +279,7 @@ class Report:
         }
         self._work.add_metrics({"step": step, **clock, **finite})
         for key, value in record.items():
-            self.writer.add_scalar(key.replace("_", "/", 1), value, step)
+            self._writer.add_scalar(key.replace("_", "/", 1), value, step)
 
 
 def read_start(spec: RunSpec, vocabulary: Path, folder: Path | None) -> Bundle | None:
@@ -334,7 +344,9 @@ def train(
     }
     if start is not None:
         identity["warm_start"] = sha256_file(start.folder / MODEL_FILE)
-    folder = WorkFolder(work, identity)
+    # The first process locks the folder and says whose it is; the others follow it.
+    folder = WorkFolder(work, identity, is_first_process())
+    wait_for_all("work folder")
     try:
         vocabulary = Vocabulary.load(vocabulary_path)
         run = Run(spec, table_size, vocabulary, text, seed, start, folder.folder, threads)

@@ -5,7 +5,6 @@ resumed run repeats an uninterrupted one.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -13,13 +12,20 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from padir.config.model import ModelRun
-from padir.model.parameters import build, warm_started
+from padir.model.parameters import build, to_arrays, warm_started
 from padir.objective import Losses, batch_losses
 from padir.optimize import make_optimizer
-from padir.sharding import data_mesh, padded_rows, replicated, split_sentences
+from padir.sharding import (
+    data_mesh,
+    dealt_out,
+    padded_rows,
+    placed,
+    replicated,
+    split_sentences,
+)
 
 # Steps are counted from 0; validation's noise uses this number instead.
 VALIDATION_STEP = 2**31 - 1
@@ -68,18 +74,28 @@ class Trainer:
         self._graph, self._abstract = nnx.split(abstract)
         everywhere = replicated(self.mesh)
         split = split_sentences(self.mesh, axis=2)
+        self._state_sharding = TrainState(everywhere, everywhere, everywhere)  # pyright: ignore
+        if run.training.shard_parameters:
+            self._state_sharding = dealt_out(
+                self.mesh, jax.eval_shape(self._fresh_state, self.seed)
+            )
         self._steps = jax.jit(
             self._run_steps,
-            in_shardings=(everywhere, split, split, everywhere, everywhere, everywhere),
-            out_shardings=(everywhere, everywhere),
+            in_shardings=(
+                *(self._state_sharding, split, split),
+                *(everywhere, everywhere, everywhere),
+            ),
+            out_shardings=(self._state_sharding, everywhere),
             donate_argnums=0,
         )
         one = split_sentences(self.mesh, axis=0)
         self._evaluate = jax.jit(
             self._run_evaluation,
-            in_shardings=(everywhere, one, one, everywhere, everywhere),
+            in_shardings=(self._state_sharding.parameters, one, one, everywhere, everywhere),
             out_shardings=everywhere,
         )
+        self._whole = jax.jit(lambda parameters: parameters, out_shardings=everywhere)
+        self._all_finite = jax.jit(all_finite, out_shardings=everywhere)
 
     def model(self, parameters: dict):
         """The model with these parameters."""
@@ -91,17 +107,13 @@ class Trainer:
         """Parameters as an nnx state, for `padir.model.parameters.to_arrays`."""
         return nnx.state(self.model(parameters), nnx.Param)
 
+    def _fresh_state(self, seed: UInt32[Array, ""]) -> TrainState:
+        parameters = nnx.to_pure_dict(nnx.state(build(self.run, self.table_size, seed)))
+        return TrainState(parameters, self._optimizer.init(parameters), jnp.zeros((), jnp.int32))
+
     def initial_state(self) -> TrainState:
-        """Fresh parameters from the seed, on every device."""
-
-        @partial(jax.jit, out_shardings=replicated(self.mesh))
-        def make(seed: UInt32[Array, ""]) -> TrainState:
-            parameters = nnx.to_pure_dict(nnx.state(build(self.run, self.table_size, seed)))
-            return TrainState(
-                parameters, self._optimizer.init(parameters), jnp.zeros((), jnp.int32)
-            )
-
-        return make(self.seed)
+        """Fresh parameters from the seed, on every device or dealt out to them."""
+        return jax.jit(self._fresh_state, out_shardings=self._state_sharding)(self.seed)
 
     def warm_started(self, state: TrainState, arrays: Mapping[str, np.ndarray]) -> TrainState:
         """A fresh state with another model's encoder and embedding table.
@@ -110,7 +122,12 @@ class Trainer:
             ValueError: the arrays do not fit.
         """
         parameters = warm_started(state.parameters, arrays)
-        return state._replace(parameters=jax.device_put(parameters, replicated(self.mesh)))
+        parameters = jax.device_put(parameters, self._state_sharding.parameters)
+        return state._replace(parameters=parameters)
+
+    def arrays(self, parameters: dict) -> dict[str, np.ndarray]:
+        """Parameters by name, whole, in every process; all processes must ask."""
+        return to_arrays(self.parameter_state(self._whole(parameters)))
 
     def _loss(
         self, parameters, source, target, noise_key, dropout_key, progress, tokens, sentences
@@ -175,6 +192,8 @@ class Trainer:
             new = TrainState(parameters, optimizer, state.step + 1)
             going = (totals.finite == index) & finite
             kept = jax.tree.map(lambda a, b: jnp.where(going, a, b), new, state)
+            if self.run.training.shard_parameters:
+                kept = jax.lax.with_sharding_constraint(kept, self._state_sharding)
             summed = jax.tree.map(jnp.add, (totals.losses, totals.gradient_norm), (losses, norm))
             return kept, Totals(summed[0], summed[1], totals.finite + going)
 
@@ -208,7 +227,8 @@ class Trainer:
 
         padded = np.zeros(capacity, np.float32)
         padded[:count] = rates
-        batches = shaped(source), shaped(target)
+        split = split_sentences(self.mesh, axis=2)
+        batches = (placed(shaped(ids), split) for ids in (source, target))
         return self._steps(state, *batches, padded, np.int32(count), self.seed)
 
     def step_flops(self, source: np.ndarray, target: np.ndarray) -> float:
@@ -216,14 +236,26 @@ class Trainer:
 
         XLA's own count; the update's few operations per parameter are left out.
         """
-        parameters = self.initial_state().parameters
-        batch = source[None], target[None], jnp.zeros((), jnp.int32), self.seed
-        cost = jax.jit(self._gradient).lower(parameters, *batch).compile().cost_analysis()
+        cost = self._compiled_gradient(source[None], target[None]).cost_analysis()
         return float((cost or {}).get("flops", 0.0))
+
+    def step_memory(self, micro_batches: int, sentences: int, tokens: int) -> int:
+        """Bytes that one step's gradient needs on one device beside parameters and batch.
+
+        XLA's own count for this machine's kind of device, gradients included.
+        """
+        shape = jax.ShapeDtypeStruct((micro_batches, sentences, tokens), jnp.int32)
+        found = self._compiled_gradient(shape, shape).memory_analysis()
+        return int(found.temp_size_in_bytes + found.output_size_in_bytes)
+
+    def _compiled_gradient(self, source, target):
+        parameters = jax.eval_shape(self._fresh_state, self.seed).parameters
+        step = jax.ShapeDtypeStruct((), jnp.int32)
+        return jax.jit(self._gradient).lower(parameters, source, target, step, self.seed).compile()
 
     def finite(self, parameters: dict) -> bool:
         """Whether every parameter is a finite number."""
-        return all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(parameters))
+        return bool(self._all_finite(parameters))
 
     def evaluate(
         self, parameters: dict, batches: list[tuple[np.ndarray, np.ndarray]]
@@ -233,9 +265,16 @@ class Trainer:
         for index, (source, target) in enumerate(batches):
             rows = padded_rows(len(source), self.mesh, 1)
             grown = [np.pad(ids, ((0, rows - len(ids)), (0, 0))) for ids in (source, target)]
+            split = split_sentences(self.mesh, axis=0)
+            grown = [placed(ids, split) for ids in grown]
             found = self._evaluate(parameters, *grown, np.int32(index), self.seed)
             sums += np.array(found, np.float64)
         return means(Losses(*sums), self.run)
+
+
+def all_finite(parameters: dict) -> Bool[Array, ""]:
+    """Whether every value is a finite number."""
+    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(parameters)]).all()
 
 
 def means(losses: Losses, run: ModelRun) -> dict[str, float]:

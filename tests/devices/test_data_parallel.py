@@ -1,37 +1,125 @@
-"""One and eight devices train the same model: only the order of additions differs."""
+"""However many processes and devices train a model, it is the same one: only the order of additions
+differs, so that results agree within a stated tolerance, and one run may go on on others.
+"""
 
 import json
 import os
+import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from padir.files import read_bundle
+from padir.launch import join
 from tests.training import tiny_spec, train_arguments, write_toy
 
+# Twelve Adam steps of at most 0.03 each; rounding may turn a near-zero gradient's sign.
+TOLERANCE = 2e-3
 
-def test_one_and_eight_devices_agree(tmp_path: Path) -> None:
-    arrays, losses = [], []
-    for devices in (1, 8):
-        folder = tmp_path / str(devices)
-        folder.mkdir()
-        write_toy(folder)
-        arguments = train_arguments(folder, tiny_spec(buckets=[9]))
-        command = [sys.executable, "-m", "padir", "train", *arguments]
-        flags = f"--xla_force_host_platform_device_count={devices}"
-        subprocess.run(
-            command,
-            check=True,
-            env={**os.environ, "XLA_FLAGS": flags},
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start(folder: Path, spec, devices: int, processes: int = 1) -> list[subprocess.Popen[str]]:
+    """`padir train` on `devices` virtual devices in each of so many processes."""
+    command = [sys.executable, "-m", "padir", "train", *train_arguments(folder, spec)]
+    flags = f"--xla_force_host_platform_device_count={devices}"
+    environment = {**os.environ, "XLA_FLAGS": flags}
+    port = free_port()
+    return [
+        subprocess.Popen(
+            [*command, *([] if processes == 1 else together(port, processes, index))],
+            env=environment, stderr=subprocess.PIPE, text=True,
         )
-        provenance = json.loads((folder / "provenance.json").read_text())
-        assert len(provenance["devices"]) == devices
-        arrays.append(read_bundle(folder / "bundle").arrays)
-        lines = (folder / "work" / "metrics.jsonl").read_text().splitlines()
-        losses.append([json.loads(line).get("valid_loss") for line in lines])
-    # Twelve Adam steps of at most 0.03 each; rounding may turn a near-zero gradient's sign.
-    for name, one in arrays[0].items():
-        np.testing.assert_allclose(arrays[1][name], one, atol=2e-3, err_msg=name)
-    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
+        for index in range(processes)
+    ]  # fmt: skip
+
+
+def together(port: int, processes: int, index: int) -> list[str]:
+    return ["--distributed", f"127.0.0.1:{port},{processes},{index}"]
+
+
+def finished(running: list[subprocess.Popen[str]]) -> list[int]:
+    ends = [process.communicate(timeout=240) for process in running]
+    codes = [process.returncode for process in running]
+    assert set(codes) <= {0, 143}, "\n".join(error[-2000:] for _, error in ends)
+    return codes
+
+
+def trained(folder: Path, spec, devices: int, processes: int = 1) -> dict[str, np.ndarray]:
+    if not (folder / "spm.model").exists():
+        folder.mkdir(exist_ok=True)
+        write_toy(folder)
+    assert set(finished(start(folder, spec, devices, processes))) == {0}
+    provenance = json.loads((folder / "provenance.json").read_text())
+    assert len(provenance["devices"]) == devices * processes
+    return read_bundle(folder / "bundle").arrays
+
+
+def losses(folder: Path) -> list[float]:
+    lines = map(json.loads, (folder / "work" / "metrics.jsonl").read_text().splitlines())
+    return [line["valid_loss"] for line in lines if "valid_loss" in line]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """One process with one device: the folder and its parameters."""
+    folder = tmp_path_factory.mktemp("alone")
+    return folder, trained(folder, tiny_spec(buckets=[9]), devices=1)
+
+
+def same(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray]) -> None:
+    assert ours.keys() == theirs.keys()
+    for name, array in theirs.items():
+        np.testing.assert_allclose(ours[name], array, atol=TOLERANCE, err_msg=name)
+
+
+@pytest.mark.parametrize("shard", [False, True], ids=["copied", "dealt out"])
+@pytest.mark.parametrize(("processes", "devices"), [(1, 8), (2, 4)])
+def test_the_same_model(alone, tmp_path, processes, devices, shard):
+    spec = tiny_spec(buckets=[9], **({"shard_parameters": True} if shard else {}))
+    found = trained(tmp_path, spec, devices, processes)
+    same(found, alone[1])
+    np.testing.assert_allclose(losses(tmp_path), losses(alone[0]), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [((2, 4), (1, 1)), ((1, 2), (2, 4))], ids=["fewer", "more"]
+)
+def test_a_run_goes_on_on_other_devices(alone, tmp_path, before, after):
+    spec = tiny_spec(buckets=[9], shard_parameters=True)
+    trained(tmp_path, spec, before[1], before[0])
+    # Back to the checkpoint of step 8 of 12.
+    shutil.rmtree(tmp_path / "work/checkpoints/12")
+    shutil.rmtree(tmp_path / "bundle")
+    same(trained(tmp_path, spec, after[1], after[0]), alone[1])
+
+
+def test_asked_to_stop_one_process_stops_all_and_they_go_on(tmp_path):
+    spec = tiny_spec(steps=4000, buckets=[9], checkpoint_every=4000, validate_every=4000)
+    write_toy(tmp_path)
+    running = start(tmp_path, spec, devices=1, processes=2)
+    metrics = tmp_path / "work" / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while not metrics.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    # The second process is told; the first, which was not, saves too.
+    running[1].send_signal(signal.SIGTERM)
+    assert finished(running) == [143, 143]
+    saved = [int(path.name) for path in (tmp_path / "work/checkpoints").iterdir()]
+    assert len(saved) == 1 and 0 < saved[0] < 4000
+
+
+@pytest.mark.parametrize("others", ["host,2,0", "host:1,2,2", "host:1,2", "a b:1,2,0", ""])
+def test_a_wrong_description_of_the_others(others):
+    with pytest.raises(ValueError, match="allowed: HOST:PORT,N,I"):
+        join(others)

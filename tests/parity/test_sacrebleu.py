@@ -11,7 +11,8 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
 from padir.score import significance
-from padir.score.bleu import bleu_counts, chrf_counts
+from padir.score.bleu import bleu_counts, chrf_counts, chrf_words_counts
+from padir.score.rating import rating
 from padir.score.summary import score_corpus
 
 TEXT = "the a dog man bit ran old young and , . 'Well' it's 3.5% über-Straße to of in"
@@ -74,6 +75,17 @@ def test_tokenizer_by_target_language(tmp_path, corpus, language):
     theirs = command(tmp_path, [output], references[:1], "-l", f"en-{language}", "-m", "bleu")
     ours = bleu_counts(output, references[:1], language)
     assert ours.score() == pytest.approx(theirs["score"], abs=1e-6)
+
+
+def test_chrf_with_words(tmp_path, corpus):
+    output, _, references = corpus
+    flags = ("-m", "chrf", "--chrf-word-order", "2", "--confidence", "--confidence-n", "500")
+    theirs = command(tmp_path, [output], references, *flags)
+    ours = rating(chrf_words_counts(output, references), references, 500)
+    assert ours["score"] == pytest.approx(theirs["score"], abs=1e-6)
+    assert (ours["low"] + ours["high"]) / 2 == pytest.approx(theirs["confidence_mean"], abs=0.2)
+    assert (ours["high"] - ours["low"]) / 2 == pytest.approx(theirs["confidence_var"], abs=1e-4)
+    assert "nw:2" in ours["signature"]
 
 
 def test_every_resample_of_bleu_and_chrf(corpus):

@@ -53,7 +53,9 @@ else:
             write(flag(name))
 """
 CORE_TABLES = {"table1", "stutter", "latency", "distillation", "data"}
-TABLES = CORE_TABLES | {"table2", "ablations", "samplers"}
+DEFAULT_TABLES = CORE_TABLES | {"table2", "ablations", "samplers"}
+# Table 3 is made where the config names scorers.
+TABLES = DEFAULT_TABLES | {"table3"}
 FIGURES = {"quality_passes", "quality_latency", "stutter_passes", "training", "training_time"}
 
 TINY = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.workflow.conftest import CORE_TABLES, FIGURES, TABLES, job_counts
+from tests.workflow.conftest import CORE_TABLES, DEFAULT_TABLES, FIGURES, job_counts
 
 ONLY_LINT = "Specify a conda environment or container for each rule."
 
@@ -48,7 +48,9 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
         "decode": decodings,
         "score": decodings,
         "measure_latency": 1 + everything,
-        "table": len(TABLES if everything or len(core) == len(config["models"]) else CORE_TABLES),
+        "table": len(
+            DEFAULT_TABLES if everything or len(core) == len(config["models"]) else CORE_TABLES
+        ),
         "figure": len(FIGURES),
         **({"sample": samplers, "score_sample": samplers} if everything and samplers else {}),
         "decide_claims": 1,

@@ -14,7 +14,8 @@ examples:
       --only table1
 """
 CHOICES = (
-    *("table1", "table2", "ablations", "samplers", "stutter", "latency", "distillation", "data"),
+    *("table1", "table2", "table3", "ablations", "samplers", "stutter", "latency"),
+    *("distillation", "data"),
     *("quality_passes", "quality_latency", "stutter_passes"),
     *("training", "training_time"),
     *("claims", "page"),

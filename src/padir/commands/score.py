@@ -49,12 +49,17 @@ def parser() -> argparse.ArgumentParser:
         "--samples", type=int, default=1000, metavar="N", help="bootstrap resamples (default 1000)"
     )
     made.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
+    add_labels(made)
+    return made
+
+
+def add_labels(made: argparse.ArgumentParser) -> None:
+    """Arguments that say what is scored."""
     labels = made.add_argument_group("labels that the report reads from the full document")
     labels.add_argument("--spec", type=Path, metavar="F", help="the model's spec.json")
     labels.add_argument("--seed", type=int, metavar="N", help="seed of the model's training")
     labels.add_argument("--split", metavar="NAME", help="valid or test")
     labels.add_argument("--decoding", metavar="NAME", help="T<passes>, greedy or beam")
-    return made
 
 
 def main(argv: list[str]) -> int:

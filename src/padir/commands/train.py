@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from padir.launch import prepare
+from padir.launch import AUTOMATIC, join, prepare
 
 EXAMPLES = """\
 examples:
@@ -43,6 +43,14 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--work", type=Path, required=True, help="folder for checkpoints")
     parse.add_argument("--out", type=Path, required=True, help="folder of the finished bundle")
     parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    parse.add_argument(
+        "--distributed",
+        nargs="?",
+        const=AUTOMATIC,
+        metavar="HOST:PORT,N,I",
+        help="train together with other processes that share this folder, one a host; without a"
+        " value they are found through Slurm, Open MPI or the TPU",
+    )
     return parse
 
 
@@ -52,13 +60,17 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.config.read import read_spec
     from padir.data.parallel import cores
-    from padir.files import MODEL_FILE, read_jsonl, write_bundle, write_jsonl
+    from padir.files import MODEL_FILE, InputError, read_jsonl, write_bundle, write_jsonl
     from padir.model.card import model_card
     from padir.model.parameters import table_size
     from padir.provenance import write_provenance
     from padir.train import Stopped, TrainingText, train
     from padir.vocab import Vocabulary
 
+    try:
+        first = join(arguments.distributed)
+    except ValueError as error:
+        raise InputError(f"--distributed: {error}") from error
     spec = read_spec(arguments.spec)
     text = TrainingText(
         arguments.train_source,
@@ -82,6 +94,8 @@ def main(argv: list[str]) -> int:
     except Stopped as stopped:
         print(f"padir train: {stopped}", file=sys.stderr)
         return 143
+    if not first:
+        return 0
     content = {
         "format": 1,
         "run_spec": spec.model_dump(mode="json"),

@@ -120,6 +120,26 @@ class CloudTeacher(Settings):
 Teacher = Annotated[ModelTeacher | FileTeacher | CloudTeacher, Field(discriminator="kind")]
 
 
+class BleurtScorer(Settings):
+    """BLEURT, from a checkpoint of BLEURT-20's format; needs TensorFlow."""
+
+    kind: Literal["bleurt"] = "bleurt"
+    checkpoint: str = Field(
+        min_length=1,
+        description="Folder of the checkpoint, as unpacked; where there is none, its scores say"
+        " `not run`.",
+    )
+
+
+class ChrfWordsScorer(Settings):
+    """chrF++: chrF with words and pairs of words."""
+
+    kind: Literal["chrf++"] = "chrf++"
+
+
+Scorer = Annotated[BleurtScorer | ChrfWordsScorer, Field(discriminator="kind")]
+
+
 class Ablation(Settings):
     """Two models that differ in little: what the difference does."""
 
@@ -181,6 +201,10 @@ class Evaluation(Settings):
     )
     samplers: dict[Name, ChainSampler] = Field(
         default_factory=dict, description="Rows of table `samplers`, by name."
+    )
+    scorers: dict[Name, Scorer] = Field(
+        default_factory=dict,
+        description="Further scorers of table 3, by name; each runs in a process of its own.",
     )
     latency_sentences: int = Field(default=200, ge=10, description="Sentences timed at batch 1.")
     latency_repeats: int = Field(

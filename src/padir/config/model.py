@@ -5,6 +5,7 @@ a choice of ours and listed in docs/departures.md.
 """
 
 from collections.abc import Callable
+from operator import not_
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, NonNegativeInt, model_serializer, model_validator
@@ -78,6 +79,13 @@ class Architecture(Settings):
     compute_dtype: Literal["float32", "bfloat16"] = Field(
         default="float32", description="Precision of activations; parameters stay float32."
     )
+    # Not written while false: what was trained without it stays valid.
+    rematerialise: bool = Field(
+        default=False,
+        exclude_if=not_,
+        description="Keep only each layer's input for the backward pass and compute the rest again:"
+        " less memory, about a third more work, the same result.",
+    )
 
 
 class Optimizer(Settings):
@@ -128,6 +136,13 @@ class Training(Settings):
         " seed); null: all parameters start fresh. Reports and model cards say so.",
     )
     accumulate: int = Field(default=1, ge=1, description="Micro-batches per step.")
+    # Not written while false: what was trained without it stays valid.
+    shard_parameters: bool = Field(
+        default=False,
+        exclude_if=not_,
+        description="Deal parameters and optimizer state out to the devices instead of copying them"
+        " to each: less memory, more communication, the same result.",
+    )
     dispatch_steps: int = Field(
         default=8, ge=1, description="Most steps per call of the compiled loop."
     )

@@ -152,6 +152,7 @@ class Decoder(nnx.Module):
         )
         self.norm = RMSNorm(architecture.width, dtype)
         self.rate = architecture.dropout
+        self.rematerialise = architecture.rematerialise
 
     def cross_memory(self, memory: Memory, visible: SourceMask) -> CrossMemory:
         """Project the encoder's output for every layer's cross-attention."""
@@ -201,9 +202,11 @@ class Decoder(nnx.Module):
         else:
             x = dropout(x, self.rate, keys[0], shared_axis=1)
         self_weights, cross_weights = [], []
+        run = nnx.remat(DecoderLayer.__call__) if self.rematerialise else DecoderLayer.__call__
         for index, layer in enumerate(self.layers):
             pair = (cross.keys[index], cross.values[index])
-            x, own, source = layer(x, positions, bias, pair, cross.bias, keys[2 + index], bare)
+            here = (x, positions, bias, pair, cross.bias, keys[2 + index], bare)
+            x, own, source = run(layer, *here)
             self_weights.append(own)
             cross_weights.append(source)
         x = dropout(self.norm(x), self.rate, keys[1], shared_axis=1)

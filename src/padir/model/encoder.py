@@ -38,12 +38,14 @@ class Encoder(nnx.Module):
         )
         self.norm = RMSNorm(architecture.width, dtype)
         self.rate = architecture.dropout
+        self.rematerialise = architecture.rematerialise
 
     def __call__(self, x: Memory, visible: SourceMask, key: DropoutKey = None) -> Memory:
         keys = split(key, len(self.layers) + 2)
         pairs = visible[:, None, :, None] & visible[:, None, None, :]
         bias = self.position_bias(x.shape[1], x.shape[1]) + additive(pairs)
         x = dropout(x, self.rate, keys[0], shared_axis=1)
+        run = nnx.remat(EncoderLayer.__call__) if self.rematerialise else EncoderLayer.__call__
         for layer, layer_key in zip(self.layers, keys[2:], strict=True):
-            x = layer(x, bias, layer_key)
+            x = run(layer, x, bias, layer_key)
         return dropout(self.norm(x), self.rate, keys[1])

@@ -90,7 +90,7 @@ def page(
     """
     drawn = {figure.name: figure for figure in figures if not figure.empty()}
     sections = [
-        ("quality", "Quality", ("table1",), ("quality_passes", "quality_latency")),
+        ("quality", "Quality", ("table1", "table3"), ("quality_passes", "quality_latency")),
         ("systems", "Systems", ("table2",), ()),
         ("ablations", "Ablations", ("ablations",), ()),
         ("samplers", "Gibbs sampling", ("samplers",), ()),

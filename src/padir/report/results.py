@@ -13,39 +13,14 @@ import numpy as np
 
 from padir.config.experiment import Config
 from padir.files import InputError, read_json, read_jsonl, shown
+from padir.report.estimate import Estimate, estimate
+from padir.report.ratings import Key, Rating, load_ratings
 from padir.report.selection import core_models, timing_of_systems
-from padir.score.significance import interval
 
 LABELS = ("dataset", "direction", "model", "system", "targets", "seed", "decoding", "split")
 SCORE_KEYS = ("bleu", "chrf", "stutter", "replicates", "test_digest", "sentences")
 LATENCY_KEYS = ("model", "decoding", "p50_ms", "p90_ms", "p99_ms", "passes_mean")
 Group = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over seeds.
-
-    Attributes:
-        value: mean over seeds.
-        low, high: 95% bootstrap interval over sentences, of the mean over these seeds.
-        spread: standard deviation over seeds (n - 1); None with one seed.
-        replicates: the mean over seeds on each resample; pairs within a test set.
-    """
-
-    value: float
-    low: float
-    high: float
-    spread: float | None
-    replicates: np.ndarray
-
-
-def estimate(values: Sequence[float], replicates: Sequence[Sequence[float]]) -> Estimate:
-    """Average seeds: one value and one list of replicates each."""
-    mean = np.mean(np.array(replicates, np.float64), axis=0)
-    low, high = interval(mean)
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return Estimate(float(np.mean(values)), low, high, spread, mean)
 
 
 @dataclass(frozen=True)
@@ -116,6 +91,7 @@ class Results:
 
     Attributes:
         rows: every row that is there, of whatever model of the config.
+        ratings: further scores, by row and scorer.
         latency: by test set, the document of the timing run of the core's models.
         system_latency: the same of table 2's models; the same run where these are all core.
         curves: (dataset, direction, model, seed) -> lines of metrics.jsonl.
@@ -131,6 +107,7 @@ class Results:
 
     config: Config
     rows: tuple[Row, ...] = ()
+    ratings: Mapping[Key, Rating] = field(default_factory=dict)
     latency: Mapping[Group, Mapping[str, Any]] = field(default_factory=dict)
     system_latency: Mapping[Group, Mapping[str, Any]] = field(default_factory=dict)
     curves: Mapping[tuple[str, str, str, int], Sequence[Mapping[str, Any]]] = field(
@@ -223,6 +200,7 @@ def load_results(folder: Path, config: Config) -> Results:
             if path.parts[-4] in core_models(config)
         ),
         left_out=len(present - wanted),
+        ratings=load_ratings(folder, config),
         latency=dict(_latency(folder, groups, "latency")),
         system_latency=dict(_latency(folder, groups, timing_of_systems(config))),
         curves=dict(_curves(folder, config)),

@@ -22,6 +22,17 @@ def candidate(config: Config) -> str | None:
     return (distilled or padir or [None])[0]
 
 
+def papers_model(config: Config, system: str) -> str | None:
+    """The model that stands for a system where the paper's numbers stand beside ours: the baseline,
+    the candidate, or the first of its system.
+    """
+    if system == config.models[config.evaluation.baseline].system:
+        return config.evaluation.baseline
+    if system == "padir":
+        return candidate(config)
+    return next((name for name, run in config.models.items() if run.system == system), None)
+
+
 def compared_systems(config: Config) -> list[str]:
     """Models of table 2, in the config's order: `evaluation.systems`.
 

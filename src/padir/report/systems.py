@@ -2,10 +2,21 @@
 
 import numpy as np
 
+from padir.report import beside, paper
 from padir.report.results import Results, Row
 from padir.report.selection import TABLE2_DECODINGS, compared_systems, reference_system
 from padir.report.tables import Cell, Column, Table
-from padir.report.translation import PLACE, difference, latency_row, place, trained_on
+from padir.report.translation import (
+    PLACE,
+    Listed,
+    difference,
+    latency_row,
+    listed,
+    papers_number,
+    place,
+    trained_on,
+)
+from padir.score.rating import NOT_RUN
 
 
 def table2(results: Results) -> Table:
@@ -34,17 +45,24 @@ def table2(results: Results) -> Table:
         Column("stutter_interval", "95% interval", 2),
         Column("final", "Stutter final", 2),
         Column("p50_ms", "p50 ms", 2),
+        *beside.PAPER,
+        Column("signature", "Signature"),
     )
     models, reference = compared_systems(results.config), reference_system(results.config)
-    # Without its reference there is nothing to compare, as long as only the core has been run.
-    if reference is not None and all(row.model != reference for row in results.rows):
-        models = []
-    rows = [
-        _cells(results, row)
-        for row in results.rows
-        if row.model in models and row.decoding in TABLE2_DECODINGS
+    # Without its reference there is nothing to compare, as long as only the core has been run; what
+    # the paper has is listed in any case.
+    waiting = reference is not None and all(row.model != reference for row in results.rows)
+    entries = [
+        entry
+        for entry in listed(results, models, paper.TABLE2)
+        if entry[2] in TABLE2_DECODINGS
+        and not (waiting and papers_number(results, paper.TABLE2, entry) is None)
     ]
-    notes = (
+    rows = [_cells(results, entry) for entry in entries]
+    if len({entry[0] for entry in entries}) <= 1:
+        columns = columns[:-1]
+        rows = [{key: row[key] for key in row if key != "signature"} for row in rows]
+    notes = [
         "BLEU: mean over seeds; ± standard deviation over seeds; intervals by bootstrap over"
         " sentences, of validity the mean of the seeds' own.",
         f"− reference: BLEU minus that of {reference} with as many steps, paired"
@@ -58,7 +76,12 @@ def table2(results: Results) -> Table:
         " their owner. Not in it: the training of a teacher or of an encoder that training starts"
         " from, and what a resumed training had done before.",
         "Not here: models that evaluation.systems leaves out; see table 1 and the ablations.",
-    )
+    ]
+    if any(row["paper"] is not None for row in rows):
+        notes.append(
+            "Paper: its table 2, which sets other papers' numbers beside its own in a measure that"
+            " is not sacreBLEU: − paper is no comparison of like with like, and has no verdict."
+        )
     return Table("table2", "Table 2: all systems", columns, rows, notes)
 
 
@@ -73,7 +96,32 @@ def training_seconds(results: Results, row: Row) -> float | None:
     return None if None in times else float(np.mean(np.array(times, float)))
 
 
-def _cells(results: Results, row: Row) -> dict[str, Cell]:
+def _cells(results: Results, entry: Listed) -> dict[str, Cell]:
+    group, model, decoding, row = entry
+    run = results.config.models[model]
+    known = bool(paper.printed(paper.TABLE2, group))
+    number = papers_number(results, paper.TABLE2, entry)
+    cells: dict[str, Cell] = {
+        **place(group),
+        "model": model,
+        "system": run.system,
+        "targets": trained_on(results, model),
+        "steps": decoding[1:] if run.parallel else decoding,
+        **(_missing() if row is None else _measured(results, row)),
+    }
+    bleu = None if row is None else row.bleu()
+    cells |= beside.beside(bleu, number, known, same_measure=False)
+    return cells
+
+
+def _missing() -> dict[str, Cell]:
+    """A row that the paper has and we have not run."""
+    keys = ("training", "passes", "spread", "interval", "difference", "difference_interval")
+    keys += ("validity", "validity_interval", "stutter", "stutter_interval", "final", "p50_ms")
+    return {**dict.fromkeys(keys), "seeds": 0, "bleu": NOT_RUN, "signature": None}
+
+
+def _measured(results: Results, row: Row) -> dict[str, Cell]:
     bleu = row.bleu()
     before, final = row.stutter(before_drop=True), row.stutter(before_drop=False)
     reference = reference_system(results.config)
@@ -85,11 +133,6 @@ def _cells(results: Results, row: Row) -> dict[str, Cell]:
     low, high = row.mean("validity", "low"), row.mean("validity", "high")
     timed = latency_row(results.system_latency, row.group, row.model, row.decoding)
     return {
-        **place(row.group),
-        "model": row.model,
-        "system": row.system,
-        "targets": trained_on(results, row),
-        "steps": row.decoding if row.steps is None else str(row.steps),
         "seeds": len(row.seeds),
         "training": training_seconds(results, row),
         "passes": row.mean("decoder_passes"),
@@ -104,4 +147,5 @@ def _cells(results: Results, row: Row) -> dict[str, Cell]:
         "stutter_interval": before and (before.low, before.high),
         "final": final and final.value,
         "p50_ms": None if timed is None else timed["p50_ms"],
+        "signature": row.scores[0]["bleu"]["signature"],
     }

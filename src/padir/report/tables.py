@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from padir.files import write_text
+from padir.score.rating import NOT_RUN
 
 Interval = tuple[float, float]
 Cell = str | int | float | Interval | None
@@ -185,7 +186,8 @@ class Table:
         return paths
 
     def _is_number(self, column: Column) -> bool:
-        values = [row[column.key] for row in self.rows if row[column.key] is not None]
+        nothing = (None, NOT_RUN)
+        values = [row[column.key] for row in self.rows if row[column.key] not in nothing]
         return bool(values) and not any(isinstance(value, str) for value in values)
 
 

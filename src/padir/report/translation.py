@@ -1,11 +1,14 @@
 """The tables of the translation half: table 1, stutter, latency, data and distillation."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from padir.report.paper import table1_bleu
-from padir.report.results import Estimate, Group, Results, Row
+from padir.report import beside, paper
+from padir.report.estimate import Estimate
+from padir.report.results import Group, Results, Row
+from padir.report.selection import core_models, papers_model
 from padir.report.tables import Cell, Column, Table
+from padir.score.rating import NOT_RUN
 from padir.score.significance import interval
 
 PLACE = (Column("dataset", "Dataset"), Column("direction", "Direction"))
@@ -35,10 +38,48 @@ def hypotheses_per_sentence(results: Results, model: str, decoding: str) -> int:
     return settings.length_candidates * settings.restarts
 
 
-def trained_on(results: Results, row: Row) -> str:
-    """A row's targets, and whose encoder its training started from if not fresh."""
-    start = results.config.models[row.model].training.warm_start
-    return row.targets if start is None else f"{row.targets} (encoder of {start})"
+def trained_on(results: Results, model: str) -> str:
+    """A model's targets, and whose encoder its training started from if not fresh."""
+    run = results.config.models[model]
+    start = run.training.warm_start
+    return run.targets if start is None else f"{run.targets} (encoder of {start})"
+
+
+def steps_of(decoding: str) -> str:
+    """The paper's "steps": passes of a parallel decoding, N of a search."""
+    return decoding[1:] if decoding.startswith("T") else "N"
+
+
+def papers_number(
+    results: Results, table: Mapping[Group, Mapping[paper.Row, float]], row: "Listed"
+) -> float | None:
+    """The paper's number beside a row: of its system, where this model stands for that."""
+    group, model, decoding, _ = row
+    system = results.config.models[model].system
+    if papers_model(results.config, system) != model:
+        return None
+    return paper.printed(table, group).get((system, decoding))
+
+
+# Test set, model, decoding, and the row; None where the paper has it and we have not run it.
+Listed = tuple[Group, str, str, Row | None]
+
+
+def listed(
+    results: Results, models: Sequence[str], table: Mapping[Group, Mapping[paper.Row, float]]
+) -> Iterator[Listed]:
+    """What a table lists, in the config's order: all rows that are there, and those with a number
+    of the paper's whether they are there or not.
+    """
+    for dataset, data in results.config.datasets.items():
+        for direction in data.directions:
+            for model in models:
+                for decoding in results.config.models[model].decode:
+                    group = (dataset, direction)
+                    row = results.row(group, model, decoding)
+                    found = (group, model, decoding, row)
+                    if row is not None or papers_number(results, table, found) is not None:
+                        yield found
 
 
 def place(group: Group) -> dict[str, Cell]:
@@ -63,10 +104,11 @@ def table1(results: Results) -> Table:
         Column("p_value", "p", 4),
         Column("chrf", "chrF", 2),
         Column("validity", "Valid %", 1),
-        Column("paper_bleu", "Paper", 2),
+        *beside.PAPER,
         Column("signature", "Signature"),
     )
-    rows = [_table1_row(results, row) for row in results.core_rows()]
+    entries = list(listed(results, core_models(results.config), paper.TABLE1))
+    rows = [_table1_row(results, entry) for entry in entries]
     notes = [
         "BLEU: mean over seeds; ± standard deviation over seeds; intervals by bootstrap over"
         f" sentences ({results.config.evaluation.bootstrap_samples} resamples asked for).",
@@ -82,42 +124,45 @@ def table1(results: Results) -> Table:
             f" {score['test_digest'][:12]}; BLEU {score['bleu']['signature']}; the paper's"
             f" {score['bleu']['paper_signature']}; chrF {score['chrf']['signature']}."
         )
-    if any(row["paper_bleu"] is not None for row in rows):
-        notes.append("Paper: BLEU of the paper's table 1, at its own size and training data.")
+    if any(row["paper"] is not None for row in rows):
+        notes.append(
+            "Paper: BLEU of the paper's table 1, at its own size and training data, beside the"
+            f" baseline and the candidate. {beside.NOTE}"
+        )
     # The signature is in the notes for readers, and in each line of the CSV for programs.
     shown = [{key: row[key] for key in row if key != "signature"} for row in rows]
     table = Table("table1", "Table 1: translation quality", columns[:-1], shown, notes)
-    return (
-        Table("table1", table.title, columns, rows, notes) if len(results.groups()) > 1 else table
-    )
+    several = len({entry[0] for entry in entries}) > 1
+    return Table("table1", table.title, columns, rows, notes) if several else table
 
 
-def _table1_row(results: Results, row: Row) -> dict[str, Cell]:
-    bleu = row.bleu()
-    base = baseline_row(results, row.group)
-    gap = difference(row, base) if base is not None and base != row else None
-    p_values = [score["paired"]["p_value"] for score in row.scores if score.get("paired")]
-    validity = row.mean("validity", "share")
-    # Table 1 of the paper is about these two systems; others share the names of decodings.
-    own = row.system in ("ar", "padir")
-    paper_bleu = table1_bleu(row.dataset, row.direction, row.decoding) if own else None
+def _table1_row(results: Results, entry: Listed) -> dict[str, Cell]:
+    group, model, decoding, row = entry
+    bleu = None if row is None else row.bleu()
+    base = baseline_row(results, group)
+    compared = row is not None and base is not None and base != row
+    gap = difference(row, base) if compared else None
+    scores = () if row is None else row.scores
+    p_values = [score["paired"]["p_value"] for score in scores if score.get("paired")]
+    validity = None if row is None else row.mean("validity", "share")
+    known = bool(paper.printed(paper.TABLE1, group))
     return {
-        **place(row.group),
-        "model": row.model,
-        "targets": trained_on(results, row),
-        "hypotheses": hypotheses_per_sentence(results, row.model, row.decoding),
-        "steps": "N" if row.steps is None else str(row.steps),
-        "seeds": len(row.seeds),
-        "bleu": bleu.value,
-        "spread": bleu.spread,
-        "interval": (bleu.low, bleu.high),
-        "difference": None if gap is None else gap[0],
-        "difference_interval": None if gap is None else gap[1:],
-        "p_value": max(p_values) if gap and len(p_values) == len(row.scores) else None,
-        "chrf": row.mean("chrf", "score"),
+        **place(group),
+        "model": model,
+        "targets": trained_on(results, model),
+        "hypotheses": hypotheses_per_sentence(results, model, decoding),
+        "steps": steps_of(decoding),
+        "seeds": len(scores),
+        "bleu": NOT_RUN if bleu is None else bleu.value,
+        "spread": bleu and bleu.spread,
+        "interval": bleu and (bleu.low, bleu.high),
+        "difference": gap and gap[0],
+        "difference_interval": gap and gap[1:],
+        "p_value": max(p_values) if gap and len(p_values) == len(scores) else None,
+        "chrf": None if row is None else row.mean("chrf", "score"),
         "validity": None if validity is None else 100 * validity,
-        "paper_bleu": paper_bleu,
-        "signature": row.scores[0]["bleu"]["signature"],
+        **beside.beside(bleu, papers_number(results, paper.TABLE1, entry), known),
+        "signature": scores[0]["bleu"]["signature"] if scores else None,
     }
 
 
@@ -150,7 +195,7 @@ def stutter_table(results: Results) -> Table:
             {
                 **place(row.group),
                 "model": row.model,
-                "targets": trained_on(results, row),
+                "targets": trained_on(results, row.model),
                 "decoding": row.decoding,
                 "unit": row.scores[0]["stutter"]["unit"],
                 "seeds": len(row.seeds),

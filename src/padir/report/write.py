@@ -15,6 +15,7 @@ from padir.report.figures import (
     training_curve,
     training_time,
 )
+from padir.report.further_scores import table3
 from padir.report.page import page
 from padir.report.results import Results, load_results
 from padir.report.samplers import samplers_table
@@ -33,6 +34,7 @@ __all__ = ["FIGURES", "TABLES", "load_results", "write_page", "write_report"]
 TABLES: Mapping[str, Callable[[Results], Table]] = {
     "table1": table1,
     "table2": table2,
+    "table3": table3,
     "ablations": ablations_table,
     "samplers": samplers_table,
     "stutter": stutter_table,

@@ -19,8 +19,8 @@ from sacrebleu.metrics.chrf import CHRF
 from padir.files import InputError
 
 ORDER = 4
-CHRF_ORDER = 6
 CHRF_BETA = 2
+CHRF_WORD_ORDER = 2
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,14 @@ def chrf_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) 
     return _counts(CHRF(), hypotheses, references, chrf_formula)
 
 
+def chrf_words_counts(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]]
+) -> CorpusCounts:
+    """Counts for chrF2++, which adds words and pairs of words; arguments as in `bleu_counts`."""
+    metric = CHRF(word_order=CHRF_WORD_ORDER)
+    return _counts(metric, hypotheses, references, chrf_formula)
+
+
 def _counts(
     metric: Any,
     hypotheses: Sequence[str],
@@ -111,12 +119,13 @@ def chrf_formula(sums: np.ndarray) -> np.ndarray:
     """chrF with beta 2 over the orders that both sides have.
 
     Args:
-        sums: [R, 18]: for each order 1 to 6 the n-grams of hypothesis, reference, and both.
+        sums: [R, 3 * orders]: for each order the n-grams of hypothesis, reference, and both.
+            Orders are of characters, 1 to 6, and for chrF++ then of words, 1 to 2.
 
     Returns:
         [R] scores from 0 to 100.
     """
-    triples = sums.reshape(len(sums), CHRF_ORDER, 3)
+    triples = sums.reshape(len(sums), -1, 3)
     hypothesis, reference, matched = triples[..., 0], triples[..., 1], triples[..., 2]
     present = (hypothesis > 0) & (reference > 0)
     orders = np.maximum(present.sum(axis=1), 1)

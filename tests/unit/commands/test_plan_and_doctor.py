@@ -1,7 +1,10 @@
 """`padir plan` counts by the models themselves; `padir doctor` finds what is wrong."""
 
+import re
+
 import numpy as np
 import pytest
+import yaml
 
 from padir.cli import main
 from padir.commands import doctor, plan
@@ -9,6 +12,7 @@ from padir.config.model import Architecture, ModelRun, Objective, Training
 from padir.config.read import check_config, load_config
 from padir.files import InputError
 from tests.unit.config.small import changed
+from tests.workflow.paper_mini import paper, with_sources
 
 
 def test_the_paper_s_size_has_the_paper_s_parameters():
@@ -50,8 +54,10 @@ def test_the_plan_of_the_default_config_counts_its_jobs(repository, capsys):
         trainings = sum(len(run.seeds) for run in runs if run.parameters is None)
         decodings = sum(len(run.decode) * len(run.seeds) for run in runs)
         assert text.startswith(f"jobs: {trainings} trainings, 1 distilled training sets,")
-        assert f" {decodings} decodings and scores, {timings} latency runs" in text
-    lines = plan.describe(config, 50.0)
+        assert (
+            f" {decodings} decodings and scores, 0 further scores, {timings} latency runs" in text
+        )
+    lines = plan.describe(config, plan.Rates(50.0))
     hours = [float(line.split()[-1]) for line in lines[1 : 1 + len(trained)]]
     faster = [float(line.split()[-1]) for line in fast.splitlines()[1 : 1 + len(trained)]]
     assert np.allclose(hours, 2 * np.array(faster), atol=2e-3)
@@ -121,3 +127,25 @@ def test_the_exit_status_says_whether_something_is_to_be_mended(monkeypatch, cap
     monkeypatch.setattr(doctor, "findings", lambda results: iter([doctor.Finding("note", "y")]))
     assert doctor.main([]) == 0
     assert capsys.readouterr().out.endswith("ready\n")
+
+
+def test_the_plan_of_the_papers_grid(capsys, tmp_path):
+    path = tmp_path / "paper.yaml"
+    path.write_text(yaml.safe_dump(with_sources(paper(), tmp_path / "text")))
+    arguments = ["--devices", "8", "--gflops", "200000", "--usd-per-hour", "8"]
+    assert main(["plan", "--config", str(path), *arguments]) == 0
+    out = capsys.readouterr().out
+    assert (
+        "jobs: 36 trainings, 6 distilled training sets, 72 decodings and scores, 72 further" in out
+    )
+    hours = float(re.search(r"estimate: ([\d.]+) hours", out)[1])  # type: ignore[index]
+    assert f"estimate: {hours * 8:,.0f} dollars" in out
+    # The paper's size: 67 million parameters, 500,000 steps of 2048 x 128 tokens.
+    assert re.search(r"wmt14 de-en padir +1 +500000 +66,99\d,\d+ +131072.00 M", out)
+    assert "on each of 8 devices" in out
+
+
+@pytest.mark.parametrize("option", ["--devices=0", "--gflops=0", "--usd-per-hour=-1"])
+def test_numbers_out_of_range(option, repository, capsys):
+    assert main(["plan", "--config", str(repository / "config/config.yaml"), option]) == 2
+    assert option.partition("=")[0] in capsys.readouterr().err

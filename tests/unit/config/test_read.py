@@ -68,6 +68,12 @@ def test_a_model_is_the_defaults_with_its_own_differences():
             "models.ar.training.steps: found -3; allowed: greater than",
         ),
         (
+            "evaluation.scorers",
+            {"x": {"kind": "comet"}},
+            "evaluation.scorers.x: found kind 'comet'; allowed: 'bleurt', 'chrf++'",
+        ),
+        ("evaluation.scorers", {"x": {"kind": "bleurt"}}, "scorers.x.checkpoint: missing"),
+        (
             "models.ar.training.steps",
             "many",
             'models.ar.training.steps: found "many"; allowed: integer',

@@ -1,0 +1,160 @@
+"""Training at the paper's size, in parts: input alone, training steps, and the compiler's memory.
+
+    python benchmarks/training_scale.py input --pairs 4500000
+    python benchmarks/training_scale.py step --rows 8
+    python benchmarks/training_scale.py memory --rows 4 8
+
+Text is drawn: lengths as in the paper (28 to 33 tokens on average, section 3.3), ids at random. The
+model is the paper's, 67 million parameters over a table of 32,128 rows. Tokens are target tokens
+without padding for `input` and `step`, and padded positions for `memory`.
+"""
+
+import argparse
+import json
+import sys
+import time
+
+TABLE = 32_128
+VOCABULARY = 32_000
+MEAN_LENGTH, LONGEST = 30.0, 128
+
+
+def parser() -> argparse.ArgumentParser:
+    """Arguments of the command."""
+    made = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    made.add_argument("part", choices=("input", "step", "memory"))
+    made.add_argument("--pairs", type=int, default=1_000_000, help="drawn pairs (input)")
+    made.add_argument("--steps", type=int, default=4, help="timed steps (input, step)")
+    made.add_argument("--rows", type=int, nargs="+", default=[8], help="sentences (step, memory)")
+    made.add_argument("--system", default="padir", help="which system (step, memory)")
+    made.add_argument("--dtype", default="float32", help="compute_dtype (step, memory)")
+    made.add_argument("--threads", type=int, default=1, help="most CPU threads")
+    return made
+
+
+def paper_run(system: str, dtype: str, batch_tokens: int = 262_144):
+    """The paper's model and recipe."""
+    from padir.config.model import ModelRun
+
+    sizes = {"extra_ids": 100, "table_multiple": 128, "compute_dtype": dtype}
+    decode = ["beam"] if system == "ar" else ["T4"]
+    training = {"batch_tokens": batch_tokens}
+    return ModelRun(system=system, decode=decode, architecture=sizes, training=training)
+
+
+def drawn_pairs(count: int):
+    """Pairs of random ids; lengths are log-normal around the mean, target near source."""
+    import numpy as np
+
+    from padir.data.batches import Pairs, Ragged
+
+    rng = np.random.default_rng(0)
+    source = np.clip(rng.lognormal(np.log(MEAN_LENGTH) - 0.18, 0.6, count), 2, LONGEST)
+    target = np.clip(source * rng.normal(1.0, 0.15, count), 2, LONGEST)
+
+    def ragged(lengths):
+        made = Ragged([])
+        made.offsets = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
+        made.values = rng.integers(8, VOCABULARY, int(made.offsets[-1]), np.int32)
+        return made
+
+    return Pairs(ragged(source), ragged(target))
+
+
+def measure_input(arguments: argparse.Namespace) -> dict:
+    """Tokens per second of planning an epoch and padding batches, without a model."""
+    import numpy as np
+
+    from padir.data.batches import BatchPlan
+
+    training = paper_run("padir", "float32").training
+    pairs = drawn_pairs(arguments.pairs)
+    began = time.perf_counter()
+    plan = BatchPlan(pairs, training, seed=0)
+    first = plan.group_at(0)
+    planned = time.perf_counter() - began
+    step, tokens, slots = 0, 0, 0
+    began = time.perf_counter()
+    while step < arguments.steps * training.dispatch_steps:
+        group = plan.group_at(step)
+        flat = group.rows.reshape(-1)
+        sides = [side.padded(flat, group.bucket) for side in (pairs.source, pairs.target)]
+        tokens += int(np.count_nonzero(sides[1]))
+        slots += sides[1].size
+        step += len(group.rows)
+    seconds = time.perf_counter() - began
+    held = sum(side.values.nbytes + side.offsets.nbytes for side in (pairs.source, pairs.target))
+    return {
+        "pairs": arguments.pairs,
+        "plan_s": planned,
+        "first_bucket": first.bucket,
+        "tokens_per_s": tokens / seconds,
+        "padded_per_s": slots / seconds,
+        "padding_share": 1 - tokens / slots,
+        "encoded_gb": held / 1e9,
+    }
+
+
+def measure_step(arguments: argparse.Namespace) -> dict:
+    """Tokens per second of whole training steps on this machine's devices."""
+    import jax
+    import numpy as np
+
+    from padir.trainer import Trainer
+
+    rows = arguments.rows[0]
+    trainer = Trainer(paper_run(arguments.system, arguments.dtype), TABLE, VOCABULARY, 0)
+    rng = np.random.default_rng(0)
+    ids = rng.integers(8, VOCABULARY, (2, 1, rows, LONGEST), np.int32)
+    state = trainer.initial_state()
+    state, _ = trainer.steps(state, ids[0], ids[1], [1e-3])
+    jax.block_until_ready(state)
+    times = []
+    for _ in range(arguments.steps):
+        began = time.perf_counter()
+        state, sums = trainer.steps(state, ids[0], ids[1], [1e-3])
+        float(sums.losses.tokens)
+        times.append(time.perf_counter() - began)
+    best = min(times)
+    flops = trainer.step_flops(ids[0][0], ids[1][0])
+    return {
+        "system": arguments.system,
+        "devices": jax.device_count(),
+        "rows": rows,
+        "seconds": best,
+        "tokens_per_s": rows * LONGEST / best,
+        "gflops": flops / best / 1e9,
+    }
+
+
+def measure_memory(arguments: argparse.Namespace) -> dict:
+    """Bytes per padded position by the compiler's count, and by the estimate of padir plan."""
+    from padir.analysis.memory import device_memory
+    from padir.trainer import Trainer
+
+    run = paper_run(arguments.system, arguments.dtype, LONGEST)
+    trainer = Trainer(run, TABLE, VOCABULARY, 0)
+    few, many = arguments.rows
+    sizes = [trainer.step_memory(1, rows, LONGEST) for rows in (few, many)]
+    memory = device_memory(run, 0, TABLE * run.architecture.width, 1)
+    return {
+        "system": arguments.system,
+        "dtype": arguments.dtype,
+        "compiler_bytes": (sizes[1] - sizes[0]) / ((many - few) * LONGEST),
+        "estimated_bytes": (memory.activations + memory.logits) / LONGEST,
+    }
+
+
+def main() -> int:
+    """Measure one part and print it as JSON."""
+    arguments = parser().parse_args()
+    from padir.launch import prepare
+
+    prepare(arguments.threads)
+    part = {"input": measure_input, "step": measure_step, "memory": measure_memory}
+    print(json.dumps(part[arguments.part](arguments), indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""`padir rate`: one further score of finished text, by one scorer, in a process of its own.
+
+In: hypotheses and references, line for line, and the scorer's checkpoint if it has one. Out: one
+JSON document. A scorer may need packages and memory that no other stage should have to bear.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+SCORERS = ("bleurt", "chrf++")
+EXAMPLES = """\
+examples:
+  padir rate --scorer bleurt --checkpoint BLEURT-20 --hypotheses out.txt --references ref.en
+  padir rate --scorer chrf++ --hypotheses out.txt --references ref.en ref.en.1 --json rating.json
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The verb's arguments."""
+    from padir.commands.score import add_labels
+
+    made = argparse.ArgumentParser(
+        prog="padir rate",
+        description="Score translations by one scorer and print one JSON document: score, 95%"
+        " bootstrap interval over sentences, signature. BLEURT is the mean over sentences times"
+        " 100, of several references the best; it needs TensorFlow (make setup EXTRAS=tf).",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--scorer", choices=SCORERS, required=True, help="which score")
+    made.add_argument(
+        "--checkpoint", type=Path, metavar="DIR", help="folder of the BLEURT checkpoint"
+    )
+    made.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help='where there is no such folder, write a document that says "not run"',
+    )
+    made.add_argument("--hypotheses", type=Path, required=True, metavar="F", help="output to score")
+    made.add_argument(
+        "--references", type=Path, required=True, nargs="+", metavar="F", help="one file each"
+    )
+    made.add_argument(
+        "--samples", type=int, default=1000, metavar="N", help="bootstrap resamples (default 1000)"
+    )
+    made.add_argument("--threads", type=int, metavar="N", help="most CPU threads (default: all)")
+    made.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
+    add_labels(made)
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Score, print, and write with `--json`."""
+    arguments = parser().parse_args(argv)
+    import json
+
+    from padir.commands.score import labels
+    from padir.files import InputError, read_aligned, shown, write_json
+    from padir.provenance import write_provenance
+    from padir.score.rating import not_run, rating
+
+    if arguments.samples < 40:
+        raise InputError(f"--samples is {arguments.samples}: allowed are 40 and more")
+    if (arguments.checkpoint is None) == (arguments.scorer == "bleurt"):
+        wanted = "needs" if arguments.scorer == "bleurt" else "takes no"
+        raise InputError(f"--scorer {arguments.scorer} {wanted} --checkpoint")
+    hypotheses, *references = read_aligned(arguments.hypotheses, *arguments.references)
+    if not hypotheses:
+        raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
+    document = {**labels(arguments), "scorer": arguments.scorer}
+    missing = arguments.checkpoint is not None and not arguments.checkpoint.exists()
+    if missing and arguments.allow_missing:
+        document |= not_run(f"no folder {shown(arguments.checkpoint)}")
+    else:
+        counts = _counts(arguments, hypotheses, references)
+        document |= rating(counts, references, arguments.samples)
+    if arguments.json is not None:
+        write_json(arguments.json, document)
+        inputs = [arguments.hypotheses, *arguments.references]
+        write_provenance(arguments.json, ["rate", *argv], inputs=inputs, seed=arguments.seed)
+    shorter = {key: value for key, value in document.items() if key != "replicates"}
+    print(json.dumps(shorter, indent=2, ensure_ascii=False))
+    return 0
+
+
+def _counts(
+    arguments: argparse.Namespace, hypotheses: list[str], references: list[list[str]]
+) -> Any:
+    if arguments.scorer == "chrf++":
+        from padir.score.bleu import chrf_words_counts
+
+        return chrf_words_counts(hypotheses, references)
+    from padir.score.bleurt import bleurt_counts, read_checkpoint
+
+    checkpoint = read_checkpoint(arguments.checkpoint)
+    return bleurt_counts(checkpoint, hypotheses, references, arguments.threads)

@@ -1,0 +1,59 @@
+"""Memory on a device: what each setting does to the estimate, and the compiler's own count."""
+
+import pytest
+
+from padir.analysis.memory import device_memory
+from padir.config.model import ModelRun
+from padir.trainer import Trainer
+
+PARAMETERS, TABLE = 67_000_000, 32_128 * 512
+
+
+def run(architecture: dict | None = None, **training) -> ModelRun:
+    return ModelRun(architecture=architecture or {}, training=training)
+
+
+def test_devices_and_micro_batches_share_tokens_and_sharding_shares_the_state():
+    one = device_memory(run(), PARAMETERS, TABLE, 1)
+    eight = device_memory(run(), PARAMETERS, TABLE, 8)
+    assert (eight.state, eight.gradients) == (one.state, one.gradients)
+    assert eight.logits * 8 == one.logits and eight.activations * 8 == one.activations
+    assert device_memory(run(accumulate=8), PARAMETERS, TABLE, 1) == eight
+    dealt = device_memory(run(shard_parameters=True), PARAMETERS, TABLE, 8)
+    assert dealt.state == pytest.approx(one.state / 8, abs=8)
+    assert dealt.logits == eight.logits
+
+
+def test_logits_by_hand():
+    # 2048 x 128 tokens on 8 devices, 32,128 logits of 4 bytes, 3 copies.
+    assert device_memory(run(), PARAMETERS, TABLE, 8).logits == 262_144 // 8 * 32_128 * 4 * 3
+
+
+def test_rematerialisation_and_half_precision_lower_activations_alone():
+    plain = device_memory(run(), PARAMETERS, TABLE, 8)
+    less = device_memory(run({"rematerialise": True}), PARAMETERS, TABLE, 8)
+    half = device_memory(run({"compute_dtype": "bfloat16"}), PARAMETERS, TABLE, 8)
+    assert less.activations < plain.activations / 3
+    assert half.activations == plain.activations / 2
+    assert plain.total - less.total == plain.activations - less.activations
+
+
+@pytest.mark.parametrize("system", ["ar", "padir"])
+def test_a_token_more_costs_what_the_compiler_says(system):
+    """Within a third: which of the intermediate values share memory is the compiler's choice."""
+    sizes = {
+        "width": 64, "heads": 4, "head_width": 16, "feed_forward_width": 256, "dropout": 0.1,
+        "encoder_layers": 3, "decoder_layers": 3,
+    }  # fmt: skip
+    rows, length = (16, 64), 32
+    model = ModelRun(
+        system=system,
+        decode=["greedy"] if system == "ar" else ["T4"],
+        architecture=sizes,
+        training={"buckets": [length], "batch_tokens": length},
+    )
+    trainer = Trainer(model, 2_000, 2_000, seed=0)
+    few, many = (trainer.step_memory(1, count, length) for count in rows)
+    measured = (many - few) / (rows[1] - rows[0])
+    one = device_memory(model, 0, 2_000 * 64, 1)
+    assert (one.activations + one.logits) / measured == pytest.approx(1, abs=1 / 3)

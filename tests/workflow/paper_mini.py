@@ -1,0 +1,99 @@
+"""config/paper.yaml made small: the same rules, pairs and tables on a few hundred generated pairs.
+
+What is swapped in stands in one function each: `with_sources` for where the text comes from,
+`with_teacher` for who distils it, `with_scorer` for the BLEURT checkpoint.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+# Content words by concept, in four languages; Romanian with letters of both spellings.
+LEXICON = {
+    "de": "Hund Katze Straße König Bäcker sieht kennt ruft heute morgen",
+    "en": "dog cat street king baker sees knows calls today tomorrow",
+    "ro": "câine pisică şosea rege brutar vede ştie cheamă astăzi mâine",
+    "zh": "狗 猫 街 国王 面包师 看见 认识 叫 今天 明天",
+}
+NOUNS, VERBS, TIMES = range(5), range(5, 8), range(8, 10)
+LINES = {"train": 240, "valid": 20, "test": 20}
+
+
+def paper() -> dict[str, Any]:
+    """The mapping in config/paper.yaml."""
+    return yaml.safe_load((ROOT / "config/paper.yaml").read_text(encoding="utf-8"))
+
+
+def sentences(language: str, split: str) -> list[str]:
+    """The same sentences in every language: subject, verb, object, time."""
+    rng = np.random.default_rng(list(LINES).index(split))
+    words = LEXICON[language].split()
+    lines = []
+    for _ in range(LINES[split]):
+        subject, other = rng.choice(NOUNS, 2, replace=False)
+        picked = [subject, int(rng.choice(VERBS)), other, int(rng.choice(TIMES))]
+        text = [words[number] for number in picked]
+        lines.append("".join(text) + "。" if language == "zh" else " ".join(text) + ".")
+    return lines
+
+
+def with_sources(config: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The three datasets from plain files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, dataset in config["datasets"].items():
+        splits = {}
+        for split in LINES:
+            files = {}
+            for language in dataset["directions"][0].split("-"):
+                files[language] = f"{name}.{split}.{language}"
+                text = "".join(f"{line}\n" for line in sentences(language, split))
+                (folder / files[language]).write_text(text, encoding="utf-8")
+            splits[split] = {"files": files}
+        dataset["source"] = {"kind": "files", "folder": str(folder), **splits}
+    return config
+
+
+def with_teacher(config: dict[str, Any]) -> dict[str, Any]:
+    """The project's own AR model teaches, in one part."""
+    config["teachers"]["ar"]["shards"] = 1
+    return config
+
+
+def with_scorer(config: dict[str, Any], checkpoint: Path) -> dict[str, Any]:
+    """BLEURT from this folder."""
+    config["evaluation"]["scorers"]["bleurt"]["checkpoint"] = str(checkpoint)
+    return config
+
+
+def paper_mini(folder: Path, checkpoint: Path) -> Path:
+    """Write the small config: one direction of each pair, AR and PaDIR, seconds of training."""
+    config = with_scorer(with_teacher(with_sources(paper(), folder)), checkpoint)
+    for dataset, direction in (("wmt14", "de-en"), ("wmt16", "en-ro"), ("wmt17", "en-zh")):
+        settings = config["datasets"][dataset]
+        settings["directions"] = [direction]
+        settings["vocabulary"] |= {"size": 400, "byte_fallback": True}
+    defaults = config["model_defaults"]
+    defaults["architecture"] |= {
+        "width": 16, "heads": 2, "head_width": 8, "encoder_layers": 1, "decoder_layers": 1,
+        "feed_forward_width": 32, "max_positions": 64, "length_classes": 64,
+    }  # fmt: skip
+    defaults["optimizer"]["warmup_steps"] = 5
+    defaults["training"] |= {
+        "steps": 20, "batch_tokens": 640, "buckets": [16, 64], "validate_every": 20,
+        "checkpoint_every": 20,
+    }  # fmt: skip
+    config["models"] = {
+        "ar": {**config["models"]["ar"], "decode": ["beam"]},
+        "padir": {**config["models"]["padir"], "decode": ["T4"]},
+    }
+    config["evaluation"] |= {
+        "bootstrap_samples": 100,
+        "latency_sentences": 10,
+        "latency_repeats": 1,
+    }
+    path = folder / "paper-mini.yaml"
+    path.write_text(yaml.safe_dump(config, allow_unicode=True), encoding="utf-8")
+    return path

@@ -1,0 +1,105 @@
+"""The paper's grid: all of it listed, and the same rules run through on very little."""
+
+import csv
+
+import pytest
+import yaml
+
+from tests.bleurt import write_checkpoint
+from tests.workflow.conftest import DEFAULT_TABLES, FIGURES, job_counts
+from tests.workflow.paper_mini import paper, paper_mini, with_sources
+
+DIRECTIONS = 6
+
+
+@pytest.fixture
+def grid(tmp_path):
+    """config/paper.yaml with text that is there; which jobs there are does not depend on it."""
+    path = tmp_path / "paper.yaml"
+    path.write_text(yaml.safe_dump(with_sources(paper(), tmp_path / "text")))
+    return path
+
+
+def test_the_whole_grid_is_listed(snakemake, grid):
+    config = paper()
+    done = snakemake("--configfile", str(grid), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    found = job_counts(done.stdout + done.stderr)
+    defaults = config["model_defaults"]
+    models = [{**defaults, **model} for model in config["models"].values()]
+    decodings = DIRECTIONS * sum(len(model["decode"]) for model in models)
+    shards = config["teachers"]["ar"]["shards"]
+    assert {model["system"] for model in models} == {"ar", "padir", "cmlm", "disco", "sundae"}
+    assert all(model["decode"] == ["T4", "T10"] for model in models if model["system"] != "ar")
+    assert found == {
+        "write_data_settings": 3,
+        "write_vocabulary_settings": 3,
+        "write_run_settings": DIRECTIONS * len(models),
+        "write_report_settings": 1,
+        "fetch": 3,
+        "clean": 3,
+        "vocab": 3,
+        "train": DIRECTIONS * len(models),
+        "tune": DIRECTIONS * len(models),
+        "distill": DIRECTIONS * (shards + 1),
+        "join_distilled": DIRECTIONS,
+        "describe_distilled": DIRECTIONS,
+        "decode": decodings,
+        "score": decodings,
+        "rate": decodings,
+        "measure_latency": DIRECTIONS,
+        "table": len(DEFAULT_TABLES) + 1,
+        "figure": len(FIGURES),
+        "decide_claims": 1,
+        "page": 1,
+        "all": 1,
+    }
+
+
+def test_a_checkpoint_that_comes_later_is_an_input_and_one_that_is_not_there_is_none(
+    snakemake, grid, tmp_path
+):
+    arguments = ("--configfile", str(grid), "--dry-run", "table3")
+    without = snakemake(*arguments)
+    assert without.returncode == 0, without.stderr
+    assert "data/BLEURT-20/" not in without.stdout + without.stderr
+    folder = tmp_path / "place/data/BLEURT-20"
+    folder.mkdir(parents=True)
+    (folder / "saved_model.pb").write_bytes(b"")
+    printed = snakemake(*arguments)
+    assert "data/BLEURT-20/saved_model.pb" in printed.stdout + printed.stderr
+
+
+def lines(folder, table: str) -> list[dict[str, str]]:
+    path = folder / f"results/report/tables/{table}.csv"
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+@pytest.mark.slow
+def test_paper_mini_runs_through_to_tables_1_to_3(snakemake, tmp_path):
+    pytest.importorskip("tensorflow", reason="installed by make test, or make setup EXTRAS=tf")
+    checkpoint = write_checkpoint(tmp_path / "BLEURT tiny's", length=64)
+    config = paper_mini(tmp_path / "mini", checkpoint)
+    place = tmp_path / "place"
+    tables = ("table1", "table2", "table3")
+    done = snakemake("--configfile", str(config), "--", *tables, folder=place)
+    logs = "\n".join(
+        f"{path.name}: {path.read_text()[-500:]}"
+        for path in sorted((place / "results").rglob("*.log"))
+        if "rror" in path.read_text()
+    )
+    assert done.returncode == 0, done.stderr[-2000:] + logs
+    for table in ("table1", "table2", "table3"):
+        rows = lines(place, table)
+        # One direction of each pair, AR with a beam and PaDIR at T4: all are in the paper.
+        assert len(rows) == 6
+        assert {row["direction"] for row in rows} == {"de-en", "en-ro", "en-zh"}
+        assert all(row["paper"] and row["paper_difference"] for row in rows)
+        assert all(row["status"] not in ("", "not run") for row in rows)
+        assert len({row["signature"] for row in rows}) == (1 if table == "table3" else 2)
+    chinese = [row for row in lines(place, "table1") if row["direction"] == "en-zh"]
+    assert all("tok:zh" in row["signature"] for row in chinese)
+    scores = {row["score"] for row in lines(place, "table3")}
+    assert len(scores) > 1 and "not run" not in scores
+    again = snakemake("--configfile", str(config), "--dry-run", "table3", folder=place)
+    assert job_counts(again.stdout + again.stderr) == {}
