@@ -9,6 +9,7 @@ import pytest
 
 from padir.config.decoding import Decoding
 from padir.corrupt import next_hypothesis
+from padir.decode.joint import Candidates
 from padir.decode.refine import Prediction, easy_first_context, refine
 from padir.decode.refiner import policies_of
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
@@ -41,7 +42,44 @@ def fake_predict(tokens, visible, keys):
         jax.ShapeDtypeStruct(tokens.shape, jnp.float32),
     )
     token, score = jax.pure_callback(host, shapes, tokens, visible)
-    return Prediction(token, score, jnp.exp(score))
+    second, third = ((token - FIRST_PIECE + i) % PIECES + FIRST_PIECE for i in (1, 2))
+    candidates = Candidates(
+        jnp.stack([token, second, third], axis=-1),
+        jnp.stack([score, score - SECOND, score - THIRD], axis=-1),
+    )
+    return Prediction(token, score, jnp.exp(score), None, candidates, coupling_of(score))
+
+
+SECOND, THIRD = 0.37, 0.81
+"""How much less likely than the first candidate the fake model calls the other two."""
+
+
+def coupling_of(score):
+    """The fake model's overlap of a position with its left neighbour: any function will do."""
+    return (score * 7.3) % 1.0
+
+
+def plain_joint(settings, first, scores, kept, update, may_repeat):
+    """Tokens and log-probabilities of one row, the best first where equals compete."""
+    options = []
+    for i, token in enumerate(first):
+        if i not in update:
+            options.append([(kept[i], 0.0)])
+            continue
+        own = [(token - FIRST_PIECE + shift) % PIECES + FIRST_PIECE for shift in range(3)]
+        options.append(list(zip(own, (scores[i] - gap for gap in (0, SECOND, THIRD)), strict=True)))
+    best = [(score, [(token, score)]) for token, score in options[0]]
+    for i in range(1, len(options)):
+        cost = 0.0 if may_repeat else settings.joint_cost
+        if settings.joint == "attention":
+            cost *= coupling_of(scores[i])
+        grown = []
+        for token, score in options[i]:
+            reached = [b - cost * (path[-1][0] == token) for b, path in best]
+            origin = reached.index(max(reached))
+            grown.append((reached[origin] + score, [*best[origin][1], (token, score)]))
+        best = grown
+    return max(best, key=lambda one: one[0])[1]
 
 
 def least(scores, positions, count):
@@ -49,7 +87,7 @@ def least(scores, positions, count):
     return set(sorted(positions, key=lambda i: (scores[i], i))[:count])
 
 
-def hidden_again(settings, tokens, scores, pieces, done, passes):
+def hidden_again(settings, tokens, scores, pieces, done, passes, coupling):
     """Positions to hide after `done` passes, as the settings' descriptions read."""
     share = {
         "linear": 1 - done / passes,
@@ -58,6 +96,13 @@ def hidden_again(settings, tokens, scores, pieces, done, passes):
     }
     if settings.remask == "stutter":
         return {i for i in pieces if i and tokens[i] == tokens[i - 1]}
+    weaker = {
+        "weaker_stutter": lambda i: tokens[i] == tokens[i - 1],
+        "coupled": lambda i: coupling[i] >= settings.coupling_threshold,
+    }
+    if settings.remask in weaker:
+        pairs = [i for i in pieces if i - 1 in pieces and weaker[settings.remask](i)]
+        return {i if scores[i] <= scores[i - 1] else i - 1 for i in pairs}
     if settings.remask == "rejecter":
         return {i for i in pieces if math.exp(scores[i]) < 0.5}
     if settings.remask == "count":
@@ -67,7 +112,7 @@ def hidden_again(settings, tokens, scores, pieces, done, passes):
     return set()
 
 
-def plain_refine(start, length, passes, settings, given):
+def plain_refine(start, length, passes, settings, given, may_repeat):
     """One row, as the description reads."""
     pieces = [i for i in range(length - 1) if not given[i]]
     first = [*start[: length - 1], EOS, *[PAD] * (len(start) - length)]
@@ -87,11 +132,18 @@ def plain_refine(start, length, passes, settings, given):
         }[settings.update]
         if done == 1:
             update = set(pieces)
+        first_choice = [
+            (int(t), float(np.float32(s))) for t, s in zip(found[0], fresh[0], strict=True)
+        ]
+        chosen = first_choice
+        if settings.joint != "none":
+            both = map(list, zip(*first_choice, strict=True))
+            chosen = plain_joint(settings, *both, list(tokens), update, may_repeat)
         for i in pieces:
             if i in update:
-                tokens[i] = int(found[0, i])
-            if i in update or settings.rescore:
-                scores[i] = float(np.float32(fresh[0, i]))
+                tokens[i], scores[i] = chosen[i]
+            elif settings.rescore:
+                scores[i] = first_choice[i][1]
         used += 1
         judged = [float(np.float32(fresh[0, i])) for i in range(len(start))]
         hidden = hidden_again(
@@ -101,6 +153,7 @@ def plain_refine(start, length, passes, settings, given):
             pieces,
             done,
             passes,
+            coupling_of(fresh[0]),
         )
         instead = {"start": first, "mask": [MASK] * len(start), "previous": fed}
         after = [
@@ -129,6 +182,14 @@ SETTINGS = {
     "rejecter": {"remask": "rejecter", "stop": "fixed"},
     "uncertain": {"remask": "none", "update": "uncertain", "update_share": 0.4, "stop": "fixed"},
     "confident": {"remask": "none", "stop": "confidence", "stop_confidence": 0.2},
+    "weaker": {"remask": "weaker_stutter"},
+    "coupled": {"remask": "coupled", "coupling_threshold": 0.5},
+    "joint": {"remask": "none", "joint": "neighbours", "joint_cost": 0.5},
+    "joint_attention": {"joint": "attention", "joint_cost": 0.9},
+    "joint_hidden": {
+        **{"joint": "neighbours", "remask": "linear", "update": "hidden", "stop": "fixed"},
+        **{"replacement": "mask", "rescore": True},
+    },
 }
 
 
@@ -141,6 +202,7 @@ def test_equals_plain_python(passes, name, some_given):
     start = random.integers(FIRST_PIECE, FIRST_PIECE + PIECES, (40, 9))
     lengths = random.integers(1, 10, 40)
     given = random.random(start.shape) < (0.3 if some_given else 0)
+    may_repeat = random.random(40) < 0.3
     state = refine(
         fake_predict,
         jnp.asarray(start, jnp.int32),
@@ -149,10 +211,13 @@ def test_equals_plain_python(passes, name, some_given):
         policies_of(settings),
         jnp.zeros((40, 2), jnp.uint32),
         jnp.asarray(given) if some_given else None,
+        jnp.asarray(may_repeat),
     )
     used = []
     for row, length in enumerate(lengths):
-        expected = plain_refine(start[row].tolist(), length, passes, settings, given[row])
+        expected = plain_refine(
+            start[row].tolist(), length, passes, settings, given[row], may_repeat[row]
+        )
         assert np.asarray(state.tokens[row]).tolist() == expected[0]
         assert float(state.log_probability[row].sum()) == pytest.approx(expected[1], abs=1e-4)
         assert int(state.passes[row]) == expected[2]
