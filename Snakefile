@@ -32,6 +32,8 @@ localrules:
     table2,
     ablations,
     samplers,
+    dependency_decoding,
+    redundancy,
     stutter,
     latency,
     figures,
@@ -88,6 +90,18 @@ rule samplers:
     """k-Gibbs chains over translations: quality, acceptance, energy."""
     input:
         "results/report/tables/samplers.md",
+
+
+rule dependency_decoding:
+    """Decoders that mind the dependence between positions, against plain ones."""
+    input:
+        "results/report/tables/dependency_decoding.md",
+
+
+rule redundancy:
+    """What the same decoders say twice, or not at all."""
+    input:
+        "results/report/tables/redundancy.md",
 
 
 rule stutter:

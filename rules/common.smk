@@ -36,6 +36,7 @@ wildcard_constraints:
     decoding="T[0-9]+|greedy|beam",
     timing="latency|systems",
     sampler="[A-Za-z][A-Za-z0-9_]*",
+    timing="latency|systems|dependency",
     # Which vocabulary: nothing for the pair's own, NAME/ for an entry of `vocabularies`.
     further="|[A-Za-z][A-Za-z0-9_]*/",
     table="table1|table2|ablations|samplers|stutter|latency|distillation|data",

@@ -181,6 +181,10 @@ class Evaluation(Settings):
     )
     samplers: dict[Name, ChainSampler] = Field(
         default_factory=dict, description="Rows of table `samplers`, by name."
+    dependency: list[Name] = Field(
+        default_factory=list,
+        description="Models of table `dependency_decoding`, each compared with the one whose"
+        " parameters it takes.",
     )
     latency_sentences: int = Field(default=200, ge=10, description="Sentences timed at batch 1.")
     latency_repeats: int = Field(
@@ -284,7 +288,12 @@ class Config(Settings):
 
     def _evaluation_resolves(self) -> None:
         evaluation = self.evaluation
-        for key, names in (("core", evaluation.core), ("systems", evaluation.systems)):
+        lists = {
+            "core": evaluation.core,
+            "systems": evaluation.systems,
+            "dependency": evaluation.dependency or None,
+        }
+        for key, names in lists.items():
             unknown = [name for name in names or () if name not in self.models]
             if unknown or names == []:
                 found = repr(unknown[0]) if unknown else "an empty list"
