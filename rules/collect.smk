@@ -302,6 +302,7 @@ THEORY_FIGURES = {
     "mask_design": "mask_design",
 }
 THEORY_EXPERIMENTS = (
+    "dependent_blocks",
     "errata",
     "estimation",
     "identities",

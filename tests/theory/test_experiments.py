@@ -38,6 +38,7 @@ SMALL = {
     "tensorisation": {"trials": 40, "random_laws": 20},
     "product_kernels": {"spins": 3, "couplings": [0.0, 0.3, 1.0]},
     "mask_design": {"random_weights": 20},
+    "dependent_blocks": {"block_sizes": [2], "samples": 50},
     "errata": {"models": 8},
 }  # fmt: skip
 

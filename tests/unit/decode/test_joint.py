@@ -32,10 +32,10 @@ def worth(log_probability, cost, sequences):
 def test_the_best_of_all_sequences_is_found(cost, kept_share):
     """Three tokens a position are enough, whatever the costs of the pairs."""
     random = np.random.default_rng(1)
-    logits = random_logits(60)
-    coupling = random.random((60, LENGTH)).astype(np.float32)
-    taken = random.random((60, LENGTH)) >= kept_share
-    kept = random.integers(0, VOCABULARY, (60, LENGTH)).astype(np.int32)
+    logits = random_logits(200)
+    coupling = random.random((200, LENGTH)).astype(np.float32)
+    taken = random.random((200, LENGTH)) >= kept_share
+    kept = random.integers(0, VOCABULARY, (200, LENGTH)).astype(np.int32)
     tokens, scores = Neighbours(cost, coupled=True)(
         likeliest(jnp.asarray(logits)),
         jnp.asarray(kept),
@@ -44,7 +44,7 @@ def test_the_best_of_all_sequences_is_found(cost, kept_share):
     )
     log_probability = log_softmax(logits)
     differs = 0
-    for row in range(60):
+    for row in range(200):
         own = np.where(taken[row][:, None], log_probability[row], 0.0)
         possible = SEQUENCES[np.all(taken[row] | (kept[row] == SEQUENCES), axis=1)]
         every = worth(own, cost * coupling[row], possible)
