@@ -2,10 +2,10 @@
 
 A Gibbs sampler whose masks are chosen by dependence is left open there, with the remark that it is
 unclear how to measure dependence. Here the model is known, so |J| can be the measure, or the
-correlations of some samples. Two samplers want opposite blocks: one that resamples its block jointly
-gains from dependent spins inside it, as they can then change together; one that draws the spins of
-its block independently, as a parallel decoder does, is wrong by just their dependence, and gains
-from spins that are nearly independent.
+correlations of some samples. Two samplers want opposite blocks: one that resamples its block
+jointly gains from dependent spins inside it, as they can then change together; one that draws the
+spins of its block independently, as a parallel decoder does, is wrong by just their dependence, and
+gains from spins that are nearly independent.
 """
 
 from collections import Counter
