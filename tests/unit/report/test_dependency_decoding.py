@@ -102,5 +102,5 @@ def test_redundancy_before_and_after_the_drop(made_up):
 
 def test_models_of_the_table_must_be_there(made_up):
     made_up.settings["evaluation"] = {"dependency": ["none_such"]}
-    with pytest.raises(InputError, match="evaluation.dependency holds 'none_such'"):
+    with pytest.raises(InputError, match=r"evaluation\.dependency holds 'none_such'"):
         assert made_up.config
