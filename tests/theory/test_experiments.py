@@ -243,7 +243,7 @@ def test_too_few_samples_to_fit_are_refused():
 
 
 def test_unknown_experiment_is_refused():
-    with pytest.raises(InputError, match="no experiment 'x': allowed are errata"):
+    with pytest.raises(InputError, match="no experiment 'x': allowed are dependent_blocks, errata"):
         check_settings("x", {}, "F")
 
 
