@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.workflow.conftest import CORE_TABLES, FIGURES, TABLES, job_counts
+from tests.workflow.conftest import CORE_TABLES, DEPENDENCY_TABLES, FIGURES, TABLES, job_counts
 
 ONLY_LINT = "Specify a conda environment or container for each rule."
 
@@ -31,6 +31,8 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
         ablated = {m for e in config["evaluation"]["ablations"] for m in (e["base"], e["variant"])}
         assert {*core, *config["evaluation"]["systems"], *ablated} == set(config["models"])
     samplers = len(config["evaluation"].get("samplers", {}))
+        named = {*core, *config["evaluation"]["systems"], *config["evaluation"]["dependency"]}
+        assert named | ablated == set(config["models"])
     further = {model.get("vocabulary") for model in chosen.values()} - {None}
     return {
         "write_data_settings": 1,
@@ -47,8 +49,13 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
         "describe_distilled": 1,
         "decode": decodings,
         "score": decodings,
-        "measure_latency": 1 + everything,
-        "table": len(TABLES if everything or len(core) == len(config["models"]) else CORE_TABLES),
+        # Of the core; of everything also table 2's models, and those that mind dependence.
+        "measure_latency": 3 if everything else 1,
+        "table": (
+            len(TABLES | DEPENDENCY_TABLES)
+            if everything
+            else len(TABLES if len(core) == len(config["models"]) else CORE_TABLES)
+        ),
         "figure": len(FIGURES),
         **({"sample": samplers, "score_sample": samplers} if everything and samplers else {}),
         "decide_claims": 1,
@@ -97,6 +104,8 @@ def test_the_claims_wait_for_the_ablations_only_where_these_are_asked_for(snakem
     # table2 and ablations bring their own models into the claims and the page, and no others.
     assert trained("claims") < trained("claims", "table2") < trained("everything")
     assert trained("claims") < trained("claims", "ablations") < trained("everything")
+    # Decoders that mind dependence train no more than the model whose parameters they take.
+    assert trained("claims", "dependency_decoding") == trained("claims") + 3
 
 
 def test_multi30k_reads_the_folder_named_on_the_command_line(snakemake, repository, tmp_path):
