@@ -1,6 +1,7 @@
 """The compiled refinement loop equals a plain-Python twin, for every policy."""
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +33,7 @@ def look_up(tokens, position, visible):
     return token, SCORE[left, own, right]
 
 
-def fake_predict(tokens, visible, keys):
+def fake_predict(tokens, visible, keys, count=3):
     def host(tokens, visible):
         token, score = look_up(tokens, np.arange(tokens.shape[1])[None] // 3, visible)
         return token.astype(np.int32), score.astype(np.float32)
@@ -42,44 +43,55 @@ def fake_predict(tokens, visible, keys):
         jax.ShapeDtypeStruct(tokens.shape, jnp.float32),
     )
     token, score = jax.pure_callback(host, shapes, tokens, visible)
-    second, third = ((token - FIRST_PIECE + i) % PIECES + FIRST_PIECE for i in (1, 2))
-    candidates = Candidates(
-        jnp.stack([token, second, third], axis=-1),
-        jnp.stack([score, score - SECOND, score - THIRD], axis=-1),
-    )
-    return Prediction(token, score, jnp.exp(score), None, candidates, coupling_of(score))
+    several = [(token - FIRST_PIECE + i) % PIECES + FIRST_PIECE for i in range(count)]
+    scores = [score - gap * stretch(score) for gap in GAPS[:count]]
+    candidates = Candidates(jnp.stack(several, axis=-1), jnp.stack(scores, axis=-1))
+    return Prediction(token, score, jnp.exp(score), None, candidates, near_and_far(score))
 
 
-SECOND, THIRD = 0.37, 0.81
-"""How much less likely than the first candidate the fake model calls the other two."""
+GAPS = (0.0, 0.37, 0.81, 1.2, 1.9)
+"""How much less likely than the first candidate the fake model calls each."""
 
 
-def coupling_of(score):
-    """The fake model's overlap of a position with its left neighbour: any function will do."""
-    return (score * 7.3) % 1.0
+def stretch(score):
+    """Else two positions could give way at the same price, and rounding would choose."""
+    return 1 + (score * 3.7) % 1.0
+
+
+def coupling_of(score, distance=1):
+    """The fake model's overlap of a position with one before it: any function will do."""
+    return (score * (6.3 + distance)) % 1.0
+
+
+def near_and_far(score):
+    return jnp.stack([coupling_of(score), coupling_of(score, 2)], axis=-1)
 
 
 def plain_joint(settings, first, scores, kept, update, may_repeat):
-    """Tokens and log-probabilities of one row, the best first where equals compete."""
-    options = []
+    """Tokens and log-probabilities of one row: the best path for each pair of last tokens."""
+    count = 2 * settings.joint_reach + 1
+    best = {(None, None): (0.0, [])}
     for i, token in enumerate(first):
-        if i not in update:
-            options.append([(kept[i], 0.0)])
-            continue
-        own = [(token - FIRST_PIECE + shift) % PIECES + FIRST_PIECE for shift in range(3)]
-        options.append(list(zip(own, (scores[i] - gap for gap in (0, SECOND, THIRD)), strict=True)))
-    best = [(score, [(token, score)]) for token, score in options[0]]
-    for i in range(1, len(options)):
-        cost = 0.0 if may_repeat else settings.joint_cost
+        own = [(kept[i], 0.0)]
+        if i in update:
+            shifts = [
+                (token - FIRST_PIECE + shift) % PIECES + FIRST_PIECE for shift in range(count)
+            ]
+            prices = (gap * stretch(scores[i]) for gap in GAPS)
+            own = [(t, scores[i] - p) for t, p in zip(shifts, prices, strict=False)]
+        costs = [0.0 if spared else settings.joint_cost for spared in may_repeat]
         if settings.joint == "attention":
-            cost *= coupling_of(scores[i])
-        grown = []
-        for token, score in options[i]:
-            reached = [b - cost * (path[-1][0] == token) for b, path in best]
-            origin = reached.index(max(reached))
-            grown.append((reached[origin] + score, [*best[origin][1], (token, score)]))
+            costs = [cost * coupling_of(scores[i], d) for d, cost in enumerate(costs, 1)]
+        grown = {}
+        for (before, left), (value, path) in best.items():
+            for t, score in own:
+                near = (left, before)
+                paid = sum(cost for cost, other in zip(costs, near, strict=False) if other == t)
+                total = value + score - paid
+                if (left, t) not in grown or total > grown[left, t][0]:
+                    grown[left, t] = (total, [*path, (t, score)])
         best = grown
-    return max(best, key=lambda one: one[0])[1]
+    return max(best.values(), key=lambda one: one[0])[1]
 
 
 def least(scores, positions, count):
@@ -186,6 +198,8 @@ SETTINGS = {
     "coupled": {"remask": "coupled", "coupling_threshold": 0.5},
     "joint": {"remask": "none", "joint": "neighbours", "joint_cost": 0.5},
     "joint_attention": {"joint": "attention", "joint_cost": 0.9},
+    "joint_far": {"remask": "none", "joint": "neighbours", "joint_cost": 0.7, "joint_reach": 2},
+    "joint_far_attention": {"joint": "attention", "joint_cost": 1.1, "joint_reach": 2},
     "joint_hidden": {
         **{"joint": "neighbours", "remask": "linear", "update": "hidden", "stop": "fixed"},
         **{"replacement": "mask", "rescore": True},
@@ -202,9 +216,9 @@ def test_equals_plain_python(passes, name, some_given):
     start = random.integers(FIRST_PIECE, FIRST_PIECE + PIECES, (40, 9))
     lengths = random.integers(1, 10, 40)
     given = random.random(start.shape) < (0.3 if some_given else 0)
-    may_repeat = random.random(40) < 0.3
+    may_repeat = random.random((40, settings.joint_reach)) < 0.3
     state = refine(
-        fake_predict,
+        partial(fake_predict, count=2 * settings.joint_reach + 1),
         jnp.asarray(start, jnp.int32),
         jnp.asarray(lengths, jnp.int32),
         jnp.int32(passes),

@@ -67,11 +67,18 @@ class Decoding(Settings):
     joint: Literal["none", "neighbours", "attention"] = Field(
         default="none",
         description="How a pass's tokens are chosen: each for itself; or together, the likeliest"
-        " sequence where equal neighbours cost `joint_cost`, or that times the overlap of their"
-        " cross-attention. Sentences whose source repeats a token are left alone.",
+        " sequence where equal tokens nearby cost `joint_cost`, or that times the overlap of their"
+        " cross-attention. Sentences whose source repeats a token nearby are left alone.",
+    )
+    joint_reach: int = Field(
+        default=1,
+        ge=1,
+        le=2,
+        description="How far apart equal tokens cost: 1, neighbours; 2, also with one between"
+        " (joint).",
     )
     joint_cost: float = Field(
-        default=10.0, gt=0, le=100, description="Cost of equal neighbours, in nats (joint)."
+        default=10.0, gt=0, le=100, description="Cost of a pair of equal tokens, in nats (joint)."
     )
     remask_share: float = Field(
         default=0.3, ge=0, le=1, description="Share hidden again (remask: constant)."

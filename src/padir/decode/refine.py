@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from padir.decode.choose import RowKeys, position_keys, uniform
-from padir.decode.joint import Candidates, Neighbours
+from padir.decode.joint import Candidates, NoRepeat
 from padir.decode.policies import PassView, Policy, Stop
 from padir.ids import EOS, MASK, PAD
 from padir.loss import first_argmax
@@ -32,8 +32,8 @@ class Prediction(NamedTuple):
         keep_probability: that the model's rejecter calls it right; 1 without that head.
         logits: over all ids, where a policy asks for them; else None.
         candidates: the likeliest tokens, where they are chosen together; else None.
-        coupling: how far each position attends to the source as its left neighbour does, where a
-            policy asks for it; else None.
+        coupling: how far each position attends to the source as those before it do, nearest
+            first, where a policy asks for it; else None.
     """
 
     token: Int[Array, "B L"]
@@ -41,7 +41,7 @@ class Prediction(NamedTuple):
     keep_probability: Float[Array, "B L"]
     logits: Float[Array, "B L V"] | None = None
     candidates: Candidates | None = None
-    coupling: Float[Array, "B L"] | None = None
+    coupling: Float[Array, "B L R"] | None = None
 
 
 class Policies(NamedTuple):
@@ -53,7 +53,7 @@ class Policies(NamedTuple):
     replacement: str = "start"
     rescore: bool = False
     easy_first: bool = False
-    joint: Neighbours | None = None
+    joint: NoRepeat | None = None
 
 
 class Refinement(NamedTuple):
@@ -106,7 +106,7 @@ def refine(
     policies: Policies,
     keys: RowKeys,
     given: Bool[Array, "B L"] | None = None,
-    may_repeat: Bool[Array, " B"] | None = None,
+    may_repeat: Bool[Array, "B R"] | None = None,
 ) -> Refinement:
     """Refine all rows for up to `passes` passes.
 
@@ -120,7 +120,8 @@ def refine(
             is finished.
         keys: of each row's random draws.
         given: positions that keep their start token; none by default.
-        may_repeat: rows whose equal neighbours a joint choice leaves alone; none by default.
+        may_repeat: rows whose equal tokens a joint choice leaves alone, for each distance from 1;
+            none by default.
     """
     batch, length = start.shape
     position = jnp.arange(length)[None, :]
@@ -140,7 +141,8 @@ def refine(
         found = predict(state.fed, seen, pass_keys)
         view = PassView(
             state.fed, state.hidden, state.tokens, state.log_probability, found.keep_probability,
-            is_piece, state.done, passes, uniform(pass_keys), found.coupling,
+            is_piece, state.done, passes, uniform(pass_keys),
+            None if found.coupling is None else found.coupling[:, :, 0],
         )  # fmt: skip
         taken = policies.update(view) & is_piece
         chosen, likely = found.token, found.log_probability

@@ -5,7 +5,6 @@ Paper: 3.2, L.1.1. One call encodes and predicts lengths, one makes all passes.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +16,7 @@ from padir.config.decoding import Decoding
 from padir.config.model import ModelRun
 from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
 from padir.decode.choose import choose
-from padir.decode.joint import JOINTS, likeliest, overlap
+from padir.decode.joint import joint_choice, likeliest, overlap
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, Start, sentence_keys
 from padir.decode.predict import forbid, predictable
 from padir.decode.rank import Candidate
@@ -65,6 +64,12 @@ def length_candidates(
     return found(jnp.where(possible, logits, -jnp.inf), count)
 
 
+def repeats_within(source: Sequence[int], reach: int) -> bool:
+    """Whether a token stands again at most `reach` positions after itself."""
+    apart = range(1, reach + 1)
+    return any(a == b for step in apart for a, b in zip(source, source[step:], strict=False))
+
+
 def policies_of(settings: Decoding) -> Policies:
     """The policies that the settings name."""
     return Policies(
@@ -74,7 +79,7 @@ def policies_of(settings: Decoding) -> Policies:
         replacement=settings.replacement,
         rescore=settings.rescore,
         easy_first=settings.context == "easy_first",
-        joint=JOINTS[settings.joint](settings),
+        joint=joint_choice(settings),
     )
 
 
@@ -118,7 +123,7 @@ class Refiner:
         policies = policies_of(decoding)
         needs_logits = policies.replacement == "summed"
         needs_coupling = decoding.joint == "attention" or decoding.remask == "coupled"
-        self.joint = policies.joint is not None
+        self.joint = policies.joint
         needs_keeps = decoding.remask == "rejecter"
         table_size = model.embedder.embedding.shape[0]
         allowed = predictable(table_size, vocabulary_size, eos=False)
@@ -155,9 +160,10 @@ class Refiner:
                     keeps = jax.nn.softmax(merged.keeps(hidden), axis=-1)[..., 1]
                 candidates = coupling = None
                 if policies.joint is not None:
-                    candidates = likeliest(forbid(logits, allowed))
+                    candidates = likeliest(forbid(logits, allowed), policies.joint.candidates)
                 if needs_coupling:
-                    coupling = overlap(attentions.cross_attention[:, -1].mean(axis=1))
+                    weights = attentions.cross_attention[:, -1].mean(axis=1)
+                    coupling = overlap(weights, decoding.joint_reach)
                 return Prediction(
                     token,
                     score,
@@ -184,7 +190,7 @@ class Refiner:
                 policies,
                 own.reshape(-1, 2),
                 None if given is None else given.reshape(rows),
-                None if may_repeat is None else jnp.repeat(may_repeat, start.shape[1]),
+                None if may_repeat is None else jnp.repeat(may_repeat, start.shape[1], axis=0),
             )
             shape = start.shape[:2]
             return (
@@ -294,10 +300,12 @@ class Refiner:
     ) -> list[list[Candidate]]:
         keys = sentence_keys(self.seed, [sources[index] for index in batch.indices], batch.rows)
         may_repeat = None
-        if self.joint:
-            may_repeat = np.zeros(batch.rows, bool)
+        if self.joint is not None:
+            # More is spared at a distance than side by side, where it would be stutter.
+            reaches = range(1, self.joint.reach + 1)
+            may_repeat = np.zeros((batch.rows, len(reaches)), bool)
             for row, index in enumerate(batch.indices):
-                may_repeat[row] = any(a == b for a, b in pairwise(sources[index]))
+                may_repeat[row] = [repeats_within(sources[index], reach) for reach in reaches]
         found = self._decode(
             self._leaves, cross, start, given, opening, lengths, np.int32(passes), keys, may_repeat
         )
