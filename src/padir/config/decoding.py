@@ -49,8 +49,15 @@ class Decoding(Settings):
         " position, likely or not to be the token kept, as in RDM.",
     )
     remask: Literal[
-        *("none", "stutter", "weaker_stutter", "coupled"),
-        *("linear", "cosine", "constant", "count", "rejecter"),
+        "none",
+        "stutter",
+        "weaker_stutter",
+        "coupled",
+        "linear",
+        "cosine",
+        "constant",
+        "count",
+        "rejecter",
     ] = Field(
         default="stutter",
         description="What is hidden again between passes: nothing, tokens equal to their left"

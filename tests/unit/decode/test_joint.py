@@ -90,7 +90,7 @@ def everywhere(logits, choice, may_repeat=None):
 def test_a_word_pushed_aside_comes_back_one_place_further_unless_the_reach_is_two():
     logits = np.zeros((1, LENGTH, VOCABULARY), np.float32)
     logits[0, np.arange(LENGTH), [2, 2, 3, 4, 5]] = 5.0
-    logits[0, 2, 2] = 4.0
+    logits[0, 0, 2], logits[0, 2, 2] = 6.0, 4.0
     logits[0, 1, 3] = 4.0
     near, far = (everywhere(logits, NoRepeat(9.0, False, reach))[0] for reach in (1, 2))
     assert near.tolist() == [2, 3, 2, 4, 5]
