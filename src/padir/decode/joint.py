@@ -148,7 +148,7 @@ class NoRepeat:
         candidates: Candidates,
         kept: Int[Array, "B L"],
         taken: Bool[Array, "B L"],
-        coupling: Float[Array, "B L R"] | None = None,
+        coupling: Float[Array, "B L D"] | None = None,
         may_repeat: Bool[Array, "B R"] | None = None,
     ) -> tuple[Int[Array, "B L"], Float[Array, "B L"]]:
         """The best chain in which some positions keep what they hold.
@@ -157,7 +157,7 @@ class NoRepeat:
             candidates: of each position.
             kept: tokens that stay where `taken` is False.
             taken: positions that take a new token.
-            coupling: `overlap`, where `coupled`.
+            coupling: `overlap`, where `coupled`; of as many positions as the reach, or more.
             may_repeat: rows in which equal tokens cost nothing, for each distance; none by default.
 
         Returns:
