@@ -193,8 +193,7 @@ RESULTS_OF_PART = {
     "training_time": [core_metrics],
 }
 CORE_TABLES = ["table1", "stutter", "latency", "distillation", "data"]
-GRID_TABLES = ["table2", "ablations", "samplers"]
-GRID_TABLES = ["table2", "ablations"] + (
+GRID_TABLES = ["table2", "ablations", "samplers"] + (
     ["dependency_decoding", "redundancy"] if dependency_models(SETTINGS) else []
 )
 # Where every model is core, the tables of the grid cost no training.

@@ -54,8 +54,6 @@ else:
 """
 CORE_TABLES = {"table1", "stutter", "latency", "distillation", "data"}
 TABLES = CORE_TABLES | {"table2", "ablations", "samplers"}
-TABLES = {"table1", "table2", "ablations", "stutter", "latency", "distillation", "data"}
-CORE_TABLES = TABLES - {"table2", "ablations"}
 DEPENDENCY_TABLES = {"dependency_decoding", "redundancy"}  # only where a config names its models
 FIGURES = {"quality_passes", "quality_latency", "stutter_passes", "training", "training_time"}
 

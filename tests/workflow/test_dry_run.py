@@ -29,10 +29,9 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
     decodings = sum(n * len(chosen[name]["decode"]) for name, n in seeds.items())
     if everything:  # Neither of these is scored where it stands in a table alone.
         ablated = {m for e in config["evaluation"]["ablations"] for m in (e["base"], e["variant"])}
-        assert {*core, *config["evaluation"]["systems"], *ablated} == set(config["models"])
-    samplers = len(config["evaluation"].get("samplers", {}))
         named = {*core, *config["evaluation"]["systems"], *config["evaluation"]["dependency"]}
         assert named | ablated == set(config["models"])
+    samplers = len(config["evaluation"].get("samplers", {}))
     further = {model.get("vocabulary") for model in chosen.values()} - {None}
     return {
         "write_data_settings": 1,

@@ -15,7 +15,6 @@ examples:
 """
 CHOICES = (
     *("table1", "table2", "ablations", "samplers", "stutter", "latency", "distillation", "data"),
-    *("table1", "table2", "ablations", "stutter", "latency", "distillation", "data"),
     *("dependency_decoding", "redundancy"),
     *("quality_passes", "quality_latency", "stutter_passes"),
     *("training", "training_time"),

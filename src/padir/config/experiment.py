@@ -181,6 +181,7 @@ class Evaluation(Settings):
     )
     samplers: dict[Name, ChainSampler] = Field(
         default_factory=dict, description="Rows of table `samplers`, by name."
+    )
     dependency: list[Name] = Field(
         default_factory=list,
         description="Models of table `dependency_decoding`, each compared with the one whose"
