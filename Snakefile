@@ -33,6 +33,8 @@ localrules:
     table3,
     ablations,
     samplers,
+    dependency_decoding,
+    redundancy,
     stutter,
     latency,
     figures,
@@ -95,6 +97,18 @@ rule samplers:
     """k-Gibbs chains over translations: quality, acceptance, energy."""
     input:
         "results/report/tables/samplers.md",
+
+
+rule dependency_decoding:
+    """Decoders that mind the dependence between positions, against plain ones."""
+    input:
+        "results/report/tables/dependency_decoding.md",
+
+
+rule redundancy:
+    """What the same decoders say twice, or not at all."""
+    input:
+        "results/report/tables/redundancy.md",
 
 
 rule stutter:

@@ -1,10 +1,12 @@
 """What the whole experiment consists of: every score, timing, card and Ising result."""
 
 from padir.report.selection import (
+    DEPENDENCY_DECODINGS,
     TABLE2_DECODINGS,
     compared_decoding,
     compared_systems,
     core_models,
+    dependency_models,
     timing_of_systems,
 )
 
@@ -40,6 +42,11 @@ def core_scores(wildcards):
 def system_scores(wildcards):
     pairs = decodings_of(compared_systems(SETTINGS))
     return scores({pair for pair in pairs if pair[1] in TABLE2_DECODINGS})
+
+
+def dependency_scores(wildcards):
+    pairs = decodings_of(dependency_models(SETTINGS))
+    return scores({pair for pair in pairs if pair[1] in DEPENDENCY_DECODINGS})
 
 
 def ablation_scores(wildcards):
@@ -93,6 +100,10 @@ def core_latency(wildcards):
 
 def system_latency(wildcards):
     return timings(timing_of_systems(SETTINGS))
+
+
+def dependency_latency(wildcards):
+    return timings("dependency") if dependency_models(SETTINGS) else []
 
 
 def metrics(models):
@@ -180,6 +191,8 @@ RESULTS_OF_PART = {
     "table3": [core_ratings],
     "ablations": [ablation_scores],
     "samplers": [samples],
+    "dependency_decoding": [dependency_latency, dependency_scores],
+    "redundancy": [dependency_scores],
     "stutter": [core_scores],
     "latency": [core_latency, core_scores],
     "distillation": [core_cards],
@@ -193,7 +206,9 @@ RESULTS_OF_PART = {
 CORE_TABLES = ["table1", "stutter", "latency", "distillation", "data"]
 if SETTINGS.evaluation.scorers:
     CORE_TABLES.append("table3")
-GRID_TABLES = ["table2", "ablations", "samplers"]
+GRID_TABLES = ["table2", "ablations", "samplers"] + (
+    ["dependency_decoding", "redundancy"] if dependency_models(SETTINGS) else []
+)
 # Where every model is core, the tables of the grid cost no training.
 DEFAULT_TABLES = CORE_TABLES + ([] if SETTINGS.evaluation.core else GRID_TABLES)
 FIGURES = [
@@ -247,9 +262,12 @@ def all_results(wildcards):
 
 
 def timed_models(wildcards):
-    return {"latency": core_models, "systems": compared_systems}[wildcards.timing](
-        SETTINGS
-    )
+    models = {
+        "latency": core_models,
+        "systems": compared_systems,
+        "dependency": dependency_models,
+    }
+    return models[wildcards.timing](SETTINGS)
 
 
 def trained(name):
@@ -279,6 +297,7 @@ def timed_decodings(wildcards):
         decoding
         for model in timed_models(wildcards)
         for decoding in SETTINGS.models[model].decode
+        if wildcards.timing != "dependency" or decoding in DEPENDENCY_DECODINGS
     ]
     return list(dict.fromkeys(names))
 
@@ -302,6 +321,7 @@ THEORY_FIGURES = {
     "mask_design": "mask_design",
 }
 THEORY_EXPERIMENTS = (
+    "dependent_blocks",
     "errata",
     "estimation",
     "identities",

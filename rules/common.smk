@@ -34,12 +34,12 @@ wildcard_constraints:
     shard="[0-9]+",
     shards="[0-9]+",
     decoding="T[0-9]+|greedy|beam",
-    timing="latency|systems",
     sampler="[A-Za-z][A-Za-z0-9_]*",
     scorer="[A-Za-z][A-Za-z0-9_]*",
+    timing="latency|systems|dependency",
     # Which vocabulary: nothing for the pair's own, NAME/ for an entry of `vocabularies`.
     further="|[A-Za-z][A-Za-z0-9_]*/",
-    table="table1|table2|table3|ablations|samplers|stutter|latency|distillation|data",
+    table="table1|table2|table3|ablations|samplers|dependency_decoding|redundancy|stutter|latency|distillation|data",
     figure="quality_passes|quality_latency|stutter_passes|training|training_time",
 
 

@@ -1,6 +1,7 @@
 """The compiled refinement loop equals a plain-Python twin, for every policy."""
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import pytest
 
 from padir.config.decoding import Decoding
 from padir.corrupt import next_hypothesis
+from padir.decode.joint import Candidates
 from padir.decode.refine import Prediction, easy_first_context, refine
 from padir.decode.refiner import policies_of
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
@@ -31,7 +33,7 @@ def look_up(tokens, position, visible):
     return token, SCORE[left, own, right]
 
 
-def fake_predict(tokens, visible, keys):
+def fake_predict(tokens, visible, keys, count=3):
     def host(tokens, visible):
         token, score = look_up(tokens, np.arange(tokens.shape[1])[None] // 3, visible)
         return token.astype(np.int32), score.astype(np.float32)
@@ -41,7 +43,55 @@ def fake_predict(tokens, visible, keys):
         jax.ShapeDtypeStruct(tokens.shape, jnp.float32),
     )
     token, score = jax.pure_callback(host, shapes, tokens, visible)
-    return Prediction(token, score, jnp.exp(score))
+    several = [(token - FIRST_PIECE + i) % PIECES + FIRST_PIECE for i in range(count)]
+    scores = [score - gap * stretch(score) for gap in GAPS[:count]]
+    candidates = Candidates(jnp.stack(several, axis=-1), jnp.stack(scores, axis=-1))
+    return Prediction(token, score, jnp.exp(score), None, candidates, near_and_far(score))
+
+
+GAPS = (0.0, 0.37, 0.81, 1.2, 1.9)
+"""How much less likely than the first candidate the fake model calls each."""
+
+
+def stretch(score):
+    """Else two positions could give way at the same price, and rounding would choose."""
+    return 1 + (score * 3.7) % 1.0
+
+
+def coupling_of(score, distance=1):
+    """The fake model's overlap of a position with one before it: any function will do."""
+    return (score * (6.3 + distance)) % 1.0
+
+
+def near_and_far(score):
+    return jnp.stack([coupling_of(score), coupling_of(score, 2)], axis=-1)
+
+
+def plain_joint(settings, first, scores, kept, update, may_repeat):
+    """Tokens and log-probabilities of one row: the best path for each pair of last tokens."""
+    count = 2 * settings.joint_reach + 1
+    best = {(None, None): (0.0, [])}
+    for i, token in enumerate(first):
+        own = [(kept[i], 0.0)]
+        if i in update:
+            shifts = [
+                (token - FIRST_PIECE + shift) % PIECES + FIRST_PIECE for shift in range(count)
+            ]
+            prices = (gap * stretch(scores[i]) for gap in GAPS)
+            own = [(t, scores[i] - p) for t, p in zip(shifts, prices, strict=False)]
+        costs = [0.0 if spared else settings.joint_cost for spared in may_repeat]
+        if settings.joint == "attention":
+            costs = [cost * coupling_of(scores[i], d) for d, cost in enumerate(costs, 1)]
+        grown = {}
+        for (before, left), (value, path) in best.items():
+            for t, score in own:
+                near = (left, before)
+                paid = sum(cost for cost, other in zip(costs, near, strict=False) if other == t)
+                total = value + score - paid
+                if (left, t) not in grown or total > grown[left, t][0]:
+                    grown[left, t] = (total, [*path, (t, score)])
+        best = grown
+    return max(best.values(), key=lambda one: one[0])[1]
 
 
 def least(scores, positions, count):
@@ -49,7 +99,7 @@ def least(scores, positions, count):
     return set(sorted(positions, key=lambda i: (scores[i], i))[:count])
 
 
-def hidden_again(settings, tokens, scores, pieces, done, passes):
+def hidden_again(settings, tokens, scores, pieces, done, passes, coupling):
     """Positions to hide after `done` passes, as the settings' descriptions read."""
     share = {
         "linear": 1 - done / passes,
@@ -58,6 +108,13 @@ def hidden_again(settings, tokens, scores, pieces, done, passes):
     }
     if settings.remask == "stutter":
         return {i for i in pieces if i and tokens[i] == tokens[i - 1]}
+    weaker = {
+        "weaker_stutter": lambda i: tokens[i] == tokens[i - 1],
+        "coupled": lambda i: coupling[i] >= settings.coupling_threshold,
+    }
+    if settings.remask in weaker:
+        pairs = [i for i in pieces if i - 1 in pieces and weaker[settings.remask](i)]
+        return {i if scores[i] <= scores[i - 1] else i - 1 for i in pairs}
     if settings.remask == "rejecter":
         return {i for i in pieces if math.exp(scores[i]) < 0.5}
     if settings.remask == "count":
@@ -67,7 +124,7 @@ def hidden_again(settings, tokens, scores, pieces, done, passes):
     return set()
 
 
-def plain_refine(start, length, passes, settings, given):
+def plain_refine(start, length, passes, settings, given, may_repeat):
     """One row, as the description reads."""
     pieces = [i for i in range(length - 1) if not given[i]]
     first = [*start[: length - 1], EOS, *[PAD] * (len(start) - length)]
@@ -87,11 +144,18 @@ def plain_refine(start, length, passes, settings, given):
         }[settings.update]
         if done == 1:
             update = set(pieces)
+        first_choice = [
+            (int(t), float(np.float32(s))) for t, s in zip(found[0], fresh[0], strict=True)
+        ]
+        chosen = first_choice
+        if settings.joint != "none":
+            both = map(list, zip(*first_choice, strict=True))
+            chosen = plain_joint(settings, *both, list(tokens), update, may_repeat)
         for i in pieces:
             if i in update:
-                tokens[i] = int(found[0, i])
-            if i in update or settings.rescore:
-                scores[i] = float(np.float32(fresh[0, i]))
+                tokens[i], scores[i] = chosen[i]
+            elif settings.rescore:
+                scores[i] = first_choice[i][1]
         used += 1
         judged = [float(np.float32(fresh[0, i])) for i in range(len(start))]
         hidden = hidden_again(
@@ -101,6 +165,7 @@ def plain_refine(start, length, passes, settings, given):
             pieces,
             done,
             passes,
+            coupling_of(fresh[0]),
         )
         instead = {"start": first, "mask": [MASK] * len(start), "previous": fed}
         after = [
@@ -129,6 +194,16 @@ SETTINGS = {
     "rejecter": {"remask": "rejecter", "stop": "fixed"},
     "uncertain": {"remask": "none", "update": "uncertain", "update_share": 0.4, "stop": "fixed"},
     "confident": {"remask": "none", "stop": "confidence", "stop_confidence": 0.2},
+    "weaker": {"remask": "weaker_stutter"},
+    "coupled": {"remask": "coupled", "coupling_threshold": 0.5},
+    "joint": {"remask": "none", "joint": "neighbours", "joint_cost": 0.5},
+    "joint_attention": {"joint": "attention", "joint_cost": 0.9},
+    "joint_far": {"remask": "none", "joint": "neighbours", "joint_cost": 0.7, "joint_reach": 2},
+    "joint_far_attention": {"joint": "attention", "joint_cost": 1.1, "joint_reach": 2},
+    "joint_hidden": {
+        **{"joint": "neighbours", "remask": "linear", "update": "hidden", "stop": "fixed"},
+        **{"replacement": "mask", "rescore": True},
+    },
 }
 
 
@@ -141,18 +216,22 @@ def test_equals_plain_python(passes, name, some_given):
     start = random.integers(FIRST_PIECE, FIRST_PIECE + PIECES, (40, 9))
     lengths = random.integers(1, 10, 40)
     given = random.random(start.shape) < (0.3 if some_given else 0)
+    may_repeat = random.random((40, settings.joint_reach)) < 0.3
     state = refine(
-        fake_predict,
+        partial(fake_predict, count=2 * settings.joint_reach + 1),
         jnp.asarray(start, jnp.int32),
         jnp.asarray(lengths, jnp.int32),
         jnp.int32(passes),
         policies_of(settings),
         jnp.zeros((40, 2), jnp.uint32),
         jnp.asarray(given) if some_given else None,
+        jnp.asarray(may_repeat),
     )
     used = []
     for row, length in enumerate(lengths):
-        expected = plain_refine(start[row].tolist(), length, passes, settings, given[row])
+        expected = plain_refine(
+            start[row].tolist(), length, passes, settings, given[row], may_repeat[row]
+        )
         assert np.asarray(state.tokens[row]).tolist() == expected[0]
         assert float(state.log_probability[row].sum()) == pytest.approx(expected[1], abs=1e-4)
         assert int(state.passes[row]) == expected[2]

@@ -34,6 +34,11 @@ KINDS = {
         {"update": "uncertain", "update_share": 0.4, "remask": "none", "stop": "fixed"},
     ),
     "confident": ("padir", "T3", {"stop": "confidence", "stop_confidence": 0.3}),
+    "joint": ("padir", "T3", {"joint": "neighbours"}),
+    "joint_attention": ("cmlm", "T3", {"joint": "attention", "joint_cost": 3.0}),
+    "joint_far": ("padir", "T3", {"joint": "neighbours", "joint_reach": 2}),
+    "weaker": ("padir", "T3", {"remask": "weaker_stutter"}),
+    "coupled": ("padir", "T3", {"remask": "coupled", "coupling_threshold": 0.3}),
     "drawn": ("padir", "T3", {"temperature": 1.0, "top_p": 0.9, "top_k": 5, "stop": "fixed"}),
 }
 

@@ -38,6 +38,7 @@ SMALL = {
     "tensorisation": {"trials": 40, "random_laws": 20},
     "product_kernels": {"spins": 3, "couplings": [0.0, 0.3, 1.0]},
     "mask_design": {"random_weights": 20},
+    "dependent_blocks": {"block_sizes": [2], "samples": 50},
     "errata": {"models": 8},
 }  # fmt: skip
 
@@ -242,7 +243,7 @@ def test_too_few_samples_to_fit_are_refused():
 
 
 def test_unknown_experiment_is_refused():
-    with pytest.raises(InputError, match="no experiment 'x': allowed are errata"):
+    with pytest.raises(InputError, match="no experiment 'x': allowed are dependent_blocks, errata"):
         check_settings("x", {}, "F")
 
 

@@ -54,8 +54,9 @@ else:
 """
 CORE_TABLES = {"table1", "stutter", "latency", "distillation", "data"}
 DEFAULT_TABLES = CORE_TABLES | {"table2", "ablations", "samplers"}
-# Table 3 is made where the config names scorers.
-TABLES = DEFAULT_TABLES | {"table3"}
+# Where the config names scorers, and models that mind dependence.
+DEPENDENCY_TABLES = {"dependency_decoding", "redundancy"}
+TABLES = DEFAULT_TABLES | {"table3"} | DEPENDENCY_TABLES
 FIGURES = {"quality_passes", "quality_latency", "stutter_passes", "training", "training_time"}
 
 TINY = """\

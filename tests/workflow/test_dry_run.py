@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.workflow.conftest import CORE_TABLES, DEFAULT_TABLES, FIGURES, job_counts
+from tests.workflow.conftest import (
+    CORE_TABLES,
+    DEFAULT_TABLES,
+    DEPENDENCY_TABLES,
+    FIGURES,
+    job_counts,
+)
 
 ONLY_LINT = "Specify a conda environment or container for each rule."
 
@@ -29,7 +35,8 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
     decodings = sum(n * len(chosen[name]["decode"]) for name, n in seeds.items())
     if everything:  # Neither of these is scored where it stands in a table alone.
         ablated = {m for e in config["evaluation"]["ablations"] for m in (e["base"], e["variant"])}
-        assert {*core, *config["evaluation"]["systems"], *ablated} == set(config["models"])
+        named = {*core, *config["evaluation"]["systems"], *config["evaluation"]["dependency"]}
+        assert named | ablated == set(config["models"])
     samplers = len(config["evaluation"].get("samplers", {}))
     further = {model.get("vocabulary") for model in chosen.values()} - {None}
     return {
@@ -47,9 +54,12 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
         "describe_distilled": 1,
         "decode": decodings,
         "score": decodings,
-        "measure_latency": 1 + everything,
-        "table": len(
-            DEFAULT_TABLES if everything or len(core) == len(config["models"]) else CORE_TABLES
+        # Of the core; of everything also table 2's models, and those that mind dependence.
+        "measure_latency": 3 if everything else 1,
+        "table": (
+            len(DEFAULT_TABLES | DEPENDENCY_TABLES)
+            if everything
+            else len(DEFAULT_TABLES if len(core) == len(config["models"]) else CORE_TABLES)
         ),
         "figure": len(FIGURES),
         **({"sample": samplers, "score_sample": samplers} if everything and samplers else {}),
@@ -99,6 +109,8 @@ def test_the_claims_wait_for_the_ablations_only_where_these_are_asked_for(snakem
     # table2 and ablations bring their own models into the claims and the page, and no others.
     assert trained("claims") < trained("claims", "table2") < trained("everything")
     assert trained("claims") < trained("claims", "ablations") < trained("everything")
+    # Decoders that mind dependence train no more than the model whose parameters they take.
+    assert trained("claims", "dependency_decoding") == trained("claims") + 3
 
 
 def test_multi30k_reads_the_folder_named_on_the_command_line(snakemake, repository, tmp_path):

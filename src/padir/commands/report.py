@@ -15,7 +15,7 @@ examples:
 """
 CHOICES = (
     *("table1", "table2", "table3", "ablations", "samplers", "stutter", "latency"),
-    *("distillation", "data"),
+    *("distillation", "data", "dependency_decoding", "redundancy"),
     *("quality_passes", "quality_latency", "stutter_passes"),
     *("training", "training_time"),
     *("claims", "page"),

@@ -93,13 +93,16 @@ def main(argv: list[str]) -> int:
     if arguments.decode is not None:
         records = read_jsonl(arguments.decode)
         decoded = decoded_from_records(records, hypotheses, shown(arguments.decode))
-    valid = None
+    valid = sources = lexemes = None
     if arguments.grammar is not None:
         from padir.data.grammar import Grammar
+        from padir.data.lexicon import lexeme_maps
+        from padir.score.redundancy import Lexemes
 
         grammar = Grammar.load(arguments.grammar)
         sources = aligned(arguments.sources)
         valid = grammar.valid_lines(sources, hypotheses, shown(arguments.sources))
+        lexemes = Lexemes(*lexeme_maps(grammar.lexicon))
     document = labels(arguments) | score_corpus(
         hypotheses,
         references,
@@ -108,6 +111,8 @@ def main(argv: list[str]) -> int:
         baseline=None if arguments.baseline is None else aligned(arguments.baseline),
         baseline_name=arguments.baseline_name or str(arguments.baseline),
         valid=valid,
+        sources=sources,
+        lexemes=lexemes,
         samples=arguments.samples,
     )
     if arguments.json is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 NAMES = (
     *("estimation", "mode_reaching", "identities", "tensorisation"),
-    *("product_kernels", "mask_design", "errata"),
+    *("product_kernels", "mask_design", "dependent_blocks", "errata"),
 )
 DESCRIPTION = """\
 Run one experiment of the paper's theory on Ising models; print the constants that say which regime
@@ -22,6 +22,7 @@ each model is in, and its claims with verdicts:
   tensorisation    entropy tensorisation and the finite-sample bound
   product_kernels  how far a k-Gibbs step is from every product law
   mask_design      mask distributions better than uniform
+  dependent_blocks blocks chosen by dependence
   errata           statements as printed, and as they hold"""
 EXAMPLES = """\
 examples:

@@ -48,11 +48,44 @@ class Decoding(Settings):
         description="Whether kept tokens are judged by the latest pass's prediction at their"
         " position, likely or not to be the token kept, as in RDM.",
     )
-    remask: Literal["none", "stutter", "linear", "cosine", "constant", "count", "rejecter"] = Field(
+    remask: Literal[
+        "none",
+        "stutter",
+        "weaker_stutter",
+        "coupled",
+        "linear",
+        "cosine",
+        "constant",
+        "count",
+        "rejecter",
+    ] = Field(
         default="stutter",
         description="What is hidden again between passes: nothing, tokens equal to their left"
-        " neighbour, the least probable in a number that falls linearly or as a cosine, a constant"
-        " share or count of them, or what the model's rejecter says is wrong.",
+        " neighbour, the less certain of two equal neighbours, or of two that look at the same"
+        " source tokens, the least probable in a number that falls linearly or as a cosine, a"
+        " constant share or count of them, or what the model's rejecter says is wrong.",
+    )
+    coupling_threshold: float = Field(
+        default=0.6,
+        gt=0,
+        le=1,
+        description="Least overlap of two neighbours' cross-attention (remask: coupled).",
+    )
+    joint: Literal["none", "neighbours", "attention"] = Field(
+        default="none",
+        description="How a pass's tokens are chosen: each for itself; or together, the likeliest"
+        " sequence where equal tokens nearby cost `joint_cost`, or that times the overlap of their"
+        " cross-attention. Sentences whose source repeats a token nearby are left alone.",
+    )
+    joint_reach: int = Field(
+        default=1,
+        ge=1,
+        le=2,
+        description="How far apart equal tokens cost: 1, neighbours; 2, also with one between"
+        " (joint).",
+    )
+    joint_cost: float = Field(
+        default=10.0, gt=0, le=100, description="Cost of a pair of equal tokens, in nats (joint)."
     )
     remask_share: float = Field(
         default=0.3, ge=0, le=1, description="Share hidden again (remask: constant)."
@@ -108,6 +141,11 @@ class Decoding(Settings):
 
     @model_validator(mode="after")
     def _agrees(self) -> "Decoding":
+        if self.joint != "none" and self.temperature > 0:
+            raise ValueError(
+                f"joint {self.joint} takes the likeliest tokens; with temperature"
+                f" {self.temperature:g} tokens are sampled: temperature 0 or joint none are allowed"
+            )
         changing = {
             "temperature": self.temperature > 0,
             f"update: {self.update}": self.update != "all",

@@ -206,6 +206,11 @@ class Evaluation(Settings):
         default_factory=dict,
         description="Further scorers of table 3, by name; each runs in a process of its own.",
     )
+    dependency: list[Name] = Field(
+        default_factory=list,
+        description="Models of table `dependency_decoding`, each compared with the one whose"
+        " parameters it takes.",
+    )
     latency_sentences: int = Field(default=200, ge=10, description="Sentences timed at batch 1.")
     latency_repeats: int = Field(
         default=3, ge=1, description="Timings per sentence; the median counts."
@@ -308,7 +313,12 @@ class Config(Settings):
 
     def _evaluation_resolves(self) -> None:
         evaluation = self.evaluation
-        for key, names in (("core", evaluation.core), ("systems", evaluation.systems)):
+        lists = {
+            "core": evaluation.core,
+            "systems": evaluation.systems,
+            "dependency": evaluation.dependency or None,
+        }
+        for key, names in lists.items():
             unknown = [name for name in names or () if name not in self.models]
             if unknown or names == []:
                 found = repr(unknown[0]) if unknown else "an empty list"

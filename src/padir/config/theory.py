@@ -206,6 +206,40 @@ class MaskDesign(Settings):
     )
 
 
+class DependentBlocks(Settings):
+    """Blocks chosen by dependence against uniform ones of the same size (slides, future work)."""
+
+    models: list[IsingModel] = Field(
+        default=[
+            IsingModel(
+                graph="edges",
+                spins=7,
+                edges=[[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]],
+                coupling=0.6,
+                field=[0.1, 0.1, 0.1, 0.1, 0.0, 0.0, 0.0],
+            ),
+            IsingModel(
+                graph="path", spins=8, coupling=[1.2, 0.2, 1.2, 0.2, 1.2, 0.2, 1.2], field=0.1
+            ),
+            IsingModel(graph="path", spins=8, coupling=0.8, field=0.1),
+        ],
+        min_length=1,
+        description="A clique among independent spins, a chain of strong pairs, an even chain.",
+    )
+    block_sizes: list[int] = Field(default=[2, 4], min_length=1, description="k.")
+    samples: int = Field(
+        default=500, ge=2, description="Samples that dependence is estimated from."
+    )
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> "DependentBlocks":
+        smallest = min(model.spins for model in self.models)
+        for k in self.block_sizes:
+            if not 1 <= k <= smallest:
+                raise ValueError(f"block_sizes holds {k}: allowed is 1 to {smallest}")
+        return self
+
+
 class Errata(Settings):
     """Statements as printed, and as they hold."""
 
@@ -226,4 +260,5 @@ class Theory(Settings):
     tensorisation: Tensorisation = Tensorisation()
     product_kernels: ProductKernels = ProductKernels()
     mask_design: MaskDesign = MaskDesign()
+    dependent_blocks: DependentBlocks = DependentBlocks()
     errata: Errata = Errata()

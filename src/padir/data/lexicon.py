@@ -114,6 +114,45 @@ def read_lexicon(path: str | PathLike[str]) -> Lexicon:
         raise InputError(f"{shown(path)}: not a grammar: {where}: {first['msg']}") from error
 
 
+def lexeme_maps(lexicon: Lexicon) -> tuple[dict[str, str], dict[str, str]]:
+    """Of every source word, and of every target word, the name of its lexeme.
+
+    Left out are words that several lexemes share: the second words of nouns, and verbs' particles.
+    The article is a target lexeme that no source word stands for.
+    """
+    source: dict[str, str] = {}
+    target = dict.fromkeys(_agreeing(lexicon.article), "article")
+    for index, noun in enumerate(lexicon.nouns):
+        name = f"noun {index}"
+        source |= dict.fromkeys((noun.singular, noun.plural), name)
+        for form in noun.forms:
+            both = (form.singular, form.plural)
+            target |= dict.fromkeys((words.split()[0] for words in both), name)
+    for index, verb in enumerate(lexicon.verbs):
+        name = f"verb {index}"
+        source[verb.source] = name
+        for form in verb.forms:
+            target |= dict.fromkeys((form.singular, form.plural), name)
+    for index, adjective in enumerate(lexicon.adjectives):
+        name = f"adjective {index}"
+        source[adjective.source] = name
+        for form in adjective.forms:
+            target |= dict.fromkeys(_agreeing(form), name)
+    particles = {
+        **{f"adverb {i}": one for i, one in enumerate(lexicon.adverbs)},
+        **{f"postposition {i}": one for i, one in enumerate(lexicon.postpositions)},
+        **{"intensifier": lexicon.intensifier, "conjunction": lexicon.conjunction},
+    }
+    for name, particle in particles.items():
+        source[particle.source] = name
+        target |= dict.fromkeys(particle.forms, name)
+    return source, target
+
+
+def _agreeing(form: Agreeing) -> tuple[str, ...]:
+    return form.ms, form.mp, form.fs, form.fp
+
+
 class _Words:
     """Draws invented words, none of them twice."""
 

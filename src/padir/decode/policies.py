@@ -102,6 +102,8 @@ class PassView(NamedTuple):
         done: passes made before this one.
         passes: passes asked for (T).
         chance: uniform on [0, 1), drawn for this pass from each sentence's own stream.
+        coupling: how far each position attends to the source as its left neighbour does, 0 to 1,
+            where a policy asks for it; else None.
     """
 
     fed: Int[Array, "B L"]
@@ -113,6 +115,7 @@ class PassView(NamedTuple):
     done: Int[Array, ""]
     passes: Int[Array, ""]
     chance: Float[Array, "B L"]
+    coupling: Float[Array, "B L"] | None = None
 
     def share(self, share: float | Float[Array, ""]) -> Int[Array, " B"]:
         """That share of each row's pieces, rounded down."""
@@ -180,6 +183,48 @@ class Stutter:
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         return stutters(view.tokens) & view.is_piece
+
+
+def less_certain(view: PassView, pair: Bool[Array, "B L"]) -> Bool[Array, "B L"]:
+    """The less probable one of each pair; the right one of equals.
+
+    Args:
+        view: after the pass.
+        pair: where a position and its left neighbour are a pair; both must be predicted.
+    """
+    left = jnp.pad(view.is_piece[:, :-1], ((0, 0), (1, 0)))
+    pair = pair & view.is_piece & left
+    before = jnp.pad(view.log_probability[:, :-1], ((0, 0), (1, 0)))
+    right = view.log_probability <= before
+    return (pair & right) | jnp.pad((pair & ~right)[:, 1:], ((0, 0), (0, 1)))
+
+
+@dataclass(frozen=True)
+class WeakerStutter:
+    """The less certain of two equal neighbours, wherever it stands."""
+
+    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
+        return less_certain(view, stutters(view.tokens))
+
+
+@dataclass(frozen=True)
+class WeakerCoupled:
+    """Of neighbours that look at the same source tokens, the less certain: conditional blocks.
+
+    The surer one takes its prediction in this pass, the other in the next one, given the first; so
+    what is predicted at once is less dependent. Hypothesis 2 of section 3.4 is the measure; the
+    slides leave such a sampler open.
+
+    Attributes:
+        threshold: least overlap of their cross-attention (`padir.decode.joint.overlap`).
+    """
+
+    threshold: float
+
+    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
+        if view.coupling is None:
+            raise ValueError("remask coupled needs the coupling of neighbours")
+        return less_certain(view, view.coupling >= self.threshold)
 
 
 @dataclass(frozen=True)
@@ -286,6 +331,8 @@ UPDATES: dict[str, Callable[[Decoding], Policy]] = {
 REMASKS: dict[str, Callable[[Decoding], Policy]] = {
     "none": lambda settings: Nothing(),
     "stutter": lambda settings: Stutter(),
+    "weaker_stutter": lambda settings: WeakerStutter(),
+    "coupled": lambda settings: WeakerCoupled(settings.coupling_threshold),
     "linear": lambda settings: Falling(cosine=False),
     "cosine": lambda settings: Falling(cosine=True),
     "constant": lambda settings: ConstantShare(settings.remask_share),

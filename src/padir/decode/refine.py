@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from padir.decode.choose import RowKeys, position_keys, uniform
+from padir.decode.joint import Candidates, NoRepeat
 from padir.decode.policies import PassView, Policy, Stop
 from padir.ids import EOS, MASK, PAD
 from padir.loss import first_argmax
@@ -30,12 +31,17 @@ class Prediction(NamedTuple):
         log_probability: of that token.
         keep_probability: that the model's rejecter calls it right; 1 without that head.
         logits: over all ids, where a policy asks for them; else None.
+        candidates: the likeliest tokens, where they are chosen together; else None.
+        coupling: how far each position attends to the source as those before it do, nearest
+            first, where a policy asks for it; else None.
     """
 
     token: Int[Array, "B L"]
     log_probability: Float[Array, "B L"]
     keep_probability: Float[Array, "B L"]
     logits: Float[Array, "B L V"] | None = None
+    candidates: Candidates | None = None
+    coupling: Float[Array, "B L R"] | None = None
 
 
 class Policies(NamedTuple):
@@ -47,6 +53,7 @@ class Policies(NamedTuple):
     replacement: str = "start"
     rescore: bool = False
     easy_first: bool = False
+    joint: NoRepeat | None = None
 
 
 class Refinement(NamedTuple):
@@ -99,6 +106,7 @@ def refine(
     policies: Policies,
     keys: RowKeys,
     given: Bool[Array, "B L"] | None = None,
+    may_repeat: Bool[Array, "B R"] | None = None,
 ) -> Refinement:
     """Refine all rows for up to `passes` passes.
 
@@ -112,6 +120,8 @@ def refine(
             is finished.
         keys: of each row's random draws.
         given: positions that keep their start token; none by default.
+        may_repeat: rows whose equal tokens a joint choice leaves alone, for each distance from 1;
+            none by default.
     """
     batch, length = start.shape
     position = jnp.arange(length)[None, :]
@@ -132,12 +142,20 @@ def refine(
         view = PassView(
             state.fed, state.hidden, state.tokens, state.log_probability, found.keep_probability,
             is_piece, state.done, passes, uniform(pass_keys),
+            None if found.coupling is None else found.coupling[:, :, 0],
         )  # fmt: skip
         taken = policies.update(view) & is_piece
-        tokens = jnp.where(taken, found.token, state.tokens)
+        chosen, likely = found.token, found.log_probability
+        if policies.joint is not None and found.candidates is not None:
+            chosen, own = policies.joint(
+                found.candidates, state.tokens, taken, found.coupling, may_repeat
+            )
+            likely = jnp.where(taken, own, likely)
+        tokens = jnp.where(taken, chosen, state.tokens)
         scored = is_piece if policies.rescore else taken
-        score = jnp.where(scored, found.log_probability, state.log_probability)
-        hidden = policies.remask(view._replace(tokens=tokens, log_probability=score)) & is_piece
+        score = jnp.where(scored, likely, state.log_probability)
+        view = view._replace(tokens=tokens, log_probability=score)
+        hidden = policies.remask(view) & is_piece
         summed = None
         if state.summed is not None and found.logits is not None:
             summed = state.summed + found.logits

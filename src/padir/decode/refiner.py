@@ -16,6 +16,7 @@ from padir.config.decoding import Decoding
 from padir.config.model import ModelRun
 from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
 from padir.decode.choose import choose
+from padir.decode.joint import joint_choice, likeliest, overlap
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, Start, sentence_keys
 from padir.decode.predict import forbid, predictable
 from padir.decode.rank import Candidate
@@ -63,6 +64,12 @@ def length_candidates(
     return found(jnp.where(possible, logits, -jnp.inf), count)
 
 
+def repeats_within(source: Sequence[int], reach: int) -> bool:
+    """Whether a token stands again at most `reach` positions after itself."""
+    apart = range(1, reach + 1)
+    return any(a == b for step in apart for a, b in zip(source, source[step:], strict=False))
+
+
 def policies_of(settings: Decoding) -> Policies:
     """The policies that the settings name."""
     return Policies(
@@ -72,6 +79,7 @@ def policies_of(settings: Decoding) -> Policies:
         replacement=settings.replacement,
         rescore=settings.rescore,
         easy_first=settings.context == "easy_first",
+        joint=joint_choice(settings),
     )
 
 
@@ -114,6 +122,8 @@ class Refiner:
         self.start: Start = STARTS[decoding.start](seed, vocabulary_size)
         policies = policies_of(decoding)
         needs_logits = policies.replacement == "summed"
+        needs_coupling = decoding.joint == "attention" or decoding.remask == "coupled"
+        self.joint = policies.joint
         needs_keeps = decoding.remask == "rejecter"
         table_size = model.embedder.embedding.shape[0]
         allowed = predictable(table_size, vocabulary_size, eos=False)
@@ -131,12 +141,14 @@ class Refiner:
 
         self.table_size = table_size
 
-        def decode(leaves, cross: CrossMemory, start, given, opening, lengths, passes, keys):
+        def decode(
+            leaves, cross: CrossMemory, start, given, opening, lengths, passes, keys, may_repeat
+        ):
             merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
             rows = (start.shape[0] * start.shape[1], start.shape[2])
 
             def predict(tokens, visible, position_keys):
-                hidden, _ = merged.hidden(tokens, cross, visible)
+                hidden, attentions = merged.hidden(tokens, cross, visible)
                 logits = merged.logits(hidden)
                 if opening is not None:
                     where, openings = opening
@@ -146,8 +158,19 @@ class Refiner:
                 keeps = jnp.ones_like(score)
                 if needs_keeps:
                     keeps = jax.nn.softmax(merged.keeps(hidden), axis=-1)[..., 1]
+                candidates = coupling = None
+                if policies.joint is not None:
+                    candidates = likeliest(forbid(logits, allowed), policies.joint.candidates)
+                if needs_coupling:
+                    weights = attentions.cross_attention[:, -1].mean(axis=1)
+                    coupling = overlap(weights, decoding.joint_reach)
                 return Prediction(
-                    token, score, keeps, forbid(logits, allowed) if needs_logits else None
+                    token,
+                    score,
+                    keeps,
+                    forbid(logits, allowed) if needs_logits else None,
+                    candidates,
+                    coupling,
                 )
 
             # Each candidate draws from a stream of its own: the sentence's and its number.
@@ -167,6 +190,7 @@ class Refiner:
                 policies,
                 own.reshape(-1, 2),
                 None if given is None else given.reshape(rows),
+                None if may_repeat is None else jnp.repeat(may_repeat, start.shape[1], axis=0),
             )
             shape = start.shape[:2]
             return (
@@ -275,8 +299,15 @@ class Refiner:
         self, sources, batch: Batch, cross, start, given, opening, lengths, length_scores, passes
     ) -> list[list[Candidate]]:
         keys = sentence_keys(self.seed, [sources[index] for index in batch.indices], batch.rows)
+        may_repeat = None
+        if self.joint is not None:
+            # More is spared at a distance than side by side, where it would be stutter.
+            reaches = range(1, self.joint.reach + 1)
+            may_repeat = np.zeros((batch.rows, len(reaches)), bool)
+            for row, index in enumerate(batch.indices):
+                may_repeat[row] = [repeats_within(sources[index], reach) for reach in reaches]
         found = self._decode(
-            self._leaves, cross, start, given, opening, lengths, np.int32(passes), keys
+            self._leaves, cross, start, given, opening, lengths, np.int32(passes), keys, may_repeat
         )
         tokens, scores, used = (np.asarray(array) for array in found)
         return [

@@ -127,15 +127,15 @@ def _compare(results: Results, group: Group, entry: Ablation) -> Comparison:
         empty,
         base=base,
         variant=variant,
-        bleu=_contrast(base, variant, lambda row: row.bleu()),
-        before_drop=_contrast(base, variant, lambda row: row.stutter(before_drop=True)),
-        final=_contrast(base, variant, lambda row: row.stutter(before_drop=False)),
+        bleu=contrast(base, variant, lambda row: row.bleu()),
+        before_drop=contrast(base, variant, lambda row: row.stutter(before_drop=True)),
+        final=contrast(base, variant, lambda row: row.stutter(before_drop=False)),
     )
 
 
-def _contrast(
-    base: Row, variant: Row, measure: Callable[[Row], Estimate | None]
-) -> Contrast | None:
+def contrast(base: Row, variant: Row, measure: Callable[[Row], Estimate | None]) -> Contrast | None:
+    """Base minus variant in one measure, over their seeds, which must be the same; None where a
+    seed lacks it."""
     values: list[float] = []
     replicates: list[np.ndarray] = []
     for ours, theirs in zip(base.scores, variant.scores, strict=True):
@@ -222,10 +222,10 @@ def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _difference(key: str, contrast: Contrast | None) -> dict[str, Cell]:
-    if contrast is None:
+def _difference(key: str, found: Contrast | None) -> dict[str, Cell]:
+    if found is None:
         return {key: None, f"{key}_interval": None}
-    return {key: contrast.difference, f"{key}_interval": (contrast.low, contrast.high)}
+    return {key: found.difference, f"{key}_interval": (found.low, found.high)}
 
 
 def _decide(results: Results, group: Group, name: str, helps: bool) -> Finding:
@@ -255,8 +255,8 @@ def _as_claimed(one: Comparison) -> bool | None:
 
 
 def _only_interval(found: Sequence[Comparison]) -> tuple[float, float] | None:
-    contrast = found[0].bleu if len(found) == 1 else None
-    return None if contrast is None else (contrast.low, contrast.high)
+    only = found[0].bleu if len(found) == 1 else None
+    return None if only is None else (only.low, only.high)
 
 
 def _claim(name: str, helps: bool, function: str) -> Test:

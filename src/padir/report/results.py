@@ -68,6 +68,15 @@ class Row:
         name = "stutter_before_drop" if before_drop else "stutter"
         return self._estimate([value["per_100"] for value in found], name)
 
+    def measured(self, replicates: str, *keys: str) -> Estimate | None:
+        """One number of the score document over seeds, which `replicates` holds on each resample;
+        None where any seed lacks it."""
+        values = [_at(score, keys) for score in self.scores]
+        drawn = [score["replicates"].get(replicates) for score in self.scores]
+        if any(value is None for value in (*values, *drawn)):
+            return None
+        return estimate([float(value) for value in values], drawn)
+
     def mean(self, *keys: str) -> float | None:
         """Mean over seeds of one number of the score document; None where any seed lacks it."""
         values = [_at(score, keys) for score in self.scores]
@@ -94,6 +103,7 @@ class Results:
         ratings: further scores, by row and scorer.
         latency: by test set, the document of the timing run of the core's models.
         system_latency: the same of table 2's models; the same run where these are all core.
+        dependency_latency: the same of the models that choose tokens or masks by dependence.
         curves: (dataset, direction, model, seed) -> lines of metrics.jsonl.
         cards: (dataset, direction, teacher, seed, card).
         statistics: (dataset, pair, statistics.json of cleaning).
@@ -110,6 +120,7 @@ class Results:
     ratings: Mapping[Key, Rating] = field(default_factory=dict)
     latency: Mapping[Group, Mapping[str, Any]] = field(default_factory=dict)
     system_latency: Mapping[Group, Mapping[str, Any]] = field(default_factory=dict)
+    dependency_latency: Mapping[Group, Mapping[str, Any]] = field(default_factory=dict)
     curves: Mapping[tuple[str, str, str, int], Sequence[Mapping[str, Any]]] = field(
         default_factory=dict
     )
@@ -203,6 +214,7 @@ def load_results(folder: Path, config: Config) -> Results:
         ratings=load_ratings(folder, config),
         latency=dict(_latency(folder, groups, "latency")),
         system_latency=dict(_latency(folder, groups, timing_of_systems(config))),
+        dependency_latency=dict(_latency(folder, groups, "dependency")),
         curves=dict(_curves(folder, config)),
         cards=tuple(_cards(folder, groups)),
         statistics=tuple(_statistics(folder, config)),

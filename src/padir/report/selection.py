@@ -3,6 +3,7 @@
 from padir.config.experiment import Ablation, Config
 
 TABLE2_DECODINGS = ("greedy", "beam", "T1", "T2", "T4", "T10")
+DEPENDENCY_DECODINGS = ("T2", "T4", "T8")
 QUALITY_PASSES = 4
 _SEARCHES = ("greedy", "beam")
 
@@ -47,6 +48,14 @@ def compared_systems(config: Config) -> list[str]:
     first = {run.system: name for name, run in reversed(config.models.items())}
     kept = {config.evaluation.baseline, candidate(config), *first.values()}
     return [name for name in config.models if name in kept or name not in ablated]
+
+
+def dependency_models(config: Config) -> list[str]:
+    """Models of table dependency_decoding, in the config's order: `evaluation.dependency`, and the
+    models whose parameters they take, which they are compared with."""
+    named = config.evaluation.dependency
+    owners = {config.models[name].parameters for name in named}
+    return [name for name in config.models if name in named or name in owners]
 
 
 def reference_system(config: Config) -> str | None:

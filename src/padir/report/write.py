@@ -7,6 +7,7 @@ from padir.files import write_text
 from padir.report.ablations import ablations_table
 from padir.report.claims import decide
 from padir.report.claims_table import write_claims
+from padir.report.dependency_decoding import dependency_decoding_table, redundancy_table
 from padir.report.figures import (
     Figure,
     quality_latency,
@@ -37,6 +38,8 @@ TABLES: Mapping[str, Callable[[Results], Table]] = {
     "table3": table3,
     "ablations": ablations_table,
     "samplers": samplers_table,
+    "dependency_decoding": dependency_decoding_table,
+    "redundancy": redundancy_table,
     "stutter": stutter_table,
     "latency": latency_table,
     "distillation": distillation_table,

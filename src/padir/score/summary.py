@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from padir.files import InputError, digest
-from padir.score import significance, stutter
+from padir.score import redundancy, significance, stutter
 from padir.score.bleu import CorpusCounts, bleu_counts, chrf_counts, paper_signature
+from padir.score.redundancy import Lexemes
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,9 @@ def score_corpus(
     baseline: Sequence[str] | None = None,
     baseline_name: str = "baseline",
     valid: Sequence[bool] | None = None,
+    sources: Sequence[str] | None = None,
+    source_language: str = "xs",
+    lexemes: Lexemes | None = None,
     samples: int = 1000,
 ) -> dict[str, Any]:
     """Score one system's output on one test set.
@@ -83,6 +87,8 @@ def score_corpus(
         decoded: what the decoder adds.
         baseline: another system's output for the same sentences.
         valid: for each hypothesis, whether the grammar allows it (synthetic data).
+        sources, source_language, lexemes: what was to be said, in which language, and what words
+            mean (synthetic data); without them nobody knows which words were dropped.
         samples: bootstrap resamples.
 
     Returns:
@@ -102,7 +108,28 @@ def score_corpus(
         "bleu": significance.replicates(bleu, resamples),
         "stutter": final.replicates(resamples),
         "stutter_before_drop": None,
+        "validity": None,
+        "dropped": None,
     }
+    if valid is not None:
+        replicates["validity"] = resamples @ np.array(valid, np.float64) / len(valid)
+    twice = redundancy.redundancy_counts(hypotheses, references, target_language, lexemes)
+    redundant: dict[str, Any] = {
+        "related": "ending" if lexemes is None else "lexeme",
+        "words": redundancy.summary(twice, resamples),
+        "words_before_drop": None,
+        "length_ratio": redundancy.length_ratio(twice, final.reference_units, len(references)),
+        "dropped": None,
+    }
+    if lexemes is not None and sources is not None:
+        lost = redundancy.dropped_counts(
+            sources, hypotheses, source_language, target_language, lexemes
+        )
+        replicates["dropped"] = lost.replicates(resamples)
+        low, high = significance.interval(replicates["dropped"])
+        everything = np.ones((1, len(sources)))
+        rate = float(lost.replicates(everything)[0])
+        redundant["dropped"] = {"per_100": rate, "low": low, "high": high}
     stutters: dict[str, Any] = {
         "unit": "character" if target_language in stutter.CHARACTER_LANGUAGES else "word",
         "words": stutter.summary(final, resamples, has_reference=True),
@@ -116,6 +143,10 @@ def score_corpus(
         before = stutter.word_counts(decoded.before_drop, references, target_language)
         stutters["words_before_drop"] = stutter.summary(before, resamples, has_reference=True)
         stutters["run_lengths_before_drop"] = _histogram(before)
+        redundant["words_before_drop"] = redundancy.summary(
+            redundancy.redundancy_counts(decoded.before_drop, references, target_language, lexemes),
+            resamples,
+        )
         replicates["stutter_before_drop"] = before.replicates(resamples)
     for key, tokens in (
         ("tokens", decoded.tokens),
@@ -143,6 +174,7 @@ def score_corpus(
         "chrf": _scored(chrf_counts(hypotheses, references), resamples),
         "paired": pair,
         "stutter": stutters,
+        "redundancy": redundant,
         "validity": _validity(valid),
         "decoder_passes": None if decoded.steps is None else float(np.mean(decoded.steps)),
         "replicates": {

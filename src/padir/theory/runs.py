@@ -18,6 +18,7 @@ EXPERIMENTS: dict[str, type[Settings]] = {
     "tensorisation": settings.Tensorisation,
     "product_kernels": settings.ProductKernels,
     "mask_design": settings.MaskDesign,
+    "dependent_blocks": settings.DependentBlocks,
     "errata": settings.Errata,
 }
 

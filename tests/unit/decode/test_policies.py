@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from padir.decode.policies import (
     ConstantCount,
@@ -16,6 +17,8 @@ from padir.decode.policies import (
     Rejected,
     StopConfident,
     Stutter,
+    WeakerCoupled,
+    WeakerStutter,
 )
 from padir.ids import FIRST_PIECE, MASK
 
@@ -105,6 +108,31 @@ def test_shares_by_hand():
 def test_the_rejecter_hides_what_it_calls_wrong():
     view = seen([[9, 9, 1]], [[True, True, False]], keep=[[0.4, 0.6, 0.1]])
     np.testing.assert_array_equal(Rejected()(view), [[True, False, False]])
+
+
+def test_of_a_stutter_the_less_certain_token_is_hidden_wherever_it_stands():
+    view = seen(
+        [[9, 9, 10, 10, 11, 11, 1, 0]],
+        [[True, True, True, True, False, True, False, False]],
+        scores=[[-2.0, -1.0, -1.0, -1.0, 0.0, -5.0, 0.0, 0.0]],
+    )
+    # The left one is less sure; of equals the right one goes; a given token is no part of a pair.
+    assert np.flatnonzero(WeakerStutter()(view)[0]).tolist() == [0, 3]
+
+
+def test_of_a_run_only_the_surest_tokens_stay():
+    view = seen([[9, 9, 9, 1]], [[True] * 3 + [False]], scores=[[-2.0, -1.0, -3.0, 0.0]])
+    assert np.flatnonzero(WeakerStutter()(view)[0]).tolist() == [0, 2]
+
+
+def test_of_coupled_neighbours_the_less_certain_is_hidden_whatever_the_tokens():
+    coupling = jnp.array([[0.9, 0.6, 0.59, 1.0, 1.0]])
+    view = seen([[9, 10, 11, 12, 1]], [[True] * 4 + [False]], scores=[[-2.0, -1.0, -3.0, -4.0, 0]])
+    hidden = WeakerCoupled(0.6)(view._replace(coupling=coupling))
+    # No position has a left neighbour at 0, nor a partner in EOS.
+    assert np.flatnonzero(hidden[0]).tolist() == [0, 3]
+    with pytest.raises(ValueError, match="coupling"):
+        WeakerCoupled(0.6)(view)
 
 
 def test_confidence_asks_every_token():

@@ -1,0 +1,121 @@
+"""Blocks chosen by how strongly their spins depend on each other. Paper: future work (slides).
+
+A Gibbs sampler whose masks are chosen by dependence is left open there, with the remark that it is
+unclear how to measure dependence. Here the model is known, so |J| can be the measure, or the
+correlations of some samples. Two samplers want opposite blocks: one that resamples its block
+jointly gains from dependent spins inside it, as they can then change together; one that draws the
+spins of its block independently, as a parallel decoder does, is wrong by just their dependence, and
+gains from spins that are nearly independent.
+"""
+
+from collections import Counter
+
+import numpy as np
+
+from padir.files import InputError
+from padir.theory.dynamics import mask_kernels
+from padir.theory.enumeration import all_states, spin_count, total_variation
+from padir.theory.ising import Ising
+from padir.theory.masks import Masks, weighted_masks
+
+
+def correlations(samples: np.ndarray) -> np.ndarray:
+    """|correlation| of each pair of spins, shape (N, N), zero diagonal; samples (count, N).
+
+    A spin that never changes in the samples has correlation 0.
+    """
+    centred = samples - samples.mean(axis=0)
+    spread = np.sqrt((centred**2).mean(axis=0))
+    joint = np.abs(centred.T @ centred) / len(samples)
+    scale = np.outer(spread, spread)
+    found = np.divide(joint, scale, out=np.zeros_like(joint), where=scale > 0)
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def grown_blocks(dependence: np.ndarray, size: int, *, together: bool) -> Masks:
+    """One block grown from each spin, each with probability 1 / N.
+
+    Args:
+        dependence: of each pair, at least 0, shape (N, N).
+        size: spins of a block (k).
+        together: whether the spin that joins is the one that depends most on those inside, in sum;
+            else the one that depends least. Ties go to the nearest spin after the first, counted
+            round.
+
+    Raises:
+        InputError: k outside 1..N.
+    """
+    spins = len(dependence)
+    if not 1 <= size <= spins:
+        raise InputError(f"k is {size}: allowed is 1 to {spins}")
+    sign = 1.0 if together else -1.0
+    weights: Counter[tuple[int, ...]] = Counter()
+    for first in range(spins):
+        block = [first]
+        while len(block) < size:
+            others = [(first + step) % spins for step in range(1, spins)]
+            outside = [i for i in others if i not in block]
+            block.append(max(outside, key=lambda i: sign * dependence[i, block].sum()))
+        weights[tuple(sorted(block))] += 1
+    sets = tuple(sorted(weights))
+    return weighted_masks(spins, sets, [weights[block] / spins for block in sets])
+
+
+def parallel_block_kernels(model: Ising, masks: Masks) -> np.ndarray:
+    """For each mask the step that draws its spins independently given the present state: (M, X, X).
+
+    Each spin of S from p(x_i | x_{-i}) with all others as they were: definition 11 within a block.
+    """
+    states = all_states(model.spins).astype(np.float64)
+    local = model.local_field(states)
+    up = 1 / (1 + np.exp(-2 * local))
+    kernels = np.ones((len(masks.sets), len(states), len(states)))
+    for row, block in enumerate(masks.sets):
+        for i in range(model.spins):
+            same = states[:, None, i] == states[None, :, i]
+            drawn = np.where(states[None, :, i] > 0, up[:, None, i], 1 - up[:, None, i])
+            kernels[row] *= drawn if i in block else same
+    return kernels
+
+
+def mixed(kernels: np.ndarray, masks: Masks) -> np.ndarray:
+    """One kernel: the mask drawn first, whatever the state."""
+    return np.einsum("m,mxy->xy", masks.weights, kernels)
+
+
+def stationary_law(kernel: np.ndarray) -> np.ndarray:
+    """The law that an irreducible kernel leaves unchanged."""
+    states = len(kernel)
+    equations = np.vstack([kernel.T - np.eye(states), np.ones(states)])
+    law = np.linalg.lstsq(equations, np.append(np.zeros(states), 1.0), rcond=None)[0]
+    law = np.maximum(law, 0)
+    return law / law.sum()
+
+
+def hitting_time(kernel: np.ndarray, start: int, reached: np.ndarray) -> float:
+    """Expected steps from a state until one of the `reached` states (X,), exactly."""
+    if reached[start]:
+        return 0.0
+    rest = np.flatnonzero(~reached)
+    within = kernel[np.ix_(rest, rest)]
+    times = np.linalg.solve(np.eye(len(rest)) - within, np.ones(len(rest)))
+    return float(times[np.searchsorted(rest, start)])
+
+
+def step_error(law: np.ndarray, model: Ising, masks: Masks) -> float:
+    """Total variation between the joint and the independent draw of a block, on average.
+
+    Over masks, and over states of the model's own law.
+    """
+    if spin_count(law) != model.spins:
+        raise InputError(f"law of {spin_count(law)} spins, model of {model.spins}")
+    exact, parallel = mask_kernels(law, masks), parallel_block_kernels(model, masks)
+    distance = 0.5 * np.abs(exact - parallel).sum(axis=2)
+    return float(masks.weights @ (distance @ law))
+
+
+def bias(law: np.ndarray, model: Ising, masks: Masks) -> float:
+    """Total variation between the law and what independent draws within blocks lead to."""
+    kernel = mixed(parallel_block_kernels(model, masks), masks)
+    return total_variation(law, stationary_law(kernel))

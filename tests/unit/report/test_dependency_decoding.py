@@ -1,0 +1,106 @@
+"""The tables of decoders that mind dependence, by hand."""
+
+import pytest
+
+from padir.files import InputError
+from padir.report.dependency_decoding import dependency_decoding_table, redundancy_table
+from padir.report.results import load_results
+from padir.score.redundancy import KINDS
+from tests.unit.report.conftest import NOISE
+
+PLAIN = {"decode": ["T1", "T4"], "seeds": [0, 1, 2]}
+
+
+def add(made_up, stutter=2.0, bleu=(30.5, 31.0, 32.0), share=0.8):
+    """A joint decoding of the parameters of `plain`, which stutters 5 times per 100 words."""
+    joint = {**PLAIN, "parameters": "plain", "decoding": {"joint": "neighbours"}}
+    made_up.settings["models"] = {**made_up.settings["models"], "plain": PLAIN, "joint": joint}
+    made_up.settings["evaluation"] = {"dependency": ["joint"]}
+    values = {"plain": ((30.0, 30.5, 31.5), 5.0, 0.75), "joint": (bleu, stutter, share)}
+    for model, (several, rate, valid) in values.items():
+        for seed, value in enumerate(several):
+            rates = {"per_100": rate, "low": rate, "high": rate, "per_sentence": rate}
+            kinds = {kind: {"per_100": number} for number, kind in enumerate(KINDS)}
+            more = {
+                "validity": {"share": valid, "low": valid, "high": valid},
+                "redundancy": {
+                    "related": "lexeme", "words": kinds, "length_ratio": 0.98,
+                    "words_before_drop": {kind: {"per_100": rate} for kind in KINDS},
+                    "dropped": {"per_100": 10 * rate},
+                },
+                "stutter": {"words": rates, "words_before_drop": rates},
+                "replicates": {
+                    "samples": 200, "seed": 12345, "bleu": list(value + NOISE),
+                    "stutter": [rate] * 200, "stutter_before_drop": list(rate + NOISE / 2),
+                    "validity": list(valid + NOISE / 100), "dropped": [10 * rate] * 200,
+                },
+            }  # fmt: skip
+            made_up.score(model, "T4", seed, bleu=value, **more)
+
+
+def timed(made_up, plain, joint):
+    rows = [
+        {"model": model, "decoding": "T4", "p50_ms": time, "p90_ms": 9.0, "p99_ms": 9.0,
+         "passes_mean": 4.0}
+        for model, time in (("plain", plain), ("joint", joint))
+    ]  # fmt: skip
+    made_up.write("latency/toy/xs-xt/dependency.json", {"machine": {"cores": 1}, "rows": rows})
+
+
+def line(made_up, model="joint"):
+    table = dependency_decoding_table(load_results(made_up.folder, made_up.config))
+    assert [(row["model"], row["steps"]) for row in table.rows] == [
+        ("plain", "T4"), ("joint", "T4"),
+    ]  # fmt: skip
+    return next(row for row in table.rows if row["model"] == model)
+
+
+def test_a_line_by_hand(made_up):
+    add(made_up)
+    timed(made_up, 5.0, 5.5)
+    row = line(made_up)
+    assert row["changed"] == "joint neighbours"
+    assert row["bleu"] == pytest.approx((30.5 + 31 + 32) / 3)
+    assert row["bleu_gap"] == pytest.approx(0.5)
+    assert row["bleu_interval"] == pytest.approx((0.5, 0.5))
+    assert (row["validity"], row["validity_gap"]) == pytest.approx((80, 5))
+    assert (row["stutter"], row["stutter_gap"]) == pytest.approx((2, -3))
+    assert (row["dropped"], row["dropped_gap"]) == pytest.approx((20, -30))
+    assert (row["p50_ms"], row["time"]) == pytest.approx((5.5, 1.1))
+    assert row["gain"] == "yes"
+    plain = line(made_up, "plain")
+    assert (plain["changed"], plain["gain"], plain["bleu_gap"]) == ("plain padir", None, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "joint_ms", "gain"),
+    [
+        ({}, None, "yes, but not timed"),
+        ({}, 6.1, "no: too slow"),
+        ({"stutter": 2.6}, 5.0, "no: stutter not halved"),
+        ({"bleu": (29.0, 29.5, 30.5)}, 5.0, "no: bleu worse"),
+        # Three seeds that do not agree decide nothing.
+        ({"bleu": (25.0, 30.5, 35.0)}, 5.0, "yes"),
+        ({"share": 0.7}, 5.0, "no: validity worse"),
+    ],
+)
+def test_a_gain_has_to_hold_in_every_measure(made_up, change, joint_ms, gain):
+    add(made_up, **change)
+    if joint_ms is not None:
+        timed(made_up, 5.0, joint_ms)
+    assert line(made_up)["gain"] == gain
+
+
+def test_redundancy_before_and_after_the_drop(made_up):
+    add(made_up)
+    table = redundancy_table(load_results(made_up.folder, made_up.config))
+    row = next(row for row in table.rows if row["model"] == "joint")
+    assert [row[f"{kind}_final"] for kind in KINDS] == [0, 1, 2, 3]
+    assert [row[f"{kind}_before"] for kind in KINDS] == [2.0] * 4
+    assert (row["related"], row["dropped"], row["ratio"]) == ("lexeme", 20.0, 0.98)
+
+
+def test_models_of_the_table_must_be_there(made_up):
+    made_up.settings["evaluation"] = {"dependency": ["none_such"]}
+    with pytest.raises(InputError, match=r"evaluation\.dependency holds 'none_such'"):
+        assert made_up.config
