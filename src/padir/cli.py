@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "decode": ("padir.commands.decode", "translate a file, with one JSON line per sentence"),
     "score": ("padir.commands.score", "BLEU, chrF and stutter of a hypothesis file"),
     "latency": ("padir.commands.latency", "time whole translations at batch size 1"),
+    "analyse": ("padir.commands.analyse", "dependence between target positions, by attention"),
     "theory": ("padir.commands.theory", "run one Ising experiment"),
     "theory-report": ("padir.commands.theory_report", "draw or tabulate Ising experiments"),
     "report": ("padir.commands.report", "write tables, figures, claims and the HTML page"),
