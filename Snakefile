@@ -19,6 +19,7 @@ include: "rules/distill.smk"
 include: "rules/train.smk"
 include: "rules/decode.smk"
 include: "rules/score.smk"
+include: "rules/analysis.smk"
 include: "rules/theory.smk"
 include: "rules/report.smk"
 
@@ -29,6 +30,9 @@ localrules:
     translation,
     table1,
     table2,
+    table4,
+    table5,
+    dependency,
     ablations,
     stutter,
     latency,
@@ -55,7 +59,10 @@ rule everything:
     """The same with table 2 and the ablations, whose models train for longer than all others."""
     input:
         rules.all.input,
-        expand("results/report/tables/{table}.md", table=GRID_TABLES),
+        expand(
+            "results/report/tables/{table}.md", table=GRID_TABLES + DEPENDENCY_TABLES
+        ),
+        expand("results/report/figures/{figure}.svg", figure=HEAT_MAPS),
 
 
 rule translation:
@@ -74,6 +81,25 @@ rule table2:
     """All systems side by side: quality, stutter, passes and latency."""
     input:
         "results/report/tables/table2.md",
+
+
+rule table4:
+    """Self-attention between stuttering and between other adjacent positions."""
+    input:
+        "results/report/tables/table4.md",
+
+
+rule table5:
+    """How far the cross-attention of stuttering and of other adjacent positions lies apart."""
+    input:
+        "results/report/tables/table5.md",
+
+
+rule dependency:
+    """What tells that target positions depend on each other; heat maps by layer and head."""
+    input:
+        "results/report/tables/dependency.md",
+        expand("results/report/figures/{figure}.svg", figure=HEAT_MAPS),
 
 
 rule ablations:

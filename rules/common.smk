@@ -37,8 +37,9 @@ wildcard_constraints:
     timing="latency|systems",
     # Which vocabulary: nothing for the pair's own, NAME/ for an entry of `vocabularies`.
     further="|[A-Za-z][A-Za-z0-9_]*/",
-    table="table1|table2|ablations|stutter|latency|distillation|data",
-    figure="quality_passes|quality_latency|stutter_passes|training|training_time",
+    table="table1|table2|table4|table5|dependency|ablations|stutter|latency|distillation|data",
+    figure="quality_passes|quality_latency|stutter_passes|training|training_time"
+    "|self_attention_heads|cross_attention_heads",
 
 
 def stage_code(*names):

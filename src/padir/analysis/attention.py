@@ -23,7 +23,7 @@ from padir.decode.policies import STARTS, sentence_keys
 from padir.decode.predict import forbid, predictable
 from padir.decode.refine import Policies, Refinement, easy_first_context, refine
 from padir.decode.refiner import policies_of, predictor
-from padir.ids import PAD
+from padir.ids import FIRST_PIECE, PAD
 from padir.model.decoder import Attentions, CrossMemory
 
 
@@ -126,14 +126,20 @@ class Extractor:
             weights = jax.nn.softmax(likeliest, axis=-1)
             repeated = PassInput(*(jnp.repeat(x, alternatives, axis=0) for x in read))
 
-            def intervene(position):
+            def intervene(position, reactions):
                 given = tokens[:, position].reshape(-1)
                 changed = repeated._replace(tokens=repeated.tokens.at[:, position].set(given))
-                found, _ = answers(merged, changed, cross)
+                hidden, _ = merged.hidden(changed.tokens, cross, changed.visible)
+                found = merged.logits(hidden)[:, :, FIRST_PIECE:size]
                 found = found.reshape(-1, alternatives, *found.shape[1:])
-                return dependence.information(found, weights[:, position])
+                reaction = dependence.information(found, weights[:, position])
+                return reactions.at[position].set(reaction)
 
-            return jax.lax.map(intervene, jnp.arange(read.tokens.shape[1]))
+            batch, length = read.tokens.shape
+            # Nothing is asked about positions that are padding in every row.
+            used = jnp.max(jnp.sum(read.tokens != PAD, axis=1))
+            nothing = jnp.zeros((length, batch, length), jnp.float32)
+            return jax.lax.fori_loop(0, used, intervene, nothing)
 
         self._make = jax.jit(make)
         self._probe = jax.jit(probe)

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
 from jax.scipy.special import xlogy
+from jaxtyping import Array, Float, Int
 
 from padir.model.decoder import Attentions
 
@@ -161,11 +161,16 @@ def information(
     """The probe: weighted mean KL of answers from their mixture, in nats.
 
     Args:
-        answers: log-probabilities at every position after each of K interventions.
+        answers: logits at every position after each of K interventions, all finite.
         weights: of the interventions; they sum to 1.
     """
-    share = weights[:, :, None, None]
-    mixture = jnp.sum(share * jnp.exp(answers), axis=1)
+    # One exponential for each logit: this is the dearest step of the whole analysis.
+    logits = answers - jnp.max(answers, axis=-1, keepdims=True)
+    share = jnp.exp(logits)
+    total = jnp.sum(share, axis=-1)
+    entropies = jnp.log(total) - jnp.sum(share * logits, axis=-1) / total
+    scale = weights[:, :, None] / total
+    mixture = jnp.einsum("bklv,bkl->blv", share, scale)
     of_mixture = -jnp.sum(xlogy(mixture, mixture), axis=-1)
-    inside = jnp.sum(weights[:, :, None] * entropy(answers), axis=1)
+    inside = jnp.sum(weights[:, :, None] * entropies, axis=1)
     return jnp.maximum(of_mixture - inside, 0.0)

@@ -205,7 +205,9 @@ def predicted(pairs: Pairs, found: Repeats, resamples: np.ndarray) -> list[dict[
         if name == "distance":
             continue
         score = oriented(pairs.values[name][kept], PREDICTORS.get(name, 1))
-        rows.append(_row("stutter", "adjacent", name, score, stutter, pairs.sentence[kept], resamples))
+        rows.append(
+            _row("stutter", "adjacent", name, score, stutter, pairs.sentence[kept], resamples)
+        )
     for kind, chosen in (("adjacent", np.flatnonzero(next_to)), ("near", slice(None))):
         probe, sentence = pairs.values["probe"][chosen], pairs.sentence[chosen]
         strong = strongest(probe)

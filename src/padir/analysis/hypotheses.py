@@ -27,7 +27,10 @@ class Contrasts:
         mean, deviation, other_mean, other_deviation: over pairs.
         difference, difference_interval: of the means.
         effect, effect_interval: difference / pooled standard deviation (Cohen's d).
-        p_value: two-sided, labels permuted within sentences; 1 where no sentence has both kinds.
+        within, within_interval: mean of what chosen pairs are above the mean of their own
+            sentence's pairs; sentences with both kinds alone.
+        p_value: two-sided, of `within`, labels permuted within sentences; 1 where no sentence has
+            both kinds.
         mixed_sentences: sentences that have pairs of both kinds.
     """
 
@@ -41,6 +44,8 @@ class Contrasts:
     difference_interval: Float[np.ndarray, "F 2"]
     effect: Float[np.ndarray, " F"]
     effect_interval: Float[np.ndarray, "F 2"]
+    within: Float[np.ndarray, " F"]
+    within_interval: Float[np.ndarray, "F 2"]
     p_value: Float[np.ndarray, " F"]
     mixed_sentences: int
 
@@ -101,9 +106,11 @@ def contrast(
     drawn = [tuple(resamples @ part for part in group) for group in groups]
     differences, effects = _effects(*drawn)
     means = [_moments(*group) for group in whole]
-    p_value, mixed = permutation_p_values(
-        centred, chosen, sentence, permutations, np.random.default_rng(seed)
+    excess, counts, p_value = within_sentences(
+        centred, chosen, sentence, sentences, permutations, np.random.default_rng(seed)
     )
+    within = excess.sum(axis=0) / max(counts.sum(), 1)
+    drawn_within = (resamples @ excess) / np.maximum(resamples @ counts, 1)[:, None]
     return Contrasts(
         count=int(chosen.sum()),
         other_count=int((~chosen).sum()),
@@ -115,8 +122,10 @@ def contrast(
         difference_interval=np.array([interval(column) for column in differences.T]),
         effect=effect,
         effect_interval=np.array([interval(column) for column in effects.T]),
+        within=within,
+        within_interval=np.array([interval(column) for column in drawn_within.T]),
         p_value=p_value,
-        mixed_sentences=mixed,
+        mixed_sentences=int(np.count_nonzero(counts)),
     )
 
 
@@ -126,34 +135,37 @@ def _by_sentence(values: np.ndarray, sentence: np.ndarray, sentences: int) -> np
     return total
 
 
-def permutation_p_values(
+def within_sentences(
     values: Float[np.ndarray, "P F"],
     chosen: Bool[np.ndarray, " P"],
     sentence: Int[np.ndarray, " P"],
+    sentences: int,
     permutations: int,
     generator: np.random.Generator,
-) -> tuple[Float[np.ndarray, " F"], int]:
-    """P-values of labels exchanged within sentences, and the number of sentences with both kinds.
+) -> tuple[Float[np.ndarray, "S F"], Float[np.ndarray, " S"], Float[np.ndarray, " F"]]:
+    """What chosen pairs are above their sentence's mean, and whether chance alone would do it.
 
-    The statistic is the sum over chosen pairs of what they are above their sentence's mean; its
-    mean over permutations is 0. One is added to both counts, so that p is never 0.
+    Returns:
+        of each sentence the sum of that excess over its chosen pairs, and their number, both 0
+        where it has not both kinds; and the p-values of labels exchanged within sentences. Under
+        exchange the whole sum has mean 0. One is added to both counts, so that p is never 0.
     """
-    observed = np.zeros(values.shape[1])
+    excess = np.zeros((sentences, values.shape[1]))
+    counts = np.zeros(sentences)
     permuted = np.zeros((permutations, values.shape[1]))
-    mixed = 0
     for own in _clusters(sentence):
         labels = chosen[own]
         if labels.all() or not labels.any():
             continue
-        mixed += 1
         above = values[own] - values[own].mean(axis=0)
-        observed += above[labels].sum(axis=0)
+        excess[sentence[own[0]]] = above[labels].sum(axis=0)
+        counts[sentence[own[0]]] = labels.sum()
         order = np.argsort(generator.random((permutations, len(own))), axis=1)
         permuted += (order < labels.sum()).astype(np.float64) @ above
+    observed = np.abs(excess.sum(axis=0))
     # Sums of the same numbers in another order may differ in the last digits.
-    tolerance = 1e-9 * (1 + np.abs(observed))
-    beyond = np.abs(permuted) >= np.abs(observed) - tolerance
-    return (beyond.sum(axis=0) + 1) / (permutations + 1), mixed
+    beyond = np.abs(permuted) >= observed - 1e-9 * (1 + observed)
+    return excess, counts, (beyond.sum(axis=0) + 1) / (permutations + 1)
 
 
 def _clusters(sentence: np.ndarray) -> list[np.ndarray]:

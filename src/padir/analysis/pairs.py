@@ -7,7 +7,8 @@ head as well.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -111,19 +112,23 @@ def collect(
     return joined(parts)
 
 
+def _at(values: Any, *index: Any) -> np.ndarray:
+    return np.asarray(values)[index]
+
+
 def _gathered(made: Pass, answers: np.ndarray | None, rows: _Rows) -> Pairs:
     right = rows.left + rows.distance
     near = {
-        name: values[rows.row, rows.distance - 1, rows.left]
+        name: _at(values, rows.row, rows.distance - 1, rows.left)
         for name, values in zip(Measures._fields, made.near, strict=True)
     }
-    both = [made.entropy[rows.row, at] for at in (rows.left, right)]
-    doubts = [-made.log_probability[rows.row, at] for at in (rows.left, right)]
+    both = [_at(made.entropy, rows.row, at) for at in (rows.left, right)]
+    doubts = [-_at(made.log_probability, rows.row, at) for at in (rows.left, right)]
     values = near | {
         "self_attention": (near["self_right"] + near["self_left"]) / 2,
         "doubt": np.maximum(*doubts),
         "entropy": np.minimum(*both),
-        "overlap": made.overlap[rows.row, rows.distance - 1, rows.left],
+        "overlap": _at(made.overlap, rows.row, rows.distance - 1, rows.left),
         "distance": rows.distance.astype(np.float32),
     }
     if answers is not None:
@@ -137,11 +142,11 @@ def _gathered(made: Pass, answers: np.ndarray | None, rows: _Rows) -> Pairs:
         distance=rows.distance,
         values=values,
         heads={
-            name: numbers[row, :, :, left]
+            name: _at(numbers, row, slice(None), slice(None), left)
             for name, numbers in zip(Measures._fields, made.adjacent, strict=True)
         },
         ranks={
-            name: numbers[row, left]
+            name: _at(numbers, row, left)
             for name, numbers in zip(Ranks._fields, made.ranks, strict=True)
         },
     )
@@ -197,10 +202,7 @@ def repeats(
     """
     next_to = pairs.adjacent
     equal, licensed = (np.zeros(int(next_to.sum()), bool) for _ in range(2))
-    allowed = [
-        {a for one in several for a, b in zip(one, one[1:], strict=False) if a == b}
-        for several in references
-    ]
+    allowed = [{a for one in several for a, b in pairwise(one) if a == b} for several in references]
     places = zip(pairs.sentence[next_to], pairs.left[next_to], strict=True)
     for place, (sentence, left) in enumerate(places):
         own = tokens[sentence]

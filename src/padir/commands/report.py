@@ -15,6 +15,7 @@ examples:
 """
 CHOICES = (
     *("table1", "table2", "ablations", "stutter", "latency", "distillation", "data"),
+    *("table4", "table5", "dependency", "self_attention_heads", "cross_attention_heads"),
     *("quality_passes", "quality_latency", "stutter_passes"),
     *("training", "training_time"),
     *("claims", "page"),
@@ -56,9 +57,10 @@ def main(argv: list[str]) -> int:
     if arguments.only == "page":
         print(write.write_page(results, arguments.out))
         return 0
-    if arguments.only in write.FIGURES:
-        write.FIGURES[arguments.only](results).write(arguments.out / "figures")
-        return 0
+    for drawn in (write.FIGURES, write.HEAT_MAPS):
+        if arguments.only in drawn:
+            drawn[arguments.only](results).write(arguments.out / "figures")
+            return 0
     if arguments.only is not None:
         table = write.TABLES[arguments.only](results)
         table.write(arguments.out / "tables")
