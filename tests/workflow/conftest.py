@@ -52,9 +52,15 @@ else:
         if name in rest:
             write(flag(name))
 """
-TABLES = {"table1", "table2", "ablations", "stutter", "latency", "distillation", "data"}
+TABLES = {
+    *("table1", "table2", "table4", "table5", "dependency", "ablations", "stutter", "latency"),
+    *("distillation", "data"),
+}
 CORE_TABLES = TABLES - {"table2", "ablations"}
-FIGURES = {"quality_passes", "quality_latency", "stutter_passes", "training", "training_time"}
+FIGURES = {
+    *("quality_passes", "quality_latency", "stutter_passes", "training", "training_time"),
+    *("self_attention_heads", "cross_attention_heads"),
+}
 
 TINY = """\
 datasets:

@@ -47,6 +47,7 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
         "decode": decodings,
         "score": decodings,
         "measure_latency": 1 + everything,
+        "analyse": sum(config["models"][name].get("system", "padir") != "ar" for name in core),
         "table": len(TABLES if everything or len(core) == len(config["models"]) else CORE_TABLES),
         "figure": len(FIGURES),
         "decide_claims": 1,
