@@ -39,9 +39,10 @@ def _means(one: Mapping[str, Any]) -> str:
 
 
 def self_attention_no_larger(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Hypothesis 1 fails: the effect is not surely above 0, and surely below the margin."""
+    """Hypothesis 1 fails: stutters are surely not much above others, nor above their sentence's."""
     one = found["contrasts"]["self_attention mean"]
     low, high = one["effect_interval"]
+    within = one["within_interval"]
     return _claim(
         found,
         "self_attention",
@@ -49,12 +50,14 @@ def self_attention_no_larger(found: Mapping[str, Any]) -> dict[str, Any]:
         "3.4, table 4",
         "mean 0.032 against 0.033",
         f"pass {found['pass']}: {_means(one)} (mean over layers, heads and directions), effect"
-        f" {one['effect']:.2f}, permutation p {one['p_value']:.4f}; {found['stuttering']}"
-        f" stuttering pairs, {found['other']} others",
+        f" {one['effect']:.2f}; above the mean of the own sentence by {one['within']:.4f}"
+        f" [{within[0]:.4f}, {within[1]:.4f}], permutation p {one['p_value']:.4f};"
+        f" {found['stuttering']} stuttering pairs, {found['other']} others",
         [low, high],
-        "the 95% interval of the effect size (bootstrap over sentences) does not lie above 0, and"
-        f" lies below {MARGIN}",
-        low <= 0 and high < MARGIN,
+        "the 95% interval of the effect size (bootstrap over sentences) does not lie above 0 and"
+        f" lies below {MARGIN}, and that of what stuttering pairs are above the mean of their own"
+        " sentence does not lie above 0",
+        low <= 0 and high < MARGIN and within[0] <= 0,
     )
 
 
