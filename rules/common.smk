@@ -143,6 +143,27 @@ def grammar_flags(split=None):
     return flags
 
 
+def exact_flags(wildcards):
+    """What lets dependence on a synthetic dataset be computed exactly."""
+    source = SETTINGS.datasets[wildcards.dataset].source
+    if source.kind != "synthetic":
+        return []
+    grammar = f"{data_folder(wildcards)}/grammar.json"
+    return ["--grammar", grammar, "--mode-strength", source.mode_strength]
+
+
+def analysis_options(wildcards):
+    """Options of the analysis that the settings decide."""
+    chosen = SETTINGS.evaluation.analysis
+    return [
+        *("--passes", *chosen.passes),
+        *("--sentences", chosen.sentences, "--distance", chosen.distance),
+        *("--alternatives", chosen.alternatives),
+        *("--samples", SETTINGS.evaluation.bootstrap_samples),
+        *("--split", SETTINGS.evaluation.split),
+    ]
+
+
 def run_folder(wildcards, model, seed):
     direction = f"{wildcards.source}-{wildcards.target}"
     return f"results/runs/{wildcards.dataset}/{direction}/{model}/seed{seed}"
