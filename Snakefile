@@ -20,6 +20,7 @@ include: "rules/train.smk"
 include: "rules/decode.smk"
 include: "rules/score.smk"
 include: "rules/sample.smk"
+include: "rules/analysis.smk"
 include: "rules/theory.smk"
 include: "rules/report.smk"
 
@@ -31,6 +32,9 @@ localrules:
     table1,
     table2,
     table3,
+    table4,
+    table5,
+    dependency,
     ablations,
     samplers,
     dependency_decoding,
@@ -60,7 +64,10 @@ rule everything:
     """The same with table 2 and the ablations, whose models train for longer than all others."""
     input:
         rules.all.input,
-        expand("results/report/tables/{table}.md", table=GRID_TABLES),
+        expand(
+            "results/report/tables/{table}.md", table=GRID_TABLES + DEPENDENCY_TABLES
+        ),
+        expand("results/report/figures/{figure}.svg", figure=HEAT_MAPS),
 
 
 rule translation:
@@ -85,6 +92,25 @@ rule table3:
     """Further scores beside BLEU: BLEURT, and whatever `evaluation.scorers` names."""
     input:
         "results/report/tables/table3.md",
+
+
+rule table4:
+    """Self-attention between stuttering and between other adjacent positions."""
+    input:
+        "results/report/tables/table4.md",
+
+
+rule table5:
+    """How far the cross-attention of stuttering and of other adjacent positions lies apart."""
+    input:
+        "results/report/tables/table5.md",
+
+
+rule dependency:
+    """What tells that target positions depend on each other; heat maps by layer and head."""
+    input:
+        "results/report/tables/dependency.md",
+        expand("results/report/figures/{figure}.svg", figure=HEAT_MAPS),
 
 
 rule ablations:

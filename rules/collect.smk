@@ -3,6 +3,7 @@
 from padir.report.selection import (
     DEPENDENCY_DECODINGS,
     TABLE2_DECODINGS,
+    analysed_models,
     compared_decoding,
     compared_systems,
     core_models,
@@ -185,6 +186,14 @@ def samples(wildcards):
     ]
 
 
+def analyses(wildcards):
+    return [
+        f"results/analysis/{dataset}/{direction}/{model}/seed{run.seeds[0]}.json"
+        for dataset, direction, model, run in runs()
+        if model in analysed_models(SETTINGS)
+    ]
+
+
 RESULTS_OF_PART = {
     "table1": [core_scores],
     "table2": [system_latency, system_scores, system_metrics],
@@ -195,6 +204,11 @@ RESULTS_OF_PART = {
     "redundancy": [dependency_scores],
     "stutter": [core_scores],
     "latency": [core_latency, core_scores],
+    "table4": [analyses],
+    "table5": [analyses],
+    "dependency": [analyses],
+    "self_attention_heads": [analyses],
+    "cross_attention_heads": [analyses],
     "distillation": [core_cards],
     "data": [all_statistics],
     "quality_passes": [core_scores],
@@ -209,11 +223,19 @@ if SETTINGS.evaluation.scorers:
 GRID_TABLES = ["table2", "ablations", "samplers"] + (
     ["dependency_decoding", "redundancy"] if dependency_models(SETTINGS) else []
 )
-# Where every model is core, the tables of the grid cost no training.
-DEFAULT_TABLES = CORE_TABLES + ([] if SETTINGS.evaluation.core else GRID_TABLES)
+ANALYSIS_TABLES = ["table4", "table5", "dependency"]
+HEAT_MAPS = ["self_attention_heads", "cross_attention_heads"]
+# Where every model is core, the tables of the grid cost no training; so with the analysis.
+ANALYSIS_IS_CORE = set(analysed_models(SETTINGS)) <= set(core_models(SETTINGS))
+DEFAULT_TABLES = [
+    *CORE_TABLES,
+    *([] if SETTINGS.evaluation.core else GRID_TABLES),
+    *(ANALYSIS_TABLES if ANALYSIS_IS_CORE else []),
+]
 FIGURES = [
     *("quality_passes", "quality_latency", "stutter_passes"),
     *("training", "training_time"),
+    *(HEAT_MAPS if ANALYSIS_IS_CORE else []),
 ]
 
 
@@ -231,13 +253,13 @@ def results_of_part(kind):
 
 
 def grid_results(wildcards):
-    """What table 2 and the ablations are made of, where these are asked for in the same call: the
+    """What table 2, the ablations and tables 4 and 5 are made of, where these are asked for in the same call: the
     claims and the page wait for it. They show what there is in any case.
     """
     asked = set(workflow.dag_settings.targets)
     parts = {
         part: RESULTS_OF_PART[part]
-        for part in GRID_TABLES
+        for part in [*GRID_TABLES, *ANALYSIS_TABLES]
         if {part, "everything"} & asked
     }
     return [
@@ -256,6 +278,7 @@ def all_results(wildcards):
             core_metrics,
         ),
         *(all_theory, grid_results),
+        *([analyses] if ANALYSIS_IS_CORE else []),
     ]
     found = [path for gather in gatherers for path in gather(wildcards)]
     return list(dict.fromkeys(found))

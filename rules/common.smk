@@ -39,8 +39,10 @@ wildcard_constraints:
     timing="latency|systems|dependency",
     # Which vocabulary: nothing for the pair's own, NAME/ for an entry of `vocabularies`.
     further="|[A-Za-z][A-Za-z0-9_]*/",
-    table="table1|table2|table3|ablations|samplers|dependency_decoding|redundancy|stutter|latency|distillation|data",
-    figure="quality_passes|quality_latency|stutter_passes|training|training_time",
+    table="table1|table2|table3|table4|table5|ablations|samplers|dependency|dependency_decoding|redundancy"
+    "|stutter|latency|distillation|data",
+    figure="quality_passes|quality_latency|stutter_passes|training|training_time"
+    "|self_attention_heads|cross_attention_heads",
 
 
 def stage_code(*names):
@@ -146,6 +148,27 @@ def grammar_flags(split=None):
         return ["--grammar", grammar, "--sources", text("source", split)(wildcards)]
 
     return flags
+
+
+def exact_flags(wildcards):
+    """What lets dependence on a synthetic dataset be computed exactly."""
+    source = SETTINGS.datasets[wildcards.dataset].source
+    if source.kind != "synthetic":
+        return []
+    grammar = f"{data_folder(wildcards)}/grammar.json"
+    return ["--grammar", grammar, "--mode-strength", source.mode_strength]
+
+
+def analysis_options(wildcards):
+    """Options of the analysis that the settings decide."""
+    chosen = SETTINGS.evaluation.analysis
+    return [
+        *("--passes", *chosen.passes),
+        *("--sentences", chosen.sentences, "--distance", chosen.distance),
+        *("--alternatives", chosen.alternatives),
+        *("--samples", SETTINGS.evaluation.bootstrap_samples),
+        *("--split", SETTINGS.evaluation.split),
+    ]
 
 
 def run_folder(wildcards, model, seed):

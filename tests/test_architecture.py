@@ -40,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "decode": {"config", "ids", "shapes", "files", "vocab", "corrupt", "loss", "model", "progress"},
     "distill": {"config", "files", "progress", "decode", "data", "score"},
     "score": {"files"},
-    "analysis": {"config", "files", "progress", "decode", "model", "score"},
+    "analysis": {"config", "files", "ids", "progress", "data", "decode", "model", "score"},
     "report": {"config", "files", "provenance", "score"},
 }
 

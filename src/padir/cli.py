@@ -27,6 +27,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "score": ("padir.commands.score", "BLEU, chrF and stutter of a hypothesis file"),
     "rate": ("padir.commands.rate", "a further score of a hypothesis file: BLEURT, chrF++"),
     "latency": ("padir.commands.latency", "time whole translations at batch size 1"),
+    "analyse": ("padir.commands.analyse", "dependence between target positions, by attention"),
     "theory": ("padir.commands.theory", "run one Ising experiment"),
     "theory-report": ("padir.commands.theory_report", "draw or tabulate Ising experiments"),
     "report": ("padir.commands.report", "write tables, figures, claims and the HTML page"),

@@ -52,12 +52,17 @@ else:
         if name in rest:
             write(flag(name))
 """
-CORE_TABLES = {"table1", "stutter", "latency", "distillation", "data"}
+CORE_TABLES = {
+    *("table1", "stutter", "latency", "distillation", "data", "table4", "table5", "dependency"),
+}
 DEFAULT_TABLES = CORE_TABLES | {"table2", "ablations", "samplers"}
 # Where the config names scorers, and models that mind dependence.
 DEPENDENCY_TABLES = {"dependency_decoding", "redundancy"}
 TABLES = DEFAULT_TABLES | {"table3"} | DEPENDENCY_TABLES
-FIGURES = {"quality_passes", "quality_latency", "stutter_passes", "training", "training_time"}
+FIGURES = {
+    *("quality_passes", "quality_latency", "stutter_passes", "training", "training_time"),
+    *("self_attention_heads", "cross_attention_heads"),
+}
 
 TINY = """\
 datasets:

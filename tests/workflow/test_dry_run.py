@@ -56,6 +56,7 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
         "score": decodings,
         # Of the core; of everything also table 2's models, and those that mind dependence.
         "measure_latency": 3 if everything else 1,
+        "analyse": sum(config["models"][name].get("system", "padir") != "ar" for name in core),
         "table": (
             len(DEFAULT_TABLES | DEPENDENCY_TABLES)
             if everything

@@ -14,8 +14,9 @@ examples:
       --only table1
 """
 CHOICES = (
-    *("table1", "table2", "table3", "ablations", "samplers", "stutter", "latency"),
-    *("distillation", "data", "dependency_decoding", "redundancy"),
+    *("table1", "table2", "table3", "table4", "table5", "ablations", "samplers", "stutter"),
+    *("latency", "distillation", "data", "dependency", "dependency_decoding", "redundancy"),
+    *("self_attention_heads", "cross_attention_heads"),
     *("quality_passes", "quality_latency", "stutter_passes"),
     *("training", "training_time"),
     *("claims", "page"),
@@ -57,9 +58,10 @@ def main(argv: list[str]) -> int:
     if arguments.only == "page":
         print(write.write_page(results, arguments.out))
         return 0
-    if arguments.only in write.FIGURES:
-        write.FIGURES[arguments.only](results).write(arguments.out / "figures")
-        return 0
+    for drawn in (write.FIGURES, write.HEAT_MAPS):
+        if arguments.only in drawn:
+            drawn[arguments.only](results).write(arguments.out / "figures")
+            return 0
     if arguments.only is not None:
         table = write.TABLES[arguments.only](results)
         table.write(arguments.out / "tables")

@@ -174,6 +174,25 @@ class ChainSampler(Settings):
     )
 
 
+class Analysis(Settings):
+    """Dependence between target positions (paper: 3.4, tables 4 and 5)."""
+
+    models: list[Name] | None = Field(
+        default=None,
+        description="Parallel models looked at, each with its first seed; null: those of `core`.",
+    )
+    passes: list[int] = Field(
+        default=[1, 2, 4],
+        min_length=1,
+        description="Decoder passes looked at; the claims are about the first.",
+    )
+    sentences: int = Field(default=500, ge=2, description="Evenly spread over the split.")
+    distance: int = Field(default=8, ge=1, description="Largest distance of a pair, in pieces.")
+    alternatives: int = Field(
+        default=4, ge=2, description="Likeliest tokens that the probe tries at a position."
+    )
+
+
 class Evaluation(Settings):
     """What is scored, and how sure we are of it."""
 
@@ -211,6 +230,7 @@ class Evaluation(Settings):
         description="Models of table `dependency_decoding`, each compared with the one whose"
         " parameters it takes.",
     )
+    analysis: Analysis = Analysis()
     latency_sentences: int = Field(default=200, ge=10, description="Sentences timed at batch 1.")
     latency_repeats: int = Field(
         default=3, ge=1, description="Timings per sentence; the median counts."
@@ -324,6 +344,13 @@ class Config(Settings):
                 found = repr(unknown[0]) if unknown else "an empty list"
                 raise ValueError(
                     f"evaluation.{key} holds {found}: allowed are {', '.join(sorted(self.models))}"
+                )
+        parallel = sorted(name for name, run in self.models.items() if run.parallel)
+        for name in evaluation.analysis.models or ():
+            if name not in parallel:
+                raise ValueError(
+                    f"evaluation.analysis.models holds {name!r}: allowed are parallel models"
+                    f" ({', '.join(parallel) or 'none'})"
                 )
         core = evaluation.core
         for key in ("baseline", "candidate"):

@@ -96,6 +96,12 @@ def draw_mode(generator: random.Random, mode_strength: float) -> Mode:
     )
 
 
+def mode_probability(mode: Mode, mode_strength: float) -> float:
+    """With which probability `draw_mode` draws a mode."""
+    second = mode_strength / 2
+    return (second if mode.register else 1 - second) * (second if mode.order else 1 - second)
+
+
 def longest_target(settings: SyntheticSource) -> int:
     """Most words of a reference: half as many again as of the longest source."""
     return settings.max_words * 3 // 2

@@ -3,7 +3,7 @@
 Paper: 3.2, L.1.1. One call encodes and predicts lengths, one makes all passes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import jax
@@ -83,6 +83,58 @@ def policies_of(settings: Decoding) -> Policies:
     )
 
 
+def predictor(
+    model: Transformer,
+    cross: CrossMemory,
+    allowed: Bool[np.ndarray, " V"],
+    settings: Decoding,
+    opening=None,
+    rows: tuple[int, int] | None = None,
+) -> Callable[..., Prediction]:
+    """What `refine` calls for one pass of a model.
+
+    Args:
+        model: a parallel model.
+        cross: the sources; rows of a pass may be a multiple of them.
+        allowed: ids that may be predicted.
+        settings: how tokens are chosen, and what the policies ask for besides.
+        opening: positions, and the only ids that may stand there; None: no such position.
+        rows: the shape of a pass, where there are openings.
+    """
+    joint = policies_of(settings).joint
+    needs_logits = settings.replacement == "summed"
+    needs_coupling = settings.joint == "attention" or settings.remask == "coupled"
+    needs_keeps = settings.remask == "rejecter"
+
+    def predict(tokens, visible, position_keys):
+        hidden, attentions = model.hidden(tokens, cross, visible)
+        logits = model.logits(hidden)
+        if opening is not None:
+            where, openings = opening
+            barred = where.reshape(rows)[:, :, None] & ~openings[None, None, :]
+            logits = jnp.where(barred, -jnp.inf, logits)
+        token, score = choose(logits, allowed, position_keys, settings)
+        keeps = jnp.ones_like(score)
+        if needs_keeps:
+            keeps = jax.nn.softmax(model.keeps(hidden), axis=-1)[..., 1]
+        candidates = coupling = None
+        if joint is not None:
+            candidates = likeliest(forbid(logits, allowed), joint.candidates)
+        if needs_coupling:
+            weights = attentions.cross_attention[:, -1].mean(axis=1)
+            coupling = overlap(weights, settings.joint_reach)
+        return Prediction(
+            token,
+            score,
+            keeps,
+            forbid(logits, allowed) if needs_logits else None,
+            candidates,
+            coupling,
+        )
+
+    return predict
+
+
 class Refiner:
     """Decodes token ids with one parallel model.
 
@@ -121,10 +173,7 @@ class Refiner:
         self.restarts = decoding.restarts
         self.start: Start = STARTS[decoding.start](seed, vocabulary_size)
         policies = policies_of(decoding)
-        needs_logits = policies.replacement == "summed"
-        needs_coupling = decoding.joint == "attention" or decoding.remask == "coupled"
         self.joint = policies.joint
-        needs_keeps = decoding.remask == "rejecter"
         table_size = model.embedder.embedding.shape[0]
         allowed = predictable(table_size, vocabulary_size, eos=False)
         graph, state = nnx.split(model)
@@ -147,31 +196,7 @@ class Refiner:
             merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
             rows = (start.shape[0] * start.shape[1], start.shape[2])
 
-            def predict(tokens, visible, position_keys):
-                hidden, attentions = merged.hidden(tokens, cross, visible)
-                logits = merged.logits(hidden)
-                if opening is not None:
-                    where, openings = opening
-                    barred = where.reshape(rows)[:, :, None] & ~openings[None, None, :]
-                    logits = jnp.where(barred, -jnp.inf, logits)
-                token, score = choose(logits, allowed, position_keys, decoding)
-                keeps = jnp.ones_like(score)
-                if needs_keeps:
-                    keeps = jax.nn.softmax(merged.keeps(hidden), axis=-1)[..., 1]
-                candidates = coupling = None
-                if policies.joint is not None:
-                    candidates = likeliest(forbid(logits, allowed), policies.joint.candidates)
-                if needs_coupling:
-                    weights = attentions.cross_attention[:, -1].mean(axis=1)
-                    coupling = overlap(weights, decoding.joint_reach)
-                return Prediction(
-                    token,
-                    score,
-                    keeps,
-                    forbid(logits, allowed) if needs_logits else None,
-                    candidates,
-                    coupling,
-                )
+            predict = predictor(merged, cross, allowed, decoding, opening, rows)
 
             # Each candidate draws from a stream of its own: the sentence's and its number.
             number = jnp.arange(start.shape[1], dtype=jnp.uint32)

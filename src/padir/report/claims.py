@@ -19,6 +19,7 @@ REPRODUCED, NOT_REPRODUCED, NOT_RUN = "reproduced", "not reproduced", "not run"
 TRANSLATION = "snakemake --cores 2 translation"
 THEORY = "snakemake --cores 2 theory"
 ABLATIONS = "snakemake --cores 2 ablations claims"
+DEPENDENCY = "snakemake --cores 2 dependency claims"
 
 
 @dataclass(frozen=True)
@@ -185,14 +186,14 @@ CLAIMS = (
         "3.4, table 4",
         "Self-attention is no larger between stuttering positions than between other neighbours.",
         "mean 0.032 against 0.033",
-        None,
+        DEPENDENCY,
     ),
     Claim(
         "cross_attention",
         "3.4, table 5",
         "Cross-attention is closer at stutters.",
         "total variation 0.13 against 0.23 (mean)",
-        None,
+        DEPENDENCY,
     ),
     Claim(
         "theory.masking_more",
@@ -275,12 +276,14 @@ def decide(results: Results) -> list[dict[str, Any]]:
     for claim in CLAIMS:
         parts = [name for name in supplied if f"{name}.".startswith(f"{claim.id}.")]
         if parts:
-            records += [_supplied(one) for name in parts for one in supplied.pop(name)]
+            records += [
+                _supplied(one, claim.command) for name in parts for one in supplied.pop(name)
+            ]
         elif claim.test is not None and results.groups():
             records += list(_tested(claim, claim.test, results))
         else:
             records.append(_not_run(claim))
-    records += [_supplied(one) for several in supplied.values() for one in several]
+    records += [_supplied(one, THEORY) for several in supplied.values() for one in several]
     return records
 
 
@@ -320,7 +323,7 @@ def _tested(claim: Claim, test: verdicts.Test, results: Results) -> Iterator[dic
         }
 
 
-def _supplied(claim: Mapping[str, Any]) -> dict[str, Any]:
+def _supplied(claim: Mapping[str, Any], command: str | None) -> dict[str, Any]:
     if claim["verdict"] not in (REPRODUCED, NOT_REPRODUCED, NOT_RUN):
         raise InputError(
             f"{claim['source']}: claim {claim['id']}: verdict {claim['verdict']!r}: allowed are"
@@ -338,7 +341,7 @@ def _supplied(claim: Mapping[str, Any]) -> dict[str, Any]:
         "seeds": seeds if isinstance(seeds, list) else [] if seeds is None else [seeds],
         "test": claim["source"],
         "test_says": plain(claim["test"]),
-        "command": THEORY,
+        "command": command,
         "verdict": claim["verdict"],
     }
 

@@ -8,6 +8,7 @@ from typing import Any
 from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED
 from padir.report.claims_table import counts
 from padir.report.figures import Figure
+from padir.report.heat_maps import HeatMaps
 from padir.report.results import Results
 from padir.report.tables import Table
 from padir.report.theory_figures import DRAWINGS, draw
@@ -70,6 +71,8 @@ INTROS = {
     " paper's table 2 sets its numbers beside other papers'.",
     "samplers": "The trained conditionals inside a k-Gibbs sampler, as the paper's theory has it:"
     " one chain step is one decoder pass that redraws k tokens.",
+    "dependency": "Which target positions depend on each other: what attention shows of it, what a"
+    " probe finds, and, on the synthetic pair, what is true.",
     "ablations": "What each part of PaDIR does: two models that differ in the settings named, and"
     " whether the difference would be seen again with other sentences and other seeds.",
 }
@@ -79,6 +82,7 @@ def page(
     results: Results,
     tables: Mapping[str, Table],
     figures: Sequence[Figure],
+    heat_maps: Sequence[HeatMaps],
     claims: Sequence[Mapping[str, Any]],
 ) -> str:
     """The whole page.
@@ -86,6 +90,7 @@ def page(
     Args:
         tables: by name; empty ones are left out.
         figures: empty ones are left out.
+        heat_maps: empty ones are left out.
         claims: from `claims.decide`.
     """
     drawn = {figure.name: figure for figure in figures if not figure.empty()}
@@ -106,6 +111,12 @@ def page(
         if inside or shown:
             parts.append(_section(anchor, title, _intro(anchor) + "".join(shown + inside)))
             links.append((anchor, title))
+    if results.analyses:
+        names = ("table4", "table5", "dependency")
+        inside = "".join(tables[name].html() for name in names if name in tables)
+        inside += "".join(_heat_maps(one) for one in heat_maps if not one.empty())
+        parts.append(_section("dependency", "Dependency", _intro("dependency") + inside))
+        links.append(("dependency", "Dependency"))
     theory = _theory(results)
     if theory:
         parts.append(_section("theory", "Theory", theory))
@@ -162,6 +173,11 @@ def _figure(figure: Figure) -> str:
         f" are 95% intervals. {html.escape(figure.note)}"
     )
     return _drawing(figure.name, figure.svg, f"{figure.title}: {axes}. {described}", caption)
+
+
+def _heat_maps(maps: HeatMaps) -> str:
+    caption = f"<strong>{html.escape(maps.title)}.</strong> {html.escape(maps.note)}"
+    return _drawing(maps.name, maps.svg, f"{maps.title}. {maps.note}", caption)
 
 
 def _drawing(name: str, svg: str, label: str, caption: str) -> str:

@@ -15,10 +15,11 @@ from padir.config.experiment import Config
 from padir.files import InputError, read_json, read_jsonl, shown
 from padir.report.estimate import Estimate, estimate
 from padir.report.ratings import Key, Rating, load_ratings
-from padir.report.selection import core_models, timing_of_systems
+from padir.report.selection import analysed_models, core_models, timing_of_systems
 
 LABELS = ("dataset", "direction", "model", "system", "targets", "seed", "decoding", "split")
 SCORE_KEYS = ("bleu", "chrf", "stutter", "replicates", "test_digest", "sentences")
+ANALYSIS_KEYS = ("dataset", "direction", "model", "targets", "distance", "passes", "claims")
 LATENCY_KEYS = ("model", "decoding", "p50_ms", "p90_ms", "p99_ms", "passes_mean")
 Group = tuple[str, str]
 
@@ -109,6 +110,7 @@ class Results:
         statistics: (dataset, pair, statistics.json of cleaning).
         samples: (dataset, direction, name of `evaluation.samplers`, score, lines of its chains).
         theory: by experiment, its document of the config's first theory seed.
+        analyses: documents of the dependency analysis, in the config's order of models.
         supplied_claims: claims that other commands decided, by their own stated tests.
         missing: score files of the core's models that are not there.
         left_out: number of score files that the config does not ask for.
@@ -128,6 +130,7 @@ class Results:
     statistics: Sequence[tuple[str, str, Mapping[str, Any]]] = ()
     samples: Sequence[tuple[str, str, str, Mapping[str, Any], Sequence[Mapping[str, Any]]]] = ()
     theory: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    analyses: Sequence[Mapping[str, Any]] = ()
     supplied_claims: Sequence[Mapping[str, Any]] = ()
     missing: Sequence[str] = ()
     left_out: int = 0
@@ -199,6 +202,7 @@ def load_results(folder: Path, config: Config) -> Results:
     present = set(folder.glob("runs/*/*/*/seed*/score/*.json"))
     present = {path for path in present if not path.name.endswith(".provenance.json")}
     rows, missing = _rows(folder, config)
+    analyses = [path for path in _analysis_paths(folder, config) if path.is_file()]
     groups = [
         (d, direction) for d, data in config.datasets.items() for direction in data.directions
     ]
@@ -220,7 +224,8 @@ def load_results(folder: Path, config: Config) -> Results:
         statistics=tuple(_statistics(folder, config)),
         samples=tuple(_samples(folder, config, groups)),
         theory=dict(_theory(folder, config)),
-        supplied_claims=tuple(_supplied_claims(folder, config)),
+        analyses=tuple(require(path, read_json(path), ANALYSIS_KEYS) for path in analyses),
+        supplied_claims=tuple(_supplied_claims(folder, config, analyses)),
         provenance=dict(_provenance(folder, config)),
     )
 
@@ -335,8 +340,18 @@ def _theory(folder: Path, config: Config) -> Iterator[tuple[str, Mapping[str, An
             yield path.parent.name, require(path, read_json(path), ("claims",))
 
 
-def _supplied_claims(folder: Path, config: Config) -> Iterator[Mapping[str, Any]]:
-    paths = sorted((folder / "analysis").glob("**/seed*.json"))
+def _analysis_paths(folder: Path, config: Config) -> Iterator[Path]:
+    for dataset, data in config.datasets.items():
+        for direction in data.directions:
+            for model in analysed_models(config):
+                seed = config.models[model].seeds[0]
+                yield folder / "analysis" / dataset / direction / model / f"seed{seed}.json"
+
+
+def _supplied_claims(
+    folder: Path, config: Config, analyses: Sequence[Path]
+) -> Iterator[Mapping[str, Any]]:
+    paths = list(analyses)
     for seed in config.theory.seeds:
         paths += sorted((folder / "theory").glob(f"*/seed{seed}.json"))
     for path in paths:

@@ -14,6 +14,14 @@ def core_models(config: Config) -> list[str]:
     return [name for name in config.models if core is None or name in core]
 
 
+def analysed_models(config: Config) -> list[str]:
+    """Models of tables 4 and 5, in the config's order: `evaluation.analysis.models`, or the core's
+    parallel models."""
+    named = config.evaluation.analysis.models
+    names = core_models(config) if named is None else named
+    return [name for name in config.models if name in names and config.models[name].parallel]
+
+
 def candidate(config: Config) -> str | None:
     """The PaDIR model that the claims speak of: `evaluation.candidate`, or the first distilled."""
     if config.evaluation.candidate is not None:

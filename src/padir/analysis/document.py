@@ -1,0 +1,281 @@
+"""The dependency analysis of one model: tables 4 and 5, prediction of stutter, the exact side.
+
+Paper: 3.4, L.5. What is compared, and with which tests: docs/dependency.md.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from padir.analysis import exact
+from padir.analysis.attention import Chosen, Extractor
+from padir.analysis.dependence import Ranks
+from padir.analysis.hypotheses import (
+    PERMUTATIONS,
+    TOP_SHARE,
+    Contrasts,
+    contrast,
+    discrimination,
+    oriented,
+    rank_correlation,
+    strongest,
+)
+from padir.analysis.pairs import PREDICTORS, Pairs, Repeats, collect, repeats
+from padir.analysis.verdicts import claims_of
+from padir.data.grammar import Grammar
+from padir.decode.load import Decoding
+from padir.decode.translate import Translator
+from padir.score.significance import resample_counts
+from padir.score.stutter import PER, token_counts, word_counts
+
+SUMMARISED = ("self_attention", "self_right", "self_left")
+DISTANCES = ("total_variation", "cosine", "jensen_shannon")
+DIGITS = 6
+"""Significant digits of the numbers in the document."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is measured.
+
+    Attributes:
+        passes: decoder passes looked at, each at the end of a decoding with so many; the claims
+            are about the first.
+        samples: bootstrap resamples.
+        mode_strength: of the synthetic pair; read with a grammar only.
+    """
+
+    passes: tuple[int, ...]
+    samples: int
+    mode_strength: float = 0.0
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Sentences, none empty.
+
+    Attributes:
+        lines: sources.
+        references: each a list as long as the sources.
+        language: of the target.
+        grammar: where the pair is synthetic.
+    """
+
+    lines: Sequence[str]
+    references: Sequence[Sequence[str]]
+    language: str
+    grammar: Grammar | None = None
+
+
+def analyse(
+    translator: Translator,
+    extractor: Extractor,
+    test: TestSet,
+    options: Options,
+    report: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """Measure, compare and decide.
+
+    Args:
+        translator: of the model; its number of passes does not matter.
+        extractor: of the same model.
+        test: sentences.
+        options: what to measure.
+        report: called with the number of sentences just finished, of `len(passes)` times as many
+            as there are, once more with a grammar.
+
+    Returns:
+        the JSON document, without labels.
+    """
+    sources = translator.encode(test.lines)
+    resamples = resample_counts(len(sources), options.samples)
+    passes = [
+        _pass(translator, extractor, test, sources, number, resamples, report)
+        for number in options.passes
+    ]
+    found: dict[str, Any] = {
+        "sentences": len(sources),
+        "distance": extractor.distance,
+        "alternatives": extractor.alternatives,
+        "samples": options.samples,
+        "permutations": PERMUTATIONS,
+        "top_share": TOP_SHARE,
+        "passes": passes,
+        "exact": None,
+    }
+    if test.grammar is not None:
+        found["exact"] = _exact(extractor, translator, test, sources, options, resamples, report)
+    found["claims"] = claims_of(passes[0])
+    return rounded(found)
+
+
+def _pass(translator, extractor, test, sources, number, resamples, report) -> dict[str, Any]:
+    decoding = Decoding(f"T{number}", number)
+    with_passes = translator.with_decoding(decoding)
+    several = with_passes.candidates(sources, references=test.references[0])
+    numbers = [
+        max(range(len(own)), key=lambda k, own=own: translator.rule.score(own[k]))
+        for own in several
+    ]
+    best = [own[k] for own, k in zip(several, numbers, strict=True)]
+    chosen = [Chosen(one.length, k) for one, k in zip(best, numbers, strict=True)]
+    tokens = [one.tokens for one in best]
+    pairs = collect(extractor, sources, chosen, number, report=report)
+    encoded = [translator.encode(lines) for lines in test.references]
+    found = repeats(pairs, tokens, list(zip(*encoded, strict=True)))
+    texts = translator.loaded.vocabulary.decode(tokens)
+    words = word_counts(texts, test.references, test.language)
+    pieces = token_counts(tokens)
+    return {
+        "pass": number,
+        "decoding": decoding.name,
+        "words_per_100": PER * float(words.stutters.sum() / words.units.sum()),
+        "pieces_per_100": PER * float(pieces.stutters.sum() / pieces.units.sum()),
+        "pairs": len(pairs.sentence),
+        "adjacent": int(pairs.adjacent.sum()),
+        "licensed": int(found.licensed.sum()),
+        **compared(pairs, found, len(sources), len(resamples)),
+        "prediction": predicted(pairs, found, resamples),
+    }
+
+
+def compared(pairs: Pairs, found: Repeats, sentences: int, samples: int) -> dict[str, Any]:
+    """Stuttering against other adjacent pairs: what tables 4 and 5 and the heat maps show."""
+    kept = ~found.licensed
+    both = np.stack([pairs.heads["self_right"], pairs.heads["self_left"]], axis=-1)
+    by_head = {"self_attention": both.mean(axis=-1)}
+    by_head |= {name: pairs.heads[name] for name in DISTANCES}
+    spreads = {"self_attention": both} | {
+        name: pairs.heads[name] for name in (*SUMMARISED[1:], *DISTANCES)
+    }
+    features = {
+        f"{name} {kind}": getattr(values.reshape(len(values), -1), kind)(axis=1)
+        for name, values in spreads.items()
+        for kind in ("min", "mean", "max")
+    }
+    features |= {name: pairs.ranks[name] for name in Ranks._fields}
+    next_to = pairs.adjacent
+    features |= {
+        name: pairs.values[name][next_to]
+        for name in ("doubt", "entropy", "overlap", "probe")
+        if name in pairs.values
+    }
+    shape = by_head["self_attention"].shape[1:]
+    columns = [*features.values(), *(v.reshape(len(v), -1).T for v in by_head.values())]
+    matrix = np.concatenate([np.atleast_2d(column) for column in columns]).T
+    result = contrast(
+        matrix[kept], found.stutter[kept], pairs.sentence[next_to][kept], sentences, samples
+    )
+    heads: dict[str, Any] = {}
+    at = len(features)
+    for name in by_head:
+        own = slice(at, at + int(np.prod(shape)))
+        heads[name] = {
+            key: getattr(result, key)[own].reshape(shape).tolist()
+            for key in ("mean", "other_mean", "effect", "p_value")
+        }
+        at = own.stop
+    return {
+        "stuttering": result.count,
+        "other": result.other_count,
+        "mixed_sentences": result.mixed_sentences,
+        "contrasts": {name: _one(result, place) for place, name in enumerate(features)},
+        "heads": heads,
+    }
+
+
+def _one(result: Contrasts, place: int) -> dict[str, Any]:
+    return {
+        key: np.asarray(value)[place].tolist()
+        for key, value in asdict(result).items()
+        if isinstance(value, np.ndarray)
+    }
+
+
+def predicted(pairs: Pairs, found: Repeats, resamples: np.ndarray) -> list[dict[str, Any]]:
+    """How well each predictor tells stutter, and pairs of the strongest probe."""
+    next_to = pairs.adjacent
+    kept = np.flatnonzero(next_to)[~found.licensed]
+    rows = []
+    stutter = found.stutter[~found.licensed]
+    names = [*PREDICTORS, "probe"]
+    for name in names:
+        if name == "distance":
+            continue
+        score = oriented(pairs.values[name][kept], PREDICTORS.get(name, 1))
+        rows.append(
+            _row("stutter", "adjacent", name, score, stutter, pairs.sentence[kept], resamples)
+        )
+    for kind, chosen in (("adjacent", np.flatnonzero(next_to)), ("near", slice(None))):
+        probe, sentence = pairs.values["probe"][chosen], pairs.sentence[chosen]
+        strong = strongest(probe)
+        for name in PREDICTORS:
+            if (name, kind) == ("distance", "adjacent"):
+                continue
+            score = oriented(pairs.values[name][chosen], PREDICTORS[name])
+            row = _row("probe", kind, name, score, strong, sentence, resamples)
+            rows.append(row | _correlation(score, probe, sentence, resamples))
+    return rows
+
+
+def _row(target, kind, name, score, positive, sentence, resamples) -> dict[str, Any]:
+    told = discrimination(score, positive, sentence, resamples)
+    return {"target": target, "pairs": kind, "predictor": name, **asdict(told)}
+
+
+def _correlation(score, graded, sentence, resamples) -> dict[str, Any]:
+    value, ends = rank_correlation(score, graded, sentence, resamples)
+    return {"correlation": value, "correlation_interval": ends}
+
+
+def _exact(extractor, translator, test, sources, options, resamples, report) -> dict[str, Any]:
+    """The proxies at the first pass against the true dependence, at a reference's length."""
+    encode = translator.encode
+    laws = [
+        exact.at_likeliest_length(
+            exact.target_law(test.grammar, line, options.mode_strength, encode)
+        )
+        for line in test.lines
+    ]
+    lengths = [len(next(iter(law))) + 1 for law in laws]
+    # A model reads no more than its longest target.
+    fits = [index for index, length in enumerate(lengths) if length <= extractor.longest]
+    chosen = [Chosen(lengths[index]) for index in fits]
+    number = options.passes[0]
+    pairs = collect(extractor, [sources[i] for i in fits], chosen, number, report=report)
+    truth = [exact.dependence(laws[index]) for index in fits]
+    places = list(zip(pairs.sentence, pairs.left, pairs.left + pairs.distance, strict=True))
+    information = np.array([truth[s].information[i, j] for s, i, j in places])
+    sentence = np.array(fits)[pairs.sentence]
+    rows = []
+    for kind, kept in (("adjacent", pairs.adjacent), ("near", np.ones(len(places), bool))):
+        for name in (*PREDICTORS, "probe"):
+            if (name, kind) == ("distance", "adjacent"):
+                continue
+            score = oriented(pairs.values[name][kept], PREDICTORS.get(name, 1))
+            graded, own = information[kept], sentence[kept]
+            row = _row("exact", kind, name, score, graded > 0, own, resamples)
+            rows.append(row | _correlation(score, graded, own, resamples))
+    return {
+        "pass": number,
+        "conditioned_on": "the source and the number of pieces, the likeliest one of its"
+        " translations; all other positions averaged over",
+        "sentences": len(fits),
+        "several": sum(len(laws[index]) > 1 for index in fits),
+        "pairs": len(places),
+        "dependent": int((information > 0).sum()),
+        "mean_information": float(information.mean()),
+        "mean_probe": float(pairs.values["probe"].mean()),
+        "prediction": rows,
+    }
+
+
+def rounded(value: Any) -> Any:
+    """The same document with numbers cut to `DIGITS` significant digits."""
+    if isinstance(value, Mapping):
+        return {key: rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(inner) for inner in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

@@ -1,0 +1,276 @@
+"""Do two groups of pairs differ, and does a number tell them apart? Sentences are the clusters.
+
+Pairs of one sentence are not independent, so intervals are bootstrapped over sentences, and the
+permutation test exchanges labels within sentences only: it asks whether the stuttering pair stands
+out among the pairs of its own sentence.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from padir.score.significance import SEED, interval, resample_counts
+
+PERMUTATIONS = 2000
+TOP_SHARE = 0.1
+"""The share of pairs that counts as strongly dependent, by a graded measure."""
+
+
+@dataclass(frozen=True)
+class Contrasts:
+    """Two groups of pairs compared in F numbers at once; arrays are [F] or [F, 2] (intervals).
+
+    Attributes:
+        count, other_count: pairs.
+        mean, deviation, other_mean, other_deviation: over pairs.
+        difference, difference_interval: of the means.
+        effect, effect_interval: difference / pooled standard deviation (Cohen's d).
+        within, within_interval: mean of what chosen pairs are above the mean of their own
+            sentence's pairs; sentences with both kinds alone.
+        p_value: two-sided, of `within`, labels permuted within sentences; 1 where no sentence has
+            both kinds.
+        mixed_sentences: sentences that have pairs of both kinds.
+    """
+
+    count: int
+    other_count: int
+    mean: Float[np.ndarray, " F"]
+    deviation: Float[np.ndarray, " F"]
+    other_mean: Float[np.ndarray, " F"]
+    other_deviation: Float[np.ndarray, " F"]
+    difference: Float[np.ndarray, " F"]
+    difference_interval: Float[np.ndarray, "F 2"]
+    effect: Float[np.ndarray, " F"]
+    effect_interval: Float[np.ndarray, "F 2"]
+    within: Float[np.ndarray, " F"]
+    within_interval: Float[np.ndarray, "F 2"]
+    p_value: Float[np.ndarray, " F"]
+    mixed_sentences: int
+
+
+def _moments(count, total, square):
+    """Means and standard deviations (n - 1)."""
+    count = np.maximum(count, 1)[..., None]
+    mean = total / count
+    variance = np.maximum(square / count - mean**2, 0) * count / np.maximum(count - 1, 1)
+    return mean, np.sqrt(variance)
+
+
+def _effects(first, other):
+    """Differences of means and effect sizes from counts, sums and sums of squares."""
+    (n, total, square), (m, total_other, square_other) = first, other
+    mean, deviation = _moments(n, total, square)
+    mean_other, deviation_other = _moments(m, total_other, square_other)
+    difference = mean - mean_other
+    weights = np.maximum(n - 1, 0)[..., None], np.maximum(m - 1, 0)[..., None]
+    pooled = weights[0] * deviation**2 + weights[1] * deviation_other**2
+    pooled = np.sqrt(pooled / np.maximum(weights[0] + weights[1], 1))
+    return difference, np.where(pooled > 0, difference / np.where(pooled > 0, pooled, 1), 0.0)
+
+
+def contrast(
+    values: Float[np.ndarray, "P F"],
+    chosen: Bool[np.ndarray, " P"],
+    sentence: Int[np.ndarray, " P"],
+    sentences: int,
+    samples: int,
+    permutations: int = PERMUTATIONS,
+    seed: int = SEED,
+) -> Contrasts:
+    """Compare chosen pairs with the others.
+
+    Args:
+        values: F numbers of each pair.
+        chosen: the first group.
+        sentence: of each pair, 0 up to `sentences`.
+        sentences: of the test set.
+        samples: bootstrap resamples.
+        permutations: of labels.
+        seed: of both.
+    """
+    # Centred, as a sum of squares would lose small deviations of large numbers.
+    values = np.asarray(values, np.float64)
+    centre = values.mean(axis=0) if len(values) else np.zeros(values.shape[1])
+    centred = values - centre
+    groups = []
+    for group in (chosen, ~chosen):
+        count = np.bincount(sentence[group], minlength=sentences).astype(np.float64)
+        total = _by_sentence(centred[group], sentence[group], sentences)
+        square = _by_sentence(centred[group] ** 2, sentence[group], sentences)
+        groups.append((count, total, square))
+    whole = [tuple(part.sum(axis=0) for part in group) for group in groups]
+    difference, effect = _effects(*whole)
+    resamples = resample_counts(sentences, samples, seed)
+    drawn = [tuple(resamples @ part for part in group) for group in groups]
+    differences, effects = _effects(*drawn)
+    means = [_moments(*group) for group in whole]
+    excess, counts, p_value = within_sentences(
+        centred, chosen, sentence, sentences, permutations, np.random.default_rng(seed)
+    )
+    within = excess.sum(axis=0) / max(counts.sum(), 1)
+    drawn_within = (resamples @ excess) / np.maximum(resamples @ counts, 1)[:, None]
+    return Contrasts(
+        count=int(chosen.sum()),
+        other_count=int((~chosen).sum()),
+        mean=means[0][0] + centre,
+        deviation=means[0][1],
+        other_mean=means[1][0] + centre,
+        other_deviation=means[1][1],
+        difference=difference,
+        difference_interval=np.array([interval(column) for column in differences.T]),
+        effect=effect,
+        effect_interval=np.array([interval(column) for column in effects.T]),
+        within=within,
+        within_interval=np.array([interval(column) for column in drawn_within.T]),
+        p_value=p_value,
+        mixed_sentences=int(np.count_nonzero(counts)),
+    )
+
+
+def _by_sentence(values: np.ndarray, sentence: np.ndarray, sentences: int) -> np.ndarray:
+    total = np.zeros((sentences, values.shape[1]))
+    np.add.at(total, sentence, values)
+    return total
+
+
+def within_sentences(
+    values: Float[np.ndarray, "P F"],
+    chosen: Bool[np.ndarray, " P"],
+    sentence: Int[np.ndarray, " P"],
+    sentences: int,
+    permutations: int,
+    generator: np.random.Generator,
+) -> tuple[Float[np.ndarray, "S F"], Float[np.ndarray, " S"], Float[np.ndarray, " F"]]:
+    """What chosen pairs are above their sentence's mean, and whether chance alone would do it.
+
+    Returns:
+        of each sentence the sum of that excess over its chosen pairs, and their number, both 0
+        where it has not both kinds; and the p-values of labels exchanged within sentences. Under
+        exchange the whole sum has mean 0. One is added to both counts, so that p is never 0.
+    """
+    excess = np.zeros((sentences, values.shape[1]))
+    counts = np.zeros(sentences)
+    permuted = np.zeros((permutations, values.shape[1]))
+    for own in _clusters(sentence):
+        labels = chosen[own]
+        if labels.all() or not labels.any():
+            continue
+        above = values[own] - values[own].mean(axis=0)
+        excess[sentence[own[0]]] = above[labels].sum(axis=0)
+        counts[sentence[own[0]]] = labels.sum()
+        order = np.argsort(generator.random((permutations, len(own))), axis=1)
+        permuted += (order < labels.sum()).astype(np.float64) @ above
+    observed = np.abs(excess.sum(axis=0))
+    # Sums of the same numbers in another order may differ in the last digits.
+    beyond = np.abs(permuted) >= observed - 1e-9 * (1 + observed)
+    return excess, counts, (beyond.sum(axis=0) + 1) / (permutations + 1)
+
+
+def _clusters(sentence: np.ndarray) -> list[np.ndarray]:
+    order = np.argsort(sentence, kind="stable")
+    cuts = np.flatnonzero(np.diff(sentence[order])) + 1
+    return np.split(order, cuts) if len(order) else []
+
+
+def strongest(values: Float[np.ndarray, " P"], share: float = TOP_SHARE) -> Bool[np.ndarray, " P"]:
+    """The given share of the pairs with the largest values; ties at the edge go to the first."""
+    count = round(share * len(values))
+    top = np.zeros(len(values), bool)
+    top[np.argsort(-values, kind="stable")[:count]] = True
+    return top
+
+
+@dataclass(frozen=True)
+class Discrimination:
+    """Area under the ROC curve: the chance that a positive pair has the larger score, half of
+    equal ones counted. None where one kind is missing."""
+
+    auc: float | None
+    interval: tuple[float, float] | None
+    positives: int
+    negatives: int
+
+
+def discrimination(
+    score: Float[np.ndarray, " P"],
+    positive: Bool[np.ndarray, " P"],
+    sentence: Int[np.ndarray, " P"],
+    resamples: Float[np.ndarray, "samples sentences"],
+) -> Discrimination:
+    """How well a score tells positive pairs from the others.
+
+    Args:
+        score: of each pair.
+        positive: of each pair.
+        sentence: of each pair.
+        resamples: from `resample_counts`, of as many sentences as there are.
+    """
+    positives, negatives = int(positive.sum()), int((~positive).sum())
+    if not positives or not negatives:
+        return Discrimination(None, None, positives, negatives)
+    sentences = resamples.shape[1]
+    won = concordance(score, positive, sentence, sentences)
+    first = np.bincount(sentence[positive], minlength=sentences).astype(np.float64)
+    other = np.bincount(sentence[~positive], minlength=sentences).astype(np.float64)
+    drawn = np.einsum("rs,rs->r", resamples @ won, resamples)
+    size = (resamples @ first) * (resamples @ other)
+    drawn = drawn[size > 0] / size[size > 0]
+    return Discrimination(
+        float(won.sum() / (positives * negatives)), interval(drawn), positives, negatives
+    )
+
+
+def concordance(
+    score: Float[np.ndarray, " P"],
+    positive: Bool[np.ndarray, " P"],
+    sentence: Int[np.ndarray, " P"],
+    sentences: int,
+) -> Float[np.ndarray, "S S"]:
+    """Of positives in one sentence against the others in another: won, and half of the ties."""
+    high, owner = score[positive], sentence[positive]
+    won = np.zeros((sentences, sentences))
+    low, low_owner = score[~positive], sentence[~positive]
+    order = np.lexsort((low, low_owner))
+    low, low_owner = low[order], low_owner[order]
+    edges = np.searchsorted(low_owner, np.arange(sentences + 1))
+    for other in np.unique(low_owner):
+        own = low[edges[other] : edges[other + 1]]
+        below = np.searchsorted(own, high, side="left")
+        up_to = np.searchsorted(own, high, side="right")
+        won[:, other] = np.bincount(owner, (below + up_to) / 2, minlength=sentences)
+    return won
+
+
+def rank_correlation(
+    first: Float[np.ndarray, " P"],
+    second: Float[np.ndarray, " P"],
+    sentence: Int[np.ndarray, " P"],
+    resamples: Float[np.ndarray, "samples sentences"],
+) -> tuple[float, tuple[float, float]]:
+    """Spearman's correlation with its interval; ranks are those among all pairs throughout."""
+    x, y = (_ranks(values) for values in (first, second))
+    x, y = x - x.mean(), y - y.mean()
+    columns = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
+    sums = _by_sentence(columns, sentence, resamples.shape[1])
+    value = _pearson(sums.sum(axis=0)[None])[0]
+    return float(value), interval(_pearson(resamples @ sums))
+
+
+def _pearson(sums: np.ndarray) -> np.ndarray:
+    n, x, y, xx, yy, xy = sums.T
+    spread = np.sqrt(np.maximum(xx - x * x / n, 0) * np.maximum(yy - y * y / n, 0))
+    return np.where(spread > 0, (xy - x * y / n) / np.where(spread > 0, spread, 1), 0.0)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from 0; equal values share their mean rank."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts) - 1
+    return (last - (counts - 1) / 2)[inverse]
+
+
+def oriented(values: Sequence[float] | np.ndarray, sign: int) -> np.ndarray:
+    """As float64, turned so that more means more dependence."""
+    return sign * np.asarray(values, np.float64)

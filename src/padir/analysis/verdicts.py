@@ -1,0 +1,85 @@
+"""The two hypotheses of section 3.4, decided by stated tests."""
+
+from collections.abc import Mapping
+from typing import Any
+
+FEWEST = 20
+"""Sentences with stuttering and other pairs that a verdict needs at least."""
+MARGIN = 0.2
+"""An effect (Cohen's d) below this is commonly called negligible."""
+LEVEL = 0.05
+
+
+def claims_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Both claims, from one pass's comparison of stuttering with other adjacent pairs."""
+    return [self_attention_no_larger(found), cross_attention_closer(found)]
+
+
+def _claim(found, name, statement, section, paper, measured, interval, test, holds):
+    enough = found["mixed_sentences"] >= FEWEST
+    if not enough:
+        measured = (
+            f"{found['mixed_sentences']} sentences with a stutter at pass {found['pass']};"
+            f" {FEWEST} are needed"
+        )
+    return {
+        "id": name,
+        "section": section,
+        "statement": statement,
+        "paper": paper,
+        "measured": measured,
+        "interval": interval if enough else None,
+        "test": test,
+        "verdict": ("reproduced" if holds else "not reproduced") if enough else "not run",
+    }
+
+
+def _means(one: Mapping[str, Any]) -> str:
+    return f"{one['mean']:.3f} against {one['other_mean']:.3f}"
+
+
+def self_attention_no_larger(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Hypothesis 1 fails: stutters are surely not much above others, nor above their sentence's."""
+    one = found["contrasts"]["self_attention mean"]
+    low, high = one["effect_interval"]
+    within = one["within_interval"]
+    return _claim(
+        found,
+        "self_attention",
+        "Self-attention is no larger between stuttering positions than between other neighbours.",
+        "3.4, table 4",
+        "mean 0.032 against 0.033",
+        f"pass {found['pass']}: {_means(one)} (mean over layers, heads and directions), effect"
+        f" {one['effect']:.2f}; above the mean of the own sentence by {one['within']:.4f}"
+        f" [{within[0]:.4f}, {within[1]:.4f}], permutation p {one['p_value']:.4f};"
+        f" {found['stuttering']} stuttering pairs, {found['other']} others",
+        [low, high],
+        "the 95% interval of the effect size (bootstrap over sentences) does not lie above 0 and"
+        f" lies below {MARGIN}, and that of what stuttering pairs are above the mean of their own"
+        " sentence does not lie above 0",
+        low <= 0 and high < MARGIN and within[0] <= 0,
+    )
+
+
+def cross_attention_closer(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Hypothesis 2: both distances of the paper are surely smaller at stutters."""
+    names = ("total_variation mean", "cosine mean")
+    parts = [found["contrasts"][name] for name in names]
+    holds = all(one["difference_interval"][1] < 0 and one["p_value"] < LEVEL for one in parts)
+    text = "; ".join(
+        f"{name.removesuffix(' mean').replace('_', ' ')} {_means(one)}, effect"
+        f" {one['effect']:.2f}, permutation p {one['p_value']:.4f}"
+        for name, one in zip(names, parts, strict=True)
+    )
+    return _claim(
+        found,
+        "cross_attention",
+        "Cross-attention is closer at stutters.",
+        "3.4, table 5",
+        "total variation 0.13 against 0.23 (mean)",
+        f"pass {found['pass']}: {text}; {found['stuttering']} stuttering pairs",
+        list(parts[0]["difference_interval"]),
+        "the 95% intervals of both differences (bootstrap over sentences) lie below 0, and both"
+        f" permutation tests (labels exchanged within sentences) give p < {LEVEL}",
+        holds,
+    )

@@ -1,0 +1,171 @@
+"""Attention taken out of a pass: it changes nothing, sums to 1, and is what NumPy makes of it."""
+
+import jax
+import numpy as np
+import pytest
+
+from padir.analysis.attention import Chosen, Extractor
+from padir.decode.load import Decoding
+from padir.decode.predict import predictable
+from padir.decode.translate import Translator
+from padir.ids import PAD
+from padir.model.attention import HIDDEN, relative_position_buckets
+from padir.model.parameters import to_arrays
+from tests.decoding import LINES, tiny_model
+
+SENTENCES = [line for line in LINES if line]
+RULE = {"length_alphas": [0.0], "length_weights": [1.0]}
+
+
+def chosen_of(translator, sources):
+    """The candidates that decoding chooses, and where they stand."""
+    several = translator.candidates(sources)
+    best = [
+        max(range(len(own)), key=lambda k, own=own: translator.rule.score(own[k]))
+        for own in several
+    ]
+    found = [own[k] for own, k in zip(several, best, strict=True)]
+    return found, [Chosen(one.length, k) for one, k in zip(found, best, strict=True)]
+
+
+SYSTEMS = {
+    "padir": {"remask": "stutter"},
+    "cmlm": {"remask": "linear", "update": "hidden", "start": "mask", "replacement": "mask"},
+    "disco": {"context": "easy_first", "start": "mask"},
+    "sundae": {"temperature": 0.7, "update": "share", "update_share": 0.5},
+}
+
+
+@pytest.mark.parametrize("system", ["padir", "cmlm"])
+@pytest.mark.parametrize("passes", [1, 3])
+def test_the_pass_looked_at_is_that_of_decoding(tmp_path, system, passes):
+    """Tokens of the pass, where it is asked for them, are those that decoding ends with."""
+    loaded = tiny_model(
+        tmp_path / "bundle", system, buckets=(8, 16), stop="fixed", **RULE, **SYSTEMS[system]
+    )
+    translator = Translator(loaded, Decoding(f"T{passes}", passes))
+    sources = translator.encode(SENTENCES)
+    hypotheses, chosen = chosen_of(translator, sources)
+    seen = set()
+    for batch, made, _ in Extractor(loaded, 3, 2).passes(sources, chosen, passes):
+        read, token = np.asarray(made.input.tokens), np.asarray(made.token)
+        for row, index in enumerate(batch.indices):
+            own = hypotheses[index].tokens
+            after = (
+                token[row] if system == "padir" else np.where(read[row] == 5, token[row], read[row])
+            )
+            np.testing.assert_array_equal(after[: len(own)], own)
+            seen.add(index)
+    assert seen == set(range(len(SENTENCES)))
+
+
+@pytest.mark.parametrize("system", sorted(SYSTEMS))
+def test_every_system_is_looked_at_and_a_batch_does_not_matter(tmp_path, system):
+    loaded = tiny_model(tmp_path / "bundle", system, **RULE, **SYSTEMS[system])
+    translator = Translator(loaded, Decoding("T2", 2))
+    sources = translator.encode(SENTENCES)
+    _, chosen = chosen_of(translator, sources)
+    together = Extractor(loaded, 2, 2)
+    alone = Extractor(loaded, 2, 2, sentences=1)
+    for batch, made, _ in together.passes(sources, chosen, 2):
+        for row, index in enumerate(batch.indices):
+            one = next(alone.passes([sources[index]], [chosen[index]], 2))[1]
+            length = chosen[index].length
+            np.testing.assert_array_equal(
+                made.input.tokens[row, :length], one.input.tokens[0, :length]
+            )
+            for ours, theirs in zip(made.near, one.near, strict=True):
+                np.testing.assert_allclose(
+                    np.asarray(ours)[row, 0, : length - 2],
+                    np.asarray(theirs)[0, 0, : length - 2],
+                    atol=1e-5,
+                )
+
+
+def test_asking_for_weights_changes_no_answer_and_they_sum_to_one(tmp_path):
+    loaded = tiny_model(tmp_path / "bundle", "padir", **RULE)
+    extractor = Extractor(loaded, 2, 2)
+    sources = loaded.vocabulary.encode(SENTENCES)
+    allowed = predictable(
+        loaded.model.embedder.embedding.shape[0], loaded.vocabulary.size, eos=False
+    )
+    for _, made, cross in extractor.passes(sources, [Chosen(5)] * len(sources), 2):
+        answers, weights = extractor.weights(cross, made.input)
+        plain = loaded.model.decode(made.input.tokens, cross, made.input.visible)
+        plain = jax.nn.log_softmax(np.where(allowed, plain, -np.inf), axis=-1)
+        np.testing.assert_allclose(answers, plain, atol=1e-5)
+        for kind in weights:
+            np.testing.assert_allclose(np.asarray(kind).sum(axis=-1), 1.0, atol=1e-5)
+
+
+def test_weights_are_those_of_a_plain_twin(tmp_path):
+    """One layer in NumPy, float64: self-attention, positional attention, cross-attention."""
+    loaded = tiny_model(tmp_path / "bundle", "padir", **RULE)
+    sources = loaded.vocabulary.encode(SENTENCES)[:4]
+    extractor = Extractor(loaded, 2, 2)
+    _, made, cross = next(extractor.passes(sources, [Chosen(n) for n in (5, 4, 6, 3)], 1))
+    _, weights = extractor.weights(cross, made.input)
+    own, source = twin(loaded, np.asarray(made.input.tokens), jax.device_get(cross))
+    used = np.asarray(made.input.tokens) != PAD
+    for row in range(4):
+        rows = used[row]
+        np.testing.assert_allclose(
+            weights.self_attention[row, 0][:, rows], own[row][:, rows], atol=1e-4
+        )
+        np.testing.assert_allclose(
+            weights.cross_attention[row, 0][:, rows], source[row][:, rows], atol=1e-4
+        )
+
+
+def twin(loaded, tokens, cross):
+    """Attention weights of the only decoder layer: [B, H, L, L] and [B, H, L, S]."""
+    from flax import nnx
+
+    arrays = {
+        k: np.asarray(v, np.float64)
+        for k, v in to_arrays(nnx.state(loaded.model, nnx.Param)).items()
+    }
+    prefix = next(k for k in arrays if k.endswith("self_norm/scale")).removesuffix(
+        "self_norm/scale"
+    )
+    heads, width = 2, 8
+    batch, length = tokens.shape
+
+    def norm(x, name):
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * arrays[f"{prefix}{name}/scale"]
+
+    def split(x):
+        return x.reshape(*x.shape[:-1], heads, width).swapaxes(-2, -3)
+
+    def softmax(x):
+        x = np.exp(x - x.max(-1, keepdims=True))
+        return x / x.sum(-1, keepdims=True)
+
+    def project(x, name):
+        return split(x @ arrays[f"{prefix}{name}/kernel"])
+
+    table = next(v for k, v in arrays.items() if "position_bias" in k)
+    visible = tokens != PAD
+    visible[:, 0] = True
+    pairs = visible[:, None, :, None] & visible[:, None, None, :]
+    bias = table[:, relative_position_buckets(length, length)][None] + np.where(pairs, 0, HIDDEN)
+
+    def attend(name, queries, keys, values):
+        weights = softmax(
+            project(queries, f"{name}/query") @ project(keys, f"{name}/key").swapaxes(-1, -2) + bias
+        )
+        mixed = (
+            (weights @ project(values, f"{name}/value")).swapaxes(1, 2).reshape(batch, length, -1)
+        )
+        return mixed @ arrays[f"{prefix}{name}/out/kernel"], weights
+
+    x = arrays["embedder/embedding"][tokens]
+    normed = norm(x, "self_norm")
+    update, own = attend("self_attention", normed, normed, normed)
+    x = x + update
+    positions = norm(arrays["decoder/positions/embedding"][:length], "position_norm")
+    positions = np.broadcast_to(positions, x.shape)
+    x = x + attend("positional_attention", positions, positions, x)[0]
+    queries = project(norm(x, "cross_norm"), "cross_attention/query")
+    source = softmax(queries @ np.asarray(cross.keys[0], np.float64).swapaxes(-1, -2) + cross.bias)
+    return own, source

@@ -1,0 +1,123 @@
+"""Intervals, tests and areas against exhaustive and literal twins."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from padir.analysis import hypotheses
+from padir.score.significance import interval, resample_counts
+
+
+@pytest.fixture
+def sample():
+    """Pairs of 12 sentences: two numbers each, some chosen."""
+    generator = np.random.default_rng(3)
+    sentence = np.repeat(np.arange(12), generator.integers(1, 7, size=12))
+    chosen = generator.random(len(sentence)) < 0.3
+    values = generator.normal(size=(len(sentence), 2)) + chosen[:, None] * [1.0, 0.0] + 50
+    return values, chosen, sentence
+
+
+def test_contrast_is_what_numpy_says(sample):
+    values, chosen, sentence = sample
+    found = hypotheses.contrast(values, chosen, sentence, 12, samples=200)
+    yes, no = values[chosen], values[~chosen]
+    np.testing.assert_allclose(found.mean, yes.mean(axis=0))
+    np.testing.assert_allclose(found.other_mean, no.mean(axis=0))
+    np.testing.assert_allclose(found.deviation, yes.std(axis=0, ddof=1))
+    np.testing.assert_allclose(found.other_deviation, no.std(axis=0, ddof=1))
+    n, m = len(yes), len(no)
+    pooled = np.sqrt(
+        ((n - 1) * yes.var(axis=0, ddof=1) + (m - 1) * no.var(axis=0, ddof=1)) / (n + m - 2)
+    )
+    np.testing.assert_allclose(found.effect, (yes.mean(axis=0) - no.mean(axis=0)) / pooled)
+    assert (found.count, found.other_count) == (n, m)
+
+
+def test_intervals_are_those_of_resampled_sentences(sample):
+    values, chosen, sentence = sample
+    found = hypotheses.contrast(values, chosen, sentence, 12, samples=100)
+    differences, within = [], []
+    for counts in resample_counts(12, 100):
+        rows = np.concatenate(
+            [np.tile(np.flatnonzero(sentence == s), int(counts[s])) for s in range(12)]
+        )
+        own = chosen[rows]
+        differences.append(values[rows][own].mean(axis=0) - values[rows][~own].mean(axis=0))
+        total, number = np.zeros(2), 0
+        for s in range(12):
+            members = np.flatnonzero(sentence == s)
+            labels = chosen[members]
+            if labels.any() and not labels.all():
+                above = values[members] - values[members].mean(axis=0)
+                total += counts[s] * above[labels].sum(axis=0)
+                number += counts[s] * labels.sum()
+        within.append(total / number)
+    for column in range(2):
+        assert found.difference_interval[column] == pytest.approx(
+            interval(np.array(differences)[:, column])
+        )
+        assert found.within_interval[column] == pytest.approx(
+            interval(np.array(within)[:, column]), abs=1e-9
+        )
+
+
+def test_labels_are_exchanged_within_sentences_alone():
+    """The p-value against every way to choose as many pairs of each sentence."""
+    sentence = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 3])
+    chosen = np.array([1, 0, 0, 0, 1, 1, 0, 0, 0, 1], bool)
+    values = np.array([3.0, 1.0, 0.5, 1.0, 2.0, 2.5, 0.0, 9.0, 9.0, -40.0])[:, None]
+    excess, counts, p_value = hypotheses.within_sentences(
+        values, chosen, sentence, 4, 20_000, np.random.default_rng(0)
+    )
+    above = values[:, 0].copy()
+    for s in range(4):
+        above[sentence == s] -= above[sentence == s].mean()
+    observed = sum(above[[0, 4, 5]])
+    ways = product(combinations([0, 1, 2], 1), combinations([3, 4, 5, 6], 2))
+    sums = [sum(above[list(a + b)]) for a, b in ways]
+    exact = np.mean([abs(one) >= abs(observed) - 1e-9 for one in sums])
+    assert counts.tolist() == [1, 2, 0, 0]
+    assert excess.sum() == pytest.approx(observed)
+    # Four standard deviations of a share of 20,000 draws.
+    assert p_value[0] == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20_000))
+
+
+def test_the_area_counts_ties_half_and_its_interval_resamples_sentences():
+    generator = np.random.default_rng(5)
+    sentence = np.repeat(np.arange(10), 6)
+    score = generator.integers(0, 5, size=60).astype(float)
+    positive = generator.random(60) < 0.2 + 0.1 * score
+
+    def area(rows):
+        high, low = score[rows][positive[rows]], score[rows][~positive[rows]]
+        return ((high[:, None] > low) + (high[:, None] == low) / 2).mean()
+
+    resamples = resample_counts(10, 60)
+    found = hypotheses.discrimination(score, positive, sentence, resamples)
+    assert found.auc == pytest.approx(area(np.arange(60)))
+    drawn = [
+        area(np.concatenate([np.tile(np.flatnonzero(sentence == s), int(c[s])) for s in range(10)]))
+        for c in resamples
+    ]
+    assert found.interval == pytest.approx(interval(np.array(drawn)))
+    assert (found.positives, found.negatives) == (positive.sum(), (~positive).sum())
+    nothing = hypotheses.discrimination(score, np.zeros(60, bool), sentence, resamples)
+    assert nothing.auc is None and nothing.interval is None
+
+
+def test_rank_correlation_is_spearmans():
+    generator = np.random.default_rng(7)
+    x = generator.integers(0, 6, size=80).astype(float)
+    y = x + generator.normal(size=80) * 3
+    sentence = np.repeat(np.arange(20), 4)
+    value, ends = hypotheses.rank_correlation(x, y, sentence, resample_counts(20, 100))
+    assert value == pytest.approx(spearmanr(x, y).statistic)
+    assert ends[0] < value < ends[1]
+
+
+def test_the_strongest_tenth():
+    values = np.array([0.0, 3.0, 3.0, 1.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert np.flatnonzero(hypotheses.strongest(values, 0.2)).tolist() == [1, 2]

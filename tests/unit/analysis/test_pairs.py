@@ -1,0 +1,83 @@
+"""Which pairs there are, in which order, and which of them stutter."""
+
+import numpy as np
+
+from padir.analysis.attention import Chosen, Extractor
+from padir.analysis.pairs import PREDICTORS, collect, repeats
+from tests.decoding import LINES, tiny_model
+
+SENTENCES = [line for line in LINES if line]
+LENGTHS = [5, 3, 7, 2, 6, 4, 4, 5, 8]
+
+
+def test_every_pair_once_in_order_with_its_own_numbers(tmp_path):
+    loaded = tiny_model(tmp_path / "bundle", "padir", batch_sentences=4, buckets=(4, 16))
+    sources = loaded.vocabulary.encode(SENTENCES)
+    chosen = [Chosen(length) for length in LENGTHS]
+    extractor = Extractor(loaded, 3, 2)
+    pairs = collect(extractor, sources, chosen, 1)
+    expected = [
+        (s, i, d)
+        for s, length in enumerate(LENGTHS)
+        for i in range(length - 2)
+        for d in range(1, min(3, length - 2 - i) + 1)
+    ]
+    assert list(zip(pairs.sentence, pairs.left, pairs.distance, strict=True)) == expected
+    assert set(pairs.values) == {*PREDICTORS, "probe"} | {"self_right", "self_left"}
+    adjacent = pairs.adjacent.sum()
+    assert all(len(values) == adjacent for values in [*pairs.heads.values(), *pairs.ranks.values()])
+    for name in ("self_right", "cosine"):
+        means = pairs.heads[name].mean(axis=(1, 2))
+        np.testing.assert_allclose(means, pairs.values[name][pairs.adjacent], rtol=1e-5)
+    # One sentence alone has the same pairs.
+    alone = collect(extractor, sources[4:5], chosen[4:5], 1)
+    own = pairs.sentence == 4
+    for name, values in alone.values.items():
+        np.testing.assert_allclose(values, pairs.values[name][own], atol=1e-5)
+
+
+def test_the_probe_replaces_one_token_and_reads_the_other(tmp_path):
+    """Against a loop over positions, tokens and answers."""
+    import jax
+    import jax.numpy as jnp
+
+    from padir.ids import FIRST_PIECE
+
+    loaded = tiny_model(tmp_path / "bundle", "padir")
+    sources = loaded.vocabulary.encode(SENTENCES[:2])
+    chosen = [Chosen(5), Chosen(4)]
+    extractor = Extractor(loaded, 4, 3)
+    _, made, cross = next(extractor.passes(sources, chosen, 2))
+    found = np.asarray(extractor.probe(cross, made.input))
+    tokens, visible = made.input
+    pieces = slice(FIRST_PIECE, loaded.vocabulary.size)
+
+    def answers(read):
+        logits = loaded.model.decode(read, cross, visible)[:, :, pieces]
+        return np.exp(np.asarray(jax.nn.log_softmax(logits), np.float64))
+
+    base = answers(tokens)
+    for i in range(4):
+        order = np.argsort(-base[:, i], axis=1)[:, :3]
+        weights = np.take_along_axis(base[:, i], order, axis=1)
+        weights /= weights.sum(axis=1, keepdims=True)
+        drawn = [answers(jnp.asarray(tokens).at[:, i].set(order[:, k] + 8)) for k in range(3)]
+        for row, length in enumerate((5, 4)):
+            for j in range(length):
+                own = np.stack([one[row, j] for one in drawn])
+                mixture = weights[row] @ own
+                expected = weights[row] @ (own * np.log(own / mixture)).sum(axis=1)
+                if i < length:
+                    np.testing.assert_allclose(found[i, row, j], expected, atol=1e-5)
+
+
+def test_a_repeat_that_a_reference_has_is_no_stutter(tmp_path):
+    loaded = tiny_model(tmp_path / "bundle", "padir")
+    sources = loaded.vocabulary.encode(SENTENCES[:2])
+    pairs = collect(Extractor(loaded, 2, 2), sources, [Chosen(6), Chosen(4)], 1, probe=False)
+    assert "probe" not in pairs.values
+    tokens = [(8, 8, 9, 9, 10), (9, 9, 8)]
+    references = [[(9, 9, 11), (8, 10, 8)], [(8, 8), (9, 8, 9)]]
+    found = repeats(pairs, tokens, references)
+    assert found.stutter.tolist() == [True, False, False, False, True, False]
+    assert found.licensed.tolist() == [False, False, True, False, False, False]

@@ -1,0 +1,51 @@
+"""The two claims, with data on each side of the decision."""
+
+import pytest
+
+from padir.analysis.verdicts import FEWEST, claims_of
+
+
+def found(mixed=FEWEST, **changes):
+    one = {
+        "mean": 0.1, "other_mean": 0.2, "effect": -0.3, "effect_interval": [-0.4, -0.2],
+        "difference_interval": [-0.2, -0.1], "p_value": 0.01, "within": -0.05,
+        "within_interval": [-0.1, 0.01],
+    }  # fmt: skip
+    names = ("self_attention mean", "total_variation mean", "cosine mean")
+    contrasts = {name: one | changes.get(name.split()[0], {}) for name in names}
+    return {
+        "pass": 1, "mixed_sentences": mixed, "stuttering": 30, "other": 300, "contrasts": contrasts
+    }  # fmt: skip
+
+
+def verdicts(**changes):
+    return [claim["verdict"] for claim in claims_of(found(**changes))]
+
+
+def test_both_hold():
+    assert verdicts() == ["reproduced", "reproduced"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"effect_interval": [0.01, 0.1]},
+        {"effect_interval": [-0.1, 0.21]},
+        {"within_interval": [0.001, 0.2]},
+    ],
+)
+def test_larger_self_attention_or_too_little_data_speaks_against_the_first(change):
+    assert verdicts(self_attention=change) == ["not reproduced", "reproduced"]
+
+
+@pytest.mark.parametrize("name", ["total_variation", "cosine"])
+@pytest.mark.parametrize("change", [{"difference_interval": [-0.2, 0.0]}, {"p_value": 0.05}])
+def test_both_distances_have_to_pass_both_tests(name, change):
+    assert verdicts(**{name: change}) == ["reproduced", "not reproduced"]
+
+
+def test_few_stutters_decide_nothing():
+    for claim in claims_of(found(mixed=FEWEST - 1)):
+        assert claim["verdict"] == "not run"
+        assert claim["interval"] is None
+        assert "19 sentences with a stutter at pass 1; 20 are needed" in claim["measured"]

@@ -1,0 +1,98 @@
+"""`padir analyse` from files to one document, with tiny random models."""
+
+import pytest
+
+from padir.commands import analyse
+from padir.files import InputError, read_json, write_json, write_lines
+from tests.decoding import LINES, write_tiny_bundle
+
+PREDICTED = {("stutter", "adjacent"), ("probe", "adjacent"), ("probe", "near")}
+
+
+@pytest.fixture(autouse=True)
+def no_set_up(monkeypatch):
+    """JAX has started; its set-up is tested elsewhere."""
+    monkeypatch.setattr(analyse, "prepare", lambda threads: None)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("analyse")
+    write_lines(folder / "source", LINES)
+    write_lines(folder / "reference", [f"{line} ba" for line in LINES])
+    write_lines(folder / "short", LINES[:3])
+    rule = {"length_alphas": [0.0], "length_weights": [1.0]}
+    for system in ("ar", "padir"):
+        write_tiny_bundle(folder / system, system, **(rule if system == "padir" else {}))
+    return folder
+
+
+def run(place, out, *arguments, system="padir", reference="reference"):
+    given = [
+        *("--bundle", place / system, "--source", place / "source", "--out", out),
+        *("--references", place / reference, "--target-language", "xt", "--samples", 60),
+        *arguments,
+    ]
+    return analyse.main([str(argument) for argument in given])
+
+
+def test_the_document(place, tmp_path):
+    out = tmp_path / "analysis.json"
+    assert run(place, out, "--passes", 1, 2, "--distance", 3, "--alternatives", 2) == 0
+    found = read_json(out)
+    labels = ("dataset", "direction", "model", "system", "targets", "seed", "split")
+    assert [found[label] for label in labels] == [
+        "toy", "xs-xt", "tiny_padir", "padir", "raw", 2, "test",
+    ]  # fmt: skip
+    # Empty lines are no sentences.
+    assert found["sentences"] == len([line for line in LINES if line])
+    assert found["exact"] is None
+    assert [one["pass"] for one in found["passes"]] == [1, 2]
+    for one in found["passes"]:
+        assert one["stuttering"] + one["other"] + one["licensed"] == one["adjacent"]
+        assert 0 < one["adjacent"] < one["pairs"]
+        assert {(row["target"], row["pairs"]) for row in one["prediction"]} == PREDICTED
+        assert {len(rows) for head in one["heads"].values() for rows in head["effect"]} == {2}
+        attention = one["contrasts"]["self_attention mean"]
+        assert 0 < attention["other_mean"] < 1
+    ids = [claim["id"] for claim in found["claims"]]
+    assert ids == ["self_attention", "cross_attention"]
+    # Nine sentences are too few for a verdict.
+    assert {claim["verdict"] for claim in found["claims"]} == {"not run"}
+    assert read_json(tmp_path / "analysis.json.provenance.json")["command"][:2] == [
+        "padir",
+        "analyse",
+    ]
+
+
+def test_the_same_call_gives_the_same_document(place, tmp_path):
+    for name in ("a", "b"):
+        run(place, tmp_path / name, "--passes", 2, "--sentences", 4)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert read_json(tmp_path / "a")["sentences"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--passes", "0"], "--passes holds 0: allowed are 1 to 100"),
+        (["--distance", "0"], "--distance is 0: allowed are 1 and more"),
+        (["--sentences", "1"], "--sentences is 1: allowed are 2 and more"),
+        (["--mode-strength", "0.5"], "--grammar and --mode-strength go together"),
+        (["--grammar", "g", "--mode-strength", "2"], "--mode-strength is 2.0: allowed are"),
+    ],
+)
+def test_numbers_out_of_range(place, tmp_path, arguments, message):
+    with pytest.raises(InputError, match=message):
+        run(place, tmp_path / "out", *arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_models_and_files_that_do_not_fit(place, tmp_path):
+    with pytest.raises(InputError, match="does not fit a model of system ar"):
+        run(place, tmp_path / "out", system="ar")
+    with pytest.raises(InputError, match="short"):
+        run(place, tmp_path / "out", reference="short")
+    write_json(tmp_path / "g", {})
+    with pytest.raises(InputError, match="not a grammar"):
+        run(place, tmp_path / "out", "--grammar", tmp_path / "g", "--mode-strength", 0.5)

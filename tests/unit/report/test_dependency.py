@@ -1,0 +1,126 @@
+"""Tables 4 and 5, predictors, heat maps and claims from a made-up analysis."""
+
+import pytest
+
+from padir.report import claims, dependency, heat_maps
+from padir.report.results import load_results
+
+KINDS = ("min", "mean", "max")
+RANKS = ("self_first", "self_few", "same_first", "first_in_few")
+
+
+def one(value: float) -> dict:
+    return {
+        "mean": value, "other_mean": value / 2, "deviation": 0.1, "other_deviation": 0.2,
+        "effect": -0.7, "effect_interval": [-0.9, -0.5], "p_value": 0.004,
+    }  # fmt: skip
+
+
+def claim(name: str, verdict: str) -> dict:
+    return {
+        "id": name, "section": "3.4", "statement": "closer", "paper": "0.1", "measured": "0.2",
+        "interval": [-0.2, -0.1], "test": "below 0", "verdict": verdict, "dataset": "toy xs-xt",
+        "seeds": [0],
+    }  # fmt: skip
+
+
+def analysis(model: str, targets: str, verdict: str = "reproduced") -> dict:
+    names = ("self_attention", "total_variation", "cosine")
+    contrasts = {f"{name} {kind}": one(0.4) for name in names for kind in KINDS}
+    head = {"effect": [[0.1, -2.0]], "p_value": [[0.5, 0.01]]}
+    told = {"predictor": "entropy", "auc": 0.8, "interval": [0.7, 0.9]}
+    graded = told | {"correlation": 0.5, "correlation_interval": [0.4, 0.6]}
+    passes = [
+        {
+            "pass": number, "stuttering": 30, "other": 300,
+            "contrasts": contrasts | {name: one(0.6) for name in RANKS},
+            "heads": {"self_attention": head, "total_variation": head},
+            "prediction": [
+                {"target": "stutter", "pairs": "adjacent", **told},
+                {"target": "probe", "pairs": "near", **graded},
+                {"target": "stutter", "pairs": "adjacent", "predictor": "probe", "auc": None,
+                 "interval": None},
+            ],
+        }
+        for number in (1, 4)
+    ]  # fmt: skip
+    exact = {"pass": 1, "prediction": [{"target": "exact", "pairs": "near", **graded}]}
+    return {
+        "dataset": "toy", "direction": "xs-xt", "model": model, "targets": targets, "seed": 0,
+        "distance": 8, "passes": passes, "exact": exact,
+        "claims": [claim("self_attention", verdict), claim("cross_attention", verdict)],
+    }  # fmt: skip
+
+
+@pytest.fixture
+def analysed(made_up):
+    made_up.write("analysis/toy/xs-xt/padir_raw/seed0.json", analysis("padir_raw", "raw"))
+    made_up.write("analysis/toy/xs-xt/padir/seed0.json", analysis("padir", "own", "not reproduced"))
+    # Neither a second seed nor provenance is a document of the report's.
+    made_up.write("analysis/toy/xs-xt/padir/seed1.json", {"claims": []})
+    made_up.write("analysis/toy/xs-xt/padir/seed0.json.provenance.json", {})
+    return made_up
+
+
+def test_tables_4_and_5_have_two_rows_of_each_model_and_pass(analysed):
+    results = load_results(analysed.folder, analysed.config)
+    for make in (dependency.table4, dependency.table5):
+        table = make(results)
+        found = [(row["model"], row["pass"], row["stutter"]) for row in table.rows]
+        assert found == [
+            (model, number, stutter)
+            for model in ("padir_raw", "padir")
+            for number in (1, 4)
+            for stutter in ("yes", "no")
+        ]
+        assert "headings" in " ".join(table.notes)
+    yes, no = dependency.table5(results).rows[:2]
+    assert (yes["tv_mean"], no["tv_mean"], yes["pairs"], no["pairs"]) == (0.4, 0.2, 30, 300)
+    assert (yes["cosine_interval"], no["cosine_interval"]) == ((-0.9, -0.5), None)
+    assert (yes["same_first"], no["same_first"]) == (0.6, 0.3)
+    assert "Neighbour first" in dependency.table4(results).markdown()
+
+
+def test_predictors_beside_what_they_predict(analysed):
+    table = dependency.dependency_table(load_results(analysed.folder, analysed.config))
+    rows = {(row["model"], row["pass"], row["predictor"]): row for row in table.rows}
+    entropy = rows["padir", 1, dependency.PREDICTOR_NAMES["entropy"]]
+    assert (entropy["stutter"], entropy["probe_near"], entropy["exact_near"]) == (0.8, 0.8, 0.8)
+    assert entropy["stutter_interval"] == (0.7, 0.9)
+    assert entropy["correlation_interval"] == (0.4, 0.6)
+    # The exact side is about one pass.
+    assert rows["padir", 4, dependency.PREDICTOR_NAMES["entropy"]]["exact_near"] is None
+    assert rows["padir", 1, "probe"]["stutter"] is None
+
+
+def test_heat_maps_correct_for_the_number_of_heads(analysed):
+    maps = heat_maps.cross_attention_heads(load_results(analysed.folder, analysed.config))
+    assert [(m.row, m.column) for m in maps.maps][:2] == [
+        ("padir_raw", "pass 1"),
+        ("padir_raw", "pass 4"),
+    ]
+    assert maps.maps[0].p_value == [[0.5, 0.02]]
+    cells = maps.table().rows
+    assert len(cells) == 2 * 2 * 2
+    assert cells[1] == {
+        "panel": "padir_raw", "pass": "pass 1", "layer": 1, "head": 2, "effect": -2.0,
+        "p_value": 0.02,
+    }  # fmt: skip
+    again = heat_maps.HeatMaps(maps.name, maps.title, maps.maps, maps.note)
+    assert maps.svg == again.svg
+    assert maps.svg.count("−2.0*") == 0 and maps.svg.count("-2.0*") == 4
+
+
+def test_claims_come_from_the_analysis(analysed):
+    found = claims.decide(load_results(analysed.folder, analysed.config))
+    verdicts = [one["verdict"] for one in found if one["id"] == "cross_attention"]
+    assert verdicts == ["reproduced", "not reproduced"]
+
+
+def test_without_an_analysis_tables_are_empty_and_claims_name_the_command(made_up):
+    results = load_results(made_up.folder, made_up.config)
+    assert dependency.table4(results).rows == []
+    assert heat_maps.self_attention_heads(results).empty()
+    waiting = next(one for one in claims.decide(results) if one["id"] == "self_attention")
+    assert waiting["verdict"] == "not run"
+    assert waiting["command"] == "snakemake --cores 2 dependency claims"
