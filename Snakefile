@@ -65,7 +65,7 @@ rule everything:
     input:
         rules.all.input,
         expand(
-            "results/report/tables/{table}.md", table=GRID_TABLES + DEPENDENCY_TABLES
+            "results/report/tables/{table}.md", table=GRID_TABLES + ANALYSIS_TABLES
         ),
         expand("results/report/figures/{figure}.svg", figure=HEAT_MAPS),
 

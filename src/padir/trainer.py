@@ -246,6 +246,8 @@ class Trainer:
         """
         shape = jax.ShapeDtypeStruct((micro_batches, sentences, tokens), jnp.int32)
         found = self._compiled_gradient(shape, shape).memory_analysis()
+        if found is None:
+            raise RuntimeError("this kind of device does not say how much memory a program needs")
         return int(found.temp_size_in_bytes + found.output_size_in_bytes)
 
     def _compiled_gradient(self, source, target):

@@ -69,8 +69,7 @@ def main(argv: list[str]) -> int:
     if not hypotheses:
         raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
     document = {**labels(arguments), "scorer": arguments.scorer}
-    missing = arguments.checkpoint is not None and not arguments.checkpoint.exists()
-    if missing and arguments.allow_missing:
+    if arguments.checkpoint and arguments.allow_missing and not arguments.checkpoint.exists():
         document |= not_run(f"no folder {shown(arguments.checkpoint)}")
     else:
         counts = _counts(arguments, hypotheses, references)

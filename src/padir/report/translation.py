@@ -140,8 +140,9 @@ def _table1_row(results: Results, entry: Listed) -> dict[str, Cell]:
     group, model, decoding, row = entry
     bleu = None if row is None else row.bleu()
     base = baseline_row(results, group)
-    compared = row is not None and base is not None and base != row
-    gap = difference(row, base) if compared else None
+    gap = None
+    if row is not None and base is not None and base != row:
+        gap = difference(row, base)
     scores = () if row is None else row.scores
     p_values = [score["paired"]["p_value"] for score in scores if score.get("paired")]
     validity = None if row is None else row.mean("validity", "share")

@@ -202,7 +202,7 @@ def load_graph(checkpoint: Checkpoint, threads: int | None = None) -> Any:
         raise InputError(f"{shown(checkpoint.folder)}: cannot be loaded: {first[:200]}") from error
     graph = loaded.signatures.get("serving_default")
     names = set() if graph is None else set(graph.structured_input_signature[1])
-    if names != {"input_ids", "input_mask", "segment_ids"}:
+    if graph is None or names != {"input_ids", "input_mask", "segment_ids"}:
         raise InputError(
             f"{shown(checkpoint.folder)}: its graph reads {', '.join(sorted(names)) or 'nothing'};"
             " a BLEURT checkpoint reads input_ids, input_mask and segment_ids"
