@@ -64,9 +64,7 @@ rule everything:
     """The same with table 2 and the ablations, whose models train for longer than all others."""
     input:
         rules.all.input,
-        expand(
-            "results/report/tables/{table}.md", table=GRID_TABLES + ANALYSIS_TABLES
-        ),
+        expand("results/report/tables/{table}.md", table=GRID_TABLES + ANALYSIS_TABLES),
         expand("results/report/figures/{figure}.svg", figure=HEAT_MAPS),
 
 

@@ -20,16 +20,20 @@ def runs():
                 yield dataset, direction, model, run
 
 
-def scores(pairs):
-    """Scores of every seed, of these pairs of a model and one of its decodings."""
+def decoded(pairs, measure, ending="json"):
+    """One file of every seed, of these pairs of a model and one of its decodings."""
     split = SETTINGS.evaluation.split
     return [
-        f"results/runs/{dataset}/{direction}/{model}/seed{seed}/score/{split}.{decoding}.json"
+        f"results/runs/{dataset}/{direction}/{model}/seed{seed}/{measure}/{split}.{decoding}.{ending}"
         for dataset, direction, model, run in runs()
         for seed in run.seeds
         for decoding in run.decode
         if (model, decoding) in pairs
     ]
+
+
+def scores(pairs):
+    return decoded(pairs, "score")
 
 
 def decodings_of(models):
@@ -62,11 +66,11 @@ def ablation_scores(wildcards):
 
 def core_ratings(wildcards):
     """Further scores of the core's models, by every scorer of the experiment."""
-    paths = core_scores(wildcards)
+    pairs = decodings_of(core_models(SETTINGS))
     return [
-        path.replace("/score/", "/rate/").removesuffix("json") + f"{scorer}.json"
-        for path in paths
+        path
         for scorer in SETTINGS.evaluation.scorers
+        for path in decoded(pairs, "rate", f"{scorer}.json")
     ]
 
 

@@ -47,6 +47,7 @@ def test_the_whole_grid_is_listed(snakemake, grid):
         "decode": decodings,
         "score": decodings,
         "rate": decodings,
+        "analyse": DIRECTIONS * sum(model["system"] != "ar" for model in models),
         "measure_latency": DIRECTIONS,
         "table": len(DEFAULT_TABLES) + 1,
         "figure": len(FIGURES),

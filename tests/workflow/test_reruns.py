@@ -46,7 +46,7 @@ def test_an_edit_reruns_what_depends_on_it_and_nothing_else(snakemake, stand_in,
 
     # Only what the report counts: the report, and the scores that carry the intervals.
     found = jobs("evaluation={bootstrap_samples: 200}")
-    assert found.keys() - REPORT == {"score"}
+    assert found.keys() - REPORT == {"score", "score_sample", "analyse"}
 
     # One more vocabulary that no model names changes nothing but the settings of the report; one
     # that a model names is learnt, and trains that model.
