@@ -11,6 +11,9 @@ ARGS ?=
 BIN := .venv/bin
 STAMP := .venv/.padir-stamp
 TF_STAMP := .venv/.padir-tf-stamp
+comma := ,
+# TensorFlow has a lock of its own; other extras are solved when asked for.
+EXTRAS_STAMP := $(if $(filter tf,$(EXTRAS)),$(TF_STAMP),$(if $(EXTRAS),.venv/.padir-stamp-$(subst $(comma),-,$(EXTRAS))))
 
 # The tested Python first; the lock holds the pins of newer ones too.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -21,7 +24,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-setup: $(STAMP) ## create .venv with the locked packages and padir itself
+setup: $(STAMP) $(EXTRAS_STAMP) ## create .venv with the locked packages and padir itself
 
 $(STAMP): requirements.lock pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then \
@@ -32,8 +35,10 @@ $(STAMP): requirements.lock pyproject.toml
 	@[ -x $(BIN)/uv ] || $(BIN)/python -m pip install --quiet --require-hashes --no-deps -r .venv/uv.txt
 	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps -e .
-	@if [ -n "$(EXTRAS)" ]; then \
-	  $(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation -c <(grep -E '^[a-z].*==' requirements.lock | sed 's/ *\\$$//') -e '.[$(EXTRAS)]'; fi
+	@touch $@
+
+.venv/.padir-stamp-%: $(STAMP)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation -c <(grep -E '^[a-z].*==' requirements.lock | sed 's/ *\\$$//') -e '.[$(EXTRAS)]'
 	@touch $@
 
 # TensorFlow reads BLEURT's checkpoints and TFRecord files: the tests need it, a default run does not.

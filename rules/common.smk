@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-from padir.config.experiment import ModelTeacher
 from padir.config.read import (
     check_config,
     data_spec,
@@ -12,6 +11,7 @@ from padir.config.read import (
     training_digest,
     vocabulary_spec,
 )
+from padir.config.teacher import ModelTeacher
 from padir.files import InputError
 
 try:

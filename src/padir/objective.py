@@ -168,7 +168,7 @@ def stage_losses(
     """
     objective = run.objective
     real, piece = target != PAD, is_piece(target)
-    hypothesis = predicted = corrupted.tokens
+    hypothesis = best = corrupted.tokens
     predicted_mask = piece
     weight = corrupted.weight[:, None]
     total = tokens = rejecter = jnp.zeros(())
@@ -180,12 +180,10 @@ def stage_losses(
         total = total + masked_sum(weight * loss, mask)
         tokens = tokens + count(mask)
         fixed = jax.lax.stop_gradient(logits)
+        predicted = best = best_pieces(fixed, vocabulary_size)
         if objective.unroll == "sample":
-            predicted = drawn_pieces(
-                jax.random.fold_in(noise_key, 3 + stage), fixed, vocabulary_size
-            )
-        else:
-            predicted = best_pieces(fixed, vocabulary_size)
+            stage_noise = jax.random.fold_in(noise_key, 3 + stage)
+            predicted = drawn_pieces(stage_noise, fixed, vocabulary_size)
         if objective.rejecter_weight:
             right = rejecter_loss(model, hidden, predicted == target)
             rejecter = rejecter + masked_sum(right, piece)
@@ -196,7 +194,7 @@ def stage_losses(
     return Stages(
         token=total / objective.stages,
         rejecter=rejecter / objective.stages,
-        correct=count((predicted == target) & predicted_mask),
+        correct=count((best == target) & predicted_mask),
         tokens=tokens / objective.stages,
         predicted=count(predicted_mask),
     )

@@ -220,10 +220,15 @@ class Trainer:
         micro, capacity = self.run.training.accumulate, self.run.training.dispatch_steps
         count, rows, width = source.shape
 
+        # Which micro-batch a sentence is in, and with it its noise, depends on no device count.
+        each = -(-rows // micro)
+
         def shaped(ids: np.ndarray) -> np.ndarray:
-            full = np.zeros((capacity, padded_rows(rows, self.mesh, micro), width), np.int32)
+            full = np.zeros((capacity, micro * each, width), np.int32)
             full[:count, :rows] = ids
-            return full.reshape(capacity, micro, -1, width)
+            dealt = full.reshape(capacity, micro, each, width)
+            more = padded_rows(each, self.mesh) - each
+            return np.pad(dealt, ((0, 0), (0, 0), (0, more), (0, 0)))
 
         padded = np.zeros(capacity, np.float32)
         padded[:count] = rates
@@ -265,7 +270,7 @@ class Trainer:
         """Mean plain losses, without dropout or smoothing; the noise is the same at every call."""
         sums = np.zeros(len(Losses._fields))
         for index, (source, target) in enumerate(batches):
-            rows = padded_rows(len(source), self.mesh, 1)
+            rows = padded_rows(len(source), self.mesh)
             grown = [np.pad(ids, ((0, rows - len(ids)), (0, 0))) for ids in (source, target)]
             split = split_sentences(self.mesh, axis=0)
             grown = [placed(ids, split) for ids in grown]

@@ -1,7 +1,7 @@
 """config/paper.yaml made small: the same rules, pairs and tables on a few hundred generated pairs.
 
-What is swapped in stands in one function each: `with_sources` for where the text comes from,
-`with_teacher` for who distils it, `with_scorer` for the BLEURT checkpoint.
+The text lies in small copies of the paper's three TFDS datasets, the teacher is the Cloud
+Translation API on this machine, the scorer a tiny checkpoint of BLEURT's format.
 """
 
 from pathlib import Path
@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import yaml
+
+from tests.tfds_copies import SPLITS, write_copy
 
 ROOT = Path(__file__).resolve().parents[2]
 # Content words by concept, in four languages; Romanian with letters of both spellings.
@@ -40,26 +42,36 @@ def sentences(language: str, split: str) -> list[str]:
     return lines
 
 
-def with_sources(config: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The three datasets from plain files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, dataset in config["datasets"].items():
-        splits = {}
-        for split in LINES:
-            files = {}
-            for language in dataset["directions"][0].split("-"):
-                files[language] = f"{name}.{split}.{language}"
-                text = "".join(f"{line}\n" for line in sentences(language, split))
-                (folder / files[language]).write_text(text, encoding="utf-8")
-            splits[split] = {"files": files}
-        dataset["source"] = {"kind": "files", "folder": str(folder), **splits}
+def with_copies(config: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The three datasets as TFDS's own writer prepares them, under their own names."""
+    splits = dict(zip(SPLITS, LINES, strict=True))
+    for dataset in config["datasets"].values():
+        languages = dataset["directions"][0].split("-")
+        pairs = {
+            theirs: [
+                dict(zip(languages, both, strict=True))
+                for both in zip(*(sentences(one, ours) for one in languages), strict=True)
+            ]
+            for theirs, ours in splits.items()
+        }
+        write_copy(dataset["source"]["name"], folder, pairs)
+        dataset["source"] |= {"data_dir": str(folder), "download": False}
     return config
 
 
-def with_teacher(config: dict[str, Any]) -> dict[str, Any]:
-    """The project's own AR model teaches, in one part."""
-    config["teachers"]["ar"]["shards"] = 1
+def with_cloud(config: dict[str, Any], endpoint: str, ledger: Path) -> dict[str, Any]:
+    """The paper's teacher, as the comment in config/paper.yaml says, at this address."""
+    cloud = {"kind": "cloud", "max_usd": 1, "endpoint": endpoint, "ledger": str(ledger)}
+    config["teachers"] = {"cloud": cloud}
+    config["model_defaults"]["targets"] = "cloud"
     return config
+
+
+def translated(text: str, source: str, target: str) -> str:
+    """What the server makes of a sentence: its words in the other language."""
+    words = dict(zip(LEXICON[source].split(), LEXICON[target].split(), strict=True))
+    found = [words[word] for word in text.removesuffix(".").split()]
+    return "".join(found) + "。" if target == "zh" else " ".join(found) + "."
 
 
 def with_scorer(config: dict[str, Any], checkpoint: Path) -> dict[str, Any]:
@@ -68,9 +80,10 @@ def with_scorer(config: dict[str, Any], checkpoint: Path) -> dict[str, Any]:
     return config
 
 
-def paper_mini(folder: Path, checkpoint: Path) -> Path:
+def paper_mini(folder: Path, checkpoint: Path, endpoint: str) -> Path:
     """Write the small config: one direction of each pair, AR and PaDIR, seconds of training."""
-    config = with_scorer(with_teacher(with_sources(paper(), folder)), checkpoint)
+    config = with_cloud(with_copies(paper(), folder), endpoint, folder / "paid.sqlite")
+    config = with_scorer(config, checkpoint)
     for dataset, direction in (("wmt14", "de-en"), ("wmt16", "en-ro"), ("wmt17", "en-zh")):
         settings = config["datasets"][dataset]
         settings["directions"] = [direction]

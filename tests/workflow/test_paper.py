@@ -3,21 +3,19 @@
 import csv
 
 import pytest
-import yaml
 
 from tests.bleurt import write_checkpoint
+from tests.translation_server import TranslationServer
 from tests.workflow.conftest import DEFAULT_TABLES, FIGURES, job_counts
-from tests.workflow.paper_mini import paper, paper_mini, with_sources
+from tests.workflow.paper_mini import ROOT, paper, paper_mini, sentences, translated
 
 DIRECTIONS = 6
 
 
 @pytest.fixture
-def grid(tmp_path):
-    """config/paper.yaml with text that is there; which jobs there are does not depend on it."""
-    path = tmp_path / "paper.yaml"
-    path.write_text(yaml.safe_dump(with_sources(paper(), tmp_path / "text")))
-    return path
+def grid():
+    """The file as users have it: nothing is downloaded to list the jobs."""
+    return ROOT / "config/paper.yaml"
 
 
 def test_the_whole_grid_is_listed(snakemake, grid):
@@ -80,10 +78,11 @@ def lines(folder, table: str) -> list[dict[str, str]]:
 def test_paper_mini_runs_through_to_tables_1_to_3(snakemake, tmp_path):
     pytest.importorskip("tensorflow", reason="installed by make test, or make setup EXTRAS=tf")
     checkpoint = write_checkpoint(tmp_path / "BLEURT tiny's", length=64)
-    config = paper_mini(tmp_path / "mini", checkpoint)
     place = tmp_path / "place"
     tables = ("table1", "table2", "table3")
-    done = snakemake("--configfile", str(config), "--", *tables, folder=place)
+    with TranslationServer(translate=translated) as server:
+        config = paper_mini(tmp_path / "mini", checkpoint, server.endpoint)
+        done = snakemake("--configfile", str(config), "--", *tables, folder=place)
     logs = "\n".join(
         f"{path.name}: {path.read_text()[-500:]}"
         for path in sorted((place / "results").rglob("*.log"))
@@ -98,6 +97,10 @@ def test_paper_mini_runs_through_to_tables_1_to_3(snakemake, tmp_path):
         assert all(row["paper"] and row["paper_difference"] for row in rows)
         assert all(row["status"] not in ("", "not run") for row in rows)
         assert len({row["signature"] for row in rows}) == (1 if table == "table3" else 2)
+    # Every distinct sentence was paid for once in each direction: English is read in two.
+    english = {line for split in ("train", "valid") for line in sentences("en", split)}
+    assert english < server.billed.keys()
+    assert all(times == 1 + (text in english) for text, times in server.billed.items())
     chinese = [row for row in lines(place, "table1") if row["direction"] == "en-zh"]
     assert all("tok:zh" in row["signature"] for row in chinese)
     scores = {row["score"] for row in lines(place, "table3")}

@@ -39,6 +39,23 @@ def test_rules_that_a_profile_names_exist(repository):
         assert named and named <= rules, path
 
 
+@pytest.mark.parametrize(("name", "device"), [("slurm", "gpu"), ("tpu", "tpu")])
+def test_whatever_computes_asks_for_a_device(repository, name, device):
+    commands = repository / "src/padir/commands"
+    verbs = {path.stem for path in commands.glob("*.py") if "    prepare(" in path.read_text()}
+    text = "".join(path.read_text() for path in (repository / "rules").glob("*.smk"))
+    bodies = dict(re.findall(r"^rule (\w+):\n(.*?)(?=^rule |\Z)", text, re.M | re.S))
+    computing = {
+        rule
+        for rule, body in bodies.items()
+        if any(re.search(rf"\bpadir {verb.replace('_', '-')} ", body) for verb in verbs)
+    }
+    computing -= {"take_ready_made"}  # `padir distill --ready` copies lines.
+    assert len(computing) > 5
+    asked = yaml.safe_load((PROFILES / name / "config.yaml").read_text())["set-resources"]
+    assert computing <= {rule for rule, given in asked.items() if device in given}
+
+
 def test_several_hosts_start_one_process_each(snakemake, tiny):
     resources = ("--set-resources", "train:mpi='srun'", "train:tasks=4", "train:nodes=4")
     done = snakemake(

@@ -23,6 +23,7 @@ from padir.decode.policies import STARTS, sentence_keys
 from padir.decode.predict import forbid, predictable
 from padir.decode.refine import Policies, Refinement, easy_first_context, refine
 from padir.decode.refiner import policies_of, predictor
+from padir.files import InputError
 from padir.ids import FIRST_PIECE, PAD
 from padir.model.decoder import Attentions, CrossMemory
 
@@ -79,6 +80,10 @@ class Extractor:
         distance: largest distance of the pairs looked at.
         alternatives: tokens tried at a position by the probe.
         sentences: of a batch; as in decoding by default.
+
+    Raises:
+        InputError: the model chooses a pass's tokens together: what is looked at here is where
+            tokens that are chosen apart fail.
     """
 
     def __init__(
@@ -86,6 +91,11 @@ class Extractor:
     ):
         run, size = loaded.spec.run, loaded.vocabulary.size
         settings = run.decoding
+        if settings.joint != "none":
+            raise InputError(
+                f"{loaded.spec.model}: decoding.joint is {settings.joint}: the analysis is of"
+                " passes whose tokens are chosen apart; allowed is none"
+            )
         self.distance, self.alternatives = distance, alternatives
         self.seed = loaded.seed
         self.longest = min(run.architecture.length_classes, run.architecture.max_positions)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from padir.analysis.memory import DeviceMemory, device_memory
-from padir.config.experiment import Config, ModelTeacher
+from padir.config.experiment import Config
 from padir.config.model import ModelRun
+from padir.config.teacher import ModelTeacher
 from padir.distill.estimate import plan_lines
 from padir.report.selection import core_models
 

@@ -6,14 +6,17 @@ a choice of ours and listed in docs/departures.md.
 
 from collections.abc import Callable
 from operator import not_
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeInt, model_serializer, model_validator
+from pydantic import Field, model_serializer, model_validator
 
 from padir.config.base import Direction, Name, Settings
 from padir.config.decoding import Decoding
 from padir.config.objective import Objective
 from padir.config.systems import SYSTEMS, with_system
+
+# What a random key is made of.
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 if TYPE_CHECKING:
     SystemName = str
@@ -180,9 +183,7 @@ class ModelRun(Settings):
         default=None,
         description="Entry of `vocabularies` that every dataset must have; null: its own.",
     )
-    seeds: list[NonNegativeInt] = Field(
-        default=[0], min_length=1, description="Seeds to train with."
-    )
+    seeds: list[Seed] = Field(default=[0], min_length=1, description="Seeds to train with.")
     decode: list[str] = Field(
         default=["T1", "T2", "T4", "T8", "T10"],
         min_length=1,

@@ -18,8 +18,9 @@ import yaml
 from padir.config.base import Settings
 from padir.config.data import Dataset, SyntheticSource, VocabularySpec
 from padir.config.errors import describe
-from padir.config.experiment import CloudTeacher, Config, ModelTeacher
+from padir.config.experiment import Config
 from padir.config.model import RunSpec
+from padir.config.teacher import CloudTeacher, ModelTeacher
 from padir.files import InputError, digest, shown
 
 S = TypeVar("S", bound=Settings)

@@ -158,12 +158,15 @@ class BatchPlan:
 
 
 def in_order(pairs: Pairs, training: Training) -> list[tuple[int, np.ndarray]]:
-    """Every fitting pair once, for validation: (bucket, pair numbers padded with -1)."""
+    """Every fitting pair once, for validation: (bucket, pair numbers padded with -1).
+
+    As many at a time as in a micro-batch of training, so that they need no more memory.
+    """
     which = _buckets(training, pairs)
     batches = []
     for i, bucket in enumerate(training.buckets):
         members = np.flatnonzero(which == i)
-        size = sentences_per_batch(training.batch_tokens, bucket)
+        size = -(-sentences_per_batch(training.batch_tokens, bucket) // training.accumulate)
         for start in range(0, len(members), size):
             rows = np.full(size, -1)
             chunk = members[start : start + size]

@@ -211,9 +211,9 @@ class WeakerStutter:
 class WeakerCoupled:
     """Of neighbours that look at the same source tokens, the less certain: conditional blocks.
 
-    The surer one takes its prediction in this pass, the other in the next one, given the first; so
-    what is predicted at once is less dependent. Hypothesis 2 of section 3.4 is the measure; the
-    slides leave such a sampler open.
+    With `update: hidden` the surer one stays, and the other is predicted in the next pass, given
+    the first: what changes at once is less dependent. Hypothesis 2 of section 3.4 is the measure;
+    the slides leave such a sampler open.
 
     Attributes:
         threshold: least overlap of their cross-attention (`padir.decode.joint.overlap`).

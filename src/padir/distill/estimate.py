@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from padir.config.experiment import CloudTeacher, Config
+from padir.config.experiment import Config
+from padir.config.teacher import CloudTeacher
 from padir.distill.ledger import Ledger, Spent, Task
 from padir.distill.packing import read_sources
 from padir.distill.terms import limits_of, task_of

@@ -18,7 +18,7 @@ from google.api_core import exceptions
 from google.cloud import translate_v3
 from google.cloud.translate_v3.services.translation_service import transports
 
-from padir.config.experiment import CloudTeacher
+from padir.config.teacher import CloudTeacher
 from padir.distill.ledger import Task
 from padir.files import InputError, shown
 

@@ -1,6 +1,6 @@
 """A paid teacher's settings in the words of the ledger."""
 
-from padir.config.experiment import CloudTeacher
+from padir.config.teacher import CloudTeacher
 from padir.distill.ledger import Limits, Task
 
 PROVIDER = "cloud-translation-v3"

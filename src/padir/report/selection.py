@@ -16,10 +16,12 @@ def core_models(config: Config) -> list[str]:
 
 def analysed_models(config: Config) -> list[str]:
     """Models of tables 4 and 5, in the config's order: `evaluation.analysis.models`, or the core's
-    parallel models."""
+    parallel models whose tokens are chosen apart."""
     named = config.evaluation.analysis.models
-    names = core_models(config) if named is None else named
-    return [name for name in config.models if name in names and config.models[name].parallel]
+    if named is not None:
+        return [name for name in config.models if name in named]
+    runs = {name: config.models[name] for name in core_models(config)}
+    return [name for name, run in runs.items() if run.parallel and run.decoding.joint == "none"]
 
 
 def candidate(config: Config) -> str | None:

@@ -11,8 +11,8 @@ import pytest
 
 from padir.cli import main
 from padir.commands import distill_cloud, plan
-from padir.config.experiment import CloudTeacher
 from padir.config.read import check_config, cloud_teacher, training_digest
+from padir.config.teacher import CloudTeacher
 from padir.distill import owners, service
 from padir.distill.ledger import Ledger
 from padir.distill.terms import task_of

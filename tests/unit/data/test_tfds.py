@@ -257,8 +257,8 @@ def tfrecord_source(tmp_path):
     return source(tmp_path / "dd")
 
 
-@pytest.mark.skipif(find_spec("tensorflow") is not None, reason="TensorFlow is installed")
-def test_a_tfrecord_copy_without_tensorflow(tmp_path):
+def test_a_tfrecord_copy_without_tensorflow(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "find_spec", lambda name: None)
     message = refusal(tfrecord_source(tmp_path), tmp_path / "out")
     assert "a copy in TFRecord, which only TensorFlow reads: install the extra tf" in message
 

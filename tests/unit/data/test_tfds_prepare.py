@@ -15,6 +15,7 @@ from tensorflow_datasets.core.download.checksums import UrlInfo
 from tensorflow_datasets.translate import wmt
 
 from padir.config.data import TfdsSource
+from padir.data import tfds_prepare
 from padir.data.tfds import write_tfds_source
 from padir.data.tfds_prepare import make_builder
 from padir.files import InputError, read_lines
@@ -138,8 +139,8 @@ def texts(folder, pair):
     }
 
 
-@pytest.mark.skipif(find_spec("tensorflow") is not None, reason="TensorFlow is installed")
-def test_a_download_without_tensorflow(server, tmp_path):
+def test_a_download_without_tensorflow(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(tfds_prepare, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="needs TensorFlow to prepare it: install the extra tf"):
         write_tfds_source(source("wmt16_translate/ro-en", tmp_path), "en-ro", tmp_path / "raw")
     assert not list(tmp_path.iterdir())

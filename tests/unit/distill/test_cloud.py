@@ -12,7 +12,7 @@ from google.api_core import exceptions
 from google.cloud.translate_v3 import TranslationServiceClient
 from google.cloud.translate_v3.services.translation_service import transports
 
-from padir.config.experiment import CloudTeacher
+from padir.config.teacher import CloudTeacher
 from padir.distill import cloud
 from padir.distill.cloud import Sender, next_day, one_line, read_translations
 from padir.distill.ledger import Ledger, LimitReached
