@@ -99,7 +99,7 @@ class Defects:
     circular: bool = False
 
     def refine(
-        self, predict, start, lengths, passes, policies: Policies, keys, given=None
+        self, predict, start, lengths, passes, policies: Policies, keys, given=None, may_repeat=None
     ) -> Refinement:
         """`padir.decode.refine.refine` with these defects; deleted tokens still stand."""
         stutter = isinstance(policies.remask, Stutter)
@@ -107,7 +107,7 @@ class Defects:
             policies = policies._replace(stop=StopTogether())
         if self.circular and stutter:
             policies = policies._replace(remask=CircularStutter())
-        state = refine(predict, start, lengths, passes, policies, keys, given)
+        state = refine(predict, start, lengths, passes, policies, keys, given, may_repeat)
         if self.returns_remasked:
             shown = state.tokens if not stutter else state.fed
             tokens = jnp.where(state.done < passes, state.fed, shown)

@@ -90,9 +90,7 @@ def test_numbers_out_of_range(place, tmp_path, arguments, message):
 
 def test_models_and_files_that_do_not_fit(place, tmp_path):
     write_tiny_bundle(place / "joint", "padir", joint="neighbours")
-    with pytest.raises(
-        InputError, match=r"decoding\.joint is neighbours: the analysis"
-    ):
+    with pytest.raises(InputError, match=r"decoding\.joint is neighbours: the analysis"):
         run(place, tmp_path / "out", system="joint")
     with pytest.raises(InputError, match="does not fit a model of system ar"):
         run(place, tmp_path / "out", system="ar")
