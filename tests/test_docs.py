@@ -59,7 +59,10 @@ def snakemake_targets(words: list[str]) -> list[str]:
     found, rest = [], list(words)
     while rest:
         word = rest.pop(0)
-        if word in ("--cores", "--configfile", "--config", "--workflow-profile"):
+        if word in ("--set-threads", "--set-resources"):
+            while rest and "=" in rest[0]:
+                rest.pop(0)
+        elif word in ("--cores", "--jobs", "--configfile", "--config", "--workflow-profile"):
             rest.pop(0)
             greedy = word.startswith("--config") and rest and not rest[0].startswith("-")
             assert not greedy, f"{word} would take {rest[0]} for one more value"

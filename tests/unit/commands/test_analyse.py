@@ -22,8 +22,9 @@ def place(tmp_path_factory):
     write_lines(folder / "reference", [f"{line} ba" for line in LINES])
     write_lines(folder / "short", LINES[:3])
     rule = {"length_alphas": [0.0], "length_weights": [1.0]}
-    for system in ("ar", "padir"):
-        write_tiny_bundle(folder / system, system, **(rule if system == "padir" else {}))
+    write_tiny_bundle(folder / "ar", "ar")
+    write_tiny_bundle(folder / "padir", "padir", **rule)
+    write_tiny_bundle(folder / "joint", "padir", joint="neighbours", **rule)
     return folder
 
 
@@ -89,7 +90,6 @@ def test_numbers_out_of_range(place, tmp_path, arguments, message):
 
 
 def test_models_and_files_that_do_not_fit(place, tmp_path):
-    write_tiny_bundle(place / "joint", "padir", joint="neighbours")
     with pytest.raises(InputError, match=r"decoding\.joint is neighbours: the analysis"):
         run(place, tmp_path / "out", system="joint")
     with pytest.raises(InputError, match="does not fit a model of system ar"):
