@@ -35,3 +35,15 @@ hypothesis.settings.load_profile("padir")
 def repository() -> Path:
     """The root folder of the checkout."""
     return Path(__file__).resolve().parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--network", action="store_true", help="run tests that need the internet")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--network"):
+        skip = pytest.mark.skip(reason="needs the internet: --network")
+        for item in items:
+            if "network" in item.keywords:
+                item.add_marker(skip)
