@@ -87,7 +87,7 @@ def paper_mini(folder: Path, checkpoint: Path, endpoint: str) -> Path:
     for dataset, direction in (("wmt14", "de-en"), ("wmt16", "en-ro"), ("wmt17", "en-zh")):
         settings = config["datasets"][dataset]
         settings["directions"] = [direction]
-        # Between the characters and bytes that there are, and the pieces that so little text allows.
+        # No fewer than characters and bytes, no more than so little text allows.
         settings["vocabulary"] |= {"size": 302, "byte_fallback": True}
     defaults = config["model_defaults"]
     defaults["architecture"] |= {
