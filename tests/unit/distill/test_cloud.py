@@ -119,7 +119,7 @@ FAILURES = {
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_failures_that_pass_cost_at_most_what_is_in_doubt(source, behaviour, doubtful, concurrency):
     with TranslationServer(script=scripted(GOOD, behaviour, GOOD, behaviour)) as server:
-        # The client takes a second before it makes a broken connection anew, on a busy machine longer.
+        # The client takes a second to make a broken connection anew, on a busy machine more.
         delay = 2.0 if behaviour is DROP_AFTER else 0.0
         found, doubt = run(server, source, concurrency=concurrency, delay=delay)
         assert found == EXPECTED
