@@ -257,8 +257,8 @@ def results_of_part(kind):
 
 
 def grid_results(wildcards):
-    """What table 2, the ablations and tables 4 and 5 are made of, where these are asked for in the same call: the
-    claims and the page wait for it. They show what there is in any case.
+    """What the tables of the grid and of the analysis are made of, where these are asked for in the
+    same call: the claims and the page wait for it. They show what there is in any case.
     """
     asked = set(workflow.dag_settings.targets)
     parts = {

@@ -62,9 +62,10 @@ rule take_ready_made:
 rule distill_cloud:
     """Buy translations of the training or validation sources; what the ledger has costs nothing.
 
-    The settings are a resource, since Snakemake reruns for none: a higher limit or another speed
-    makes no translation anew. What the translations depend on is a param. Here and not on a cluster's node: it needs the network, the
-    user's credentials and a ledger on one machine.
+    The settings are a resource, a change of which makes Snakemake rerun nothing: a higher limit or
+    another speed makes no translation anew. What the translations depend on is a param. The rule
+    runs where Snakemake does and on no node of a cluster: it needs the network, the user's
+    credentials and its ledger.
     """
     input:
         source=text("source"),

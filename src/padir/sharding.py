@@ -47,13 +47,13 @@ def placed(values: np.ndarray, sharding: NamedSharding) -> jax.Array:
     return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
 
 
-def padded_rows(rows: int, mesh: Mesh) -> int:
+def padded_rows(rows: int, devices: int) -> int:
     """The smallest row count from `rows` up that the devices divide evenly.
 
     The added rows are padding and count nowhere, so the device count changes no result beyond
     the order of additions.
     """
-    return -(-rows // mesh.size) * mesh.size
+    return -(-rows // devices) * devices
 
 
 def is_first_process() -> bool:

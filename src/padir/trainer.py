@@ -53,6 +53,27 @@ def step_key(seed: UInt32[Array, ""], step: Int[Array, ""]) -> PRNGKeyArray:
     return jax.random.fold_in(jax.random.key(seed), step)
 
 
+def micro_batches(
+    ids: Int[np.ndarray, "T B L"], capacity: int, micro: int, devices: int
+) -> Int[np.ndarray, "S M R L"]:
+    """Sentences dealt out to micro-batches, padded to what is compiled.
+
+    Which micro-batch a sentence is in, and with it its noise, depends on no device count.
+
+    Args:
+        ids: of T steps.
+        capacity: steps of one call (S), at least T.
+        micro: micro-batches per step (M).
+        devices: that split a micro-batch; its rows (R) are a multiple.
+    """
+    steps, rows, width = ids.shape
+    each = -(-rows // micro)
+    full = np.zeros((capacity, micro * each, width), np.int32)
+    full[:steps, :rows] = ids
+    more = padded_rows(each, devices) - each
+    return np.pad(full.reshape(capacity, micro, each, width), ((0, 0), (0, 0), (0, more), (0, 0)))
+
+
 class Trainer:
     """One model's training step, compiled once per batch shape.
 
@@ -63,7 +84,7 @@ class Trainer:
     def __init__(self, run: ModelRun, table_size: int, vocabulary_size: int, seed: int):
         self.run, self.table_size, self.vocabulary_size = run, table_size, vocabulary_size
         # Handed to compiled code as an argument: every seed of a model shares one program.
-        self.seed = np.uint32(seed % 2**32)
+        self.seed = np.uint32(seed)
         self.mesh = data_mesh()
         self.traces = 0
         self._optimizer = make_optimizer(run.optimizer)
@@ -218,22 +239,12 @@ class Trainer:
             rates: learning rate of each step; at most `training.dispatch_steps`.
         """
         micro, capacity = self.run.training.accumulate, self.run.training.dispatch_steps
-        count, rows, width = source.shape
-
-        # Which micro-batch a sentence is in, and with it its noise, depends on no device count.
-        each = -(-rows // micro)
-
-        def shaped(ids: np.ndarray) -> np.ndarray:
-            full = np.zeros((capacity, micro * each, width), np.int32)
-            full[:count, :rows] = ids
-            dealt = full.reshape(capacity, micro, each, width)
-            more = padded_rows(each, self.mesh) - each
-            return np.pad(dealt, ((0, 0), (0, 0), (0, more), (0, 0)))
-
+        count = len(source)
         padded = np.zeros(capacity, np.float32)
         padded[:count] = rates
         split = split_sentences(self.mesh, axis=2)
-        batches = (placed(shaped(ids), split) for ids in (source, target))
+        dealt = (micro_batches(ids, capacity, micro, self.mesh.size) for ids in (source, target))
+        batches = (placed(ids, split) for ids in dealt)
         return self._steps(state, *batches, padded, np.int32(count), self.seed)
 
     def step_flops(self, source: np.ndarray, target: np.ndarray) -> float:
@@ -270,7 +281,7 @@ class Trainer:
         """Mean plain losses, without dropout or smoothing; the noise is the same at every call."""
         sums = np.zeros(len(Losses._fields))
         for index, (source, target) in enumerate(batches):
-            rows = padded_rows(len(source), self.mesh)
+            rows = padded_rows(len(source), self.mesh.size)
             grown = [np.pad(ids, ((0, rows - len(ids)), (0, 0))) for ids in (source, target)]
             split = split_sentences(self.mesh, axis=0)
             grown = [placed(ids, split) for ids in grown]

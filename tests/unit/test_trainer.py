@@ -7,7 +7,7 @@ import pytest
 
 from padir.config.model import ModelRun
 from padir.corrupt import first_hypothesis
-from padir.trainer import Trainer
+from padir.trainer import Trainer, micro_batches
 from tests.training import tiny_run
 
 VOCABULARY = 20
@@ -169,3 +169,15 @@ def test_losses_are_means_and_padding_rows_count_nowhere() -> None:
     for name in once:
         assert once[name] == pytest.approx(twice[name], rel=1e-6)
         assert once[name] == pytest.approx(padded[name], rel=1e-6)
+
+
+def test_the_number_of_devices_moves_no_sentence_to_another_micro_batch():
+    ids = np.arange(1, 2 * 10 * 3 + 1, dtype=np.int32).reshape(2, 10, 3)
+    one = micro_batches(ids, capacity=4, micro=4, devices=1)
+    assert one.shape == (4, 4, 3, 3)
+    np.testing.assert_array_equal(one[1].reshape(12, 3)[:10], ids[1])
+    assert not one[2:].any() and not one[:2].reshape(2, 12, 3)[:, 10:].any()
+    for devices in (2, 8):
+        more = micro_batches(ids, capacity=4, micro=4, devices=devices)
+        assert more.shape[2] % devices == 0 and not more[:, :, 3:].any()
+        np.testing.assert_array_equal(more[:, :, :3], one)

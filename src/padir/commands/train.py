@@ -67,6 +67,8 @@ def main(argv: list[str]) -> int:
     from padir.train import Stopped, TrainingText, train
     from padir.vocab import Vocabulary
 
+    if not 0 <= arguments.seed < 2**32:
+        raise InputError(f"--seed is {arguments.seed}: allowed are numbers from 0, below 2^32")
     try:
         first = join(arguments.distributed)
     except ValueError as error:

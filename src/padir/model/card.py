@@ -49,7 +49,7 @@ def model_card(
         ("Parameters taken from step", taken),
         ("Seed", str(seed)),
         *(
-            (f"Validation {name.replace('_', ' ')}", f"{value:.4f}")
+            (f"Validation {name.replace('_', ' ')} at the last step", f"{value:.4f}")
             for name, value in valid.items()
         ),
     ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from padir.config.experiment import Config
 from padir.files import InputError, read_json, shown
+from padir.report.comparable import comparable
 from padir.report.estimate import Estimate, estimate
 from padir.score.rating import NOT_RUN, RUN
 
@@ -43,7 +44,7 @@ def load_ratings(folder: Path, config: Config) -> dict[Key, Rating]:
     for dataset, data in config.datasets.items():
         for direction in data.directions:
             for scorer in config.evaluation.scorers:
-                first: tuple[Path, Mapping[str, Any]] | None = None
+                made: list[tuple[Path, Mapping[str, Any]]] = []
                 for model, run in config.models.items():
                     for decoding in run.decode:
                         documents = []
@@ -56,11 +57,11 @@ def load_ratings(folder: Path, config: Config) -> dict[Key, Rating]:
                             document = _read(path, labels, config.evaluation.scorers[scorer].kind)
                             documents.append(document)
                             if document["status"] == RUN:
-                                first = first or (path, document)
-                                _comparable(first, (path, document))
+                                made.append((path, document))
                         if documents:
                             key = (dataset, direction, model, decoding, scorer)
                             found[key] = _rating(documents)
+                comparable(made, {"signature": lambda document: document["signature"]})
     return found
 
 
@@ -68,11 +69,11 @@ def _rating(documents: Sequence[Mapping[str, Any]]) -> Rating:
     reasons = [document["reason"] for document in documents if document["status"] != RUN]
     if reasons:
         return Rating(None, None, reasons[0], len(documents))
-    made = estimate(
+    mean = estimate(
         [document["score"] for document in documents],
         [document["replicates"]["score"] for document in documents],
     )
-    return Rating(made, documents[0]["signature"], None, len(documents))
+    return Rating(mean, documents[0]["signature"], None, len(documents))
 
 
 def _read(path: Path, labels: Sequence[Any], kind: str) -> Mapping[str, Any]:
@@ -91,19 +92,3 @@ def _read(path: Path, labels: Sequence[Any], kind: str) -> Mapping[str, Any]:
             if document.get(key) is None:
                 raise InputError(f"{shown(path)}: key {key} is missing or null")
     return document
-
-
-def _comparable(
-    first: tuple[Path, Mapping[str, Any]], second: tuple[Path, Mapping[str, Any]]
-) -> None:
-    for name, at in (
-        ("signature", lambda d: d["signature"]),
-        ("test-set digest", lambda d: d["test_digest"]),
-        ("number of resamples", lambda d: d["replicates"]["samples"]),
-        ("resampling seed", lambda d: d["replicates"]["seed"]),
-    ):
-        if at(first[1]) != at(second[1]):
-            raise InputError(
-                f"scores cannot share a table, {name} differs: {at(first[1])} in"
-                f" {shown(first[0])}, {at(second[1])} in {shown(second[0])}"
-            )

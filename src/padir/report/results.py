@@ -13,6 +13,7 @@ import numpy as np
 
 from padir.config.experiment import Config
 from padir.files import InputError, read_json, read_jsonl, shown
+from padir.report.comparable import comparable
 from padir.report.estimate import Estimate, estimate
 from padir.report.ratings import Key, Rating, load_ratings
 from padir.report.selection import analysed_models, core_models, timing_of_systems
@@ -163,33 +164,6 @@ def require(path: Path, document: Any, keys: Sequence[str]) -> Mapping[str, Any]
     return document
 
 
-def comparable(scores: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
-    """Refuse scores of one test set that do not measure the same thing.
-
-    Raises:
-        InputError: naming the first pair of files whose signatures, test-set digests or
-            resamples differ.
-    """
-    measures = {
-        "BLEU signature": lambda s: s["bleu"]["signature"],
-        "chrF signature": lambda s: s["chrf"]["signature"],
-        "test-set digest": lambda s: s["test_digest"],
-        "number of sentences": lambda s: s["sentences"],
-        "number of resamples": lambda s: s["replicates"]["samples"],
-        "resampling seed": lambda s: s["replicates"]["seed"],
-    }
-    if not scores:
-        return
-    first, reference = scores[0]
-    for path, score in scores[1:]:
-        for name, measure in measures.items():
-            if measure(score) != measure(reference):
-                raise InputError(
-                    f"scores cannot share a table, {name} differs: {measure(reference)} in"
-                    f" {shown(first)}, {measure(score)} in {shown(path)}"
-                )
-
-
 def load_results(folder: Path, config: Config) -> Results:
     """Read all results that the config asks for.
 
@@ -272,7 +246,14 @@ def _rows(folder: Path, config: Config) -> tuple[list[Row], list[Path]]:
                                 dataset, direction, model, decoding, run.system, run.targets, scores
                             )
                         )
-            comparable(group)
+            comparable(
+                group,
+                {
+                    "BLEU signature": lambda score: score["bleu"]["signature"],
+                    "chrF signature": lambda score: score["chrf"]["signature"],
+                    "number of sentences": lambda score: score["sentences"],
+                },
+            )
     return rows, missing
 
 

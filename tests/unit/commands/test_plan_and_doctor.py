@@ -12,7 +12,7 @@ from padir.config.model import Architecture, ModelRun, Objective, Training
 from padir.config.read import check_config, load_config
 from padir.files import InputError
 from tests.unit.config.small import changed
-from tests.workflow.paper_mini import paper, with_sources
+from tests.workflow.paper_mini import paper, with_copies
 
 
 def test_the_paper_s_size_has_the_paper_s_parameters():
@@ -131,7 +131,7 @@ def test_the_exit_status_says_whether_something_is_to_be_mended(monkeypatch, cap
 
 def test_the_plan_of_the_papers_grid(capsys, tmp_path):
     path = tmp_path / "paper.yaml"
-    path.write_text(yaml.safe_dump(with_sources(paper(), tmp_path / "text")))
+    path.write_text(yaml.safe_dump(with_copies(paper(), tmp_path / "copies")))
     arguments = ["--devices", "8", "--gflops", "200000", "--usd-per-hour", "8"]
     assert main(["plan", "--config", str(path), *arguments]) == 0
     out = capsys.readouterr().out
