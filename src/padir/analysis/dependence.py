@@ -20,11 +20,12 @@ decoder that draws both at once treats it as 0. It is at most the entropy of w.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
+from jax.nn import one_hot
 from jax.scipy.special import xlogy
 from jaxtyping import Array, Float, Int
 
+from padir.loss import first_argmax
 from padir.model.decoder import Attentions
 
 FEW = 3
@@ -89,15 +90,17 @@ def measures(attentions: Attentions, distance: int) -> Measures:
     other = source[..., right, :]
     middle = (source + other) / 2
     product = jnp.sum(source * other, axis=-1)
-    norms = jnp.sqrt(jnp.sum(source**2, axis=-1) * jnp.sum(other**2, axis=-1))
-    information = xlogy(source, source) + xlogy(other, other) - 2 * xlogy(middle, middle)
+    # Of each position by itself: compiled once for all distances, and logarithms are what costs.
+    square = jnp.sum(source**2, axis=-1)
+    information = jnp.sum(xlogy(source, source), axis=-1)
+    mixed = jnp.sum(xlogy(middle, middle), axis=-1)
     return Measures(
         self_right=own[..., left, right],
         self_left=own[..., right, left],
         total_variation=jnp.sum(jnp.abs(source - other), axis=-1) / 2,
-        cosine=1 - product / norms,
+        cosine=1 - product / jnp.sqrt(square * square[..., right]),
         # Rounding may leave a number below 0 where the two are equal.
-        jensen_shannon=jnp.maximum(jnp.sum(information, axis=-1) / 2, 0),
+        jensen_shannon=jnp.maximum((information + information[..., right]) / 2 - mixed, 0),
     )
 
 
@@ -114,8 +117,8 @@ def ranks(attentions: Attentions) -> Ranks:
 
     places = (rank(left, right), rank(right, left))
     mean = jnp.mean(source, axis=(1, 2), keepdims=True)
-    _, same, inside, common = _first_keys(source, left, right)
-    _, same_mean, inside_mean, _ = _first_keys(mean, left, right)
+    same, inside, common = _first_keys(source, left, right)
+    same_mean, inside_mean, _ = _first_keys(mean, left, right)
     return Ranks(
         self_first=_heads(sum((place < 1) / 2 for place in places)),
         self_few=_heads(sum((place < FEW) / 2 for place in places)),
@@ -132,14 +135,21 @@ def _heads(values) -> PairNumbers:
 
 
 def _first_keys(source: Float[Array, "B layer H L S"], left, right):
-    """First keys of each position; and shares of heads, as in `Ranks`."""
+    """Of the first keys of each position, the shares of heads `same_first`, `first_in_few` and
+    `few_common` of `Ranks`.
+    """
     few = min(FEW, source.shape[-1])
-    keys = jax.lax.top_k(source, few)[1]
+    # jax.lax.top_k sorts all keys; a few maxima are found in as many passes over them.
+    found, rest = [], source
+    for _ in range(few):
+        found.append(first_argmax(rest))
+        rest = jnp.where(one_hot(found[-1], source.shape[-1], dtype=bool), -1.0, rest)
+    keys = jnp.stack(found, axis=-1)
     first, other = keys[..., left, :], keys[..., right, :]
     equal = first[..., :, None] == other[..., None, :]
     same = _heads(equal[..., 0, 0])
     inside = _heads((jnp.any(equal[..., 0, :], -1) + 0.0 + jnp.any(equal[..., :, 0], -1)) / 2)
-    return keys, same, inside, _heads(jnp.sum(equal, axis=(-1, -2)) / few)
+    return same, inside, _heads(jnp.sum(equal, axis=(-1, -2)) / few)
 
 
 def entropy(log_probability: Float[Array, "*axes V"]) -> Float[Array, "*axes"]:

@@ -1,7 +1,8 @@
 """Decoders that mind the dependence between target positions, against plain ones. Paper: 3.4.
 
 Every model is set against the one whose parameters it takes, at the same number of passes: what
-differs is the decoding, and the length rule that validation data chose for it.
+differs is the decoding, and the length rule that validation data chose for it. Another system, with
+parameters of its own, is set against plain PaDIR.
 """
 
 from collections.abc import Callable
@@ -68,9 +69,10 @@ def dependency_decoding_table(results: Results) -> Table:
         Column("gain", "Gain"),
     )
     notes = (
-        "Plain: the model whose parameters it takes, with as many steps; − plain: the difference"
-        " to it, with its 95% interval and two-sided p, by bootstrap over sentences, paired on the"
-        " same resamples, with three seeds or more also over seeds.",
+        "Plain: the model whose parameters it takes; for another system the first PaDIR here with"
+        " parameters of its own, the same targets and the same seeds; with as many steps. − plain:"
+        " the difference to it, with its 95% interval and two-sided p, by bootstrap over sentences,"
+        " paired on the same resamples, with three seeds or more also over seeds.",
         "Stutters per 100 words before the final drop of repeats. Dropped words: lexemes of the"
         " source that the output lacks, per 100 (synthetic data). p50: median latency at batch"
         " size 1, text to text, first seed.",
@@ -127,12 +129,7 @@ def _rows(results: Results) -> list[Row]:
 
 
 def _cells(results: Results, row: Row) -> dict[str, Cell]:
-    run = results.config.models[row.model]
-    plain = None
-    if run.parameters is not None:
-        plain = results.row(row.group, run.parameters, row.decoding)
-    if plain is not None and plain.seeds != row.seeds:
-        plain = None
+    plain = _plain(results, row)
     measures: dict[str, Measure] = {
         "bleu": bleu, "validity": validity, "stutter": stutter, "dropped": dropped,
     }  # fmt: skip
@@ -168,6 +165,24 @@ def _cells(results: Results, row: Row) -> dict[str, Cell]:
         cells[f"{key}_interval"] = None if gap is None else (gap.low, gap.high)
         cells[f"{key}_p"] = None if gap is None else gap.p_value
     return cells
+
+
+def _plain(results: Results, row: Row) -> Row | None:
+    """What a row is compared with: as many steps of the same seeds; None where there is no such."""
+    models = results.config.models
+    run = models[row.model]
+    if run.parameters is not None:
+        names = [run.parameters]
+    elif run.system == "padir":
+        names = []
+    else:
+        names = [
+            name for name in dependency_models(results.config)
+            if models[name].parameters is None and models[name].system == "padir"
+            and models[name].targets == run.targets
+        ]  # fmt: skip
+    rows = [results.row(row.group, name, row.decoding) for name in names]
+    return next((one for one in rows if one is not None and one.seeds == row.seeds), None)
 
 
 def _changed(results: Results, model: str) -> str:

@@ -72,6 +72,25 @@ def test_a_line_by_hand(made_up):
     assert (plain["changed"], plain["gain"], plain["bleu_gap"]) == ("plain padir", None, None)
 
 
+def test_another_system_is_set_against_plain_padir_with_the_same_seeds(made_up):
+    add(made_up)
+    other = {**PLAIN, "system": "rdm"}
+    unlike = {**PLAIN, "targets": "own"}
+    fewer = {**PLAIN, "seeds": [0]}
+    models = made_up.settings["models"]
+    made_up.settings["models"] = {"unlike": unlike, "fewer": fewer, **models, "other": other}
+    made_up.settings["evaluation"]["dependency"] = ["unlike", "fewer", "joint", "other"]
+    for model, value in (("unlike", 20.0), ("fewer", 10.0), ("other", 28.0)):
+        for seed in models["plain"]["seeds"] if model != "fewer" else [0]:
+            made_up.score(model, "T4", seed, bleu=value + seed)
+    table = dependency_decoding_table(load_results(made_up.folder, made_up.config))
+    gaps = {row["model"]: row["bleu_gap"] for row in table.rows}
+    assert gaps == {
+        "unlike": None, "fewer": None, "plain": None, "joint": pytest.approx(0.5),
+        "other": pytest.approx(29.0 - (30 + 30.5 + 31.5) / 3),
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("change", "joint_ms", "gain"),
     [
