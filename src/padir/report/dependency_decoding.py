@@ -6,6 +6,7 @@ parameters of its own, is set against plain PaDIR.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from padir.report.ablations import contrast
 from padir.report.results import Estimate, Results, Row
@@ -70,9 +71,9 @@ def dependency_decoding_table(results: Results) -> Table:
     )
     notes = (
         "Plain: the model whose parameters it takes; for another system the first PaDIR here with"
-        " parameters of its own, the same targets and the same seeds; with as many steps. − plain:"
-        " the difference to it, with its 95% interval and two-sided p, by bootstrap over sentences,"
-        " paired on the same resamples, with three seeds or more also over seeds.",
+        " parameters of its own and the same targets; of the same seeds, with as many steps. −"
+        " plain: the difference to it, with its 95% interval and two-sided p, by bootstrap over"
+        " sentences, paired on the same resamples, with three seeds or more also over seeds.",
         "Stutters per 100 words before the final drop of repeats. Dropped words: lexemes of the"
         " source that the output lacks, per 100 (synthetic data). p50: median latency at batch"
         " size 1, text to text, first seed.",
@@ -168,7 +169,7 @@ def _cells(results: Results, row: Row) -> dict[str, Cell]:
 
 
 def _plain(results: Results, row: Row) -> Row | None:
-    """What a row is compared with: as many steps of the same seeds; None where there is no such."""
+    """What a row is compared with: as many steps, the row's seeds; None where there is no such."""
     models = results.config.models
     run = models[row.model]
     if run.parameters is not None:
@@ -182,7 +183,10 @@ def _plain(results: Results, row: Row) -> Row | None:
             and models[name].targets == run.targets
         ]  # fmt: skip
     rows = [results.row(row.group, name, row.decoding) for name in names]
-    return next((one for one in rows if one is not None and one.seeds == row.seeds), None)
+    for one in rows:
+        if one is not None and set(one.seeds) >= set(row.seeds):
+            return replace(one, scores=tuple(s for s in one.scores if s["seed"] in row.seeds))
+    return None
 
 
 def _changed(results: Results, model: str) -> str:

@@ -78,16 +78,21 @@ def test_another_system_is_set_against_plain_padir_with_the_same_seeds(made_up):
     unlike = {**PLAIN, "targets": "own"}
     fewer = {**PLAIN, "seeds": [0]}
     models = made_up.settings["models"]
-    made_up.settings["models"] = {"unlike": unlike, "fewer": fewer, **models, "other": other}
-    made_up.settings["evaluation"]["dependency"] = ["unlike", "fewer", "joint", "other"]
-    for model, value in (("unlike", 20.0), ("fewer", 10.0), ("other", 28.0)):
-        for seed in models["plain"]["seeds"] if model != "fewer" else [0]:
+    made_up.settings["models"] = {
+        "unlike": unlike, "fewer": fewer, **models, "other": other, "once": {**other, "seeds": [1]},
+    }  # fmt: skip
+    made_up.settings["evaluation"]["dependency"] = [
+        "unlike", "fewer", "joint", "other", "once",
+    ]  # fmt: skip
+    several = {"unlike": 20.0, "fewer": 10.0, "other": 28.0, "once": 27.0}
+    for model, value in several.items():
+        for seed in made_up.settings["models"][model]["seeds"]:
             made_up.score(model, "T4", seed, bleu=value + seed)
     table = dependency_decoding_table(load_results(made_up.folder, made_up.config))
     gaps = {row["model"]: row["bleu_gap"] for row in table.rows}
     assert gaps == {
         "unlike": None, "fewer": None, "plain": None, "joint": pytest.approx(0.5),
-        "other": pytest.approx(29.0 - (30 + 30.5 + 31.5) / 3),
+        "other": pytest.approx(29.0 - (30 + 30.5 + 31.5) / 3), "once": pytest.approx(28.0 - 30.5),
     }  # fmt: skip
 
 
