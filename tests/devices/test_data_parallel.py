@@ -71,10 +71,22 @@ def losses(folder: Path) -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    """One process with one device: the folder and its parameters."""
-    folder = tmp_path_factory.mktemp("alone")
-    return folder, trained(folder, tiny_spec(buckets=[9]), devices=1)
+def once(tmp_path_factory):
+    """Trains on so many devices, or tells of it where a test before did: folder and parameters."""
+    made = {}
+
+    def run(processes: int, devices: int, shard: bool = False):
+        key = (processes, devices, shard)
+        if key not in made:
+            folder = tmp_path_factory.mktemp("run")
+            made[key] = folder, trained(folder, spec_of(shard), devices, processes)
+        return made[key]
+
+    return run
+
+
+def spec_of(shard: bool):
+    return tiny_spec(buckets=[9], **({"shard_parameters": True} if shard else {}))
 
 
 def same(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray]) -> None:
@@ -83,25 +95,29 @@ def same(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray]) -> None:
         np.testing.assert_allclose(ours[name], array, atol=TOLERANCE, err_msg=name)
 
 
-@pytest.mark.parametrize("shard", [False, True], ids=["copied", "dealt out"])
-@pytest.mark.parametrize(("processes", "devices"), [(1, 8), (2, 4)])
-def test_the_same_model(alone, tmp_path, processes, devices, shard):
-    spec = tiny_spec(buckets=[9], **({"shard_parameters": True} if shard else {}))
-    found = trained(tmp_path, spec, devices, processes)
-    same(found, alone[1])
-    np.testing.assert_allclose(losses(tmp_path), losses(alone[0]), rtol=1e-4)
+@pytest.mark.parametrize(
+    ("processes", "devices", "shard"),
+    [(1, 8, False), (2, 4, False), (2, 4, True)],
+    ids=["eight devices", "two processes", "two processes, parameters dealt out"],
+)
+def test_the_same_model(once, processes, devices, shard):
+    folder, found = once(processes, devices, shard)
+    alone, expected = once(1, 1)
+    same(found, expected)
+    np.testing.assert_allclose(losses(folder), losses(alone), rtol=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [((2, 4), (1, 1)), ((1, 2), (2, 4))], ids=["fewer", "more"]
+    ("before", "after"),
+    [((2, 4, True), (1, 1)), ((1, 1, False), (2, 4))],
+    ids=["fewer", "more"],
 )
-def test_a_run_goes_on_on_other_devices(alone, tmp_path, before, after):
-    spec = tiny_spec(buckets=[9], shard_parameters=True)
-    trained(tmp_path, spec, before[1], before[0])
+def test_a_run_goes_on_on_other_devices(once, tmp_path, before, after):
+    folder = shutil.copytree(once(*before)[0], tmp_path / "run")
     # Back to the checkpoint of step 8 of 12.
-    shutil.rmtree(tmp_path / "work/checkpoints/12")
-    shutil.rmtree(tmp_path / "bundle")
-    same(trained(tmp_path, spec, after[1], after[0]), alone[1])
+    shutil.rmtree(folder / "work/checkpoints/12")
+    shutil.rmtree(folder / "bundle")
+    same(trained(folder, spec_of(before[2]), after[1], after[0]), once(1, 1)[1])
 
 
 def test_asked_to_stop_one_process_stops_all_and_they_go_on(tmp_path):
