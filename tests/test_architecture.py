@@ -27,7 +27,8 @@ ALLOWED: dict[str, set[str]] = {
     "model": {"config", "ids", "shapes"},
     "corrupt": {"config", "ids", "shapes"},
     "loss": {"config", "shapes"},
-    "objective": {"config", "ids", "shapes", "corrupt", "loss", "model"},
+    "draw": set(),
+    "objective": {"config", "ids", "shapes", "corrupt", "draw", "loss", "model"},
     "optimize": {"config", "shapes"},
     "sharding": {"config", "shapes"},
     "theory": {"config", "files", "progress"},
@@ -37,10 +38,15 @@ ALLOWED: dict[str, set[str]] = {
         *("config", "shapes", "files", "progress", "vocab", "data", "model", "optimize"),
         *("sharding", "trainer", "checkpoint"),
     },
-    "decode": {"config", "ids", "shapes", "files", "vocab", "corrupt", "loss", "model", "progress"},
+    "decode": {
+        *("config", "ids", "shapes", "files", "vocab", "corrupt", "draw", "loss", "model"),
+        "progress",
+    },
     "distill": {"config", "files", "progress", "decode", "data", "score"},
     "score": {"files"},
-    "analysis": {"config", "files", "ids", "progress", "data", "decode", "model", "score"},
+    "analysis": {
+        *("config", "files", "ids", "loss", "progress", "data", "decode", "model", "score"),
+    },
     "report": {"config", "files", "provenance", "score"},
 }
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from padir.config.model import ModelRun
 from padir.corrupt import Corrupted, contexts, first_hypothesis, is_piece, lowest, next_hypothesis
+from padir.draw import draw
 from padir.ids import FIRST_PIECE, PAD, START
 from padir.loss import cross_entropy, first_argmax, length_cross_entropy, masked_sum
 from padir.model.decoder import CrossMemory
@@ -57,16 +58,9 @@ def best_pieces(logits: Logits, vocabulary_size: int) -> Tokens:
 
 
 def drawn_pieces(key: PRNGKeyArray, logits: Logits, vocabulary_size: int) -> Tokens:
-    """A real piece at every position, drawn from the model's distribution.
-
-    By inverting the cumulative distribution: one random number a position, where adding noise to
-    every logit takes one a piece, which on CPUs costs more than the decoder.
-    """
+    """A real piece at every position, drawn from the model's distribution."""
     pieces = logits[..., FIRST_PIECE:vocabulary_size]
-    mass = jnp.cumsum(jnp.exp(pieces - jnp.max(pieces, axis=-1, keepdims=True)), axis=-1)
-    # From (0, 1]: zero would draw the first piece even where it has no mass.
-    level = (1 - jax.random.uniform(key, pieces.shape[:-1])) * mass[..., -1]
-    return jnp.sum(mass < level[..., None], axis=-1, dtype=jnp.int32) + FIRST_PIECE
+    return draw(pieces, jax.random.uniform(key, pieces.shape[:-1])) + FIRST_PIECE
 
 
 def count(mask: Bool[Array, "*axes"]) -> Float[Array, ""]:

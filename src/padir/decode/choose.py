@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from padir.config.decoding import Decoding
 from padir.decode.predict import forbid, log_normaliser, most_likely
+from padir.draw import draw
 
 RowKeys = UInt32[Array, "B 2"]
 
@@ -71,7 +72,6 @@ def choose(
         return most_likely(logits, allowed)
     logits = forbid(logits, allowed)
     scaled = restricted(logits / settings.temperature, settings.top_k, settings.top_p)
-    noise = jax.vmap(jax.vmap(lambda key: jax.random.gumbel(key, (logits.shape[-1],))))(keys)
-    token = jnp.argmax(scaled + noise, axis=-1).astype(jnp.int32)
+    token = draw(scaled, uniform(keys))
     chosen = jnp.take_along_axis(logits, token[..., None], axis=-1)[..., 0]
     return token, chosen - log_normaliser(logits)

@@ -46,6 +46,7 @@ from padir.decode.load import LoadedModel
 from padir.decode.policies import sentence_keys
 from padir.decode.predict import forbid, predictable
 from padir.decode.refiner import SHORTEST, length_candidates
+from padir.draw import draw
 from padir.files import InputError, shown
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
 
@@ -206,10 +207,9 @@ class KGibbs:
         fill = self.hiding.fill(_fold(keys, _FILL), tokens.shape[1])
         fed = jnp.where(hidden, fill, tokens)
         logits = self.conditionals(fed, frame.visible, hidden, at) / temperature
-        noise = jax.vmap(jax.vmap(lambda key: jax.random.gumbel(key, logits.shape[-1:])))
-        drawn = jnp.argmax(logits + noise(_each(_fold(keys, _TOKEN), at)), axis=-1)
+        drawn = draw(logits, uniform(_each(_fold(keys, _TOKEN), at)))
         old = jnp.take_along_axis(tokens, at, axis=1)
-        new = jnp.where(counts, drawn.astype(jnp.int32), old)
+        new = jnp.where(counts, drawn, old)
         # Both from the same logits: their normaliser cancels, position by position.
         pair = jnp.take_along_axis(logits, jnp.stack([old, new], axis=-1), axis=-1)
         back = jnp.where(counts, pair[..., 0] - pair[..., 1], 0.0)
