@@ -37,7 +37,10 @@ ALLOWED: dict[str, set[str]] = {
         *("config", "shapes", "files", "progress", "vocab", "data", "model", "optimize"),
         *("sharding", "trainer", "checkpoint"),
     },
-    "decode": {"config", "ids", "shapes", "files", "vocab", "corrupt", "loss", "model", "progress"},
+    "decode": {
+        *("config", "ids", "shapes", "files", "vocab", "corrupt", "loss", "model", "progress"),
+        "sharding",
+    },
     "distill": {"config", "files", "progress", "decode", "data", "score"},
     "score": {"files"},
     "analysis": {"config", "files", "ids", "progress", "data", "decode", "model", "score"},
