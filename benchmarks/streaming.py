@@ -23,7 +23,7 @@ import numpy as np
 WORDS = 60_000
 PHRASES = 200_000
 SCORED = 3_000
-STEPS = ("fetch", "tfds", "clean", "sample", "encode", "batches")
+STEPS = ("fetch", "tfds", "clean", "sample", "encode", "batches", "distill", "card")
 
 
 def write_text(folder: Path, pairs: int) -> None:
@@ -149,6 +149,55 @@ def batches(folder: Path, threads: int) -> None:
     print(json.dumps({"plan_and_batches_seconds": seconds, "padded_target_tokens": tokens}))
 
 
+def distill(folder: Path, threads: int) -> None:
+    """`padir distill` without a model: a stand-in whose translations are the sources."""
+    from types import SimpleNamespace
+
+    from padir.decode.load import Decoding
+    from padir.decode.rank import LengthRule
+    from padir.decode.translate import Translator
+    from padir.distill.teacher import Span
+    from padir.distill.teacher import distill as translate
+    from padir.files import count_aligned, iter_lines, write_lines
+
+    class Copier(Translator):
+        longest_source = 10**6
+
+        def __init__(self):
+            self.loaded, self.rescorer = SimpleNamespace(files=[]), None
+            self.rule, self.decoding = LengthRule(), Decoding("greedy")
+
+        def encode(self, lines):
+            return [line.split() for line in lines]
+
+        def candidates(self, sources, report=None, references=None):
+            return sources
+
+        def finish(self, sources, candidates, whole=None):
+            return [SimpleNamespace(hypothesis=" ".join(words)) for words in candidates]
+
+    source = folder / "data" / "train.de"
+    sources = Span(source, 0, count_aligned(source))
+    parts = translate(Copier(), sources, folder / "parts", lambda count: None)
+    write_lines(folder / "distilled.en", (line for part in parts for line in iter_lines(part)))
+
+
+def card(folder: Path, threads: int) -> None:
+    """`padir distill-card`: corpus BLEU of all training targets against those of `distill`."""
+    from padir.commands import distill_card
+
+    arguments = ["--teacher", "copier", "--decode", "files", "--target-language", "en"]
+    for option, name in (
+        ("--train", "distilled.en"),
+        ("--train-reference", "data/train.en"),
+        ("--valid", "data/valid.de"),
+        ("--valid-references", "data/valid.en"),
+        ("--out", "card.json"),
+    ):
+        arguments += [option, str(folder / name)]
+    distill_card.main(arguments)
+
+
 def measure(name: str, folder: Path, number: int) -> dict[str, float]:
     """Run one step in a process of its own; `number` is of threads, or of pairs to generate."""
     command = [sys.executable, __file__, "--step", name, "--folder", str(folder)]
@@ -186,6 +235,8 @@ STEP_FUNCTIONS = {
     "sample": sample,
     "encode": encode,
     "batches": batches,
+    "distill": distill,
+    "card": card,
 }
 
 

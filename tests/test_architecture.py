@@ -40,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "decode": {
         *("config", "ids", "shapes", "files", "vocab", "corrupt", "draw", "loss", "model"),
-        "progress",
+        "progress", "sharding",
     },
     "distill": {"config", "files", "progress", "decode", "data", "score"},
     "score": {"files"},

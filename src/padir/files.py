@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,13 +150,37 @@ def read_aligned(*paths: str | os.PathLike[str]) -> list[list[str]]:
         InputError: as in `iter_lines`; or line counts that differ, with both files named.
     """
     files = [read_lines(path) for path in paths]
-    for path, lines in zip(paths, files, strict=True):
-        if len(lines) != len(files[0]):
-            raise InputError(
-                f"line counts differ: {shown(paths[0])} has {len(files[0])},"
-                f" {shown(path)} has {len(lines)}"
-            )
+    _check_counts(paths, [len(lines) for lines in files])
     return files
+
+
+def count_aligned(*paths: str | os.PathLike[str]) -> int:
+    """How many lines files of any size have that belong together line for line.
+
+    Raises:
+        InputError: as in `read_aligned`.
+    """
+    counts = [sum(1 for _ in iter_lines(path)) for path in paths]
+    _check_counts(paths, counts)
+    return counts[0]
+
+
+def iter_aligned(*paths: str | os.PathLike[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the lines that belong together, of files of any size; all are checked beforehand.
+
+    Raises:
+        InputError: as in `read_aligned`, before the first lines are given.
+    """
+    count_aligned(*paths)
+    yield from zip(*map(iter_lines, paths), strict=True)
+
+
+def _check_counts(paths: Sequence[str | os.PathLike[str]], counts: Sequence[int]) -> None:
+    for path, count in zip(paths, counts, strict=True):
+        if count != counts[0]:
+            raise InputError(
+                f"line counts differ: {shown(paths[0])} has {counts[0]}, {shown(path)} has {count}"
+            )
 
 
 def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> int:

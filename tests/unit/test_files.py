@@ -17,7 +17,9 @@ from padir import files
 from padir.files import (
     InputError,
     atomic_path,
+    count_aligned,
     digest,
+    iter_aligned,
     read_bundle,
     read_json,
     read_jsonl,
@@ -318,3 +320,15 @@ def test_parts_of_two_bundles_do_not_mix(bundle):
     write_json(folder / "spec.json", {"dataset": "other"})
     with fails("is not the spec that model.safetensors was written with"):
         read_bundle(folder)
+
+
+def test_aligned_files_as_streams(tmp_path):
+    write_lines(tmp_path / "a", ["1", "2", ""])
+    write_lines(tmp_path / "b", ["x", "y", "z"])
+    assert count_aligned(tmp_path / "a", tmp_path / "b") == 3
+    found = list(iter_aligned(tmp_path / "a", tmp_path / "b"))
+    assert found == [("1", "x"), ("2", "y"), ("", "z")]
+    write_lines(tmp_path / "b", ["x"])
+    for check in (count_aligned, lambda *paths: next(iter_aligned(*paths))):
+        with pytest.raises(InputError, match=r"line counts differ: .*a has 3, .*b has 1"):
+            check(tmp_path / "a", tmp_path / "b")

@@ -1,6 +1,7 @@
 """`padir distill`: teacher translations. In: bundle or ready file, sources. Out: text."""
 
 import argparse
+import shutil
 from pathlib import Path
 
 from padir.launch import prepare
@@ -45,15 +46,14 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
-    from padir.distill.teacher import parse_shard, shard_bounds
-    from padir.files import read_aligned, read_lines, write_lines
+    from padir.distill.teacher import Span, parse_shard, shard_bounds
+    from padir.files import count_aligned, iter_lines, write_lines
     from padir.provenance import write_provenance
 
     shard = parse_shard(arguments.shard or "1/1")
     if arguments.ready:
-        lines, found = read_aligned(arguments.source, arguments.ready)
-        start, end = shard_bounds(len(lines), *shard)
-        write_lines(arguments.out, found[start:end])
+        bounds = shard_bounds(count_aligned(arguments.source, arguments.ready), *shard)
+        write_lines(arguments.out, Span(arguments.ready, *bounds).lines())
         inputs = [arguments.source, arguments.ready]
         write_provenance(arguments.out, ["distill", *argv], inputs=inputs)
         return 0
@@ -68,14 +68,12 @@ def main(argv: list[str]) -> int:
     loaded = load(arguments.bundle)
     rescorer = given_rescorer(arguments)
     translator = Translator(loaded, Decoding.parse(arguments.decode), rescorer=rescorer)
-    lines = read_lines(arguments.source)
-    start, end = shard_bounds(len(lines), *shard)
-    lines = lines[start:end]
+    sources = Span(arguments.source, *shard_bounds(count_aligned(arguments.source), *shard))
     work = arguments.work or arguments.out.with_name(arguments.out.name + ".parts")
     label = f"distill {loaded.spec.model} {arguments.decode}"
-    with Progress(len(lines), "sentences", label) as progress:
-        found = distill(translator, lines, str(arguments.source), work, progress.update)
-    write_lines(arguments.out, found)
+    with Progress(len(sources), "sentences", label) as progress:
+        parts = distill(translator, sources, work, progress.update)
+    write_lines(arguments.out, (line for part in parts for line in iter_lines(part)))
     write_provenance(
         arguments.out,
         ["distill", *argv],
@@ -83,4 +81,6 @@ def main(argv: list[str]) -> int:
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,
     )
+    # Last of all: until here a run that is killed finds every part again.
+    shutil.rmtree(work, ignore_errors=True)
     return 0

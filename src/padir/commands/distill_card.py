@@ -42,13 +42,13 @@ def main(argv: list[str]) -> int:
     from padir.distill.card import describe
     from padir.files import InputError, write_json
     from padir.provenance import write_provenance
-    from padir.score.bleu import bleu_counts
+    from padir.score.bleu import streamed_bleu_counts
 
     if (arguments.grammar is None) != (arguments.sources is None):
         raise InputError("--grammar and --sources go together")
 
-    def bleu(hypotheses, references) -> dict[str, Any]:
-        counts = bleu_counts(hypotheses, references, arguments.target_language)
+    def bleu(aligned) -> dict[str, Any]:
+        counts = streamed_bleu_counts(aligned, arguments.target_language)
         return {"score": counts.score(), "signature": counts.signature}
 
     grammar = (arguments.grammar, arguments.sources) if arguments.grammar else None

@@ -137,7 +137,11 @@ class Decoding(Settings):
         " (parallel systems).",
     )
     beam: int = Field(default=5, ge=1, description="Beam width (AR).")
-    batch_sentences: int = Field(default=64, ge=1, description="Sentences decoded together.")
+    batch_sentences: int = Field(
+        default=64,
+        ge=1,
+        description="Sentences decoded together; the devices of the machine share them.",
+    )
 
     @model_validator(mode="after")
     def _agrees(self) -> "Decoding":

@@ -11,6 +11,7 @@ from flax import nnx
 from padir.config.model import ModelRun
 from padir.decode.batches import Batch, length_buckets, padded_sources, plan_batches
 from padir.decode.predict import forbid, most_likely, predictable
+from padir.decode.programs import Programs
 from padir.decode.rank import Candidate
 from padir.decode.search import beam_search, greedy_search
 from padir.ids import EOS, START
@@ -93,7 +94,8 @@ class Searcher:
         width = run.decoding.beam if beam is None else beam
         allowed = predictable(table_size, vocabulary_size, eos=True)
         graph, state = nnx.split(model)
-        self._leaves, structure = jax.tree.flatten(state)
+        leaves, structure = jax.tree.flatten(state)
+        self._programs = Programs(leaves)
 
         def greedy(leaves, source, limits, alpha, length: int):
             merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
@@ -125,7 +127,8 @@ class Searcher:
             )
             return found.tokens[:, 0], found.log_probability[:, 0], found.length[:, 0]
 
-        self._search = jax.jit(greedy if search == "greedy" else beams, static_argnums=4)
+        function = greedy if search == "greedy" else beams
+        self._search = self._programs.compiled(function, [True, True, False], fixed=1)
 
     def batches(
         self, sources: Sequence[Sequence[int]]
@@ -139,7 +142,8 @@ class Searcher:
             a batch, and for each of its sentences one candidate.
         """
         lengths = [len(source) + 1 for source in sources]
-        for batch in plan_batches(lengths, self.buckets, self.sentences):
+        devices = self._programs.devices
+        for batch in plan_batches(lengths, self.buckets, self.sentences, devices):
             yield batch, self._search_batch(sources, batch)
 
     def _search_batch(
@@ -151,7 +155,6 @@ class Searcher:
         tokens, scores, lengths = (
             np.asarray(array)
             for array in self._search(
-                self._leaves,
                 padded_sources(sources, batch),
                 limits,
                 np.float32(self.alpha),

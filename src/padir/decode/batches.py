@@ -12,6 +12,7 @@ from jaxtyping import Int
 
 from padir.config.model import ModelRun
 from padir.ids import EOS, PAD
+from padir.sharding import padded_rows
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,17 @@ def bucket_of(length: int, buckets: Sequence[int]) -> int:
     raise ValueError(f"{length} tokens, at most {buckets[-1]} fit")
 
 
-def plan_batches(lengths: Sequence[int], buckets: Sequence[int], sentences: int) -> list[Batch]:
+def plan_batches(
+    lengths: Sequence[int], buckets: Sequence[int], sentences: int, devices: int = 1
+) -> list[Batch]:
     """Batches of at most `sentences`, shortest bucket first.
 
     Args:
         lengths: of each source, EOS included.
         buckets: rising padded lengths.
         sentences: rows of a full batch. A bucket that fills no batch gets the next power of two.
+        devices: that rows are dealt out to: where there are as many, dummies make them a multiple.
+            Which sentences share a batch does not depend on it.
     """
     groups: dict[int, list[int]] = {}
     for index, length in enumerate(lengths):
@@ -62,8 +67,10 @@ def plan_batches(lengths: Sequence[int], buckets: Sequence[int], sentences: int)
         # Neighbours in length share batches: their targets then need about the same buffer.
         members = sorted(groups[bucket], key=lambda index: (lengths[index], index))
         rows = min(sentences, 1 << (len(members) - 1).bit_length())
+        padded = padded_rows(rows, devices)
         for start in range(0, len(members), rows):
-            batches.append(Batch(tuple(members[start : start + rows]), rows, bucket))
+            held = tuple(members[start : start + rows])
+            batches.append(Batch(held, rows if rows < devices else padded, bucket))
     return batches
 
 

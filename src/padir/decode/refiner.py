@@ -19,6 +19,7 @@ from padir.decode.choose import choose
 from padir.decode.joint import joint_choice, likeliest, overlap
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, Start, sentence_keys
 from padir.decode.predict import forbid, predictable
+from padir.decode.programs import Programs
 from padir.decode.rank import Candidate
 from padir.decode.refine import Policies, Prediction, refine
 from padir.files import InputError
@@ -178,7 +179,8 @@ class Refiner:
         allowed = predictable(table_size, vocabulary_size, eos=False)
         graph, state = nnx.split(model)
         # Plain leaves: a module's own containers cost more to pass than a small model to run.
-        self._leaves, structure = jax.tree.flatten(state)
+        leaves, structure = jax.tree.flatten(state)
+        self._programs = Programs(leaves)
         count, longest, search = self.lengths, self.longest, decoding.length_search
 
         def encode(leaves, source):
@@ -191,12 +193,14 @@ class Refiner:
         self.table_size = table_size
 
         def decode(
-            leaves, cross: CrossMemory, start, given, opening, lengths, passes, keys, may_repeat
-        ):
+            leaves, cross: CrossMemory, start, given, opening, openings, lengths, passes, keys,
+            may_repeat,
+        ):  # fmt: skip
             merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
             rows = (start.shape[0] * start.shape[1], start.shape[2])
+            only = None if openings is None else (opening, openings)
 
-            predict = predictor(merged, cross, allowed, decoding, opening, rows)
+            predict = predictor(merged, cross, allowed, decoding, only, rows)
 
             # Each candidate draws from a stream of its own: the sentence's and its number.
             number = jnp.arange(start.shape[1], dtype=jnp.uint32)
@@ -224,8 +228,14 @@ class Refiner:
                 state.passes.reshape(shape),
             )
 
-        self._encode = jax.jit(encode)
-        self._decode = jax.jit(decode)
+        self._encode = self._programs.compiled(encode, [True])
+        # All but `openings` and `passes`.
+        has_rows = [True, True, True, True, False, True, False, True, True]
+        self._decode = self._programs.compiled(decode, has_rows)
+
+    def _plan(self, sources: Sequence[Sequence[int]]) -> list[Batch]:
+        lengths = [len(source) + 1 for source in sources]
+        return plan_batches(lengths, self.buckets, self.sentences, self._programs.devices)
 
     def batches(
         self,
@@ -243,8 +253,8 @@ class Refiner:
         Yields:
             a batch, and for each of its sentences the candidates, likeliest length first.
         """
-        for batch in plan_batches([len(s) + 1 for s in sources], self.buckets, self.sentences):
-            cross, found, scores = self._encode(self._leaves, padded_sources(sources, batch))
+        for batch in self._plan(sources):
+            cross, found, scores = self._encode(padded_sources(sources, batch))
             found, scores = np.array(found), np.asarray(scores)
             if lengths is not None:
                 told = [lengths[index] for index in batch.indices]
@@ -271,8 +281,8 @@ class Refiner:
             of each source lengths with EOS, likeliest first, each as often as there are restarts.
         """
         result: list[list[tuple[int, float]]] = [[] for _ in sources]
-        for batch in plan_batches([len(s) + 1 for s in sources], self.buckets, self.sentences):
-            _, *found = self._encode(self._leaves, padded_sources(sources, batch))
+        for batch in self._plan(sources):
+            _, *found = self._encode(padded_sources(sources, batch))
             lengths, scores = (np.repeat(array, self.restarts, axis=1).tolist() for array in found)
             for row, index in enumerate(batch.indices):
                 result[index] = list(zip(lengths[row], scores[row], strict=True))
@@ -297,8 +307,8 @@ class Refiner:
             of each source one candidate per proposal, in order.
         """
         result: list[list[Candidate]] = [[] for _ in sources]
-        for batch in plan_batches([len(s) + 1 for s in sources], self.buckets, self.sentences):
-            cross, _, _ = self._encode(self._leaves, padded_sources(sources, batch))
+        for batch in self._plan(sources):
+            cross, _, _ = self._encode(padded_sources(sources, batch))
             several = [proposals[index] for index in batch.indices]
             # A power of two, so that few programs are compiled.
             width = 1 << (max(map(len, several)) - 1).bit_length()
@@ -331,8 +341,9 @@ class Refiner:
             may_repeat = np.zeros((batch.rows, len(reaches)), bool)
             for row, index in enumerate(batch.indices):
                 may_repeat[row] = [repeats_within(sources[index], reach) for reach in reaches]
+        where, openings = opening or (None, None)
         found = self._decode(
-            self._leaves, cross, start, given, opening, lengths, np.int32(passes), keys, may_repeat
+            *(cross, start, given, where, openings, lengths, np.int32(passes), keys, may_repeat)
         )
         tokens, scores, used = (np.asarray(array) for array in found)
         return [

@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, Int
 from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
 from padir.decode.load import RULE_FILE, LoadedModel
 from padir.decode.predict import forbid, log_normaliser, predictable
+from padir.decode.programs import Programs
 from padir.decode.rank import Candidate
 from padir.files import VOCABULARY_FILE, InputError, read_bytes, shown
 from padir.ids import EOS, PAD, START
@@ -50,7 +51,8 @@ class Rescorer:
         # As in AR search, so that both sum the same numbers.
         allowed = predictable(table_size, loaded.vocabulary.size, eos=True)
         graph, state = nnx.split(loaded.model)
-        self._leaves, structure = jax.tree.flatten(state)
+        leaves, structure = jax.tree.flatten(state)
+        self._programs = Programs(leaves)
 
         def score(
             leaves, source: Int[Array, "B S"], targets: Int[Array, "B K L"]
@@ -65,7 +67,7 @@ class Rescorer:
             found = jnp.where(rows == PAD, 0.0, held - log_normaliser(logits))
             return found.sum(axis=1).reshape(targets.shape[:2])
 
-        self._score = jax.jit(score)
+        self._score = self._programs.compiled(score, [True, True])
 
     @property
     def files(self) -> list[Path]:
@@ -94,10 +96,11 @@ class Rescorer:
         filled = [index for index, several in enumerate(candidates) if several]
         width = max((len(candidates[index]) for index in filled), default=0)
         chosen = [sources[index] for index in filled]
-        for batch in plan_batches([len(s) + 1 for s in chosen], self.buckets, self.sentences):
+        lengths, devices = [len(source) + 1 for source in chosen], self._programs.devices
+        for batch in plan_batches(lengths, self.buckets, self.sentences, devices):
             ranked = [candidates[filled[index]] for index in batch.indices]
             targets = self._targets(batch, ranked, width)
-            scores = self._score(self._leaves, padded_sources(chosen, batch), targets)
+            scores = self._score(padded_sources(chosen, batch), targets)
             scores = np.asarray(scores).tolist()
             for row, (index, several) in enumerate(zip(batch.indices, ranked, strict=True)):
                 result[filled[index]] = [

@@ -243,13 +243,17 @@ class Translator:
             for index, one in enumerate(chosen)
         ]
 
-    def check_lengths(self, sources: Sequence[Sequence[int]], name: str) -> None:
+    def check_lengths(self, sources: Sequence[Sequence[int]], name: str, first: int = 1) -> None:
         """Refuse sources longer than the model reads.
 
+        Args:
+            name: of their file.
+            first: number of the first one's line there, from 1.
+
         Raises:
-            InputError: with the first such line's number, from 1, in the file `name`.
+            InputError: with the first such line's number.
         """
-        for number, source in enumerate(sources, start=1):
+        for number, source in enumerate(sources, start=first):
             if len(source) > self.longest_source:
                 raise InputError(
                     f"{shown(name)}: line {number}: {len(source)} tokens, this model reads at"

@@ -1,11 +1,24 @@
-"""Translating training sources with a model of our own, in parts that survive a killed run."""
+"""Translating training sources with a model of our own, in parts that survive a killed run.
 
-import shutil
-from collections.abc import Callable, Sequence
+Text is read as a stream, part by part, so that memory does not depend on its size.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from padir.decode.translate import Translator
-from padir.files import InputError, digest, read_lines, sha256_file, write_lines
+from padir.files import (
+    InputError,
+    digest,
+    iter_lines,
+    read_lines,
+    sha256_file,
+    shown,
+    write_lines,
+)
 
 PART_LINES = 2048
 
@@ -28,51 +41,87 @@ def shard_bounds(lines: int, shard: int, shards: int) -> tuple[int, int]:
     return (shard - 1) * lines // shards, shard * lines // shards
 
 
+@dataclass(frozen=True)
+class Span:
+    """Consecutive lines of a text file, read anew each time and never held together.
+
+    Attributes:
+        path: the file.
+        start: the first line, from 0.
+        end: the line after the last.
+    """
+
+    path: Path
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def lines(self) -> Iterator[str]:
+        """The lines in order. Raises InputError as `iter_lines` does."""
+        return islice(iter_lines(self.path), self.start, self.end)
+
+    def parts(self) -> Iterator[tuple[int, list[str]]]:
+        """Up to `PART_LINES` lines at a time, and which one of the span is the first, from 0."""
+        rest, first = self.lines(), 0
+        while part := list(islice(rest, PART_LINES)):
+            yield first, part
+            first += len(part)
+
+
 def distill(
-    translator: Translator,
-    lines: Sequence[str],
-    name: str,
-    work: Path,
-    report: Callable[[int], None],
-) -> list[str]:
+    translator: Translator, sources: Span, work: Path, report: Callable[[int], None]
+) -> list[Path]:
     """Translate lines part by part; parts that a killed run left behind are not done again.
 
     Args:
         translator: the teacher with its decoding.
-        lines: sources.
-        name: of their file, for messages.
-        work: folder for the parts, made and in the end removed. Parts of another teacher, rule or
-            text are never taken: they stand under another name.
+        sources: what to translate. Everything is checked before the first part is translated.
+        work: folder for the parts, made here and the caller's to remove. Parts of another teacher,
+            rule or text are never taken: they stand under another name.
         report: called with the number of sentences just finished.
 
     Returns:
-        one translation per line.
+        files that in order hold one translation per line.
+
+    Raises:
+        InputError: a line is too long for the model; a part is damaged; the text changed meanwhile.
     """
-    identity = digest(
+    folder = work / _identity(translator, sources)[:16]
+    found: list[Path] = []
+    done = 0
+    for first, lines in sources.parts():
+        path = folder / f"{first:09d}.txt"
+        if path.exists():
+            held = len(read_lines(path))
+            if held != len(lines):
+                raise InputError(f"{shown(path)}: {held} lines instead of {len(lines)}; delete it")
+            report(held)
+        else:
+            part = translator.encode(lines)
+            hypotheses = translator.finish(part, translator.candidates(part, report))
+            write_lines(path, (one.hypothesis for one in hypotheses))
+        found.append(path)
+        done += len(lines)
+    if done != len(sources):
+        raise InputError(f"{shown(sources.path)}: changed while it was translated")
+    return found
+
+
+def _identity(translator: Translator, sources: Span) -> str:
+    """A digest of all that the translations depend on; lines that are too long are refused."""
+    text = hashlib.sha256()
+    for first, lines in sources.parts():
+        text.update("".join(f"{line}\n" for line in lines).encode("utf-8"))
+        number = sources.start + first + 1
+        translator.check_lengths(translator.encode(lines), str(sources.path), number)
+    return digest(
         {
             "files": [sha256_file(path) for path in translator.files],
             "decoding": translator.decoding.name,
             "rule": [translator.rule.alpha, translator.rule.weight],
-            "lines": list(lines),
+            "lines": text.hexdigest(),
             "part_lines": PART_LINES,
         }
     )
-    folder = work / identity[:16]
-    sources = translator.encode(lines)
-    translator.check_lengths(sources, name)
-    found: list[str] = []
-    for start in range(0, len(lines), PART_LINES):
-        part = sources[start : start + PART_LINES]
-        path = folder / f"{start:09d}.txt"
-        if path.exists():
-            translations = read_lines(path)
-            report(len(part))
-        else:
-            hypotheses = translator.finish(part, translator.candidates(part, report))
-            translations = [one.hypothesis for one in hypotheses]
-            write_lines(path, translations)
-        if len(translations) != len(part):
-            raise InputError(f"{path}: {len(translations)} lines instead of {len(part)}; delete it")
-        found += translations
-    shutil.rmtree(work, ignore_errors=True)
-    return found

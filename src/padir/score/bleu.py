@@ -8,8 +8,9 @@ version and today's only the signature's spelling changed for these options; the
 mixed case, one reference, exponential smoothing, tokenizer 13a (zh for Chinese).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from padir.files import InputError
 ORDER = 4
 CHRF_BETA = 2
 CHRF_WORD_ORDER = 2
+BLOCK_SENTENCES = 10_000
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,43 @@ def bleu_counts(
     Raises:
         InputError: the language's tokenizer needs a package that is not installed.
     """
+    return _counts(_bleu(target_language), hypotheses, references, bleu_formula)
+
+
+def _bleu(target_language: str) -> BLEU:
     try:
-        metric = BLEU(trg_lang=target_language)
+        return BLEU(trg_lang=target_language)
     except (ImportError, RuntimeError) as error:
         raise InputError(
             f"target language {target_language}: sacreBLEU's tokenizer is not installed;"
             f" install the package sacrebleu[{target_language}]"
         ) from error
-    return _counts(metric, hypotheses, references, bleu_formula)
+
+
+def streamed_bleu_counts(aligned: Iterable[tuple[str, ...]], target_language: str) -> CorpusCounts:
+    """As `bleu_counts`, of more text than one would hold; a row of counts for a block of sentences.
+
+    The score is the same to the last bit: counts are whole numbers.
+
+    Args:
+        aligned: of each sentence the hypothesis and its references; at least one sentence.
+        target_language: as in `bleu_counts`.
+
+    Raises:
+        InputError: as in `bleu_counts`.
+        ValueError: no sentence.
+    """
+    # One for all blocks: tokenizers remember lines, and those of each would be kept apart.
+    metric = _bleu(target_language)
+    rest = iter(aligned)
+    sums = []
+    while block := list(islice(rest, BLOCK_SENTENCES)):
+        hypotheses, *references = zip(*block, strict=True)
+        counts = _counts(metric, hypotheses, references, bleu_formula)
+        sums.append(counts.statistics.sum(axis=0))
+    if not sums:
+        raise ValueError("BLEU of no sentence")
+    return CorpusCounts(np.stack(sums), bleu_formula, str(metric.get_signature()))
 
 
 def chrf_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> CorpusCounts:

@@ -22,6 +22,19 @@ def test_a_small_bucket_gets_the_next_power_of_two_rows():
     assert [b.rows for b in plan_batches([3] * 9, (4,), 8)] == [8, 8]
 
 
+@pytest.mark.parametrize(
+    ("sentences", "count", "devices", "rows"),
+    [(8, 9, 4, [8, 8]), (6, 9, 4, [8, 8]), (64, 3, 4, [4]), (64, 2, 4, [2]), (64, 1, 2, [1])],
+)
+def test_rows_are_a_multiple_of_the_devices_where_there_are_as_many(
+    sentences, count, devices, rows
+):
+    batches = plan_batches([3] * count, (4,), sentences, devices)
+    assert [batch.rows for batch in batches] == rows
+    alone = plan_batches([3] * count, (4,), sentences)
+    assert [batch.indices for batch in batches] == [batch.indices for batch in alone]
+
+
 def test_too_long_a_sentence_is_refused():
     with pytest.raises(ValueError, match="17 tokens, at most 16 fit"):
         plan_batches([17], (4, 16), 2)

@@ -1,21 +1,31 @@
 """Shards, parts and restart of distillation, with a translator that needs no model."""
 
+import shutil
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from padir.commands import distill as distill_command
 from padir.decode.load import Decoding
 from padir.decode.rank import LengthRule
 from padir.decode.translate import Translator
 from padir.distill import teacher
 from padir.distill.card import describe
-from padir.distill.teacher import distill
-from padir.files import InputError, write_lines
+from padir.distill.teacher import Span, distill
+from padir.files import InputError, iter_lines, read_lines, write_lines
+from padir.score.bleu import streamed_bleu_counts
 
 
 class FakeTranslator(Translator):
-    """Turns "a b" into "A B" and counts the lines it was given; stops dead after `survive`."""
+    """Turns "a b" into "A B" and counts the lines it was given; stops dead after `survive`.
+
+    Reads lines of at most 60 characters.
+    """
+
+    longest_source = 60
 
     def __init__(self, folder: Path, survive: int = 10**9, alpha: float = 0.0):
         self.loaded = SimpleNamespace(files=[folder / "model"])
@@ -24,10 +34,7 @@ class FakeTranslator(Translator):
         self.survive, self.seen = survive, 0
 
     def encode(self, lines):
-        return list(lines)
-
-    def check_lengths(self, sources, name):
-        pass
+        return [list(map(ord, line)) for line in lines]
 
     def candidates(self, sources, report=None):
         self.seen += len(sources)
@@ -38,7 +45,8 @@ class FakeTranslator(Translator):
         return sources
 
     def finish(self, sources, candidates):
-        return [SimpleNamespace(hypothesis=line.upper()) for line in candidates]
+        texts = ("".join(map(chr, ids)) for ids in candidates)
+        return [SimpleNamespace(hypothesis=text.upper()) for text in texts]
 
 
 @pytest.fixture
@@ -54,26 +62,148 @@ def make(tmp_path, **settings):
     return FakeTranslator(tmp_path, **settings)
 
 
-def test_a_killed_run_goes_on_where_it_stopped(tmp_path, small_parts):
-    work = tmp_path / "out.parts"
-    killed = make(tmp_path, survive=8)
+def distilled(translator, folder, report=lambda count: None, bounds=(0, 11)):
+    """The translations of some of `LINES`, from the parts in `folder`/parts."""
+    if not (folder / "lines").exists():
+        write_lines(folder / "lines", LINES)
+    parts = distill(translator, Span(folder / "lines", *bounds), folder / "parts", report)
+    return [line for part in parts for line in iter_lines(part)]
+
+
+@pytest.mark.parametrize(("survive", "left"), [(0, 11), (3, 11), (4, 7), (8, 3), (10, 3)])
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path, small_parts, survive, left):
     with pytest.raises(KeyboardInterrupt):
-        distill(killed, LINES, "lines", work, lambda n: None)
+        distilled(make(tmp_path, survive=survive), tmp_path)
     again = make(tmp_path)
     done = []
-    assert distill(again, LINES, "lines", work, done.append) == [x.upper() for x in LINES]
-    assert again.seen == 3
+    assert distilled(again, tmp_path, done.append) == [line.upper() for line in LINES]
+    assert again.seen == left
     assert sum(done) == 11
-    assert not work.exists()
 
 
-def test_parts_of_another_run_are_not_taken(tmp_path, small_parts):
-    work = tmp_path / "out.parts"
+@pytest.mark.parametrize("other", ["rule", "model", "text", "span"])
+def test_parts_of_another_run_are_not_taken(tmp_path, small_parts, other):
     with pytest.raises(KeyboardInterrupt):
-        distill(make(tmp_path, survive=8), LINES, "lines", work, lambda n: None)
-    other = make(tmp_path, alpha=1.0)
-    distill(other, LINES, "lines", work, lambda n: None)
-    assert other.seen == 11
+        distilled(make(tmp_path, survive=8), tmp_path)
+    translator, bounds = make(tmp_path, alpha=float(other == "rule")), (0, 11)
+    if other == "model":
+        write_lines(tmp_path / "model", ["other weights"])
+    if other == "text":
+        write_lines(tmp_path / "lines", [*LINES[:-1], "another"])
+    if other == "span":
+        bounds = (1, 11)
+    distilled(translator, tmp_path, bounds=bounds)
+    assert translator.seen == bounds[1] - bounds[0]
+
+
+def test_a_long_line_is_refused_by_its_number_in_the_file_before_anything_is_done(
+    tmp_path, small_parts
+):
+    write_lines(tmp_path / "lines", [*LINES[:9], "x" * 61, "last"])
+    translator = make(tmp_path)
+    with pytest.raises(InputError, match="lines: line 10: 61 tokens"):
+        distilled(translator, tmp_path, bounds=(2, 11))
+    assert translator.seen == 0
+
+
+def test_text_that_changes_meanwhile_is_noticed(tmp_path, small_parts):
+    class Shortener(FakeTranslator):
+        def check_lengths(self, sources, name, first=1):
+            write_lines(tmp_path / "lines", LINES[:6])
+
+    write_lines(tmp_path / "model", ["weights"])
+    with pytest.raises(InputError, match="lines: changed while it was translated"):
+        distilled(Shortener(tmp_path), tmp_path, bounds=(5, 11))
+
+
+def test_a_damaged_part_is_refused(tmp_path, small_parts):
+    distilled(make(tmp_path), tmp_path)
+    (part,) = (tmp_path / "parts").glob("*/000000004.txt")
+    write_lines(part, ["A"])
+    with pytest.raises(InputError, match=r"000000004.txt: 1 lines instead of 4; delete it"):
+        distilled(make(tmp_path), tmp_path)
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """`padir distill` with the stand-in for a model; its arguments follow."""
+    loaded = SimpleNamespace(spec=SimpleNamespace(model="fake", model_dump=lambda mode: {}), seed=0)
+    monkeypatch.setattr(distill_command, "prepare", lambda threads: None)
+    monkeypatch.setattr("padir.decode.load.load", lambda folder: loaded)
+
+    def call(translator, *arguments):
+        monkeypatch.setattr("padir.decode.translate.Translator", lambda *a, **k: translator)
+        source, out = tmp_path / "lines", tmp_path / "out"
+        paths = ["--source", str(source), "--out", str(out)]
+        return distill_command.main([*paths, *map(str, arguments)])
+
+    return call
+
+
+@pytest.mark.parametrize("moment", ["padir.files.write_lines", "padir.provenance.write_provenance"])
+def test_no_part_is_lost_before_all_is_written(command, tmp_path, small_parts, monkeypatch, moment):
+    write_lines(tmp_path / "lines", LINES)
+
+    def killed(*arguments, **named):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(moment, killed)
+        with pytest.raises(KeyboardInterrupt):
+            command(make(tmp_path), "--bundle", "b")
+    again = make(tmp_path)
+    assert command(again, "--bundle", "b") == 0
+    assert again.seen == 0
+    assert read_lines(tmp_path / "out") == [line.upper() for line in LINES]
+    assert not (tmp_path / "out.parts").exists()
+
+
+def generated(path: Path, count: int) -> None:
+    """Few different lines, so that what remembers lines by their text grows no further."""
+    lines = [f"{i} a line of some forty characters {i % 7}" for i in range(100)]
+    write_lines(path, (lines[i % 100] for i in range(count)))
+
+
+def peak(work: Callable[[], object]) -> int:
+    """Most bytes that were held at once."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("what", ["bundle", "ready", "card"])
+def test_memory_does_not_grow_with_the_text(command, tmp_path, monkeypatch, what):
+    monkeypatch.setattr(teacher, "PART_LINES", 200)
+    monkeypatch.setattr("padir.score.bleu.BLOCK_SENTENCES", 200)
+    translator = make(tmp_path)
+
+    def bleu(aligned):
+        return {"score": streamed_bleu_counts(aligned, "en").score(), "signature": "s"}
+
+    def work():
+        if what == "card":
+            pair = tmp_path / "lines", tmp_path / "ready"
+            describe("ar", "beam", pair, (pair[0], [pair[1]]), bleu)
+        else:
+            given = {"bundle": "b", "ready": tmp_path / "ready"}[what]
+            command(translator, f"--{what}", given)
+
+    # It takes more than some hundred lines do.
+    monkeypatch.setattr("padir.provenance.write_provenance", lambda *given, **named: None)
+    peaks, few, many = [], 500, 3_000 if what == "card" else 10_000
+    # The first run loads modules and fills caches.
+    for count in (few, few, many):
+        for name in ("lines", "ready"):
+            generated(tmp_path / name, count)
+        peaks.append(peak(work))
+        if what != "card":
+            assert sum(1 for _ in iter_lines(tmp_path / "out")) == count
+        shutil.rmtree(tmp_path / "out.parts", ignore_errors=True)
+    # A line that is held takes over 90 bytes.
+    assert peaks[2] - peaks[1] < (many - few) * 45
 
 
 @pytest.mark.parametrize(("lines", "shards"), [(11, 3), (2, 5), (0, 2), (7, 1)])
@@ -100,8 +230,8 @@ def test_the_card(tmp_path):
         write_lines(tmp_path / name, lines)
     calls = []
 
-    def bleu(hypotheses, references):
-        calls.append((list(hypotheses), [list(one) for one in references]))
+    def bleu(aligned):
+        calls.append(list(aligned))
         return {"score": float(len(calls)), "signature": "s"}
 
     card = describe(
@@ -111,12 +241,18 @@ def test_the_card(tmp_path):
         (tmp_path / "valid", [tmp_path / "reference", tmp_path / "reference.1"]),
         bleu,
     )
-    assert calls == [(["x"], [["x"], ["y"]]), (["a b", "", "c"], [["a b", "b", "d"]])]
+    assert calls == [[("x", "x", "y")], [("a b", "a b"), ("", "b"), ("c", "d")]]
     assert card["teacher_bleu"]["score"] == 1.0
     assert card["agreement_with_raw"]["score"] == 2.0
     assert (card["lines"], card["empty"], card["validity"]) == ({"train": 3, "valid": 1}, 1, None)
     write_lines(tmp_path / "raw", ["a"])
     with pytest.raises(InputError, match="line counts differ"):
+        describe(
+            "ar", "beam", (tmp_path / "train", tmp_path / "raw"), (tmp_path / "valid", []), bleu
+        )
+    for name in ("train", "raw"):
+        write_lines(tmp_path / name, [])
+    with pytest.raises(InputError, match="train: is empty"):
         describe(
             "ar", "beam", (tmp_path / "train", tmp_path / "raw"), (tmp_path / "valid", []), bleu
         )

@@ -69,6 +69,24 @@ def test_corpus_with_two_references():
     assert bleu.bleu_counts(["", "", ""], references, "en").score() == 0.0
 
 
+@pytest.mark.parametrize("block", [1, 2, 3, 7])
+def test_streamed_counts_give_the_same_score(monkeypatch, block):
+    monkeypatch.setattr(bleu, "BLOCK_SENTENCES", block)
+    words = ["the", "dog", "bit", "a", "man", "who", "had", "not", "been", "expected", "there"]
+    output = [" ".join(words[i % 3 : 4 + i]) for i in range(7)]
+    references = [[" ".join(words[i % 2 : 5 + i]) for i in range(7)], ["the dog bit a man"] * 7]
+    whole = bleu.bleu_counts(output, references, "en")
+    found = bleu.streamed_bleu_counts(zip(output, *references, strict=True), "en")
+    assert found.score() == whole.score() > 10
+    assert found.signature == whole.signature
+    assert len(found.statistics) == -(-7 // block)
+
+
+def test_streamed_counts_of_nothing():
+    with pytest.raises(ValueError, match="no sentence"):
+        bleu.streamed_bleu_counts([], "en")
+
+
 def test_chinese_is_scored_by_character():
     counts = bleu.bleu_counts(["我爱北京天安门"], [["我爱北京天安门"]], "zh")
     assert "tok:zh" in counts.signature

@@ -1,0 +1,88 @@
+"""Sentences are dealt out to all devices, which changes no hypothesis; a single one is not."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import pytest
+
+from padir.decode.load import Decoding, load
+from padir.decode.rank import LengthRule
+from padir.decode.rescore import Rescorer
+from padir.decode.translate import Translator
+from tests.decoding import LINES, write_tiny_bundle
+
+DEVICES = 4
+# Two batches, neither of them a multiple of the devices.
+SOURCES, BATCH = LINES * 2, 14
+SYSTEMS = {"ar": "greedy", "rescored": "T3"}
+
+
+def devices_in_use() -> int:
+    """Most devices that any array lies on."""
+    return max(len(array.sharding.device_set) for array in jax.live_arrays())
+
+
+def translations(folder: Path) -> dict:
+    """Of every bundle and decoding the records, and how many devices one line and all lines use."""
+    found: dict = {"devices": jax.device_count(), "one line": 1, "records": {}}
+    for name, decoding in SYSTEMS.items():
+        rescorer = Rescorer(load(folder / "ar")) if name == "rescored" else None
+        rule, loaded = LengthRule(1.0, 1.0), load(folder / name)
+        translator = Translator(loaded, Decoding.parse(decoding), rule, rescorer=rescorer)
+        if not found["records"]:
+            translator.translate(LINES[:1], "lines")
+            found["one line"] = devices_in_use()
+        several = translator.translate(SOURCES, "lines")
+        found["records"][name] = [one.record(number) for number, one in enumerate(several)]
+        found[f"all lines {name}"] = devices_in_use()
+        del translator, rescorer
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("bundles")
+    for name, system, settings in (
+        ("ar", "ar", {}),
+        ("rescored", "padir", {"rescorer": "tiny_ar"}),
+    ):
+        write_tiny_bundle(place / name, system, batch_sentences=BATCH, **settings)
+    return place
+
+
+def same(ours: list[dict], theirs: list[dict]) -> None:
+    """Equal but for the rounding of log-probabilities to four decimals."""
+    for records in (ours, theirs):
+        assert len(records) == len(SOURCES)
+    for one, other in zip(ours, theirs, strict=True):
+        values = one.pop("log_probability"), other["log_probability"]
+        assert values[0] == pytest.approx(values[1], abs=1.01e-4)
+        assert one == {key: value for key, value in other.items() if key != "log_probability"}
+
+
+def test_the_same_hypotheses_on_all_devices(folder, repository):
+    flags = f"--xla_force_host_platform_device_count={DEVICES}"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.devices.test_decoding", str(folder)],
+        cwd=repository, env={**os.environ, "XLA_FLAGS": flags}, capture_output=True, text=True,
+        check=False, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    alone = json.loads(json.dumps(translations(folder)))
+    assert (found["devices"], alone["devices"]) == (DEVICES, 1)
+    assert found["records"].keys() == alone["records"].keys()
+    for name, records in alone["records"].items():
+        same(found["records"][name], records)
+        assert len({record["log_probability"] for record in records}) > 5, name
+    # What is timed sentence by sentence has one device to itself.
+    assert found["one line"] == 1
+    assert {found[f"all lines {name}"] for name in SYSTEMS} == {DEVICES}
+
+
+if __name__ == "__main__":
+    print(json.dumps(translations(Path(sys.argv[1]))))
