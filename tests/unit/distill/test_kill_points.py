@@ -55,7 +55,13 @@ class Service:
 
 
 def work(folder: Path, event: Callable[[], None], lost: frozenset[int]) -> None:
-    """What `padir distill-cloud` does with its ledger."""
+    """What `padir distill-cloud` does with its ledger; what it reports goes into a file too."""
+
+    def report(lines: int) -> None:
+        with (folder / "reported").open("a") as file:
+            file.write(f"{lines}\n")
+        event()
+
     with Ledger(folder / "ledger.sqlite") as ledger:
         ledger.settle()
         Sender(
@@ -68,7 +74,12 @@ def work(folder: Path, event: Callable[[], None], lost: frozenset[int]) -> None:
             request_characters=REQUEST_CHARACTERS,
             delays=lambda: repeat(0.0),
             sleep=threading.Event.wait,
-        ).translate(folder / "a.de", lambda lines: None)
+        ).translate(folder / "a.de", report)
+
+
+def read(path: Path) -> list[str]:
+    """The lines of a file; none where there is no file."""
+    return path.read_text().splitlines() if path.exists() else []
 
 
 def killed_at(number: int, folder: Path, lost: frozenset[int]) -> bool:
@@ -115,9 +126,9 @@ def test_wherever_it_is_killed_what_was_billed_is_known_or_in_doubt(tmp_path, mo
             break
         points += 1
         bill = folder / "bill"
-        before = bill.read_text().splitlines() if bill.exists() else []
+        before, reported = read(bill), len(read(folder / "reported"))
         work(folder, lambda: None, frozenset())
-        calls = bill.read_text().splitlines()
+        calls = read(bill)
         billed = sum(len(call.replace("|", "")) for call in calls)
         with Ledger(folder / "ledger.sqlite") as ledger:
             spent = ledger.spent(TASK.provider)
@@ -129,8 +140,9 @@ def test_wherever_it_is_killed_what_was_billed_is_known_or_in_doubt(tmp_path, mo
         assert spent.usd == pytest.approx(10e-6 * (UNIQUE + spent.doubt_characters)), where
         # ... and a kill costs one request more at most, of those in flight.
         assert spent.doubt_characters <= (1 + len(lost)) * REQUEST_CHARACTERS, where
-        # Whatever was in flight, no request goes out a third time.
+        # What it reported as translated is not sent again, and nothing a third time.
+        assert not set(REQUESTS[:reported]) & set(calls[len(before) :]), where
         assert max(calls.count(call) for call in calls) <= 2 + len(lost), where
     # The last one was not killed: a request for each of these, written down before and after.
-    assert (folder / "bill").read_text().split() == ["eins|zwei"] * len(lost) + REQUESTS
+    assert read(folder / "bill") == ["eins|zwei"] * len(lost) + REQUESTS
     assert points > 60
