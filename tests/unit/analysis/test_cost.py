@@ -9,6 +9,7 @@ from padir.analysis import cost
 from padir.config.decoding import Decoding
 from padir.config.model import Architecture, ModelRun, Objective, Optimizer, Training
 from padir.decode import tune
+from padir.decode.load import LoadedModel
 from padir.decode.translate import Hypothesis
 
 # 6 parameters in the encoder, 12 in the decoder, and a table of 5.
@@ -71,7 +72,9 @@ def test_length_rules_are_chosen_as_tuning_chooses_them():
     padir = ModelRun(decoding=Decoding(tuning_passes=3))
     for run, expected in ((padir, ("T3", 1)), (ar(length_alphas=[0.0, 0.5, 1.0]), ("beam", 3))):
         assert cost.tuning_decodings(run) == expected
-        loaded = SimpleNamespace(spec=SimpleNamespace(run=run))
+        # Of a loaded model tuning asks for its settings alone.
+        loaded = object.__new__(LoadedModel)
+        vars(loaded)["spec"] = SimpleNamespace(run=run)
         assert (tune.tuning_decoding(loaded).name, tune.passes_over(loaded)) == expected
 
 

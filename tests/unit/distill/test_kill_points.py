@@ -23,12 +23,14 @@ from padir.files import write_lines
 
 TASK = Task("somebody", "some/model", "de", "en")
 LIMITS = Limits(usd=1.0, usd_per_million=10.0, characters_per_minute=10**9)
-LINES = ["eins", "zwei", "", "drei", "eins", "vier!"]
-TEXTS = ["eins", "zwei", "drei", "vier!"]
+LINES = ["eins", "zwei", "", "drei", "eins"]
+TEXTS = ["eins", "zwei", "drei"]
 UNIQUE = sum(map(len, TEXTS))
 REQUEST_CHARACTERS = 9
 # The second one has room for the line that stands twice, which is translated by then.
-REQUESTS = ["eins|zwei", "drei", "vier!"]
+REQUESTS = ["eins|zwei", "drei"]
+# The first one's first answer never comes.
+LOST = frozenset({1})
 
 
 class Service:
@@ -82,7 +84,7 @@ def read(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def killed_at(number: int, folder: Path, lost: frozenset[int]) -> bool:
+def killed_at(number: int, folder: Path) -> bool:
     """Work in a process that dies at its event of that number; whether it had so many."""
     child = os.fork()
     if child == 0:
@@ -103,7 +105,7 @@ def killed_at(number: int, folder: Path, lost: frozenset[int]) -> bool:
         # In this process alone, which ends here.
         sqlite3.connect = traced
         try:
-            work(folder, event, lost)
+            work(folder, event, LOST)
         except BaseException:
             os._exit(1)
         os._exit(0)
@@ -115,14 +117,13 @@ def killed_at(number: int, folder: Path, lost: frozenset[int]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("lost", [frozenset(), frozenset({1})], ids=["answered", "first lost"])
-def test_wherever_it_is_killed_what_was_billed_is_known_or_in_doubt(tmp_path, monkeypatch, lost):
+def test_wherever_it_is_killed_what_was_billed_is_known_or_in_doubt(tmp_path, monkeypatch):
     monkeypatch.setattr(owners.Owner.__init__, "__defaults__", (2**12,))
     points = 0
     for number in count(1):
         folder = tmp_path / str(number)
         write_lines(folder / "a.de", LINES)
-        if not killed_at(number, folder, lost):
+        if not killed_at(number, folder):
             break
         points += 1
         bill = folder / "bill"
@@ -139,10 +140,10 @@ def test_wherever_it_is_killed_what_was_billed_is_known_or_in_doubt(tmp_path, mo
         assert UNIQUE <= billed <= UNIQUE + spent.doubt_characters, where
         assert spent.usd == pytest.approx(10e-6 * (UNIQUE + spent.doubt_characters)), where
         # ... and a kill costs one request more at most, of those in flight.
-        assert spent.doubt_characters <= (1 + len(lost)) * REQUEST_CHARACTERS, where
+        assert spent.doubt_characters <= (1 + len(LOST)) * REQUEST_CHARACTERS, where
         # What it reported as translated is not sent again, and nothing a third time.
         assert not set(REQUESTS[:reported]) & set(calls[len(before) :]), where
-        assert max(calls.count(call) for call in calls) <= 2 + len(lost), where
+        assert max(calls.count(call) for call in calls) <= 2 + len(LOST), where
     # The last one was not killed: a request for each of these, written down before and after.
-    assert read(folder / "bill") == ["eins|zwei"] * len(lost) + REQUESTS
-    assert points > 60
+    assert read(folder / "bill") == ["eins|zwei"] * len(LOST) + REQUESTS
+    assert points > 50
