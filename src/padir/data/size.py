@@ -100,10 +100,11 @@ class Corpus:
         source = self.settings.source
         if isinstance(source, FilesSource):
             item = getattr(source, split).files[language]
-            path = Path(source.folder, item) if isinstance(item, str) else None
             # What is packed or not there yet has no size that a glance would tell.
-            there = path is not None and path.suffix != ".gz" and path.is_file()
-            return _counted(path)._replace(counted=False) if there else None
+            if not isinstance(item, str) or item.endswith(".gz"):
+                return None
+            path = Path(source.folder, item)
+            return _counted(path)._replace(counted=False) if path.is_file() else None
         if isinstance(source, SyntheticSource):
             lines = getattr(source, split)
             return SideSize(lines, round(lines * SYNTHETIC_LINE_BYTES), counted=False)
