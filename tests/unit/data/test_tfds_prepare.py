@@ -241,8 +241,8 @@ def test_a_wrong_checksum(server, tmp_path, monkeypatch, capfd, leave_out):
     assert "could not be downloaded: europarl_v8_16; what was" in str(caught.value)
     assert "\n" not in str(caught.value)
     (said,) = [line for line in capfd.readouterr().err.splitlines() if "wrong checksum" in line]
-    assert "europarl_v8_16 (train, 127.0.0.1): wrong checksum: SHA-256 of " in said
-    assert said.endswith(f"not {right.checksum}")
+    assert "europarl_v8_16 (train, 127.0.0.1): wrong checksum: " in said
+    assert right.checksum in said
     # The right file is taken afterwards.
     server.content.update(FILES)
     write_tfds_source(given, "en-ro", tmp_path / "raw")
