@@ -187,14 +187,12 @@ def _ratings(config: Config, model: str, corpus: Corpus, direction: str) -> floa
     lines = _lines(corpus, direction, config.evaluation.split, run.vocabulary)
     if lines is None:
         return 0.0
-    each = sum(
-        cost.rating_flops(
-            cost.bleurt_parameters(Path(scorer.checkpoint)), lines.target, lines.target
-        )
-        for scorer in config.evaluation.scorers.values()
-        if isinstance(scorer, BleurtScorer)
-    )
-    return each * lines.count * len(run.seeds) * len(run.decode)
+    flops = 0.0
+    for scorer in config.evaluation.scorers.values():
+        if isinstance(scorer, BleurtScorer):
+            parameters = cost.bleurt_parameters(Path(scorer.checkpoint))
+            flops += cost.rating_flops(parameters, lines.target, lines.target)
+    return flops * lines.count * len(run.seeds) * len(run.decode)
 
 
 def _add_text(config: Config, models: Sequence[str], corpus: Corpus, disk: Disk) -> None:
