@@ -79,6 +79,7 @@ class TranslationServer:
         invalid: texts that are refused as arguments.
         received: the texts of each call, in order of arrival.
         billed: how often each text was billed.
+        parents: projects and locations that were asked for.
         arrived: called with the number of a call when it has arrived, before it is answered.
     """
 
@@ -88,6 +89,7 @@ class TranslationServer:
     arrived: Callable[[int], None] = lambda number: None
     received: list[list[str]] = field(default_factory=list)
     billed: Counter[str] = field(default_factory=Counter)
+    parents: set[str] = field(default_factory=set)
     port: int = 0
 
     def __post_init__(self) -> None:
@@ -129,6 +131,7 @@ class TranslationServer:
         with self._lock:
             number = len(self.received)
             self.received.append(texts)
+            self.parents.add(request.parent)
         self._check(request, texts, context)
         behaviour = self.script(number, texts)
         if behaviour.bill:

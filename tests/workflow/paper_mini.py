@@ -55,7 +55,8 @@ def with_copies(config: dict[str, Any], folder: Path) -> dict[str, Any]:
             for theirs, ours in splits.items()
         }
         write_copy(dataset["source"]["name"], folder, pairs)
-        dataset["source"] |= {"data_dir": str(folder), "download": False}
+        # Sizes are checked, here too: those of the copies.
+        dataset["source"] |= {"data_dir": str(folder), "download": False, "pairs": dict(LINES)}
     return config
 
 

@@ -2,7 +2,7 @@
 
 Exact: jobs, steps, padded tokens, parameters (up to the vocabulary's size, which is taken as
 asked for). Estimated: floating-point operations, hours, dollars, disk, memory; each line says from
-what.
+what. Text is counted where it is there (`padir.data.size`), and nothing is written or sent.
 """
 
 import argparse
@@ -10,22 +10,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from padir.analysis import cost
 from padir.analysis.memory import DeviceMemory, device_memory
+from padir.analysis.workload import Disk, Workload, sizes_of, workload
 from padir.config.experiment import Config
-from padir.config.model import ModelRun
 from padir.config.teacher import ModelTeacher
+from padir.data.size import Corpus
 from padir.distill.estimate import plan_lines
 from padir.report.selection import core_models
 
 # Measured for both systems on one core of a 2 vCPU AMD EPYC, padded tokens counted.
 GFLOPS = 50.0
-FLOAT_BYTES = 4
-CHECKPOINTS = 2
+# Of BLEU, chrF, their intervals and paired tests over 1,000 resamples, for each sentence: `padir
+# score` took 1.0 s for 300 and 1.7 s for 1,000 on the same machine.
+SCORE_SECONDS = 0.001
+RESULTS = Path("results")
 
 DESCRIPTION = """\
-Print the jobs of a config with their size, without running anything. Hours are an estimate for
-training alone: multiplications of the matrices, forward and backward, divided by --gflops; dollars
-are hours times --usd-per-hour. Memory is that of one of --devices devices at the longest bucket."""
+Print the jobs of a config with their size, without running anything. Hours are estimates:
+multiplications of the matrices, divided by --gflops for training and by --decode-gflops for
+distillation and decoding; dollars are hours times --usd-per-hour. Memory is that of one of
+--devices devices at the longest bucket. Text that is there is counted, other text is as large as
+the config says (source.pairs of a TFDS dataset)."""
 
 EXAMPLES = """\
 examples:
@@ -42,7 +48,6 @@ class TrainingPlan:
         parameters: of the model, with the embedding table of the vocabulary asked for.
         tokens: padded target tokens of one seed.
         flops: of one seed, estimated.
-        disk: bytes of one seed, estimated: bundle, checkpoints, candidates of selection.
         memory: of one device while a step runs, estimated.
     """
 
@@ -53,7 +58,6 @@ class TrainingPlan:
     parameters: int
     tokens: int
     flops: float
-    disk: int
     memory: DeviceMemory
 
 
@@ -74,6 +78,11 @@ def parser() -> argparse.ArgumentParser:
         help="sustained GFLOP/s of one training process (default: %(default)s, one CPU core)",
     )  # fmt: skip
     made.add_argument(
+        "--decode-gflops", type=float, metavar="RATE",
+        help="sustained GFLOP/s of one decoding process, on one device (default: --gflops /"
+        " --devices; token after token, as AR models decode, accelerators reach far less)",
+    )  # fmt: skip
+    made.add_argument(
         "--devices", type=int, default=1, metavar="N",
         help="devices of one training, for its memory on each (default: %(default)s)",
     )  # fmt: skip
@@ -84,65 +93,29 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def parameter_counts(run: ModelRun, vocabulary: int) -> tuple[int, int]:
-    """Parameters of the whole model and of its embedding table; allocates nothing."""
-    import jax
-    from flax import nnx
+def training_plans(
+    config: Config, sizes: dict[tuple[str, str], cost.Size], devices: int = 1
+) -> Iterator[TrainingPlan]:
+    """One plan per dataset, direction and model that is trained.
 
-    from padir.model.parameters import build, table_size
-
-    rows = table_size(run.architecture, vocabulary)
-    shapes = nnx.eval_shape(lambda: nnx.state(build(run, rows), nnx.Param))
-    total = sum(leaf.size for leaf in jax.tree.leaves(shapes))
-    return total, rows * run.architecture.width
-
-
-def training_flops(run: ModelRun, parameters: int, table: int) -> float:
-    """Operations of one training: 6 per parameter and position, 2 forward and 4 backward.
-
-    The decoder runs once per stage, each with the output layer (the embedding table). Attention
-    between positions is left out: little at a sentence's length.
+    Args:
+        sizes: of models, by dataset and name (see `sizes_of`).
     """
-    architecture = run.architecture
-    layers = architecture.encoder_layers + 2 * architecture.decoder_layers
-    blocks = parameters - table
-    encoder = blocks * architecture.encoder_layers / layers
-    passes = run.objective.stages * (1 + run.objective.coupled_times) if run.parallel else 1
-    per_token = encoder + passes * (blocks - encoder + table)
-    return 6.0 * per_token * run.training.steps * run.training.batch_tokens
-
-
-def disk_bytes(run: ModelRun, parameters: int) -> int:
-    """Bytes of one seed: the bundle, `CHECKPOINTS` states of parameters and optimizer, and the
-    parameters that validation may still choose."""
-    state = 3 if run.optimizer.kind == "adam" else 1.1
-    kept = {"last": 0, "best": 1, "average": run.training.average_count}[run.training.selection]
-    return int(FLOAT_BYTES * parameters * (1 + CHECKPOINTS * state + kept))
-
-
-def training_plans(config: Config, devices: int = 1) -> Iterator[TrainingPlan]:
-    """One plan per dataset, direction and model."""
-    # A model is traced once per vocabulary size, not once per direction.
-    counts: dict[tuple[str, int], tuple[int, int]] = {}
     for dataset, settings in config.datasets.items():
         for direction in settings.directions:
             for model, run in config.models.items():
                 if run.parameters is not None:
                     continue
-                size = settings.vocabulary_named(run.vocabulary).size
-                if (model, size) not in counts:
-                    counts[model, size] = parameter_counts(run, size)
-                parameters, table = counts[model, size]
+                size = sizes[dataset, model]
                 yield TrainingPlan(
                     label=f"{dataset} {direction} {model}",
                     model=model,
                     seeds=len(run.seeds),
                     steps=run.training.steps,
-                    parameters=parameters,
+                    parameters=size.parameters,
                     tokens=run.training.steps * run.training.batch_tokens,
-                    flops=training_flops(run, parameters, table),
-                    disk=disk_bytes(run, parameters),
-                    memory=device_memory(run, parameters, table, devices),
+                    flops=cost.training_flops(run, size),
+                    memory=device_memory(run, size.parameters, size.table, devices),
                 )
 
 
@@ -154,53 +127,105 @@ class Rates:
         gflops: sustained by one training process, all its devices together.
         devices: of one training.
         usd_per_hour: price of one training's machine; None: no dollars.
+        decode_gflops: sustained by one decoding process, on one device; None: a device's share of
+            `gflops`.
     """
 
     gflops: float = GFLOPS
     devices: int = 1
     usd_per_hour: float | None = None
+    decode_gflops: float | None = None
+
+    @property
+    def decoding(self) -> float:
+        """GFLOP/s of one decoding process."""
+        return self.decode_gflops or self.gflops / self.devices
+
+
+def hours(flops: float, gflops: float) -> float:
+    """Hours for so many operations at so many GFLOP/s."""
+    return flops / (gflops * 1e9) / 3600
 
 
 def describe(config: Config, rates: Rates) -> list[str]:
     """The plan in lines."""
-    plans = list(training_plans(config, rates.devices))
+    sizes = sizes_of(config)
+    corpora = [Corpus(RESULTS, name, dataset) for name, dataset in config.datasets.items()]
+    plans = list(training_plans(config, sizes, rates.devices))
     width = max(len(plan.label) for plan in plans)
     lines = [
         f"{'training':<{width}}  seeds    steps  parameters  tokens/seed  GB/device  hours/seed"
     ]
     for plan in plans:
-        hours = plan.flops / (rates.gflops * 1e9) / 3600
         lines.append(
             f"{plan.label:<{width}}  {plan.seeds:5d}  {plan.steps:7d}  {plan.parameters:10,d}"
-            f"  {plan.tokens / 1e6:9.2f} M  {plan.memory.total / 1e9:9.2f}  {hours:10.3f}"
+            f"  {plan.tokens / 1e6:9.2f} M  {plan.memory.total / 1e9:9.2f}"
+            f"  {hours(plan.flops, rates.gflops):10.3f}"
         )
-    bought = plan_lines(config, Path("results"))
+    lines += ["", *text_lines(corpora)]
+    bought = plan_lines(config, RESULTS)
     lines += ["", *bought] if bought else []
     core = core_models(config)
     parts = {"default target": core, "everything": list(config.models)}
     if len(core) == len(config.models):
         del parts["default target"]
     for name, models in parts.items():
-        lines += ["", f"{name}:", *totals(config, plans, models, rates)]
+        chosen = [plan for plan in plans if plan.model in models]
+        work = workload(config, models, core, sizes, corpora)
+        lines += ["", f"{name}:", jobs(config, chosen, models), *totals(chosen, work, rates)]
     return lines
 
 
-def totals(
-    config: Config, plans: Sequence[TrainingPlan], models: Sequence[str], rates: Rates
-) -> list[str]:
-    """Jobs, hours, dollars, disk and memory of some models, in lines."""
-    plans = [plan for plan in plans if plan.model in models]
+def text_lines(corpora: Sequence[Corpus]) -> list[str]:
+    """How much text each dataset has, and whether it was counted."""
+    lines = []
+    for corpus in corpora:
+        languages = corpus.settings.pair.split("-")
+        found = [(corpus.side("train", one), corpus.tokens("train", one)) for one in languages]
+        known = [(side, tokens) for side, tokens in found if side and tokens]
+        label = f"text of {corpus.name} {corpus.settings.pair}"
+        if len(known) < len(found):
+            lines.append(
+                f"{label}: its size is not known before it is there; what depends on it is not in"
+                " hours and disk"
+            )
+            continue
+        counted = all(side.counted for side, _ in known)
+        lines.append(
+            f"{label}: {known[0][0].lines:,} training pairs, "
+            + " and ".join(f"{tokens:.1f}" for _, tokens in known)
+            + f" tokens a line ({'counted' if counted else 'as stated, not counted yet'})"
+        )
+    return lines
+
+
+def jobs(config: Config, plans: Sequence[TrainingPlan], models: Sequence[str]) -> str:
+    """How many jobs of each kind some models need."""
     runs = {name: config.models[name] for name in models}
     pairs = sum(len(dataset.directions) for dataset in config.datasets.values())
     used = {run.targets for run in runs.values()}
-    taught = [name for name in config.teachers if name in used]
-    own = sum(isinstance(config.teachers[name], ModelTeacher) for name in taught)
+    own = sum(
+        isinstance(teacher, ModelTeacher) and name in used
+        for name, teacher in config.teachers.items()
+    )
     decodings = sum(len(run.seeds) * len(run.decode) for run in runs.values()) * pairs
     core = [name for name in core_models(config) if name in runs]
     rated = sum(len(runs[name].seeds) * len(runs[name].decode) for name in core) * pairs
     timings = pairs * (1 + (set(models) > set(core_models(config))))
-    hours = sum(plan.flops * plan.seeds for plan in plans) / (rates.gflops * 1e9) / 3600
-    disk = sum(plan.disk * plan.seeds for plan in plans)
+    return (
+        f"jobs: {sum(plan.seeds for plan in plans)} trainings, {own * pairs} distilled training"
+        f" sets, {decodings} decodings and scores, {rated * len(config.evaluation.scorers)} further"
+        f" scores, {timings} latency runs"
+    )
+
+
+def totals(plans: Sequence[TrainingPlan], work: Workload, rates: Rates) -> list[str]:
+    """Hours, disk, memory and dollars of some models, in lines."""
+    training = hours(sum(plan.flops * plan.seeds for plan in plans), rates.gflops)
+    distilling, decoding = (
+        hours(flops, rates.decoding) for flops in (work.distillation, work.decoding)
+    )
+    scoring = hours(work.rating, GFLOPS) + work.scored * SCORE_SECONDS / 3600
     most = max(plans, key=lambda plan: plan.memory.total)
     parts = {
         "parameters and optimizer": most.memory.state,
@@ -209,12 +234,13 @@ def totals(
         "logits": most.memory.logits,
     }
     lines = [
-        f"jobs: {sum(plan.seeds for plan in plans)} trainings, {own * pairs} distilled training"
-        f" sets, {decodings} decodings and scores, {rated * len(config.evaluation.scorers)} further"
-        f" scores, {timings} latency runs",
-        f"estimate: {hours:.2f} hours of training in one process at {rates.gflops:g} GFLOP/s"
-        " (matrix products only; decoding, distillation and compilation come on top)",
-        f"estimate: {disk / 1e9:.2f} GB for bundles and checkpoints",
+        f"estimate: {training:.2f} hours of training in one process at {rates.gflops:g} GFLOP/s"
+        " (matrix products only; compilation comes on top)",
+        f"estimate: {distilling:.2f} hours of distillation and {decoding:.2f} of decoding and"
+        f" choosing length rules, on one device at {rates.decoding:g} GFLOP/s; side by side on"
+        f" {rates.devices}: {(distilling + decoding) / rates.devices:.2f}",
+        f"estimate: {scoring:.2f} hours of scoring on one core",
+        disk_line(work.disk),
         f"estimate: {most.memory.total / 1e9:.2f} GB on each of {rates.devices} devices, most for"
         f" {most.model} ("
         + ", ".join(f"{name} {size / 1e9:.2f}" for name, size in parts.items())
@@ -222,11 +248,30 @@ def totals(
         " it",
     ]
     if rates.usd_per_hour is not None:
+        used = training + (distilling + decoding) / rates.devices
         lines.append(
-            f"estimate: {hours * rates.usd_per_hour:,.0f} dollars for these hours at"
-            f" {rates.usd_per_hour:g} dollars an hour"
+            f"estimate: {used * rates.usd_per_hour:,.0f} dollars for training, distillation and"
+            f" decoding at {rates.usd_per_hour:g} dollars an hour, all devices at work"
         )
     return lines
+
+
+def disk_line(disk: Disk) -> str:
+    """Disk in one line: in all, and by what it is for."""
+    parts = {
+        "text": disk.text,
+        "copies of TFDS": disk.copies,
+        "distilled targets": disk.distilled,
+        "bundles": disk.bundles,
+        "checkpoints": disk.checkpoints,
+        "decodings": disk.decodings,
+    }
+    return (
+        f"estimate: {sum(parts.values()) / 1e9:.2f} GB of disk ("
+        + ", ".join(f"{name} {size / 1e9:.2f}" for name, size in parts.items())
+        + f"), and meanwhile {disk.meanwhile / 1e9:.2f} more for text before it is cleaned or as"
+        " the ids of one training; TFDS's downloads come on top"
+    )
 
 
 def main(argv: list[str]) -> int:
@@ -237,11 +282,15 @@ def main(argv: list[str]) -> int:
 
     if not arguments.gflops > 0:
         raise InputError(f"--gflops is {arguments.gflops}: allowed are numbers above 0")
+    if arguments.decode_gflops is not None and not arguments.decode_gflops > 0:
+        raise InputError(
+            f"--decode-gflops is {arguments.decode_gflops}: allowed are numbers above 0"
+        )
     if arguments.devices < 1:
         raise InputError(f"--devices is {arguments.devices}: allowed are 1 and more")
     price = arguments.usd_per_hour
     if price is not None and not price >= 0:
         raise InputError(f"--usd-per-hour is {price}: allowed are 0 and more")
-    rates = Rates(arguments.gflops, arguments.devices, price)
+    rates = Rates(arguments.gflops, arguments.devices, price, arguments.decode_gflops)
     print("\n".join(describe(load_config(arguments.config), rates)))
     return 0

@@ -150,9 +150,10 @@ class TfdsSource(Settings):
     )
     valid: str = Field(default="validation", min_length=1, description="Same, for validation.")
     test: str = Field(default="test", min_length=1, description="Same, for testing.")
-    pairs: dict[Literal["train", "valid", "test"], Annotated[int, Field(ge=1)]] = Field(
+    pairs: dict[Literal["train", "valid", "test"], Annotated[int, Field(ge=1)] | None] = Field(
         default_factory=dict,
-        description="Pairs that a split must have; another number is an error.",
+        description="Pairs that a split must have; another number is an error. null: any number,"
+        " as with `leave_out`. `padir plan` goes by them before the text is there.",
     )
 
     def local_files(self) -> list[Path]:

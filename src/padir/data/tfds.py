@@ -95,11 +95,13 @@ def _checked_size(builder: Any, source: TfdsSource, split: str, label: str) -> i
                 " prepare it again"
             )
     asked = {str(name): count for name, count in source.pairs.items()}
-    expected = asked.get(split, part.num_examples)
-    if part.num_examples != expected:
+    expected = asked.get(split)
+    if expected is not None and part.num_examples != expected:
+        lift = f"; with source.leave_out set source.pairs.{split} to null"
         raise InputError(
             f"{label}: split {wanted} has {part.num_examples} pairs, source.pairs.{split} says"
-            f" {expected}"
+            f" {expected}: another version, or text is missing"
+            f"{lift if source.leave_out and split == 'train' else ''}"
         )
     return part.num_examples
 

@@ -123,7 +123,7 @@ def prepare(builder: Any, source: TfdsSource) -> None:
             " TensorFlow to prepare it: install the extra tf (make setup EXTRAS=tf)"
         )
     if hasattr(builder, "subsets"):
-        builder._split_generators = _part_by_part(builder, _checksums(source), source.leave_out)
+        builder._split_generators = _part_by_part(builder, source)
     tfds.disable_progress_bar()
     with _quiet():
         try:
@@ -155,7 +155,7 @@ def _checksums(source: TfdsSource) -> dict[str, Any]:
     return tfds.builder_cls(source.name.partition("/")[0]).url_infos or {}
 
 
-def _part_by_part(builder: Any, known: dict[str, Any], left_out: list[str]) -> Callable[[Any], Any]:
+def _part_by_part(builder: Any, source: TfdsSource) -> Callable[[Any], Any]:
     """The builder's `_split_generators`, after a download of each part alone.
 
     TFDS's own asks for all parts at once and fails with the first; the parts fetched here wait in
@@ -164,13 +164,14 @@ def _part_by_part(builder: Any, known: dict[str, Any], left_out: list[str]) -> C
     from tensorflow_datasets.translate import wmt
 
     whole = builder._split_generators
+    known = _checksums(source)
 
     def split_generators(manager: Any) -> Any:
-        source = builder.builder_config.language_pair[0]
+        language = builder.builder_config.language_pair[0]
         parts = [(str(split), name) for split, names in builder.subsets.items() for name in names]
         failed = []
         for number, (split, name) in enumerate(parts, start=1):
-            for address in wmt.DATASET_MAP[name].get_url(source):
+            for address in wmt.DATASET_MAP[name].get_url(language):
                 label = f"part {number} of {len(parts)}: {name} ({split}, {_host(address)})"
                 reason = _fetch(manager, address, known)
                 print(f"padir fetch: {label}: {reason or 'there'}", file=sys.stderr, flush=True)
@@ -178,9 +179,10 @@ def _part_by_part(builder: Any, known: dict[str, Any], left_out: list[str]) -> C
                     failed.append(name if split == "train" else f"{name} ({split})")
         if failed:
             also = [name for name in dict.fromkeys(failed) if " " not in name]
+            lift = ", and source.pairs.train: null" if "train" in source.pairs else ""
             advice = (
                 f"; or go on without training text that cannot be had: source.leave_out:"
-                f" [{', '.join([*left_out, *also])}]"
+                f" [{', '.join([*source.leave_out, *also])}]{lift}"
                 if also
                 else ""
             )

@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo
 from google.api_core.retry import exponential_sleep_generator
 
 from padir.distill.estimate import windows
-from padir.distill.ledger import Ledger, Limits, Task
+from padir.distill.ledger import Ledger, Limits
+from padir.distill.ledger_reader import Task
 from padir.distill.packing import Line, is_blank, pack, read_sources, text_digest
 from padir.distill.service import CallError, Failure, Service
 from padir.files import InputError, iter_lines, shown

@@ -1,10 +1,12 @@
 """What translating files with a paid service would take: characters, dollars, hours.
 
-Counted from the files themselves: every line once, without those that the ledger has already.
+Counted from the files themselves: every line once, without those that the ledger has already. Text
+that is not there yet is as large as the settings state (`padir.data.size`).
 """
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -13,15 +15,21 @@ import numpy as np
 
 from padir.config.experiment import Config
 from padir.config.teacher import CloudTeacher
-from padir.distill.ledger import Ledger, Spent, Task
+from padir.data.size import Corpus
+from padir.data.statistics import CHARACTER_LANGUAGES
+from padir.distill.ledger_reader import LedgerReader, Spent, Task
 from padir.distill.packing import read_sources
 from padir.distill.terms import limits_of, task_of
+from padir.files import InputError, shown
 
 Known = Callable[[Sequence[bytes]], set[bytes]]
 T = TypeVar("T")
 
 # Lines that are looked up together.
 WINDOW = 10_000
+TAUGHT_SPLITS = ("train", "valid")
+# Of a character of Chinese or Japanese in UTF-8.
+CHARACTER_BYTES = 3
 
 
 class Estimate(NamedTuple):
@@ -76,15 +84,19 @@ def estimate(paths: Iterable[Path], known: Known) -> Estimate:
     return Estimate(*counts)
 
 
+def _hours(characters: int, teacher: CloudTeacher) -> float:
+    """The least that so many characters take under a teacher's quota."""
+    return characters / teacher.characters_per_minute / 60
+
+
 def in_words(found: Estimate, teacher: CloudTeacher) -> str:
     """An estimate in one line."""
     dollars = limits_of(teacher).price(found.characters)
-    hours = found.characters / teacher.characters_per_minute / 60
     return (
         f"{found.lines:,} lines to send, {found.characters:,} characters: {dollars:,.2f} USD at"
         f" {teacher.usd_per_million:g} USD per million (price of {teacher.price_date}), at least"
-        f" {hours:.2f} hours at {teacher.characters_per_minute:,} characters a minute;"
-        f" {found.held:,} lines are paid for already"
+        f" {_hours(found.characters, teacher):.2f} hours at {teacher.characters_per_minute:,}"
+        f" characters a minute; {found.held:,} lines are paid for already"
     )
 
 
@@ -102,42 +114,76 @@ def plan_lines(config: Config, results: Path) -> list[str]:
 
     Args:
         config: the experiment.
-        results: the folder of results; where a dataset's text is not there yet, it is said.
+        results: the folder of results.
+
+    The ledger is only read: without one, nothing is paid for yet.
     """
     lines: list[str] = []
     used = {run.targets for run in config.models.values()}
     for name, teacher in config.teachers.items():
         if name not in used or not isinstance(teacher, CloudTeacher):
             continue
-        path = Path(teacher.ledger).expanduser()
-        ledger = Ledger(path, check=False) if path.is_file() else None
-        dollars, unknown = 0.0, 0
-        for dataset, settings in config.datasets.items():
-            for direction in settings.directions:
-                source, target = direction.split("-")
-                folder = results / "data" / dataset / settings.pair
-                files = [folder / f"{split}.{source}" for split in ("train", "valid")]
-                label = f"{name}, {dataset} {direction}"
-                if not all(file.is_file() for file in files):
-                    unknown += 1
-                    lines.append(f"{label}: not known before the text is there ({files[0]})")
-                    continue
-                found = estimate(files, _known(ledger, task_of(teacher, source, target)))
-                dollars += limits_of(teacher).price(found.characters)
-                lines.append(f"{label}: {in_words(found, teacher)}")
-        spent = Spent(0.0, 0, 0.0)
-        if ledger is not None:
-            spent = ledger.spent(task_of(teacher, "", "").provider)
-            ledger.close()
+        ledger = open_to_read(Path(teacher.ledger).expanduser())
+        with ledger or nullcontext():
+            dollars, counted = 0.0, True
+            for dataset, settings in config.datasets.items():
+                corpus = Corpus(results, dataset, settings)
+                for direction in settings.directions:
+                    known = _known(ledger, task_of(teacher, *direction.split("-")))
+                    words, price = _direction(corpus, direction, teacher, known)
+                    lines.append(f"{name}, {dataset} {direction}: {words}")
+                    dollars, counted = dollars + (price or 0.0), counted and price is not None
+            spent = Spent(0.0, 0, 0.0)
+            if ledger is not None:
+                spent = ledger.spent(task_of(teacher, "", "").provider)
         lines.append(
-            f"{name}: {dollars:,.2f} USD to come{' and what is not known' if unknown else ''};"
+            f"{name}: {dollars:,.2f} USD to come{'' if counted else ' and what is not known'};"
             f" {spent_in_words(spent, teacher)}"
         )
     return lines
 
 
-def _known(ledger: Ledger | None, task: Task) -> Known:
-    if ledger is None:
+def _direction(
+    corpus: Corpus, direction: str, teacher: CloudTeacher, known: Known
+) -> tuple[str, float | None]:
+    """What a direction would cost, in words and in dollars; None where nobody knows."""
+    source = direction.split("-")[0]
+    sides = [corpus.side(split, source) for split in TAUGHT_SPLITS]
+    files = [corpus.path(split, source) for split in TAUGHT_SPLITS]
+    if all(side is not None and side.counted for side in sides):
+        found = estimate(files, known)
+        return in_words(found, teacher), limits_of(teacher).price(found.characters)
+    stated = [side for side in sides if side is not None]
+    if len(stated) < len(sides):
+        return f"not known before the text is there ({files[0]})", None
+    size = sum(side.size for side in stated)
+    characters = size // CHARACTER_BYTES if source in CHARACTER_LANGUAGES else size
+    price = limits_of(teacher).price(characters)
+    return (
+        f"about {price:,.2f} USD and {_hours(characters, teacher):.2f} hours:"
+        f" {sum(side.lines for side in stated):,} lines as stated, and about {characters:,}"
+        f" characters; counted when the text is there ({files[0]})",
+        price,
+    )
+
+
+def open_to_read(path: Path) -> LedgerReader | None:
+    """A ledger that only answers; None where nothing was ever paid for: no file, or an empty one.
+
+    Raises:
+        InputError: see `LedgerReader`; or the file cannot be reached.
+    """
+    try:
+        size = path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InputError(f"{shown(path)}: cannot read: {error.strerror}") from error
+    return LedgerReader(path) if size else None
+
+
+def _known(ledger: LedgerReader | None, task: Task) -> Known:
+    number = None if ledger is None else ledger.find_task(task)
+    if ledger is None or number is None:
         return lambda digests: set()
-    number = ledger.task(task)
     return lambda digests: ledger.known(number, digests)

@@ -11,23 +11,18 @@ they share the limit in dollars and the budget of characters per minute.
 
 import errno
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
+from padir.distill.ledger_reader import APPLICATION_ID, VERSION, DiskFull, LedgerReader, Task
 from padir.distill.owners import Owner, is_alive, sweep
 from padir.distill.packing import Line
 from padir.files import InputError, shown
 
-APPLICATION_ID = 0x50416452  # "PAdR": what tells a ledger from any other SQLite file.
-VERSION = 1
-BUSY_SECONDS = 60.0
 MINUTE = 60.0
-QUERY_DIGESTS = 10_000
 DIGEST_BYTES = 32
 
 TABLES = """
@@ -55,15 +50,6 @@ CREATE TABLE translations (
     PRIMARY KEY (task, digest)
 ) WITHOUT ROWID;
 """
-
-
-class Task(NamedTuple):
-    """What a translation depends on beside its text: ISO 639 codes, and who translates."""
-
-    provider: str
-    model: str
-    source: str
-    target: str
 
 
 class Limits(NamedTuple):
@@ -100,95 +86,57 @@ class Claim(NamedTuple):
     elsewhere: bool = False
 
 
-class Spent(NamedTuple):
-    """What a provider may have billed: dollars in all, and characters and dollars in doubt."""
-
-    usd: float
-    doubt_characters: int
-    doubt_usd: float
-
-
 class LimitReached(InputError):
     """The next request would cost more than the limit leaves."""
 
 
-class DiskFull(InputError):
-    """The ledger cannot be written for want of room."""
-
-
-class Ledger:
-    """An open ledger; use as a context manager. Safe to use from several threads.
+class Ledger(LedgerReader):
+    """An open ledger, to send by; use as a context manager. Safe to use from several threads.
 
     Args:
         path: of the file, made with its folders where there is none.
         clock: seconds since 1970.
-        check: read the whole file for damage first.
 
     Raises:
         InputError: damaged, no ledger, of a newer version, or unwritable.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time, check: bool = True):
-        self.path = path
+    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time):
         self._clock = clock
-        self._lock = threading.RLock()
         self._owner: Owner | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{shown(path)}: cannot write: {error.strerror}") from error
-        with self._in_words():
-            self._db = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+        self._connect(path, "rwc")
         with ExitStack() as undo:
             undo.callback(self._db.close)
-            self._open(check)
+            self._open()
             undo.pop_all()
 
-    def _open(self, check: bool) -> None:
+    def _open(self) -> None:
         with self._in_words():
             # Synced before a request goes out: a machine that loses power pays no more than a
             # killed process.
             self._db.execute("PRAGMA synchronous = EXTRA")
-            if check:
-                found = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if found != "ok":
-                    raise self._damaged(found)
+            found = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if found != "ok":
+                raise self._damaged(found)
         with self._transaction() as db:
             if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
                 for statement in TABLES.split(";"):
                     db.execute(statement)
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {VERSION}")
-            if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-                raise InputError(f"{shown(self.path)}: a SQLite file, but no ledger of padir's")
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version != VERSION:
-                raise InputError(
-                    f"{shown(self.path)}: a ledger of version {version}; this padir reads {VERSION}"
-                )
-
-    def __enter__(self) -> "Ledger":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
+            self._check_kind()
 
     def close(self) -> None:
         """Close the file and leave."""
         with self._lock:
-            self._db.close()
+            super().close()
             if self._owner is not None:
                 self._owner.close()
                 self._owner = None
-
-    # What is known
 
     def task(self, task: Task) -> int:
         """The number of a task, given on first use."""
@@ -196,34 +144,6 @@ class Ledger:
             db.execute("INSERT OR IGNORE INTO tasks VALUES (NULL, ?, ?, ?, ?)", task)
             where = "provider = ? AND model = ? AND source = ? AND target = ?"
             return db.execute(f"SELECT id FROM tasks WHERE {where}", task).fetchone()[0]
-
-    def known(self, task: int, digests: Sequence[bytes]) -> set[bytes]:
-        """Those texts that are translated."""
-        return {digest for (digest,) in self._select("digest", task, digests)}
-
-    def translations(self, task: int, digests: Sequence[bytes]) -> dict[bytes, str]:
-        """The translations of those texts that have one, as the service gave them."""
-        return {digest: text for digest, text in self._select("digest, text", task, digests)}
-
-    def _select(self, columns: str, task: int, digests: Sequence[bytes]) -> Iterator[tuple]:
-        for start in range(0, len(digests), QUERY_DIGESTS):
-            part = digests[start : start + QUERY_DIGESTS]
-            holes = ", ".join("?" * len(part))
-            query = f"SELECT {columns} FROM translations WHERE task = ? AND digest IN ({holes})"
-            with self._lock, self._in_words():
-                yield from self._db.execute(query, (task, *part)).fetchall()
-
-    def spent(self, provider: str) -> Spent:
-        """What all requests to a provider may have cost, at the prices of their time."""
-        query = (
-            "SELECT state, total(characters), total(characters * usd_per_million) / 1e6"
-            " FROM requests JOIN tasks ON tasks.id = requests.task"
-            " WHERE provider = ? AND state <> 'refused' GROUP BY state"
-        )
-        with self._lock, self._in_words():
-            rows = self._db.execute(query, (provider,)).fetchall()
-        doubt = next((row for row in rows if row[0] == "doubt"), ("doubt", 0, 0.0))
-        return Spent(sum(row[2] for row in rows), int(doubt[1]), doubt[2])
 
     # A request's life
 
@@ -366,27 +286,3 @@ class Ledger:
                 # Something went wrong, and has not ended the transaction yet.
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
-
-    def _damaged(self, reason: object) -> InputError:
-        words = " ".join(str(reason).split())
-        return InputError(
-            f"{shown(self.path)}: the ledger is damaged ({words}); it was left as it is: put a copy"
-            " in its place, or save what is there with sqlite3's .recover; with an empty one every"
-            " line is paid for again"
-        )
-
-    @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            # Of the extended code the low byte says what kind it is.
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                raise self._damaged(error) from error
-            if code == sqlite3.SQLITE_FULL:
-                raise DiskFull(
-                    f"{shown(self.path)}: the disk is full; make room, then go on with the same"
-                    " command: what is paid for is kept"
-                ) from error
-            raise InputError(f"{shown(self.path)}: cannot use the ledger: {error}") from error

@@ -19,7 +19,7 @@ from google.cloud import translate_v3
 from google.cloud.translate_v3.services.translation_service import transports
 
 from padir.config.teacher import CloudTeacher
-from padir.distill.ledger import Task
+from padir.distill.ledger_reader import Task
 from padir.files import InputError, shown
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"

@@ -1,7 +1,8 @@
 """A paid teacher's settings in the words of the ledger."""
 
 from padir.config.teacher import CloudTeacher
-from padir.distill.ledger import Limits, Task
+from padir.distill.ledger import Limits
+from padir.distill.ledger_reader import Task
 
 PROVIDER = "cloud-translation-v3"
 TEST_PROVIDER = "loopback"

@@ -1,7 +1,8 @@
-"""`padir distill-cloud` from outside: what it prints, what it refuses, what `padir plan` says."""
+"""`padir distill-cloud` from outside: what it prints and what it refuses."""
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -10,14 +11,13 @@ import sys
 import pytest
 
 from padir.cli import main
-from padir.commands import distill_cloud, plan
 from padir.config.read import check_config, cloud_teacher, training_digest
 from padir.config.teacher import CloudTeacher
 from padir.distill import owners, service
 from padir.distill.ledger import Ledger
 from padir.distill.terms import task_of
 from padir.files import InputError, read_lines, write_lines
-from tests.translation_server import TranslationServer, translation
+from tests.translation_server import FORBIDDEN, TranslationServer, translation
 from tests.unit.config.small import changed
 
 LINES = ["Guten Tag.", "", "Auf Wiedersehen.", "Guten Tag."]
@@ -110,6 +110,65 @@ def test_credentials_that_are_refused_or_name_no_project_are_one_line(monkeypatc
     monkeypatch.setattr(service.google.auth, "default", lambda scopes: (Credentials(), None))
     with pytest.raises(InputError, match="no Google Cloud project"):
         service.connect(teacher, task)
+
+
+def test_a_wrong_project_is_one_line_and_costs_nothing(arguments, tmp_path, capsys):
+    with TranslationServer(script=lambda number, texts: FORBIDDEN) as server:
+        assert main([*arguments(endpoint=server.endpoint, max_usd=1), "--project", "wrong"]) == 2
+        error = capsys.readouterr().err
+        assert server.parents == {"projects/wrong/locations/global"}
+    # The error, after the progress of no line.
+    (message,) = [line for line in error.splitlines() if "error:" in line]
+    assert "Cloud Translation: PERMISSION_DENIED: " in message
+    assert "has not been used in project wrong before or it is disabled" in message
+    assert "Traceback" not in error
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        assert ledger.spent("loopback") == (0.0, 0, 0.0)
+
+
+# The server's answers are larger than what the disk takes beside the room that is kept.
+SMALL_DISK = """
+import subprocess, sys
+from pathlib import Path
+place = Path(sys.argv[1])
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "none", str(place)], check=True)
+from padir.distill import owners
+owners.Owner.__init__.__defaults__ = (2**19,)
+from padir.cli import main
+print("first", main(sys.argv[2:]))
+print("left", [path.name for path in place.iterdir()])
+subprocess.run(["mount", "-o", "remount,size=16M", str(place)], check=True)
+print("second", main(sys.argv[2:]))
+"""
+
+
+def test_a_disk_that_fills_while_it_runs_is_one_line_and_loses_nothing(arguments, tmp_path):
+    unshare = shutil.which("unshare")
+    command = [unshare or "unshare", "--user", "--map-root-user", "--mount"]
+    if not unshare or subprocess.run([*command, "true"], capture_output=True).returncode:
+        pytest.skip("needs a mount name space of its own")
+    (tmp_path / "disk").mkdir()
+    lines = [f"Satz {n:05d}" for n in range(60)]
+    write_lines(tmp_path / "a.de", lines)
+    with TranslationServer(translate=lambda text, *_: text * 1500) as server:
+        line = arguments(
+            endpoint=server.endpoint,
+            max_usd=1,
+            request_characters=100,
+            concurrency=1,
+            ledger=str(tmp_path / "disk/ledger.sqlite"),
+        )
+        program = [*command, sys.executable, "-c", SMALL_DISK, str(tmp_path / "disk"), *line]
+        done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "first 2\nleft ['ledger.sqlite']\n" in done.stdout
+    assert done.stdout.endswith("second 0\n")
+    (message,) = [text for text in done.stderr.splitlines() if "error:" in text]
+    assert "ledger.sqlite: the disk is full; make room, then go on with the same" in message
+    assert "Traceback" not in done.stderr
+    assert read_lines(tmp_path / "a.en") == [text * 1500 for text in lines]
+    # What came when there was no room for it any more is kept too, and never sent again.
+    assert set(server.billed.values()) == {1}
 
 
 SECRET = "c2VjcmV0LXRva2Vu"
@@ -229,49 +288,6 @@ def test_a_ledger_that_may_not_be_written_is_one_line(arguments, tmp_path, capsy
         pytest.skip("this user may write everything")
     assert main(line) == 2
     assert "cannot use the ledger: attempt to write a readonly" in capsys.readouterr().err
-
-
-# Plan
-
-
-def test_the_plan_counts_characters_of_the_files_that_are_there(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    given = changed("teachers", {"ar": {"kind": "cloud", "max_usd": 9, "ledger": "paid.sqlite"}})
-    config = check_config(given)
-    lines = plan.plan_lines(config, tmp_path / "results")
-    assert sum("not known before the text is there" in line for line in lines) == 3
-    assert lines[-1].startswith("ar: 0.00 USD to come and what is not known; 0.00 USD spent so far")
-    assert not (tmp_path / "paid.sqlite").exists()
-
-    folder = tmp_path / "results/data/real/de-en"
-    for name in ("train.de", "valid.de", "train.en", "valid.en"):
-        write_lines(folder / name, [f"{name} {n:03d}" for n in range(3000)] * 2)
-    lines = plan.plan_lines(config, tmp_path / "results")
-    # "train.de 000" ... "train.de 2999": 8 characters, a blank, 3 or 4 digits.
-    expected = 2 * (1000 * 12 + 2000 * 13)
-    (german,) = (line for line in lines if line.startswith("ar, real de-en"))
-    assert f"6,000 lines to send, {expected:,} characters: {expected * 20e-6:.2f} USD" in german
-    assert f"{expected / 6e6 / 60:.2f} hours" in german
-    assert lines[-1].startswith(f"ar: {2 * expected * 20e-6:.2f} USD to come and what")
-    assert "max_usd is 9.00" in lines[-1]
-
-    with TranslationServer() as server:
-        teacher = given["teachers"]["ar"] | {"endpoint": server.endpoint}
-        (tmp_path / "teacher.json").write_text(json.dumps(teacher))
-        bought = ["--source", str(folder / "train.de"), "--teacher", str(tmp_path / "teacher.json")]
-        languages = ["--source-language", "de", "--target-language", "en"]
-        assert distill_cloud.main([*bought, *languages, "--out", str(tmp_path / "out")]) == 0
-        config = check_config(changed("teachers", {"ar": teacher}))
-        lines = plan.plan_lines(config, tmp_path / "results")
-    (german,) = (line for line in lines if line.startswith("ar, real de-en"))
-    assert "3,000 lines to send" in german
-    assert "3,000 lines are paid for already" in german
-    assert f"{expected / 2 * 20e-6:.2f} USD spent so far" in lines[-1]
-
-
-def test_a_teacher_that_no_model_uses_is_not_planned():
-    config = check_config(changed("teachers.unused", {"kind": "cloud"}))
-    assert plan.plan_lines(config, plan.Path("results")) == []
 
 
 def test_money_and_speed_train_nothing_anew_and_another_teacher_does():

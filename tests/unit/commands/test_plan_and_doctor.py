@@ -1,38 +1,17 @@
 """`padir plan` counts by the models themselves; `padir doctor` finds what is wrong."""
 
+import json
 import re
 
 import numpy as np
 import pytest
-import yaml
 
+from padir.analysis.workload import sizes_of
 from padir.cli import main
 from padir.commands import doctor, plan
-from padir.config.model import Architecture, ModelRun, Objective, Training
 from padir.config.read import check_config, load_config
 from padir.files import InputError
 from tests.unit.config.small import changed
-from tests.workflow.paper_mini import paper, with_copies
-
-
-def test_the_paper_s_size_has_the_paper_s_parameters():
-    run = ModelRun(architecture=Architecture(extra_ids=100, table_multiple=128))
-    parameters, table = plan.parameter_counts(run, 32_000)
-    assert table == 32_128 * 512
-    assert round(parameters, -3) == 66_998_000
-
-
-def test_a_second_stage_costs_one_more_decoder_pass():
-    def flops(stages: int) -> float:
-        run = ModelRun(
-            objective=Objective(stages=stages), training=Training(steps=10_001, batch_tokens=128)
-        )
-        # 18 blocks of one size: 6 in the encoder, 12 in the decoder (its layers count twice).
-        return plan.training_flops(run, parameters=18 + 5, table=5)
-
-    tokens = 10_001 * 128
-    assert flops(1) == pytest.approx(6 * tokens * (6 + 12 + 5))
-    assert flops(2) == pytest.approx(6 * tokens * (6 + 2 * (12 + 5)))
 
 
 def test_the_plan_of_the_default_config_counts_its_jobs(repository, capsys):
@@ -63,13 +42,18 @@ def test_the_plan_of_the_default_config_counts_its_jobs(repository, capsys):
     assert np.allclose(hours, 2 * np.array(faster), atol=2e-3)
 
 
+def plans(given):
+    config = check_config(given)
+    return list(plan.training_plans(config, sizes_of(config)))
+
+
 def test_the_plan_counts_a_model_by_the_vocabulary_that_it_names():
     given = changed("datasets.toy.vocabularies", {"small": {"size": 1_000}})
     del given["datasets"]["real"]
     given["models"]["ar"]["vocabulary"] = "small"
-    ar, padir = plan.training_plans(check_config(given))
+    ar, padir = plans(given)
     del given["models"]["ar"]["vocabulary"]
-    own, unchanged = plan.training_plans(check_config(given))
+    own, unchanged = plans(given)
     assert own.parameters - ar.parameters == (32_000 - 1_000) * 512
     assert padir == unchanged
 
@@ -129,23 +113,97 @@ def test_the_exit_status_says_whether_something_is_to_be_mended(monkeypatch, cap
     assert capsys.readouterr().out.endswith("ready\n")
 
 
-def test_the_plan_of_the_papers_grid(capsys, tmp_path):
-    path = tmp_path / "paper.yaml"
-    path.write_text(yaml.safe_dump(with_copies(paper(), tmp_path / "copies")))
+def test_the_plan_of_the_papers_grid(repository, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     arguments = ["--devices", "8", "--gflops", "200000", "--usd-per-hour", "8"]
-    assert main(["plan", "--config", str(path), *arguments]) == 0
+    assert main(["plan", "--config", str(repository / "config/paper.yaml"), *arguments]) == 0
     out = capsys.readouterr().out
     assert (
         "jobs: 36 trainings, 6 distilled training sets, 72 decodings and scores, 72 further" in out
     )
-    hours = float(re.search(r"estimate: ([\d.]+) hours", out)[1])  # type: ignore[index]
-    assert f"estimate: {hours * 8:,.0f} dollars" in out
     # The paper's size: 67 million parameters, 500,000 steps of 2048 x 128 tokens.
     assert re.search(r"wmt14 de-en padir +1 +500000 +66,99\d,\d+ +131072.00 M", out)
     assert "on each of 8 devices" in out
+    for text in ("wmt14 de-en: 4,508,785", "wmt16 en-ro: 610,320", "wmt17 en-zh: 25,136,609"):
+        # 160 bytes a line, five to a token, and EOS.
+        assert f"text of {text} training pairs, 33.0 and 33.0 tokens a line (as stated" in out
+    numbers = (float(number.replace(",", "")) for number in re.findall(ESTIMATES, out)[0])
+    hours, distilling, decoding, rate, together, scoring, disk, dollars = numbers
+    # An AR model of the paper's size: 18.9 million parameters in the encoder, 25.2 in the decoder
+    # and 16.4 in the table. Its beam of five reads 30 million sentences of 33 tokens, twice.
+    beam = 2 * 33 / 0.69 * (18.9e6 + 5 * (25.2e6 + 16.4e6))
+    assert rate == 25_000
+    assert distilling == pytest.approx(2 * 30_262_716 * beam / 25e12 / 3600, rel=0.01)
+    # Positional attention makes 31.6 million of the decoder.
+    passes = [2 * 33 / 0.69 * (18.9e6 + T * 5 * (31.6e6 + 16.4e6)) for T in (4, 10)]
+    greedy = 2 * 33 / 0.69 * (18.9e6 + (25.2e6 + 16.4e6))
+    # 7,003 sentences of the test sets, 7,001 of validation, in two directions; four parallel
+    # models and two AR ones, whose rules are chosen by four beams.
+    by_hand = 4 * (7003 * sum(passes) + 7001 * passes[0])
+    by_hand += 2 * (7003 * (greedy + beam) + 4 * 7001 * beam)
+    assert decoding == pytest.approx(2 * by_hand / 25e12 / 3600, rel=0.05)
+    assert together == pytest.approx((distilling + decoding) / 8, abs=0.01)
+    assert dollars == pytest.approx((hours + together) * 8, abs=1)
+    # 72 decodings, a third of them of each pair, by BLEURT-20 on one core.
+    bleurt = 12 * 2 * 7003 * 66 * 2 * 579e6 / 50e9 / 3600
+    assert scoring == pytest.approx(bleurt, rel=0.02)
+    # Text and its copies 320 bytes a pair, targets of two directions 160 each, and 36 models of
+    # 268 MB with two checkpoints and the best parameters.
+    pairs = 30_255_714 + 7001 + 7003
+    by_hand = 2 * 320 * pairs + 2 * 160 * (pairs - 7003) + 36 * 265e6 * (1 + 2 * 1.1 + 1)
+    assert disk * 1e9 == pytest.approx(by_hand, rel=0.02)
 
 
-@pytest.mark.parametrize("option", ["--devices=0", "--gflops=0", "--usd-per-hour=-1"])
+ESTIMATES = (
+    r"estimate: ([\d.]+) hours of training .*\n"
+    r"estimate: ([\d.]+) hours of distillation and ([\d.]+) of decoding .* at ([\d.]+) GFLOP/s;"
+    r" side by side on 8: ([\d.]+)\n"
+    r"estimate: ([\d.]+) hours of scoring .*\n"
+    r"estimate: ([\d.]+) GB of disk .*\n"
+    r"estimate: .* devices, .*\n"
+    r"estimate: ([\d,]+) dollars"
+)
+
+
+def test_a_rate_of_decoding_of_its_own(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(changed("datasets.real", CHINESE)))
+
+    def printed(*options):
+        assert main(["plan", "--config", "config.json", "--gflops", "1000", *options]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    shared, own = printed("--devices", "4"), printed("--devices", "4", "--decode-gflops", "25")
+    different = [pair for pair in zip(shared, own, strict=True) if pair[0] != pair[1]]
+    ((before, after),) = different
+    assert "on one device at 250 GFLOP/s" in before
+    assert "on one device at 25 GFLOP/s" in after
+    slow, fast = (float(line.split()[1]) for line in (after, before))
+    assert slow == pytest.approx(10 * fast, abs=0.06)
+
+
+CHINESE = {
+    "source": {
+        "kind": "tfds",
+        "name": "wmt17_translate/zh-en",
+        "pairs": {"train": 3_000_000, "valid": 2_000, "test": 2_000},
+    },
+    "directions": ["zh-en"],
+}
+
+
+def test_text_without_a_size_is_said_to_be_left_out(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(changed("datasets.toy.directions", ["xs-xt"])))
+    assert main(["plan", "--config", "config.json"]) == 0
+    out = capsys.readouterr().out
+    assert "text of real de-en: its size is not known before it is there; what depends on" in out
+    assert "text of toy xs-xt: 10 training pairs, 11.4 and 11.4 tokens a line (as stated," in out
+
+
+@pytest.mark.parametrize(
+    "option", ["--devices=0", "--gflops=0", "--decode-gflops=0", "--usd-per-hour=-1"]
+)
 def test_numbers_out_of_range(option, repository, capsys):
     assert main(["plan", "--config", str(repository / "config/config.yaml"), option]) == 2
     assert option.partition("=")[0] in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """TensorFlow Datasets as a source: small copies by the real writer, read as users read them."""
 
+import re
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -152,9 +153,37 @@ def test_from_fetch_to_cleaned_text(prepared, tmp_path):
     ],
 )
 def test_what_is_asked_for_is_not_there(prepared, tmp_path, changes, message):
-    with pytest.raises(InputError, match=message):
-        write_tfds_source(source(prepared, **changes), "en-ro", tmp_path)
+    assert re.search(message, refusal(source(prepared, **changes), tmp_path))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changes", "directions", "message"),
+    [
+        ({"name": "wmt61_translate/ro-en"}, "ro-en", "has no such dataset; the paper's are wmt14"),
+        ({"name": "wmt16_translate/ro-de"}, "ro-de", "has no config 'ro-de'; it has cs-en"),
+        ({}, "de-en", "its languages are en, ro; the directions need de, en"),
+        ({"pairs": {"train": 610_320}}, "ro-en", "has 30 pairs, source.pairs.train says 610320"),
+        ({"data_dir": "none"}, "ro-en", "nothing is prepared there; set source.download to true"),
+    ],
+)
+def test_the_command_says_it_in_one_line(
+    prepared, tmp_path, capsys, monkeypatch, changes, directions, message
+):
+    monkeypatch.chdir(tmp_path)
+    given = source(prepared).model_dump(mode="json") | changes
+    write_json(tmp_path / "dataset.json", {"source": given, "directions": [directions]})
+    fetch = ["fetch", "--config-dataset", "dataset.json", "--out", "raw", "--threads", "1"]
+    assert main(fetch) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("padir fetch: error: ") and error.count("\n") == 1
+    assert message in error
+
+
+def test_a_size_that_is_lifted_is_not_checked(prepared, tmp_path):
+    given = source(prepared, pairs={"train": None, "test": 4})
+    write_tfds_source(given, "en-ro", tmp_path)
+    assert len(read_lines(tmp_path / "train.ro")) == 30
 
 
 def test_a_copy_without_some_parts_is_not_the_whole(prepared, tmp_path):

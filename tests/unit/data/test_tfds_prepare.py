@@ -178,12 +178,13 @@ def test_parts_that_fail_are_named_one_by_one(server, tmp_path, monkeypatch, cap
         address = f"ftp://someone:secret@127.0.0.1:9/parallel/{name}.zip"
         monkeypatch.setattr(wmt.DATASET_MAP[name], "_urls", (address,))
     with pytest.raises(InputError) as caught:
-        write_tfds_source(source("wmt17_translate/zh-en", tmp_path), "en-zh", tmp_path / "raw")
+        given = source("wmt17_translate/zh-en", tmp_path, pairs={"train": 25_136_609})
+        write_tfds_source(given, "en-zh", tmp_path / "raw")
     message = str(caught.value)
     assert "\n" not in message
     failed = ", ".join(["uncorpus_v1", *CWMT[1:]])
     assert message.startswith(f"6 of 10 parts could not be downloaded: {failed}; what was")
-    assert message.endswith(f"source.leave_out: [{failed}]")
+    assert message.endswith(f"source.leave_out: [{failed}], and source.pairs.train: null")
     printed = capfd.readouterr()
     lines = [line for line in printed.err.splitlines() if line.startswith("padir fetch: part")]
     assert len(lines) == 10
@@ -213,6 +214,11 @@ def test_going_on_without_parts(server, tmp_path):
     whole = given.model_copy(update={"leave_out": [], "download": False})
     with pytest.raises(InputError, match="nothing is prepared there"):
         write_tfds_source(whole, "en-zh", tmp_path / "whole")
+    # Nor is it of the whole dataset's size.
+    sized = given.model_copy(update={"pairs": {"train": 25_136_609}})
+    lifted = r"has 2 pairs, .*train says 25136609: .*; with source.leave_out set source.pairs.train"
+    with pytest.raises(InputError, match=lifted):
+        write_tfds_source(sized, "en-zh", tmp_path / "sized")
 
 
 @needs_tensorflow
@@ -233,7 +239,10 @@ def test_a_wrong_checksum(server, tmp_path, monkeypatch, capfd, leave_out):
         write_tfds_source(given, "en-ro", tmp_path / "raw")
     assert "1 of" in str(caught.value)
     assert "could not be downloaded: europarl_v8_16; what was" in str(caught.value)
-    assert "wrong checksum" in capfd.readouterr().err
+    assert "\n" not in str(caught.value)
+    (said,) = [line for line in capfd.readouterr().err.splitlines() if "wrong checksum" in line]
+    assert "europarl_v8_16 (train, 127.0.0.1): wrong checksum: " in said
+    assert right.checksum in said
     # The right file is taken afterwards.
     server.content.update(FILES)
     write_tfds_source(given, "en-ro", tmp_path / "raw")

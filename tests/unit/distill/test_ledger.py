@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from padir.distill import owners
-from padir.distill.ledger import DiskFull, Ledger, LimitReached, Limits, Task
+from padir.distill.ledger import Ledger, LimitReached, Limits
+from padir.distill.ledger_reader import DiskFull, LedgerReader, Task
 from padir.distill.packing import Line, text_digest
 from padir.files import InputError
 
@@ -94,7 +95,8 @@ def test_lines_in_flight_are_not_sent_by_another_process(path):
 DIE = """
 import os, signal, sys
 from pathlib import Path
-from padir.distill.ledger import Ledger, Limits, Task
+from padir.distill.ledger import Ledger, Limits
+from padir.distill.ledger_reader import Task
 from padir.distill.packing import Line, text_digest
 ledger = Ledger(Path(sys.argv[1]))
 lines = [Line(1, "eins", text_digest("eins")), Line(2, "zwei", text_digest("zwei"))]
@@ -206,7 +208,8 @@ place = Path(sys.argv[1])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", str(place)], check=True)
 from padir.distill import owners
 owners.Owner.__init__.__defaults__ = (2**17,)
-from padir.distill.ledger import DiskFull, Ledger, Limits, Task
+from padir.distill.ledger import Ledger, Limits
+from padir.distill.ledger_reader import DiskFull, Task
 from padir.distill.packing import Line, text_digest
 lines = [Line(n, f"{n:04d}", text_digest(f"{n:04d}")) for n in range(10)]
 task, limits = Task("somebody", "some/model", "de", "en"), Limits(1.0, 10.0, 10**9)
@@ -292,3 +295,66 @@ def test_a_folder_in_the_ledger_s_place_is_an_error_in_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"cannot write: (Not a directory|File exists)"):
         Ledger(tmp_path / "file" / "ledger.sqlite")
+
+
+# Reading
+
+
+def state_of(folder):
+    """Names, content and times of all that lies in a folder, and the folder's own time."""
+    files = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+    return files, folder.stat().st_mtime_ns
+
+
+def test_a_reader_says_what_the_ledger_says_and_changes_nothing(path):
+    lines = lines_of("eins", "zwei")
+    with Ledger(path) as ledger:
+        claim = ledger.claim(TASK, lines, FREE)
+        ledger.finish(claim.request, claim.lines, ["one", "two"])
+        ledger.doubt(ledger.claim(TASK, lines_of("drei"), FREE).request)
+    before = state_of(path.parent)
+    with LedgerReader(path) as reader:
+        number = reader.find_task(TASK)
+        assert reader.known(number, all_digests(lines_of("eins", "drei"))) == {text_digest("eins")}
+        assert reader.spent("somebody") == (pytest.approx(12e-5), 4, pytest.approx(4e-5))
+        assert reader.find_task(TASK._replace(target="fr")) is None
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            reader._db.execute("DELETE FROM requests")
+    assert state_of(path.parent) == before
+
+
+def test_a_reader_refuses_what_is_no_ledger(path, tmp_path):
+    with pytest.raises(InputError, match="cannot use the ledger: unable to open"):
+        LedgerReader(path)
+    assert not path.parent.exists()
+    damaged = tmp_path / "damaged.sqlite"
+    damaged.write_bytes(b"no database, but long enough to look like one" * 50)
+    with pytest.raises(InputError, match=r"damaged\.sqlite: the ledger is damaged"):
+        LedgerReader(damaged)
+
+
+def test_a_ledger_left_in_the_middle_of_a_write_says_what_to_do(path):
+    with Ledger(path) as ledger:
+        claim = ledger.claim(TASK, lines_of("eins"), FREE)
+        ledger.finish(claim.request, claim.lines, ["one"])
+    # What a kill leaves: a journal of what the file held before.
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("PRAGMA cache_spill = 1")
+    writer.execute("PRAGMA cache_size = 1")
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("UPDATE translations SET text = 'x'")
+    rows = [(1, bytes([n]), "y" * 4000) for n in range(100)]
+    writer.executemany("INSERT INTO translations VALUES (?, ?, ?, 1)", rows)
+    left = path.with_name("left")
+    left.mkdir()
+    for name in (path.name, f"{path.name}-journal"):
+        shutil.copy(path.with_name(name), left / name)
+    writer.close()
+    before = state_of(left)
+    with pytest.raises(InputError, match="was killed while it wrote; padir distill-cloud puts"):
+        LedgerReader(left / path.name)
+    assert state_of(left) == before
+    with Ledger(left / path.name) as ledger:
+        found = ledger.translations(ledger.task(TASK), all_digests(lines_of("eins")))
+        assert found == {text_digest("eins"): "one"}
+    LedgerReader(left / path.name).close()

@@ -140,6 +140,16 @@ def test_a_folder_that_lacks_a_file(bare, missing, message):
         bleurt.read_checkpoint(bare)
 
 
+@pytest.mark.parametrize("missing", ["bleurt_config.json", "saved_model.pb", "sent_piece.model"])
+def test_the_command_says_in_one_line_what_a_folder_lacks(bare, missing, tmp_path, capsys):
+    (bare / missing).unlink()
+    arguments = ("--scorer", "bleurt", "--checkpoint", str(bare), "--allow-missing")
+    status, out, err = rate(tmp_path, capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("padir rate: error: ") and err.count("\n") == 1
+    assert f"{missing}" in err and "is missing" in err
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -1,0 +1,150 @@
+"""How much text an experiment has: counted where it is there, else what its settings state.
+
+Text that is not there yet has the pairs that its source states: `source.pairs` of a TFDS dataset,
+the numbers of a synthetic one, the lines of local files (before cleaning). Its lines are taken to
+be as long as lines of their kind are.
+"""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from padir.config.data import Dataset, FilesSource, SyntheticSource
+from padir.data.text import text_name
+from padir.files import InputError, decode_lines, shown
+from padir.vocab import Vocabulary
+
+# WMT14 German-English in TFDS's catalogue: 1.36 GiB for two sides of 4.5 million pairs.
+LINE_BYTES = 160.0
+# Both languages of config/config.yaml's synthetic pair together: 104 bytes.
+SYNTHETIC_LINE_BYTES = 52.0
+# Of a piece, where no vocabulary is there to ask; the synthetic pair has 5.4.
+PIECE_BYTES = 5.0
+SAMPLE_LINES = 1_000
+_BLOCK = 1 << 24
+
+
+class SideSize(NamedTuple):
+    """One language of one split.
+
+    Attributes:
+        lines: how many.
+        size: bytes of the file, line ends included.
+        counted: whether they are those of the text itself, and not of what the settings state.
+    """
+
+    lines: int
+    size: int
+    counted: bool
+
+
+class Corpus:
+    """The sizes of one dataset's text; each is worked out once.
+
+    Args:
+        results: the folder of results.
+        name: of the dataset.
+        settings: its own.
+    """
+
+    def __init__(self, results: Path, name: str, settings: Dataset):
+        self.name, self.settings = name, settings
+        self._text = results / "data" / name / settings.pair
+        self._vocabularies = results / "vocab" / name / settings.pair
+        self._sides: dict[tuple[str, str], SideSize | None] = {}
+        self._tokens: dict[tuple[str, str, str | None], float | None] = {}
+
+    def path(self, split: str, language: str) -> Path:
+        """Where the cleaned text of one language of a split lies, or will."""
+        return self._text / text_name(split, language)
+
+    def side(self, split: str, language: str) -> SideSize | None:
+        """The size of one language of a split; None where nobody says before the text is there.
+
+        Raises:
+            InputError: the text is there and cannot be read.
+        """
+        key = split, language
+        if key not in self._sides:
+            path = self.path(split, language)
+            found = _counted(path) if path.is_file() else self._stated(split, language)
+            self._sides[key] = found
+        return self._sides[key]
+
+    def tokens(self, split: str, language: str, vocabulary: str | None = None) -> float | None:
+        """Mean tokens of a line with EOS; of the text's own pieces where both are there.
+
+        Args:
+            vocabulary: entry of `vocabularies`; None: the dataset's own.
+
+        Raises:
+            InputError: the text or the vocabulary is there and cannot be read.
+        """
+        key = split, language, vocabulary
+        if key not in self._tokens:
+            self._tokens[key] = self._mean_tokens(*key)
+        return self._tokens[key]
+
+    def _mean_tokens(self, split: str, language: str, vocabulary: str | None) -> float | None:
+        side = self.side(split, language)
+        if side is None:
+            return None
+        path = self.path(split, language)
+        pieces = self._vocabularies / (vocabulary or "") / "spm.model"
+        if path.is_file() and pieces.is_file() and side.lines:
+            lines = sample(path, SAMPLE_LINES)
+            return 1 + sum(map(len, Vocabulary.load(pieces).encode(lines))) / len(lines)
+        return 1 + side.size / side.lines / PIECE_BYTES if side.lines else 1.0
+
+    def _stated(self, split: str, language: str) -> SideSize | None:
+        source = self.settings.source
+        if isinstance(source, FilesSource):
+            item = getattr(source, split).files[language]
+            # What is packed or not there yet has no size that a glance would tell.
+            if not isinstance(item, str) or item.endswith(".gz"):
+                return None
+            path = Path(source.folder, item)
+            return _counted(path)._replace(counted=False) if path.is_file() else None
+        if isinstance(source, SyntheticSource):
+            lines = getattr(source, split)
+            return SideSize(lines, round(lines * SYNTHETIC_LINE_BYTES), counted=False)
+        pairs = {str(name): count for name, count in source.pairs.items()}
+        lines = pairs.get(split)
+        if lines is None:
+            return None
+        return SideSize(lines, round(lines * LINE_BYTES), counted=False)
+
+
+def _counted(path: Path) -> SideSize:
+    lines = 0
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                lines += block.count(b"\n")
+            return SideSize(lines, file.tell(), counted=True)
+    except OSError as error:
+        raise InputError(f"{shown(path)}: cannot read: {error.strerror}") from error
+
+
+def sample(path: Path, count: int) -> list[str]:
+    """At most `count` lines, evenly spread over a file that is not empty.
+
+    Raises:
+        InputError: unreadable or no text.
+    """
+    found = []
+    try:
+        with path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            start = -1
+            for number in range(count):
+                file.seek(number * end // count)
+                if number:
+                    # The rest of a line; the one after it is whole.
+                    file.readline()
+                if file.tell() > start and (line := file.readline()):
+                    start = file.tell() - len(line)
+                    found.append(line)
+    except OSError as error:
+        raise InputError(f"{shown(path)}: cannot read: {error.strerror}") from error
+    return list(decode_lines(found, shown(path)))

@@ -1,0 +1,170 @@
+"""The ledger of paid translations as one reads it: what is paid for, and what it cost.
+
+`LedgerReader` opens the file read-only, for whoever only asks; `padir.distill.ledger` writes it.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, TypeVar
+
+from padir.files import InputError, shown
+
+APPLICATION_ID = 0x50416452  # "PAdR": what tells a ledger from any other SQLite file.
+VERSION = 1
+BUSY_SECONDS = 60.0
+QUERY_DIGESTS = 10_000
+
+Reader = TypeVar("Reader", bound="LedgerReader")
+
+
+class Task(NamedTuple):
+    """What a translation depends on beside its text: ISO 639 codes, and who translates."""
+
+    provider: str
+    model: str
+    source: str
+    target: str
+
+
+class Spent(NamedTuple):
+    """What a provider may have billed: dollars in all, and characters and dollars in doubt."""
+
+    usd: float
+    doubt_characters: int
+    doubt_usd: float
+
+
+class DiskFull(InputError):
+    """The ledger cannot be written for want of room."""
+
+
+class LedgerReader:
+    """A ledger open for reading: neither the file nor its folder is changed.
+
+    Use as a context manager. Safe to use from several threads.
+
+    Args:
+        path: of the file, which must exist.
+
+    Raises:
+        InputError: damaged, no ledger, of another version, or left by a killed process in the
+            middle of a write.
+    """
+
+    def __init__(self, path: Path):
+        self._connect(path, "ro")
+        with ExitStack() as undo:
+            undo.callback(self._db.close)
+            with self._in_words():
+                self._check_kind()
+            undo.pop_all()
+
+    def _connect(self, path: Path, mode: str) -> None:
+        """Open the file in one of SQLite's modes: ro, or rwc for a file that may be made."""
+        self.path = path
+        self._lock = threading.RLock()
+        with self._in_words():
+            self._db = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode={mode}",
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=True,
+            )
+
+    def _check_kind(self) -> None:
+        """Refuse what is no ledger, or one of another version."""
+        if self._db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            raise InputError(f"{shown(self.path)}: a SQLite file, but no ledger of padir's")
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            raise InputError(
+                f"{shown(self.path)}: a ledger of version {version}; this padir reads {VERSION}"
+            )
+
+    def __enter__(self: "Reader") -> "Reader":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._db.close()
+
+    def find_task(self, task: Task) -> int | None:
+        """The number of a task; None where nothing was ever sent for it."""
+        where = "provider = ? AND model = ? AND source = ? AND target = ?"
+        with self._lock, self._in_words():
+            found = self._db.execute(f"SELECT id FROM tasks WHERE {where}", task).fetchone()
+        return None if found is None else found[0]
+
+    def known(self, task: int, digests: Sequence[bytes]) -> set[bytes]:
+        """Those texts that are translated."""
+        return {digest for (digest,) in self._select("digest", task, digests)}
+
+    def translations(self, task: int, digests: Sequence[bytes]) -> dict[bytes, str]:
+        """The translations of those texts that have one, as the service gave them."""
+        return {digest: text for digest, text in self._select("digest, text", task, digests)}
+
+    def _select(self, columns: str, task: int, digests: Sequence[bytes]) -> Iterator[tuple]:
+        for start in range(0, len(digests), QUERY_DIGESTS):
+            part = digests[start : start + QUERY_DIGESTS]
+            holes = ", ".join("?" * len(part))
+            query = f"SELECT {columns} FROM translations WHERE task = ? AND digest IN ({holes})"
+            with self._lock, self._in_words():
+                yield from self._db.execute(query, (task, *part)).fetchall()
+
+    def spent(self, provider: str) -> Spent:
+        """What all requests to a provider may have cost, at the prices of their time."""
+        query = (
+            "SELECT state, total(characters), total(characters * usd_per_million) / 1e6"
+            " FROM requests JOIN tasks ON tasks.id = requests.task"
+            " WHERE provider = ? AND state <> 'refused' GROUP BY state"
+        )
+        with self._lock, self._in_words():
+            rows = self._db.execute(query, (provider,)).fetchall()
+        doubt = next((row for row in rows if row[0] == "doubt"), ("doubt", 0, 0.0))
+        return Spent(sum(row[2] for row in rows), int(doubt[1]), doubt[2])
+
+    # SQLite
+
+    def _damaged(self, reason: object) -> InputError:
+        words = " ".join(str(reason).split())
+        return InputError(
+            f"{shown(self.path)}: the ledger is damaged ({words}); it was left as it is: put a copy"
+            " in its place, or save what is there with sqlite3's .recover; with an empty one every"
+            " line is paid for again"
+        )
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            extended = getattr(error, "sqlite_errorcode", 0)
+            # Of the extended code the low byte says what kind it is.
+            code = extended & 0xFF
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise self._damaged(error) from error
+            if code == sqlite3.SQLITE_FULL:
+                raise DiskFull(
+                    f"{shown(self.path)}: the disk is full; make room, then go on with the same"
+                    " command: what is paid for is kept"
+                ) from error
+            if extended == sqlite3.SQLITE_READONLY_ROLLBACK:
+                raise InputError(
+                    f"{shown(self.path)}: a process was killed while it wrote; padir distill-cloud"
+                    " puts that right, also without a limit, when it sends nothing"
+                ) from error
+            raise InputError(f"{shown(self.path)}: cannot use the ledger: {error}") from error

@@ -1,0 +1,119 @@
+"""What decoding, scoring and files cost, against numbers worked out by hand."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from padir.analysis import cost
+from padir.config.decoding import Decoding
+from padir.config.model import Architecture, ModelRun, Objective, Optimizer, Training
+from padir.decode import tune
+from padir.decode.load import LoadedModel
+from padir.decode.translate import Hypothesis
+
+# 6 parameters in the encoder, 12 in the decoder, and a table of 5.
+SIZE = cost.Size(18 + 5, 5, 6)
+TABLE_AND_DECODER = 12 + 5
+# 31 of 100 positions are padding.
+PADDED = 100 / 69
+
+
+def ar(**decoding):
+    return ModelRun(system="ar", decode=["beam"], decoding=Decoding(**decoding))
+
+
+def test_a_second_stage_costs_one_more_decoder_pass():
+    def flops(stages: int) -> float:
+        run = ModelRun(
+            objective=Objective(stages=stages), training=Training(steps=10_001, batch_tokens=128)
+        )
+        return cost.training_flops(run, SIZE)
+
+    tokens = 10_001 * 128
+    assert flops(1) == pytest.approx(6 * tokens * (6 + 12 + 5))
+    assert flops(2) == pytest.approx(6 * tokens * (6 + 2 * (12 + 5)))
+
+
+def test_the_paper_s_size_has_the_paper_s_parameters():
+    run = ModelRun(architecture=Architecture(extra_ids=100, table_multiple=128))
+    size = cost.parameter_counts(run, 32_000)
+    assert size.table == 32_128 * 512
+    assert round(size.parameters, -3) == 66_998_000
+    # Four matrices of attention and two of the feed-forward block in each of six layers.
+    matrices = 6 * (4 * 512 * 512 + 2 * 512 * 2048)
+    assert matrices < size.encoder < 1.002 * matrices
+
+
+@pytest.mark.parametrize(
+    ("run", "decoding", "target_passes"),
+    [
+        # Four passes over five candidates; three starts of each.
+        (ModelRun(decoding=Decoding(length_candidates=5)), "T4", 4 * 5),
+        (ModelRun(decoding=Decoding(length_candidates=5, restarts=3)), "T10", 10 * 15),
+        (ModelRun(decoding=Decoding(length_candidates=1)), "T1", 1),
+        # With its cache an AR model goes through the decoder once for each token and place.
+        (ar(beam=5, length_candidates=7), "beam", 5),
+        (ar(beam=5), "greedy", 1),
+    ],
+)
+def test_a_sentence_costs_its_passes_and_candidates(run, decoding, target_passes):
+    found = cost.decoding_flops(run, SIZE, decoding, source=10.0, target=8.0)
+    by_hand = 2 * PADDED * (6 * 10 + target_passes * TABLE_AND_DECODER * 8)
+    assert found == pytest.approx(by_hand)
+
+
+def test_rescoring_is_one_pass_of_the_other_model():
+    found = cost.rescoring_flops(SIZE, candidates=5, source=10.0, target=8.0)
+    assert found == pytest.approx(2 * PADDED * (6 * 10 + 5 * 17 * 8))
+
+
+def test_length_rules_are_chosen_as_tuning_chooses_them():
+    padir = ModelRun(decoding=Decoding(tuning_passes=3))
+    for run, expected in ((padir, ("T3", 1)), (ar(length_alphas=[0.0, 0.5, 1.0]), ("beam", 3))):
+        assert cost.tuning_decodings(run) == expected
+        # Of a loaded model tuning asks for its settings alone.
+        loaded = object.__new__(LoadedModel)
+        vars(loaded)["spec"] = SimpleNamespace(run=run)
+        assert (tune.tuning_decoding(loaded).name, tune.passes_over(loaded)) == expected
+
+
+def test_bleurt_costs_its_parameters_for_each_piece_of_both_sides(tmp_path):
+    assert cost.rating_flops(1000, 30.0, 20.0) == 2 * 1000 * 50
+    assert cost.bleurt_parameters(tmp_path) == 579_000_000
+    (tmp_path / "variables").mkdir()
+    for name, size in (("data-00000-of-00002", 4000), ("data-00001-of-00002", 400), ("index", 9)):
+        (tmp_path / "variables" / f"variables.{name}").write_bytes(b"x" * size)
+    assert cost.bleurt_parameters(tmp_path) == 1100
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "selection", "copies"),
+    [
+        # Parameters and a tenth more, twice; and the best of validation.
+        ("adafactor", "best", 2 * 1.1 + 1),
+        ("adafactor", "last", 2 * 1.1),
+        # Parameters and two moments, twice; and five candidates.
+        ("adam", "average", 2 * 3 + 5),
+    ],
+)
+def test_what_a_work_folder_holds(optimizer, selection, copies):
+    run = ModelRun(
+        optimizer=Optimizer(kind=optimizer),
+        training=Training(selection=selection, average_count=5, steps=20_000),
+    )
+    assert cost.checkpoint_bytes(run, 1000) == pytest.approx(4 * 1000 * copies)
+    assert cost.bundle_bytes(1000) == 4000
+
+
+def test_ids_take_two_bytes_a_token_and_eight_a_line():
+    assert cost.encoded_bytes(32_000, lines=10, tokens=30.5) == 10 * (8 + 61)
+    assert cost.encoded_bytes(65_537, lines=10, tokens=30.5) == 10 * (8 + 122)
+
+
+def test_a_decoded_line_is_as_long_as_the_estimate_says():
+    text = "word " * 30
+    ids = tuple(range(20_000, 20_030))
+    record = Hypothesis(text, text, ids, ids, 4, -12.3456, 31, 5).record(1234)
+    written = len(json.dumps(record)) + 1 + len(text) + 1
+    assert cost.decoded_bytes(32_000, 151.0, 30.0) == pytest.approx(written, rel=0.03)
