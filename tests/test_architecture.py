@@ -40,7 +40,8 @@ ALLOWED: dict[str, set[str]] = {
     },
     "decode": {
         *("config", "ids", "shapes", "files", "vocab", "corrupt", "draw", "loss", "model"),
-        "progress", "sharding",
+        "progress",
+        "sharding",
     },
     "distill": {"config", "files", "progress", "decode", "data", "score"},
     "score": {"files"},
