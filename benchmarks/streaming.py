@@ -24,6 +24,15 @@ WORDS = 60_000
 PHRASES = 200_000
 SCORED = 3_000
 STEPS = ("fetch", "tfds", "clean", "sample", "encode", "batches", "distill", "card")
+# What a step reads comes from these, directly or not.
+NEEDS = {
+    "clean": ("fetch",),
+    "sample": ("fetch", "clean"),
+    "encode": ("fetch", "clean", "sample"),
+    "batches": ("fetch", "clean", "sample"),
+    "distill": ("fetch", "clean"),
+    "card": ("fetch", "clean", "distill"),
+}
 
 
 def write_text(folder: Path, pairs: int) -> None:
@@ -254,6 +263,10 @@ def main() -> None:
     if arguments.step:
         run_step(arguments.step, arguments.folder, arguments.threads)
         return
+    for place, step in enumerate(arguments.steps):
+        missing = [s for s in NEEDS.get(step, ()) if s not in arguments.steps[:place]]
+        if missing:
+            parser.error(f"--steps: {step} needs before it: {' '.join(missing)}")
     results = []
     print(f"{'pairs':>9}  {'step':8}{'seconds':>9}{'pairs/s':>10}{'peak MB':>9}{'worker MB':>11}")
     for pairs in arguments.pairs:
