@@ -9,6 +9,7 @@ of the published tool, so that the same checkpoint gives the same scores.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -192,12 +193,17 @@ def load_graph(checkpoint: Checkpoint, threads: int | None = None) -> Any:
         raise InputError(
             "scorer bleurt needs TensorFlow: install it with `make setup EXTRAS=tf`"
         ) from error
+    # Accelerators are for models. A TensorFlow that has begun keeps what it has.
+    with suppress(RuntimeError):
+        for kind in ("GPU", "TPU"):
+            tf.config.set_visible_devices([], kind)
     if threads is not None:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
         tf.config.threading.set_inter_op_parallelism_threads(1)
     try:
         loaded = tf.saved_model.load(str(checkpoint.folder))
-    except (OSError, ValueError, KeyError, tf.errors.OpError) as error:
+    # IndexError: variables that were cut.
+    except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"{shown(checkpoint.folder)}: cannot be loaded: {first[:200]}") from error
     graph = loaded.signatures.get("serving_default")

@@ -177,6 +177,29 @@ def test_a_graph_that_cannot_be_loaded(bare):
         bleurt.score_pairs(bleurt.read_checkpoint(bare), ["a"], ["b"])
 
 
+def test_variables_that_were_cut(tmp_path):
+    pytest.importorskip("tensorflow")
+    folder = write_checkpoint(tmp_path / "tiny")
+    (variables,) = (folder / "variables").glob("variables.data-*")
+    content = variables.read_bytes()
+    for size in (0, len(content) // 2, len(content) - 1):
+        variables.write_bytes(content[:size])
+        with pytest.raises(InputError, match="tiny: cannot be loaded: Read less bytes") as caught:
+            bleurt.load_graph(bleurt.read_checkpoint(folder))
+        assert "\n" not in str(caught.value)
+
+
+def test_accelerators_are_hidden_from_tensorflow(checkpoint, monkeypatch):
+    import tensorflow as tf
+
+    hidden = []
+    monkeypatch.setattr(
+        tf.config, "set_visible_devices", lambda devices, kind: hidden.append((devices, kind))
+    )
+    bleurt.load_graph(bleurt.read_checkpoint(checkpoint))
+    assert hidden == [([], "GPU"), ([], "TPU")]
+
+
 def test_without_tensorflow_it_says_what_to_install(bare, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(InputError, match="make setup EXTRAS=tf"):
