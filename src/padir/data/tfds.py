@@ -53,24 +53,38 @@ def write_tfds_source(source: TfdsSource, pair: str, folder: Path, workers: int 
         The path of the copy's dataset_info.json, which says what it is.
 
     Raises:
-        InputError: no such dataset, other languages, nothing prepared (with `download` false), a
-            half-prepared or damaged copy, a split that is missing, empty or of another size than
-            `pairs` says, or TensorFlow needed and missing.
+        InputError: no such dataset, no translations, other languages (all said before anything is
+            downloaded), nothing prepared (with `download` false), a half-prepared or damaged copy,
+            a split that is missing, empty or of another size than `pairs` says, or TensorFlow
+            needed and missing.
     """
     builder = make_builder(source)
-    prepare(builder, source)
     label = f"{source.name} in {shown(str(builder.data_path))}"
-    languages = pair.split("-")
-    found = sorted(builder.info.features or {})
-    if found != sorted(languages):
-        raise InputError(
-            f"{label}: its languages are {', '.join(found)}; the directions need"
-            f" {', '.join(sorted(languages))}"
-        )
+    # Before anything is downloaded.
+    _check_languages(builder, pair, label)
+    prepare(builder, source)
     sizes = {split: _checked_size(builder, source, split, label) for split in SPLITS}
     for split in SPLITS:
         _write_split(builder, getattr(source, split), split, sizes[split], folder, label, workers)
     return Path(builder.data_path) / INFO_FILE
+
+
+def _check_languages(builder: Any, pair: str, label: str) -> None:
+    import tensorflow_datasets as tfds
+
+    features = builder.info.features or {}
+    found = sorted(features)
+    if not found or not all(isinstance(features[name], tfds.features.Text) for name in found):
+        raise InputError(
+            f"{label}: no dataset of translations: its examples hold"
+            f" {shown(', '.join(found)) or 'nothing'}"
+        )
+    wanted = sorted(pair.split("-"))
+    if found != wanted:
+        raise InputError(
+            f"{label}: its languages are {shown(', '.join(found))}; the directions need"
+            f" {', '.join(wanted)}"
+        )
 
 
 def _checked_size(builder: Any, source: TfdsSource, split: str, label: str) -> int:
@@ -94,6 +108,8 @@ def _checked_size(builder: Any, source: TfdsSource, split: str, label: str) -> i
                 f"{label}: half prepared: {shown(path.name)} is {state}; delete the folder and"
                 " prepare it again"
             )
+    if builder.info.file_format.value == "array_record":
+        _check_records(part, label, wanted)
     asked = {str(name): count for name, count in source.pairs.items()}
     expected = asked.get(split)
     if expected is not None and part.num_examples != expected:
@@ -104,6 +120,27 @@ def _checked_size(builder: Any, source: TfdsSource, split: str, label: str) -> i
             f"{lift if source.leave_out and split == 'train' else ''}"
         )
     return part.num_examples
+
+
+def _check_records(part: Any, label: str, wanted: str) -> None:
+    """Compare the record counts of a split's array_record files with the copy's description."""
+    from array_record.python.array_record_module import ArrayRecordReader
+
+    for instruction in part.file_instructions:
+        try:
+            # The count lies at the file's end; nothing is to be read ahead.
+            reader = ArrayRecordReader(instruction.filename, options="readahead_buffer_size:0")
+            found = reader.num_records()
+            reader.close()
+        except (ValueError, IndexError, RuntimeError, OSError) as error:
+            raise _damaged(label, wanted, error) from error
+        if found != instruction.examples_in_shard:
+            name = Path(instruction.filename).name
+            raise InputError(
+                f"{label}: split {wanted} is damaged: {shown(name)} has {found} pairs,"
+                f" {INFO_FILE} says {instruction.examples_in_shard}; delete the folder and prepare"
+                " it again"
+            )
 
 
 def _write_split(

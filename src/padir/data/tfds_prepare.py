@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,13 +18,15 @@ from padir.config.data import TfdsSource
 from padir.files import InputError, read_json, sha256_file, shown
 
 INFO_FILE = "dataset_info.json"
+FEATURES_FILE = "features.json"
 
 
 def make_builder(source: TfdsSource) -> Any:
     """TFDS's builder of a source; nothing is read or downloaded but a copy's description.
 
     Raises:
-        InputError: no such dataset or config; parts to leave out that it does not have.
+        InputError: no such dataset or config; parts to leave out that it does not have; a copy's
+            description cannot be read.
     """
     import tensorflow_datasets as tfds
 
@@ -56,8 +59,6 @@ def make_builder(source: TfdsSource) -> Any:
 
 
 def _named(tfds: Any, name: str, source: TfdsSource, **options: Any) -> Any:
-    from google.protobuf.json_format import Error as UnreadableInfo
-
     try:
         return tfds.builder(name, data_dir=source.data_dir, **options)
     except tfds.core.DatasetNotFoundError as error:
@@ -65,13 +66,21 @@ def _named(tfds: Any, name: str, source: TfdsSource, **options: Any) -> Any:
             f"source.name is {source.name!r}: TFDS {tfds.__version__} has no such dataset; the"
             " paper's are wmt14_translate/de-en, wmt16_translate/ro-en, wmt17_translate/zh-en"
         ) from error
-    except UnreadableInfo as error:
+    # TFDS makes RuntimeError of errors that it cannot raise again, such as of UTF-8.
+    except (*_unreadable(), RuntimeError, OSError) as error:
         raise InputError(
             f"{source.name} in {shown(source.data_dir)}: its description cannot be read:"
             f" {_of_builder(error)}"
         ) from error
     except (ValueError, AssertionError) as error:
         raise InputError(_no_config(tfds, source, error)) from error
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """What TFDS raises where a JSON file of a copy is damaged; ValueError is also other things."""
+    from google.protobuf.json_format import Error
+
+    return (Error, UnicodeDecodeError, JSONDecodeError, TypeError)
 
 
 def _no_config(tfds: Any, source: TfdsSource, error: Exception) -> str:
@@ -88,7 +97,7 @@ def _no_config(tfds: Any, source: TfdsSource, error: Exception) -> str:
 def _of_builder(error: Exception) -> str:
     """What is wrong, without TFDS's list of the builder's arguments."""
     reason = " ".join(str(error).split())
-    return shown(re.sub(r'^Failed to construct dataset .*?\}": ', "", reason)[:300])
+    return shown(re.sub(r'^(\w+: )?Failed to construct dataset .*?\}": ', "", reason)[:300])
 
 
 def prepare(builder: Any, source: TfdsSource) -> None:
@@ -103,7 +112,7 @@ def prepare(builder: Any, source: TfdsSource) -> None:
 
     folder = Path(builder.data_path)
     if folder.exists():
-        _check_info(folder, source.name)
+        _check_description(builder, source.name)
         return
     if not source.download:
         unfinished = sorted(folder.parent.glob(f"incomplete.*_{folder.name}"))
@@ -139,13 +148,27 @@ def prepare(builder: Any, source: TfdsSource) -> None:
             ) from error
 
 
-def _check_info(folder: Path, name: str) -> None:
-    if not (folder / INFO_FILE).is_file():
-        raise InputError(
-            f"{name} in {shown(str(folder))}: half prepared: {INFO_FILE} is missing; delete the"
-            " folder and prepare it again"
-        )
-    read_json(folder / INFO_FILE)
+def _check_description(builder: Any, name: str) -> None:
+    import tensorflow_datasets as tfds
+
+    folder = Path(builder.data_path)
+    # Copies in TFRecord from old versions of TFDS have one file only, and are read without.
+    old = builder.info.file_format is not None and builder.info.file_format.value == "tfrecord"
+    for file in (INFO_FILE,) if old else (INFO_FILE, FEATURES_FILE):
+        if not (folder / file).is_file():
+            raise InputError(
+                f"{name} in {shown(str(folder))}: half prepared: {file} is missing; delete the"
+                " folder and prepare it again"
+            )
+        read_json(folder / file)
+    if not old:
+        try:
+            tfds.features.FeatureConnector.from_config(str(folder))
+        except (*_unreadable(), ValueError, LookupError, AttributeError) as error:
+            raise InputError(
+                f"{name} in {shown(str(folder))}: {FEATURES_FILE} cannot be read:"
+                f" {_of_builder(error)}"
+            ) from error
 
 
 def _checksums(source: TfdsSource) -> dict[str, Any]:

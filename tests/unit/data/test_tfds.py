@@ -139,7 +139,6 @@ def test_from_fetch_to_cleaned_text(prepared, tmp_path):
         ({"name": "wmt16_translate/ro-en:0.0.3"}, "cannot be loaded at version 0.0.3, only: 1.0.0"),
         ({"name": "wmt_translate"}, "can only be instantiated with the config"),
         ({"name": "wmt14_translate/de-en"}, "its languages are de, en; the directions need en, ro"),
-        ({"name": "wmt16_translate/fi-en"}, "nothing is prepared there; set source.download to"),
         ({"train": "trian"}, "'trian', but there are the splits train, validation, test"),
         ({"train": "train[:x]"}, r"source.train is 'train\[:x\]', but there are the splits"),
         ({"test": "test[4:]"}, r"split test\[4:\] is empty"),
@@ -155,6 +154,27 @@ def test_from_fetch_to_cleaned_text(prepared, tmp_path):
 def test_what_is_asked_for_is_not_there(prepared, tmp_path, changes, message):
     assert re.search(message, refusal(source(prepared, **changes), tmp_path))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("wmt16_translate/ro-de", "wmt16_translate has no config 'ro-de'; it has cs-en,"),
+        ("wmt14_translate/de-en", "its languages are de, en; the directions need en, ro"),
+        ("mnist", "no dataset of translations: its examples hold image, label"),
+        ("ted_multi_translate", "no dataset of translations: its examples hold talk_name, tran"),
+    ],
+)
+def test_nothing_is_downloaded_of_another_dataset(tmp_path, monkeypatch, name, message):
+    downloads = []
+    monkeypatch.setattr(reading, "prepare", lambda builder, source: downloads.append(source))
+    assert message in refusal(source(tmp_path / "dd", name, download=True), tmp_path / "out")
+    assert not downloads
+    # The spy sees downloads of what is asked for.
+    given = source(tmp_path / "dd", download=True)
+    with pytest.raises(InputError):
+        write_tfds_source(given, "en-ro", tmp_path / "out")
+    assert downloads == [given]
 
 
 @pytest.mark.parametrize(
@@ -219,6 +239,11 @@ def test_a_half_prepared_folder(copy, tmp_path):
     shard.unlink()
     assert f"{shard.name} is missing" in refusal(source(data_dir), tmp_path / "out")
     shard.write_bytes(content)
+    features = (folder / "features.json").read_bytes()
+    (folder / "features.json").unlink()
+    message = refusal(source(data_dir), tmp_path / "out")
+    assert f"{folder}: half prepared: features.json is missing; delete" in message
+    (folder / "features.json").write_bytes(features)
     (folder / "dataset_info.json").unlink()
     message = refusal(source(data_dir), tmp_path / "out")
     assert f"{folder}: half prepared: dataset_info.json is missing; delete" in message
@@ -247,7 +272,13 @@ def test_a_damaged_shard(copy, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"30"', '"31"', "split train is damaged"),
+        ('"30"', '"31"', "has 30 pairs, dataset_info.json says 31; delete the folder"),
+        (
+            '"30"',
+            '"29"',
+            " is damaged: wmt16_translate-train.array_record-00000-of-00001 has 30 pairs,"
+            " dataset_info.json says 29; delete the folder and prepare it again",
+        ),
         ('"fileFormat": "array_record"', '"fileFormat": "riegeli"', "riegeli"),
         ('"citation": "', '"citation": ', "its description cannot be read"),
     ],
@@ -258,6 +289,21 @@ def test_a_wrong_description(copy, tmp_path, old, new, message):
     assert old in text
     (folder / "dataset_info.json").write_text(text.replace(old, new))
     assert message in refusal(source(data_dir), tmp_path / "out")
+    assert message in refusal(source(data_dir, train="train[:10]"), tmp_path / "out")
+
+
+@pytest.mark.parametrize("version", ["", ":1.0.0"])
+@pytest.mark.parametrize("file", ["dataset_info.json", "features.json"])
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"", b"{", b"3", b'{"nam": 3}'])
+def test_an_unreadable_description(copy, tmp_path, content, file, version):
+    data_dir, folder = copy
+    (folder / file).write_bytes(content)
+    message = refusal(source(data_dir, f"wmt16_translate/ro-en{version}"), tmp_path / "out")
+    assert str(data_dir) in message
+    assert "cannot be read: " in message or f"{file}: line 1: not " in message
+    # Without what TFDS was called with.
+    assert "builder_kwargs" not in message
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -303,6 +349,8 @@ def test_a_tfrecord_copy(tmp_path, monkeypatch):
         written = [(e["en"], e["ro"]) for e in splits("en-ro")[theirs]]
         assert sorted(found) == sorted(written)
     monkeypatch.setattr(reading, "BLOCK_PAIRS", 7)
+    # As old versions of TFDS left it.
+    next((tmp_path / "dd").rglob("features.json")).unlink()
     write_tfds_source(given, "en-ro", tmp_path / "blocks")
     expected = (tmp_path / "out" / "train.ro").read_bytes()
     assert (tmp_path / "blocks" / "train.ro").read_bytes() == expected
