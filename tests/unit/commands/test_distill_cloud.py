@@ -92,6 +92,23 @@ def test_no_credentials_is_one_line_and_nothing_is_written_down(arguments, tmp_p
         assert ledger.spent(task_of(CloudTeacher(), "de", "en").provider).usd == 0
 
 
+@pytest.mark.parametrize("content", ["[1]", "null", '"type"', '{"type": []}', "\udcff", None])
+def test_what_is_no_file_of_credentials_is_one_line(
+    content, arguments, tmp_path, monkeypatch, capsys
+):
+    path = tmp_path / "credentials.json"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_text(content, errors="surrogateescape")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
+    assert main([*arguments(max_usd=1.0), "--project", "mine"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "no usable Application Default Credentials" in error
+    assert content is not None or "credentials.json: Is a directory" in error
+
+
 def test_credentials_that_are_refused_or_name_no_project_are_one_line(monkeypatch):
     class Credentials:
         def __init__(self, error=None):
