@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, TypeVar
 
+from padir.distill.owners import seems_alive
 from padir.files import InputError, shown
 
 APPLICATION_ID = 0x50416452  # "PAdR": what tells a ledger from any other SQLite file.
@@ -126,16 +127,27 @@ class LedgerReader:
                 yield from self._db.execute(query, (task, *part)).fetchall()
 
     def spent(self, provider: str) -> Spent:
-        """What all requests to a provider may have cost, at the prices of their time."""
+        """What all requests to a provider may have cost, at the prices of their time.
+
+        In doubt are also requests in flight of processes that are not at work any more, whether or
+        not anybody has written that down yet.
+        """
+        owners = "SELECT DISTINCT owner FROM requests WHERE state = 'sent'"
         query = (
-            "SELECT state, total(characters), total(characters * usd_per_million) / 1e6"
+            "SELECT state, owner, total(characters), total(characters * usd_per_million) / 1e6"
             " FROM requests JOIN tasks ON tasks.id = requests.task"
-            " WHERE provider = ? AND state <> 'refused' GROUP BY state"
+            " WHERE provider = ? AND state <> 'refused'"
+            " GROUP BY state, CASE state WHEN 'sent' THEN owner END"
         )
         with self._lock, self._in_words():
+            # In this order: the dead finish no request between the two questions.
+            sending = [owner for (owner,) in self._db.execute(owners).fetchall()]
+            dead = {owner for owner in sending if not seems_alive(self.path, owner)}
             rows = self._db.execute(query, (provider,)).fetchall()
-        doubt = next((row for row in rows if row[0] == "doubt"), ("doubt", 0, 0.0))
-        return Spent(sum(row[2] for row in rows), int(doubt[1]), doubt[2])
+        doubt = [row for row in rows if row[0] == "doubt" or (row[0] == "sent" and row[1] in dead)]
+        return Spent(
+            sum(row[3] for row in rows), int(sum(row[2] for row in doubt)), sum(r[3] for r in doubt)
+        )
 
     # SQLite
 
