@@ -76,6 +76,11 @@ class CloudTeacher(Settings):
         description="Characters in a request. A killed run has at most this many times"
         " `concurrency` in doubt, which may be billed twice.",
     )
+    refused: Literal["stop", "leave_empty"] = Field(
+        default="stop",
+        description="What to do about a line that the service refuses: stop, or leave its"
+        " translation empty, which is counted and listed.",
+    )
     ledger: str = Field(
         default="~/.local/share/padir/translations.sqlite",
         min_length=1,
@@ -110,7 +115,10 @@ class CloudTeacher(Settings):
         return self
 
     def what_it_writes(self) -> dict[str, str | None]:
-        """The settings that its translations depend on; money, speed and places are none."""
+        """The settings that its translations depend on; money, speed and places are none.
+
+        Nor is `refused`: where `stop` has written a file, no line was refused.
+        """
         return {"kind": self.kind, "model": self.model, "endpoint": self.endpoint}
 
 

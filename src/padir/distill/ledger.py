@@ -17,13 +17,19 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from padir.distill.ledger_reader import APPLICATION_ID, VERSION, DiskFull, LedgerReader, Task
+from padir.distill.ledger_reader import (
+    APPLICATION_ID,
+    VERSION,
+    DiskFull,
+    LedgerReader,
+    Task,
+    split_digests,
+)
 from padir.distill.owners import Owner, is_alive, sweep
 from padir.distill.packing import Line
 from padir.files import InputError, shown
 
 MINUTE = 60.0
-DIGEST_BYTES = 32
 
 TABLES = """
 CREATE TABLE tasks (
@@ -214,6 +220,15 @@ class Ledger(LedgerReader):
         with self._transaction():
             self._end(request, "refused")
 
+    def leave_out(self, task: Task, lines: Sequence[Line]) -> None:
+        """Keep in mind that the service takes none of these lines, see `left_out`."""
+        number = self.task(task)
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO requests VALUES (NULL, ?, '', ?, 0, 0.0, 'refused', ?)",
+                (number, self._clock(), b"".join(line.digest for line in lines)),
+            )
+
     def doubt(self, request: int) -> None:
         """Nobody knows whether the service translated it; it stays counted as paid."""
         with self._transaction():
@@ -249,8 +264,7 @@ class Ledger(LedgerReader):
             if not alive[owner]:
                 self._end(request, "doubt")
             elif of == task:
-                starts = range(0, len(digests), DIGEST_BYTES)
-                flying.update((digests[i : i + DIGEST_BYTES], owner) for i in starts)
+                flying.update((digest, owner) for digest in split_digests(digests))
         return flying
 
     def _check_limit(self, provider: str, characters: int, limits: Limits) -> None:

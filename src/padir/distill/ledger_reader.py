@@ -18,8 +18,14 @@ APPLICATION_ID = 0x50416452  # "PAdR": what tells a ledger from any other SQLite
 VERSION = 1
 BUSY_SECONDS = 60.0
 QUERY_DIGESTS = 10_000
+DIGEST_BYTES = 32
 
 Reader = TypeVar("Reader", bound="LedgerReader")
+
+
+def split_digests(joined: bytes) -> list[bytes]:
+    """The digests that the ledger keeps in one value."""
+    return [joined[i : i + DIGEST_BYTES] for i in range(0, len(joined), DIGEST_BYTES)]
 
 
 class Task(NamedTuple):
@@ -117,6 +123,22 @@ class LedgerReader:
     def translations(self, task: int, digests: Sequence[bytes]) -> dict[bytes, str]:
         """The translations of those texts that have one, as the service gave them."""
         return {digest: text for digest, text in self._select("digest, text", task, digests)}
+
+    def has_translations(self, task: int) -> bool:
+        """Whether anything was ever translated for a task."""
+        query = "SELECT EXISTS (SELECT 1 FROM translations WHERE task = ?)"
+        with self._lock, self._in_words():
+            return bool(self._db.execute(query, (task,)).fetchone()[0])
+
+    def left_out(self, task: int) -> set[bytes]:
+        """Those texts that the service refused alone, while it took others."""
+        query = (
+            "SELECT digests FROM requests"
+            " WHERE task = ? AND state = 'refused' AND digests IS NOT NULL"
+        )
+        with self._lock, self._in_words():
+            found = self._db.execute(query, (task,)).fetchall()
+        return {digest for (joined,) in found for digest in split_digests(joined)}
 
     def _select(self, columns: str, task: int, digests: Sequence[bytes]) -> Iterator[tuple]:
         for start in range(0, len(digests), QUERY_DIGESTS):

@@ -143,6 +143,31 @@ def test_a_wrong_project_is_one_line_and_costs_nothing(arguments, tmp_path, caps
         assert ledger.spent("loopback") == (0.0, 0, 0.0)
 
 
+def test_lines_that_are_left_empty_are_counted_listed_and_written_down(arguments, tmp_path, capsys):
+    with TranslationServer(invalid={LINES[0]}) as server:
+        settings = {"endpoint": server.endpoint, "max_usd": 1}
+        assert main(arguments(**settings)) == 2
+        error = capsys.readouterr().err
+        assert "a.de: line 1: Cloud Translation refuses it (INVALID_ARGUMENT: Invalid" in error
+        assert "change it, or set `refused: leave_empty` of the teacher" in error
+        assert not (tmp_path / "a.en").exists()
+        line = arguments(**settings, refused="leave_empty")
+        assert main(line) == 0
+        (said,) = [x for x in capsys.readouterr().err.splitlines() if "left empty" in x]
+        assert said == (
+            f"{tmp_path}/a.de: 2 left empty, as Cloud Translation refuses what stands there:"
+            " line 1, 4"
+        )
+        assert read_lines(tmp_path / "a.en") == ["", "", translation(LINES[2]), ""]
+        made = json.loads((tmp_path / "a.en.provenance.json").read_text())
+        assert made["notes"] == {"refused_lines": [1, 4]}
+    # Made again, it needs no server, and says so again.
+    assert main(line) == 0
+    printed = capsys.readouterr()
+    assert "0 lines to send" in printed.out
+    assert "2 left empty" in printed.err
+
+
 # The server's answers are larger than what the disk takes beside the room that is kept.
 SMALL_DISK = """
 import subprocess, sys
@@ -313,6 +338,7 @@ def test_money_and_speed_train_nothing_anew_and_another_teacher_does():
         return training_digest(check_config(given), "real", "de-en", "padir")
 
     free = {"max_usd": 5, "ledger": "x.sqlite", "concurrency": 1, "project": "p"}
+    free["refused"] = "leave_empty"
     assert trained() == trained(**free)
     assert trained() != trained(endpoint="127.0.0.1:80")
     other = changed("teachers", {"ar": {"kind": "files", "train": "t", "valid": "v"}})
