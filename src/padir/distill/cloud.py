@@ -4,6 +4,7 @@ The ledger is the only memory: a run that was stopped in any way goes on with th
 in any order, in any number of processes.
 """
 
+import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -22,17 +23,25 @@ from padir.distill.service import CallError, Failure, Service
 from padir.files import InputError, iter_lines, shown
 
 # Waits grow from the first to the last, each drawn between nothing and that: 11 of them come to
-# some five minutes on average, which outlasts the quota of a minute.
+# 223 seconds on average, which outlasts the quota of a minute.
 FIRST_SECONDS, LAST_SECONDS = 2.0, 64.0
 ATTEMPTS = 12
-# Attempts whose answer was lost; each may have been billed.
-DOUBTFUL_ATTEMPTS = 4
+# Attempts whose answer was lost, as when the service is down. Each may have been billed, so they
+# are few and far apart: each wait is at least this, and all of them six minutes, and up to a
+# quarter more, so that requests which failed together do not come back together.
+DOUBTFUL_SECONDS = (15.0, 60.0, 300.0)
+DOUBTFUL_ATTEMPTS = 1 + len(DOUBTFUL_SECONDS)
 # Lines that may be left empty before any is translated: where no line is taken, the request is
 # wrong and not the lines.
 REFUSED_FIRST = 8
 ELSEWHERE_SECONDS = 2.0
 # Where the service's day ends (page "Quotas and limits").
 SERVICE_ZONE = "America/Los_Angeles"
+
+
+def doubtful_delays() -> Iterator[float]:
+    """The waits after attempts of one request whose answer was lost."""
+    return (random.uniform(seconds, 1.25 * seconds) for seconds in DOUBTFUL_SECONDS)
 
 
 class Stopped(Exception):
@@ -53,6 +62,7 @@ class Sender:
         request_characters: code points in a request.
         sleep: waits so many seconds, or until the run stops; returns whether it does.
         delays: gives the waits between the attempts of one request.
+        doubtful_delays: gives those after its attempts whose answer was lost.
         leave_empty: whether a line that the service refuses is left out, and not the end of the
             run.
     """
@@ -67,6 +77,7 @@ class Sender:
     delays: Callable[[], Iterator[float]] = lambda: exponential_sleep_generator(
         FIRST_SECONDS, LAST_SECONDS
     )
+    doubtful_delays: Callable[[], Iterator[float]] = doubtful_delays
     sleep: Callable[[threading.Event, float], bool] = threading.Event.wait
     leave_empty: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -214,7 +225,7 @@ class Sender:
             CallError: the service refuses an argument.
             InputError: it does not work, and why.
         """
-        delays = self.delays()
+        delays, doubtful_delays = self.delays(), self.doubtful_delays()
         attempts = doubtful = 0
         while True:
             self._pause(0.0)
@@ -229,13 +240,14 @@ class Sender:
             except CallError as error:
                 self._settle(claim.request, error)
                 attempts += 1
-                doubtful += error.failure is Failure.DOUBT
+                lost = error.failure is Failure.DOUBT
+                doubtful += lost
                 if attempts >= ATTEMPTS or doubtful >= DOUBTFUL_ATTEMPTS:
                     raise InputError(
                         f"Cloud Translation does not answer after {attempts} attempts"
                         f" ({error.reason}); the same command goes on where this one stopped"
                     ) from error
-                self._pause(next(delays))
+                self._pause(next(doubtful_delays if lost else delays))
             else:
                 self.ledger.finish(claim.request, claim.lines, texts)
                 return len(claim.lines), claim.elsewhere
