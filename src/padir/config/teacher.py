@@ -1,5 +1,6 @@
 """Who writes the training targets: one of the project's own models, files, or a paid service."""
 
+import os
 from ipaddress import ip_address
 from pathlib import PurePath
 from typing import Annotated, Literal
@@ -95,7 +96,8 @@ class CloudTeacher(Settings):
 
     @model_validator(mode="after")
     def _is_safe(self) -> "CloudTeacher":
-        if PurePath(self.ledger).parts[0] == "results":
+        ledger = PurePath(os.path.realpath(os.path.expanduser(self.ledger)))
+        if ledger.is_relative_to(os.path.realpath("results")):
             raise ValueError(
                 f"ledger is {self.ledger!r}: results may be deleted, and what was bought with them;"
                 " allowed are other folders"

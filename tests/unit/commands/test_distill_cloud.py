@@ -259,6 +259,29 @@ def test_wrong_settings_are_named(changes, message):
         cloud_teacher(None, changes)
 
 
+def test_a_ledger_in_the_results_is_refused_however_it_is_written(tmp_path, monkeypatch):
+    (tmp_path / "x" / "results").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "x" / "results")
+    monkeypatch.chdir(tmp_path / "x")
+    inside = [
+        *("results", "results/l", "./results/a/l", "../x/results/l", "a/../results/l"),
+        *(str(tmp_path / "x/results/l"), "../link/l", "~/x/results/l"),
+    ]
+    for ledger in inside:
+        with pytest.raises(InputError, match="results may be deleted"):
+            cloud_teacher(None, {"ledger": ledger})
+    for ledger in ["results2/l", "../results/l", "results/../l", "a/results/l", "/results.sqlite"]:
+        assert cloud_teacher(None, {"ledger": ledger}).ledger == ledger
+    # Results that lie elsewhere are results.
+    (tmp_path / "y").mkdir()
+    (tmp_path / "y" / "results").symlink_to(tmp_path / "x" / "results")
+    monkeypatch.chdir(tmp_path / "y")
+    with pytest.raises(InputError, match="results may be deleted"):
+        cloud_teacher(None, {"ledger": "../x/results/l"})
+    with pytest.raises(InputError, match="teacher: "):
+        cloud_teacher(None, {"ledger": "a\0b"})
+
+
 def test_lines_that_are_too_long_stop_it_before_anything_is_sent(arguments, tmp_path, capsys):
     with TranslationServer() as server:
         line = arguments(endpoint=server.endpoint, max_usd=100)
