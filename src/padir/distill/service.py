@@ -164,7 +164,8 @@ def connect(teacher: CloudTeacher, task: Task) -> CloudTranslation:
         raise _no_credentials(f"{name}: {error.strerror or error}") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         # What the library makes of a file with other content; its words may hold some of that.
-        raise _no_credentials(f"their file holds something else ({type(error).__name__})") from error
+        kind = type(error).__name__
+        raise _no_credentials(f"their file holds something else ({kind})") from error
     project = teacher.project or found
     if not project:
         raise InputError(
