@@ -293,8 +293,8 @@ class Ledger(LedgerReader):
 
     def _check_limit(self, provider: str, characters: int, limits: Limits) -> None:
         query = (
-            "SELECT total(characters * usd_per_million) / 1e6 FROM sums JOIN tasks ON tasks.id = task"
-            " WHERE provider = ? AND state <> 'refused'"
+            "SELECT total(characters * usd_per_million) / 1e6"
+            " FROM sums JOIN tasks ON tasks.id = task WHERE provider = ? AND state <> 'refused'"
         )
         spent = self._db.execute(query, (provider,)).fetchone()[0]
         price = limits.price(characters)
