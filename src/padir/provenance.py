@@ -61,6 +61,7 @@ def write_provenance(
     inputs: Iterable[Path] = (),
     spec: Mapping[str, object] | None = None,
     seed: int | None = None,
+    notes: Mapping[str, object] | None = None,
 ) -> Path:
     """Write what made `output` beside it.
 
@@ -70,6 +71,7 @@ def write_provenance(
         inputs: files that were read; each is listed with its SHA-256.
         spec: the settings that were used; their digest is kept.
         seed: the run's seed, if it has one.
+        notes: what else there is to say of the output, by key.
 
     Returns:
         The path of the file written.
@@ -89,6 +91,7 @@ def write_provenance(
             "devices": devices(),
             "python": platform.python_version(),
             "platform": platform.platform(),
+            **({} if notes is None else {"notes": dict(notes)}),
         },
     )
     return path

@@ -2,8 +2,12 @@
 
 import argparse
 import signal
+import sys
 from pathlib import Path
 from types import FrameType
+
+# Of the refused lines, so many are named on the screen.
+LISTED_LINES = 100
 
 EXAMPLES = """\
 examples:
@@ -46,11 +50,11 @@ def main(argv: list[str]) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     from padir.config.read import cloud_teacher
     from padir.distill.cloud import Sender, read_translations
-    from padir.distill.estimate import estimate, in_words, spent_in_words
+    from padir.distill.estimate import estimate, in_words, known_to, spent_in_words
     from padir.distill.ledger import Ledger
     from padir.distill.service import connect
     from padir.distill.terms import limits_of, task_of
-    from padir.files import InputError, write_lines
+    from padir.files import InputError, shown, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
@@ -63,7 +67,7 @@ def main(argv: list[str]) -> int:
     with Ledger(path) as ledger:
         ledger.settle()
         number = ledger.task(task)
-        found = estimate([arguments.source], lambda digests: ledger.known(number, digests))
+        found = estimate([arguments.source], known_to(ledger, number, teacher))
         spent = ledger.spent(task.provider)
         print(f"{arguments.source}: {in_words(found, teacher)}")
         print(f"{path}: {spent_in_words(spent, teacher)}", flush=True)
@@ -87,19 +91,34 @@ def main(argv: list[str]) -> int:
                 name=str(arguments.source),
                 concurrency=teacher.concurrency,
                 request_characters=teacher.request_characters,
+                leave_empty=teacher.refused == "leave_empty",
             )
             label = f"distill-cloud {task.source}-{task.target}"
             with Progress(found.lines, "lines", label) as progress:
                 sender.translate(arguments.source, progress.update)
             print(f"{path}: {spent_in_words(ledger.spent(task.provider), teacher)}")
-        write_lines(arguments.out, read_translations(arguments.source, ledger, task))
+        empty: list[int] | None = [] if teacher.refused == "leave_empty" else None
+        write_lines(arguments.out, read_translations(arguments.source, ledger, task, empty))
     write_provenance(
         arguments.out,
         ["distill-cloud", *argv],
         inputs=[arguments.source],
         spec={**teacher.what_it_writes(), "source": task.source, "target": task.target},
+        notes={"refused_lines": empty} if empty else None,
     )
+    if empty:
+        print(f"{shown(arguments.source)}: {_left_empty(empty)}", file=sys.stderr)
     return 0
+
+
+def _left_empty(numbers: list[int]) -> str:
+    """Which lines were left empty; those past the first ones stand in the provenance."""
+    some = ", ".join(map(str, numbers[:LISTED_LINES]))
+    more = len(numbers) - LISTED_LINES
+    return (
+        f"{len(numbers)} left empty, as Cloud Translation refuses what stands there: line {some}"
+        f"{f' and {more} more, see the provenance' if more > 0 else ''}"
+    )
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:

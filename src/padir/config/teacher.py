@@ -1,5 +1,6 @@
 """Who writes the training targets: one of the project's own models, files, or a paid service."""
 
+import os
 from ipaddress import ip_address
 from pathlib import PurePath
 from typing import Annotated, Literal
@@ -76,6 +77,11 @@ class CloudTeacher(Settings):
         description="Characters in a request. A killed run has at most this many times"
         " `concurrency` in doubt, which may be billed twice.",
     )
+    refused: Literal["stop", "leave_empty"] = Field(
+        default="stop",
+        description="What to do about a line that the service refuses: stop, or leave its"
+        " translation empty, which is counted and listed.",
+    )
     ledger: str = Field(
         default="~/.local/share/padir/translations.sqlite",
         min_length=1,
@@ -90,7 +96,8 @@ class CloudTeacher(Settings):
 
     @model_validator(mode="after")
     def _is_safe(self) -> "CloudTeacher":
-        if PurePath(self.ledger).parts[0] == "results":
+        ledger = PurePath(os.path.realpath(os.path.expanduser(self.ledger)))
+        if ledger.is_relative_to(os.path.realpath("results")):
             raise ValueError(
                 f"ledger is {self.ledger!r}: results may be deleted, and what was bought with them;"
                 " allowed are other folders"
@@ -110,7 +117,10 @@ class CloudTeacher(Settings):
         return self
 
     def what_it_writes(self) -> dict[str, str | None]:
-        """The settings that its translations depend on; money, speed and places are none."""
+        """The settings that its translations depend on; money, speed and places are none.
+
+        Nor is `refused`: where `stop` has written a file, no line was refused.
+        """
         return {"kind": self.kind, "model": self.model, "endpoint": self.endpoint}
 
 

@@ -4,6 +4,7 @@ The ledger is the only memory: a run that was stopped in any way goes on with th
 in any order, in any number of processes.
 """
 
+import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -22,14 +23,25 @@ from padir.distill.service import CallError, Failure, Service
 from padir.files import InputError, iter_lines, shown
 
 # Waits grow from the first to the last, each drawn between nothing and that: 11 of them come to
-# some five minutes on average, which outlasts the quota of a minute.
+# 223 seconds on average, which outlasts the quota of a minute.
 FIRST_SECONDS, LAST_SECONDS = 2.0, 64.0
 ATTEMPTS = 12
-# Attempts whose answer was lost; each may have been billed.
-DOUBTFUL_ATTEMPTS = 4
+# Attempts whose answer was lost, as when the service is down. Each may have been billed, so they
+# are few and far apart: each wait is at least this, and all of them six minutes, and up to a
+# quarter more, so that requests which failed together do not come back together.
+DOUBTFUL_SECONDS = (15.0, 60.0, 300.0)
+DOUBTFUL_ATTEMPTS = 1 + len(DOUBTFUL_SECONDS)
+# Lines that may be left empty before any is translated: where no line is taken, the request is
+# wrong and not the lines.
+REFUSED_FIRST = 8
 ELSEWHERE_SECONDS = 2.0
 # Where the service's day ends (page "Quotas and limits").
 SERVICE_ZONE = "America/Los_Angeles"
+
+
+def doubtful_delays() -> Iterator[float]:
+    """The waits after attempts of one request whose answer was lost."""
+    return (random.uniform(seconds, 1.25 * seconds) for seconds in DOUBTFUL_SECONDS)
 
 
 class Stopped(Exception):
@@ -50,6 +62,9 @@ class Sender:
         request_characters: code points in a request.
         sleep: waits so many seconds, or until the run stops; returns whether it does.
         delays: gives the waits between the attempts of one request.
+        doubtful_delays: gives those after its attempts whose answer was lost.
+        leave_empty: whether a line that the service refuses is left out, and not the end of the
+            run.
     """
 
     service: Service
@@ -62,8 +77,15 @@ class Sender:
     delays: Callable[[], Iterator[float]] = lambda: exponential_sleep_generator(
         FIRST_SECONDS, LAST_SECONDS
     )
+    doubtful_delays: Callable[[], Iterator[float]] = doubtful_delays
     sleep: Callable[[threading.Event, float], bool] = threading.Event.wait
+    leave_empty: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
+    _works: threading.Event = field(default_factory=threading.Event)
+    # Refused lines by digest, with the reason, until others are seen to go through.
+    _suspects: dict[bytes, tuple[Line, str]] = field(default_factory=dict)
+    _left_out: set[bytes] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def translate(self, path: Path, report: Callable[[int], None]) -> None:
         """Bring every line's translation into the ledger.
@@ -76,15 +98,21 @@ class Sender:
             InputError: the limit is reached, the day's quota used up, a line refused, the service
                 out of order, the disk full. What was in flight is waited for and kept.
         """
+        if self.leave_empty:
+            self._left_out.update(self.ledger.left_out(self.ledger.task(self.task)))
         while self._round(path, report):
             # What other processes have in flight comes into the ledger, or is sent from here.
             self.sleep(self._stop, ELSEWHERE_SECONDS)
+        few = [line for line, _ in self._suspects.values()]
+        if len(few) > 1 and not self.ledger.has_translations(self.ledger.task(self.task)):
+            raise self._all_refused(few, next(iter(self._suspects.values()))[1])
+        self._leave_out_suspects()
 
     def _missing(self, path: Path) -> Iterator[Line]:
         number = self.ledger.task(self.task)
         for part in windows(read_sources(path)):
             known = self.ledger.known(number, [line.digest for line in part])
-            yield from (line for line in part if line.digest not in known)
+            yield from self._without_refused([line for line in part if line.digest not in known])
 
     def _round(self, path: Path, report: Callable[[int], None]) -> bool:
         """Send what is missing; whether another process had some of it in flight."""
@@ -124,34 +152,70 @@ class Sender:
         sent, elsewhere = 0, False
         refused: tuple[Line, str] | None = None
         while todo:
-            part = todo.pop()
+            part = self._without_refused(todo.pop())
+            if not part:
+                continue
             try:
                 count, others = self._attempt(part)
             except CallError as error:
                 if len(part) > 1:
                     middle = len(part) // 2
                     todo += [part[middle:], part[:middle]]
-                    continue
-                if refused is not None:
-                    raise self._all_refused(refused[0], part[0], error.reason) from error
-                refused = part[0], error.reason
+                elif self.leave_empty:
+                    self._suspect(part[0], error.reason)
+                elif refused is not None:
+                    raise self._all_refused([refused[0], part[0]], error.reason) from error
+                else:
+                    refused = part[0], error.reason
                 continue
             sent, elsewhere = sent + count, elsewhere or others
-            if refused is not None and count:
-                # A neighbour went through: the line is at fault and not the request.
-                break
+            if count:
+                self._works.set()
+                if refused is not None:
+                    # A neighbour went through: the line is at fault and not the request.
+                    break
+        if self._works.is_set():
+            self._leave_out_suspects()
         if refused is not None:
             raise InputError(
                 f"{shown(self.name)}: line {refused[0].number}: Cloud Translation refuses it"
-                f" ({refused[1]}); change it or leave it out"
+                f" ({refused[1]}); change it, or set `refused: leave_empty` of the teacher"
             )
         return sent, elsewhere
 
-    def _all_refused(self, first: Line, second: Line, reason: str) -> InputError:
+    def _without_refused(self, lines: Sequence[Line]) -> Sequence[Line]:
+        with self._lock:
+            return [
+                line
+                for line in lines
+                if line.digest not in self._suspects and line.digest not in self._left_out
+            ]
+
+    def _suspect(self, line: Line, reason: str) -> None:
+        """Leave a line out, unless the service takes none at all."""
+        with self._lock:
+            self._suspects[line.digest] = line, reason
+            lines = [line for line, _ in self._suspects.values()]
+        if len(lines) >= REFUSED_FIRST and not self._works.is_set():
+            raise self._all_refused(lines, reason)
+
+    def _leave_out_suspects(self) -> None:
+        """Take refused lines for such as no request will bring through."""
+        with self._lock:
+            found = dict(self._suspects)
+            self._suspects.clear()
+            self._left_out.update(found)
+        if found:
+            self.ledger.leave_out(self.task, [line for line, _ in found.values()])
+
+    def _all_refused(self, lines: Sequence[Line], reason: str) -> InputError:
+        numbers = [str(number) for number in sorted(line.number for line in lines)]
+        which = f"{', '.join(numbers[:-1])} and {numbers[-1]}"
         return InputError(
-            f"{shown(self.name)}: lines {first.number} and {second.number}: Cloud Translation"
-            f" refuses both ({reason}); where it refuses any line, the languages"
-            f" {self.task.source}-{self.task.target}, the project or the location are wrong"
+            f"{shown(self.name)}: lines {which}: Cloud Translation refuses"
+            f" {'both' if len(lines) == 2 else 'all'} ({reason}); where it refuses any line, the"
+            f" languages {self.task.source}-{self.task.target}, the project or the location are"
+            " wrong"
         )
 
     def _attempt(self, part: Sequence[Line]) -> tuple[int, bool]:
@@ -161,7 +225,7 @@ class Sender:
             CallError: the service refuses an argument.
             InputError: it does not work, and why.
         """
-        delays = self.delays()
+        delays, doubtful_delays = self.delays(), self.doubtful_delays()
         attempts = doubtful = 0
         while True:
             self._pause(0.0)
@@ -176,13 +240,14 @@ class Sender:
             except CallError as error:
                 self._settle(claim.request, error)
                 attempts += 1
-                doubtful += error.failure is Failure.DOUBT
+                lost = error.failure is Failure.DOUBT
+                doubtful += lost
                 if attempts >= ATTEMPTS or doubtful >= DOUBTFUL_ATTEMPTS:
                     raise InputError(
                         f"Cloud Translation does not answer after {attempts} attempts"
                         f" ({error.reason}); the same command goes on where this one stopped"
                     ) from error
-                self._pause(next(delays))
+                self._pause(next(doubtful_delays if lost else delays))
             else:
                 self.ledger.finish(claim.request, claim.lines, texts)
                 return len(claim.lines), claim.elsewhere
@@ -223,13 +288,23 @@ def one_line(text: str) -> str:
     return " ".join(text.replace("\0", "").replace("\ufeff", "").split("\n"))
 
 
-def read_translations(path: Path, ledger: Ledger, task: Task) -> Iterator[str]:
+def read_translations(
+    path: Path, ledger: Ledger, task: Task, empty: list[int] | None = None
+) -> Iterator[str]:
     """The translation of each line of a source file, from the ledger; blank lines stay empty.
+
+    Args:
+        path: source file.
+        ledger: that has the translations.
+        task: model and languages.
+        empty: where given, a line that the service refused is empty too, and its number is added
+            here.
 
     Raises:
         InputError: a line has none, as the file has changed since it was translated.
     """
     number = ledger.task(task)
+    left_out = set() if empty is None else ledger.left_out(number)
     for part in windows(enumerate(iter_lines(path), start=1)):
         digests = {line: text_digest(text) for line, text in part if not is_blank(text)}
         found = ledger.translations(number, list(digests.values()))
@@ -238,5 +313,8 @@ def read_translations(path: Path, ledger: Ledger, task: Task) -> Iterator[str]:
                 yield ""
             elif digests[line] in found:
                 yield one_line(found[digests[line]])
+            elif empty is not None and digests[line] in left_out:
+                empty.append(line)
+                yield ""
             else:
                 raise InputError(f"{shown(path)}: line {line} changed while it was translated")

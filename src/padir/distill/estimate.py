@@ -17,7 +17,7 @@ from padir.config.experiment import Config
 from padir.config.teacher import CloudTeacher
 from padir.data.size import Corpus
 from padir.data.statistics import CHARACTER_LANGUAGES
-from padir.distill.ledger_reader import LedgerReader, Spent, Task
+from padir.distill.ledger_reader import LedgerReader, Spent
 from padir.distill.packing import read_sources
 from padir.distill.terms import limits_of, task_of
 from padir.files import InputError, shown
@@ -129,7 +129,7 @@ def plan_lines(config: Config, results: Path) -> list[str]:
             for dataset, settings in config.datasets.items():
                 corpus = Corpus(results, dataset, settings)
                 for direction in settings.directions:
-                    known = _known(ledger, task_of(teacher, *direction.split("-")))
+                    known = _known(ledger, teacher, direction)
                     words, price = _direction(corpus, direction, teacher, known)
                     lines.append(f"{name}, {dataset} {direction}: {words}")
                     dollars, counted = dollars + (price or 0.0), counted and price is not None
@@ -182,8 +182,16 @@ def open_to_read(path: Path) -> LedgerReader | None:
     return LedgerReader(path) if size else None
 
 
-def _known(ledger: LedgerReader | None, task: Task) -> Known:
+def known_to(reader: LedgerReader, task: int, teacher: CloudTeacher) -> Known:
+    """What a ledger says needs no request any more: lines that are translated, and those that were
+    refused where such are left empty."""
+    left_out = reader.left_out(task) if teacher.refused == "leave_empty" else set()
+    return lambda digests: reader.known(task, digests) | left_out.intersection(digests)
+
+
+def _known(ledger: LedgerReader | None, teacher: CloudTeacher, direction: str) -> Known:
+    task = task_of(teacher, *direction.split("-"))
     number = None if ledger is None else ledger.find_task(task)
     if ledger is None or number is None:
         return lambda digests: set()
-    return lambda digests: ledger.known(number, digests)
+    return known_to(ledger, number, teacher)

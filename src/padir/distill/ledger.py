@@ -17,13 +17,19 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from padir.distill.ledger_reader import APPLICATION_ID, VERSION, DiskFull, LedgerReader, Task
+from padir.distill.ledger_reader import (
+    APPLICATION_ID,
+    VERSION,
+    DiskFull,
+    LedgerReader,
+    Task,
+    split_digests,
+)
 from padir.distill.owners import Owner, is_alive, sweep
 from padir.distill.packing import Line
 from padir.files import InputError, shown
 
 MINUTE = 60.0
-DIGEST_BYTES = 32
 
 TABLES = """
 CREATE TABLE tasks (
@@ -50,6 +56,27 @@ CREATE TABLE translations (
     PRIMARY KEY (task, digest)
 ) WITHOUT ROWID;
 """
+
+_ADD = (
+    "INSERT INTO sums VALUES (new.task, new.state, new.usd_per_million, new.characters)"
+    " ON CONFLICT DO UPDATE SET characters = characters + excluded.characters"
+)
+_TAKE = (
+    "UPDATE sums SET characters = characters - old.characters"
+    " WHERE task = old.task AND state = old.state AND usd_per_million = old.usd_per_million"
+)
+# What keeps a claim quick however long the ledger is: what is in flight, and sums of what was ever
+# sent. Older ledgers get it when they are next opened to send by; the triggers keep the sums right
+# for older padirs too, and no reader needs any of it.
+SUMS = (
+    "CREATE INDEX requests_in_flight ON requests (id) WHERE state = 'sent'",
+    "CREATE TABLE sums (task INTEGER NOT NULL, state TEXT NOT NULL, usd_per_million REAL NOT NULL,"
+    " characters INTEGER NOT NULL, PRIMARY KEY (task, state, usd_per_million)) WITHOUT ROWID",
+    "INSERT INTO sums SELECT task, state, usd_per_million, sum(characters) FROM requests"
+    " GROUP BY task, state, usd_per_million",
+    f"CREATE TRIGGER request_added AFTER INSERT ON requests BEGIN {_ADD}; END",
+    f"CREATE TRIGGER request_ended AFTER UPDATE OF state ON requests BEGIN {_TAKE}; {_ADD}; END",
+)
 
 
 class Limits(NamedTuple):
@@ -129,6 +156,9 @@ class Ledger(LedgerReader):
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {VERSION}")
             self._check_kind()
+            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'sums'").fetchone() is None:
+                for statement in SUMS:
+                    db.execute(statement)
 
     def close(self) -> None:
         """Close the file and leave."""
@@ -214,6 +244,15 @@ class Ledger(LedgerReader):
         with self._transaction():
             self._end(request, "refused")
 
+    def leave_out(self, task: Task, lines: Sequence[Line]) -> None:
+        """Keep in mind that the service takes none of these lines, see `left_out`."""
+        number = self.task(task)
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO requests VALUES (NULL, ?, '', ?, 0, 0.0, 'refused', ?)",
+                (number, self._clock(), b"".join(line.digest for line in lines)),
+            )
+
     def doubt(self, request: int) -> None:
         """Nobody knows whether the service translated it; it stays counted as paid."""
         with self._transaction():
@@ -249,12 +288,16 @@ class Ledger(LedgerReader):
             if not alive[owner]:
                 self._end(request, "doubt")
             elif of == task:
-                starts = range(0, len(digests), DIGEST_BYTES)
-                flying.update((digests[i : i + DIGEST_BYTES], owner) for i in starts)
+                flying.update((digest, owner) for digest in split_digests(digests))
         return flying
 
     def _check_limit(self, provider: str, characters: int, limits: Limits) -> None:
-        spent, price = self.spent(provider).usd, limits.price(characters)
+        query = (
+            "SELECT total(characters * usd_per_million) / 1e6"
+            " FROM sums JOIN tasks ON tasks.id = task WHERE provider = ? AND state <> 'refused'"
+        )
+        spent = self._db.execute(query, (provider,)).fetchone()[0]
+        price = limits.price(characters)
         if spent + price > limits.usd + 1e-9:
             raise LimitReached(
                 f"max_usd is {limits.usd:.2f}: {spent:.2f} USD are spent (ledger"

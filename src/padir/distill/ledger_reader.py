@@ -11,14 +11,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, TypeVar
 
+from padir.distill.owners import seems_alive
 from padir.files import InputError, shown
 
 APPLICATION_ID = 0x50416452  # "PAdR": what tells a ledger from any other SQLite file.
 VERSION = 1
 BUSY_SECONDS = 60.0
 QUERY_DIGESTS = 10_000
+DIGEST_BYTES = 32
 
 Reader = TypeVar("Reader", bound="LedgerReader")
+
+
+def split_digests(joined: bytes) -> list[bytes]:
+    """The digests that the ledger keeps in one value."""
+    return [joined[i : i + DIGEST_BYTES] for i in range(0, len(joined), DIGEST_BYTES)]
 
 
 class Task(NamedTuple):
@@ -117,6 +124,22 @@ class LedgerReader:
         """The translations of those texts that have one, as the service gave them."""
         return {digest: text for digest, text in self._select("digest, text", task, digests)}
 
+    def has_translations(self, task: int) -> bool:
+        """Whether anything was ever translated for a task."""
+        query = "SELECT EXISTS (SELECT 1 FROM translations WHERE task = ?)"
+        with self._lock, self._in_words():
+            return bool(self._db.execute(query, (task,)).fetchone()[0])
+
+    def left_out(self, task: int) -> set[bytes]:
+        """Those texts that the service refused alone, while it took others."""
+        query = (
+            "SELECT digests FROM requests"
+            " WHERE task = ? AND state = 'refused' AND digests IS NOT NULL"
+        )
+        with self._lock, self._in_words():
+            found = self._db.execute(query, (task,)).fetchall()
+        return {digest for (joined,) in found for digest in split_digests(joined)}
+
     def _select(self, columns: str, task: int, digests: Sequence[bytes]) -> Iterator[tuple]:
         for start in range(0, len(digests), QUERY_DIGESTS):
             part = digests[start : start + QUERY_DIGESTS]
@@ -126,16 +149,27 @@ class LedgerReader:
                 yield from self._db.execute(query, (task, *part)).fetchall()
 
     def spent(self, provider: str) -> Spent:
-        """What all requests to a provider may have cost, at the prices of their time."""
+        """What all requests to a provider may have cost, at the prices of their time.
+
+        In doubt are also requests in flight of processes that are not at work any more, whether or
+        not anybody has written that down yet.
+        """
+        owners = "SELECT DISTINCT owner FROM requests WHERE state = 'sent'"
         query = (
-            "SELECT state, total(characters), total(characters * usd_per_million) / 1e6"
+            "SELECT state, owner, total(characters), total(characters * usd_per_million) / 1e6"
             " FROM requests JOIN tasks ON tasks.id = requests.task"
-            " WHERE provider = ? AND state <> 'refused' GROUP BY state"
+            " WHERE provider = ? AND state <> 'refused'"
+            " GROUP BY state, CASE state WHEN 'sent' THEN owner END"
         )
         with self._lock, self._in_words():
+            # In this order: the dead finish no request between the two questions.
+            sending = [owner for (owner,) in self._db.execute(owners).fetchall()]
+            dead = {owner for owner in sending if not seems_alive(self.path, owner)}
             rows = self._db.execute(query, (provider,)).fetchall()
-        doubt = next((row for row in rows if row[0] == "doubt"), ("doubt", 0, 0.0))
-        return Spent(sum(row[2] for row in rows), int(doubt[1]), doubt[2])
+        doubt = [row for row in rows if row[0] == "doubt" or (row[0] == "sent" and row[1] in dead)]
+        return Spent(
+            sum(row[3] for row in rows), int(sum(row[2] for row in doubt)), sum(r[3] for r in doubt)
+        )
 
     # SQLite
 

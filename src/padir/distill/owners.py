@@ -73,6 +73,28 @@ def sweep(ledger: Path) -> None:
             is_alive(ledger, path.name.removeprefix(prefix))
 
 
+def seems_alive(ledger: Path, name: str) -> bool:
+    """Whether the process of that name is still at work, for whoever may change nothing.
+
+    Where its file may not be opened, it counts as at work.
+    """
+    try:
+        descriptor = os.open(_path(ledger, name), os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    except PermissionError:
+        return True
+    try:
+        # Shared, so that two who ask do not see each other. One who wants to write and asks in
+        # the same moment takes the process for alive, and asks again.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def is_alive(ledger: Path, name: str) -> bool:
     """Whether the process of that name is still at work; a dead one's file is removed."""
     path = _path(ledger, name)

@@ -158,12 +158,14 @@ def connect(teacher: CloudTeacher, task: Task) -> CloudTranslation:
         # Now, and not in the first call, where a refusal looks like a service out of order.
         credentials.refresh(google.auth.transport.requests.Request())
     except google.auth.exceptions.GoogleAuthError as error:
-        reason = " ".join(str(error.args[0] if error.args else type(error).__name__).split())
-        raise InputError(
-            f"no usable Application Default Credentials: {reason} (gcloud auth"
-            " application-default login, or a service account's"
-            " GOOGLE_APPLICATION_CREDENTIALS)"
-        ) from error
+        raise _no_credentials(error.args[0] if error.args else type(error).__name__) from error
+    except OSError as error:
+        name = shown(str(error.filename or "their file"))
+        raise _no_credentials(f"{name}: {error.strerror or error}") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        # What the library makes of a file with other content; its words may hold some of that.
+        kind = type(error).__name__
+        raise _no_credentials(f"their file holds something else ({kind})") from error
     project = teacher.project or found
     if not project:
         raise InputError(
@@ -171,6 +173,13 @@ def connect(teacher: CloudTeacher, task: Task) -> CloudTranslation:
         )
     client = translate_v3.TranslationServiceClient(credentials=credentials)
     return CloudTranslation(client, _parent(teacher, project), task)
+
+
+def _no_credentials(reason: object) -> InputError:
+    return InputError(
+        f"no usable Application Default Credentials: {' '.join(str(reason).split())} (gcloud auth"
+        " application-default login, or a service account's GOOGLE_APPLICATION_CREDENTIALS)"
+    )
 
 
 def _parent(teacher: CloudTeacher, project: str) -> str:

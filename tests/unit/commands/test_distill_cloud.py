@@ -92,6 +92,23 @@ def test_no_credentials_is_one_line_and_nothing_is_written_down(arguments, tmp_p
         assert ledger.spent(task_of(CloudTeacher(), "de", "en").provider).usd == 0
 
 
+@pytest.mark.parametrize("content", ["[1]", "null", '"type"', '{"type": []}', "\udcff", None])
+def test_what_is_no_file_of_credentials_is_one_line(
+    content, arguments, tmp_path, monkeypatch, capsys
+):
+    path = tmp_path / "credentials.json"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_text(content, errors="surrogateescape")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
+    assert main([*arguments(max_usd=1.0), "--project", "mine"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "no usable Application Default Credentials" in error
+    assert content is not None or "credentials.json: Is a directory" in error
+
+
 def test_credentials_that_are_refused_or_name_no_project_are_one_line(monkeypatch):
     class Credentials:
         def __init__(self, error=None):
@@ -124,6 +141,31 @@ def test_a_wrong_project_is_one_line_and_costs_nothing(arguments, tmp_path, caps
     assert "Traceback" not in error
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
         assert ledger.spent("loopback") == (0.0, 0, 0.0)
+
+
+def test_lines_that_are_left_empty_are_counted_listed_and_written_down(arguments, tmp_path, capsys):
+    with TranslationServer(invalid={LINES[0]}) as server:
+        settings = {"endpoint": server.endpoint, "max_usd": 1}
+        assert main(arguments(**settings)) == 2
+        error = capsys.readouterr().err
+        assert "a.de: line 1: Cloud Translation refuses it (INVALID_ARGUMENT: Invalid" in error
+        assert "change it, or set `refused: leave_empty` of the teacher" in error
+        assert not (tmp_path / "a.en").exists()
+        line = arguments(**settings, refused="leave_empty")
+        assert main(line) == 0
+        (said,) = [x for x in capsys.readouterr().err.splitlines() if "left empty" in x]
+        assert said == (
+            f"{tmp_path}/a.de: 2 left empty, as Cloud Translation refuses what stands there:"
+            " line 1, 4"
+        )
+        assert read_lines(tmp_path / "a.en") == ["", "", translation(LINES[2]), ""]
+        made = json.loads((tmp_path / "a.en.provenance.json").read_text())
+        assert made["notes"] == {"refused_lines": [1, 4]}
+    # Made again, it needs no server, and says so again.
+    assert main(line) == 0
+    printed = capsys.readouterr()
+    assert "0 lines to send" in printed.out
+    assert "2 left empty" in printed.err
 
 
 # The server's answers are larger than what the disk takes beside the room that is kept.
@@ -217,6 +259,29 @@ def test_wrong_settings_are_named(changes, message):
         cloud_teacher(None, changes)
 
 
+def test_a_ledger_in_the_results_is_refused_however_it_is_written(tmp_path, monkeypatch):
+    (tmp_path / "x" / "results").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "x" / "results")
+    monkeypatch.chdir(tmp_path / "x")
+    inside = [
+        *("results", "results/l", "./results/a/l", "../x/results/l", "a/../results/l"),
+        *(str(tmp_path / "x/results/l"), "../link/l", "~/x/results/l"),
+    ]
+    for ledger in inside:
+        with pytest.raises(InputError, match="results may be deleted"):
+            cloud_teacher(None, {"ledger": ledger})
+    for ledger in ["results2/l", "../results/l", "results/../l", "a/results/l", "/results.sqlite"]:
+        assert cloud_teacher(None, {"ledger": ledger}).ledger == ledger
+    # Results that lie elsewhere are results.
+    (tmp_path / "y").mkdir()
+    (tmp_path / "y" / "results").symlink_to(tmp_path / "x" / "results")
+    monkeypatch.chdir(tmp_path / "y")
+    with pytest.raises(InputError, match="results may be deleted"):
+        cloud_teacher(None, {"ledger": "../x/results/l"})
+    with pytest.raises(InputError, match="teacher: "):
+        cloud_teacher(None, {"ledger": "a\0b"})
+
+
 def test_lines_that_are_too_long_stop_it_before_anything_is_sent(arguments, tmp_path, capsys):
     with TranslationServer() as server:
         line = arguments(endpoint=server.endpoint, max_usd=100)
@@ -296,6 +361,7 @@ def test_money_and_speed_train_nothing_anew_and_another_teacher_does():
         return training_digest(check_config(given), "real", "de-en", "padir")
 
     free = {"max_usd": 5, "ledger": "x.sqlite", "concurrency": 1, "project": "p"}
+    free["refused"] = "leave_empty"
     assert trained() == trained(**free)
     assert trained() != trained(endpoint="127.0.0.1:80")
     other = changed("teachers", {"ar": {"kind": "files", "train": "t", "valid": "v"}})

@@ -3,6 +3,7 @@
 import itertools
 import threading
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -62,7 +63,9 @@ def sender_for(server, ledger, source, seconds=30.0, delay=0.0, **settings):
         concurrency=teacher.concurrency,
         request_characters=teacher.request_characters,
         delays=lambda: itertools.repeat(delay),
+        doubtful_delays=lambda: itertools.repeat(delay),
         sleep=threading.Event.wait,
+        leave_empty=teacher.refused == "leave_empty",
     )
 
 
@@ -198,6 +201,42 @@ def test_a_request_that_never_works_is_given_up(source, monkeypatch):
         source.with_name("ledger.sqlite").unlink()
 
 
+def test_an_outage_of_minutes_costs_few_attempts_and_ends_nothing(source):
+    outage, now = 300.0, [0.0]
+
+    def sleep(stop, seconds):
+        now[0] += seconds
+        return stop.is_set()
+
+    def script(number, texts):
+        return DOWN if now[0] < outage else GOOD
+
+    with TranslationServer(script=script) as server, Ledger(source.with_name("l")) as ledger:
+        sender = sender_for(server, ledger, source, concurrency=1)
+        waits = {"sleep": sleep, "doubtful_delays": cloud.doubtful_delays}
+        replace(sender, **waits).translate(source, lambda n: None)
+        assert outage < now[0]
+        assert list(read_translations(source, ledger, sender.task)) == EXPECTED
+        lost = cloud.DOUBTFUL_ATTEMPTS - 1
+        assert ledger.spent("loopback").doubt_characters == lost * sum(map(len, server.received[0]))
+
+
+def test_an_outage_that_lasts_costs_each_request_its_attempts_and_no_more(source):
+    with (
+        TranslationServer(script=lambda number, texts: DOWN) as server,
+        Ledger(source.with_name("l")) as ledger,
+    ):
+        with pytest.raises(InputError, match="does not answer after 4 attempts"):
+            sender_for(server, ledger, source, concurrency=3).translate(source, lambda n: None)
+        doubt = ledger.spent("loopback").doubt_characters
+        assert doubt == sum(len(text) for texts in server.received for text in texts)
+        # The bound of docs/cloud-translation.md.
+        assert doubt <= 4 * 3 * 200
+    assert cloud.DOUBTFUL_ATTEMPTS == 4
+    for _ in range(20):
+        assert 375 <= sum(cloud.doubtful_delays()) <= 469
+
+
 def test_a_wrong_number_of_translations_is_an_error_and_not_asked_for_again(source):
     for spoil in (ONE_SHORT.spoil, lambda texts: [*texts, "more"], lambda texts: []):
         with (
@@ -210,40 +249,6 @@ def test_a_wrong_number_of_translations_is_an_error_and_not_asked_for_again(sour
         found, doubt = run(server, source)
         assert found == EXPECTED
         assert doubt == 3 * sum(map(len, server.received[0]))
-
-
-def test_a_line_that_is_refused_is_found_and_named(source):
-    bad = LINES[57]
-    with TranslationServer(invalid={bad}) as server:
-        with pytest.raises(InputError, match=r"train\.de: line 58: .* refuses it \(INVALID_ARG"):
-            run(server, source, concurrency=1)
-        assert bad not in server.billed
-        assert set(server.billed.values()) == {1}
-        calls = len(server.received)
-        assert calls < 20
-    with TranslationServer() as server:
-        assert run(server, source)[0] == EXPECTED
-        assert bad in server.billed
-
-
-def test_a_lone_line_that_is_refused_is_named(source):
-    write_lines(source, ["gut", "schlecht"])
-    with (
-        TranslationServer(invalid={"schlecht"}) as server,
-        pytest.raises(InputError, match=r"train\.de: line 2: Cloud Translation refuses it"),
-    ):
-        run(server, source, concurrency=1, request_characters=8)
-
-
-def test_where_every_line_is_refused_the_request_is_to_blame(source):
-    with TranslationServer(script=lambda n, texts: Behaviour(bill=False, status=BAD)) as server:
-        with pytest.raises(InputError, match=r"lines 1 and 2: .* refuses both .* languages de-en"):
-            run(server, source, concurrency=1)
-        assert len(server.received) < 10
-        assert not server.billed
-
-
-BAD = grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_a_refusal_stops_at_once_and_leaves_nothing_in_doubt(source):

@@ -75,6 +75,7 @@ def work(folder: Path, event: Callable[[], None], lost: frozenset[int]) -> None:
             concurrency=1,
             request_characters=REQUEST_CHARACTERS,
             delays=lambda: repeat(0.0),
+            doubtful_delays=lambda: repeat(0.0),
             sleep=threading.Event.wait,
         ).translate(folder / "a.de", report)
 

@@ -21,19 +21,21 @@ from tests.translation_server import (
     translation,
 )
 
+# `padir` that waits no minutes for a service which is down.
+IMPATIENT = """
+import sys
+from padir.cli import main
+from padir.distill import cloud
+cloud.DOUBTFUL_SECONDS = (0.5, 1.0, 2.0)
+sys.exit(main(sys.argv[1:]))
+"""
 CONCURRENCY, REQUEST_CHARACTERS, ROUNDS = 3, 150, 6
 
 
 def command(tmp_path, name):
     return [
-        *(
-            sys.executable,
-            "-m",
-            "padir",
-            "distill-cloud",
-            "--teacher",
-            str(tmp_path / "teacher.json"),
-        ),
+        *(sys.executable, "-c", IMPATIENT, "distill-cloud"),
+        *("--teacher", str(tmp_path / "teacher.json")),
         *("--source", str(tmp_path / f"{name}.de"), "--source-language", "de"),
         *("--target-language", "en", "--out", str(tmp_path / f"{name}.en"), "--max-usd", "1"),
     ]

@@ -109,12 +109,26 @@ def test_what_a_killed_process_had_in_flight_is_doubtful_and_sent_again(path):
     done = subprocess.run([sys.executable, "-c", DIE, str(path)], check=False)
     assert done.returncode == -9
     (left,) = (e for e in path.parent.iterdir() if ".owner-" in e.name)
+    before = state_of(path.parent)
+    # Read before anybody wrote it down, which leaves the dead one's file where it is.
+    with LedgerReader(path) as reader:
+        assert reader.spent("somebody") == (pytest.approx(8e-5), 8, pytest.approx(8e-5))
+    assert state_of(path.parent) == before
     with Ledger(path) as ledger:
-        assert ledger.spent("somebody") == (pytest.approx(8e-5), 0, 0.0)
         ledger.settle()
         assert ledger.spent("somebody") == (pytest.approx(8e-5), 8, pytest.approx(8e-5))
         assert ledger.claim(TASK, lines_of("eins"), FREE).lines == tuple(lines_of("eins"))
     assert not left.exists()
+
+
+def test_what_is_in_flight_is_in_doubt_for_no_reader_while_its_process_lives(path):
+    with Ledger(path) as ledger:
+        claim = ledger.claim(TASK, lines_of("eins"), FREE)
+        assert ledger.spent("somebody") == (pytest.approx(4e-5), 0, 0.0)
+        with LedgerReader(path) as reader, LedgerReader(path) as other:
+            assert reader.spent("somebody") == (pytest.approx(4e-5), 0, 0.0)
+            assert other.spent("somebody") == reader.spent("somebody")
+        ledger.finish(claim.request, claim.lines, ["one"])
 
 
 def test_without_settling_the_dead_stand_in_nobody_s_way(path):
