@@ -61,6 +61,7 @@ def write_provenance(
     inputs: Iterable[Path] = (),
     spec: Mapping[str, object] | None = None,
     seed: int | None = None,
+    counts: Mapping[str, int] | None = None,
 ) -> Path:
     """Write what made `output` beside it.
 
@@ -70,6 +71,7 @@ def write_provenance(
         inputs: files that were read; each is listed with its SHA-256.
         spec: the settings that were used; their digest is kept.
         seed: the run's seed, if it has one.
+        counts: what was counted on the way, if anything.
 
     Returns:
         The path of the file written.
@@ -85,6 +87,7 @@ def write_provenance(
             "spec": None if spec is None else digest(spec),
             "inputs": {str(file): sha256_file(file) for file in inputs},
             "seed": seed,
+            **({} if counts is None else {"counts": dict(counts)}),
             "packages": {name: package_version(name) for name in PACKAGES},
             "devices": devices(),
             "python": platform.python_version(),
