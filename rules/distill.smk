@@ -94,7 +94,7 @@ rule describe_distilled:
         valid="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/valid.{target}",
         raw_train=text("target", "train"),
         raw_valid=text("target", "valid"),
-        code=stage_code("commands/distill_card", "score"),
+        code=stage_code("commands/distill_card", "distill/card", "score"),
     output:
         card="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/card.json",
     log:

@@ -97,7 +97,7 @@ class Run:
         if not self.valid:
             raise InputError(
                 f"{shown(text.valid_source)}: no pair fits training.buckets"
-                f" {list(self.training.buckets)}"
+                f" {list(self.training.buckets)} and has two sides"
             )
         self.trainer = Trainer(spec.run, table_size, vocabulary.size, seed)
         self._start = start
@@ -357,6 +357,7 @@ def train(
             "parameters": int(sum(array.size for array in arrays.values())),
             "pairs": len(run.pairs.source),
             "pairs_too_long": run.plan.too_long,
+            "pairs_empty": run.plan.empty,
             "steps_per_epoch": run.plan.steps_per_epoch,
             "epochs": run.training.steps / run.plan.steps_per_epoch,
             "compilations": run.trainer.traces,

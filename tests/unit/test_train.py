@@ -237,3 +237,20 @@ def test_a_diverging_run_names_its_step_and_keeps_the_checkpoint(
     whole = train(spec, vocabulary, 14, text, 0, tmp_path / "whole")
     for name, array in whole.arrays.items():
         np.testing.assert_array_equal(mended.arrays[name], array)
+
+
+def test_pairs_with_an_empty_side_change_nothing(tmp_path: Path) -> None:
+    text, vocabulary = write_toy(tmp_path)
+    whole = train(tiny_spec(steps=6), vocabulary, 14, text, 0, tmp_path / "whole")
+    assert whole.summary["pairs_empty"] == 0
+    for split in ("train", "valid"):
+        for side, lines in (("source", ["ba ko", "", "mi"]), ("target", ["", "ba", ""])):
+            path = getattr(text, f"{split}_{side}")
+            first, *rest = path.read_text().splitlines()
+            path.write_text("".join(f"{line}\n" for line in [first, *lines, *rest]))
+    other = train(tiny_spec(steps=6), vocabulary, 14, text, 0, tmp_path / "other")
+    assert other.summary["pairs_empty"] == 3
+    assert other.summary["pairs"] == whole.summary["pairs"] + 3
+    assert other.valid == whole.valid
+    for name, array in whole.arrays.items():
+        np.testing.assert_array_equal(other.arrays[name], array)

@@ -2,6 +2,8 @@
 
 import argparse
 import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from padir.launch import prepare
@@ -11,7 +13,8 @@ examples:
   padir distill --bundle ar --decode beam --source train.de --out distilled.en
   padir distill --bundle ar --decode beam --source train.de --shard 2/8 --out part2.en
   padir distill --ready translated.en --source train.de --out distilled.en
-  The same command again after an interruption goes on where it stopped.
+  The same command again after an interruption goes on where it stopped. A source that is too long
+  for the teacher has an empty translation: they are counted, and training leaves them out.
 """
 
 
@@ -53,9 +56,17 @@ def main(argv: list[str]) -> int:
     shard = parse_shard(arguments.shard or "1/1")
     if arguments.ready:
         bounds = shard_bounds(count_aligned(arguments.source, arguments.ready), *shard)
-        write_lines(arguments.out, Span(arguments.ready, *bounds).lines())
+        counter = _EmptyLines()
+        write_lines(arguments.out, counter.through(Span(arguments.ready, *bounds).lines()))
+        if counter.found:
+            print(
+                f"{arguments.ready}: {counter.found:,} of {bounds[1] - bounds[0]:,} lines are"
+                " empty; training leaves their pairs out",
+                file=sys.stderr,
+            )
         inputs = [arguments.source, arguments.ready]
-        write_provenance(arguments.out, ["distill", *argv], inputs=inputs)
+        notes = {"lines_empty": counter.found}
+        write_provenance(arguments.out, ["distill", *argv], inputs=inputs, notes=notes)
         return 0
 
     prepare(arguments.threads)
@@ -72,7 +83,14 @@ def main(argv: list[str]) -> int:
     work = arguments.work or arguments.out.with_name(arguments.out.name + ".parts")
     label = f"distill {loaded.spec.model} {arguments.decode}"
     with Progress(len(sources), "sentences", label) as progress:
-        parts = distill(translator, sources, work, progress.update)
+        parts, too_long = distill(translator, sources, work, progress.update)
+    if too_long:
+        print(
+            f"{arguments.source}: {too_long:,} of {len(sources):,} lines have more than the"
+            f" {translator.longest_source} tokens that {loaded.spec.model} reads; their"
+            " translations are empty, and training leaves their pairs out",
+            file=sys.stderr,
+        )
     write_lines(arguments.out, (line for part in parts for line in iter_lines(part)))
     write_provenance(
         arguments.out,
@@ -80,7 +98,21 @@ def main(argv: list[str]) -> int:
         inputs=[arguments.source, *translator.files],
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,
+        notes={"lines_too_long": too_long},
     )
     # Last of all: until here a run that is killed finds every part again.
     shutil.rmtree(work, ignore_errors=True)
     return 0
+
+
+class _EmptyLines:
+    """Counts the empty lines of text that passes through."""
+
+    def __init__(self) -> None:
+        self.found = 0
+
+    def through(self, lines: Iterator[str]) -> Iterator[str]:
+        """The lines as they are."""
+        for line in lines:
+            self.found += not line.strip()
+            yield line

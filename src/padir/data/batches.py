@@ -87,12 +87,18 @@ def sentences_per_batch(batch_tokens: int, bucket: int) -> int:
 
 
 def _buckets(training: Training, pairs: Pairs) -> np.ndarray:
-    """The bucket of each pair, in few bytes; the number of buckets where it fits none."""
-    limits, longer = np.array(training.buckets), pairs.longer()
-    which = np.empty(len(longer), np.uint8 if len(limits) < 256 else np.int32)
-    for start in range(0, len(longer), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
-        which[chunk] = np.searchsorted(limits, longer[chunk])
+    """The bucket of each pair, in few bytes; the number of buckets where it fits none, and one more
+    where a side is empty."""
+    limits, count = np.array(training.buckets), len(pairs.source)
+    which = np.empty(count, np.uint8 if len(limits) < 255 else np.int32)
+    for start in range(0, count, _CHUNK):
+        stop = min(start + _CHUNK, count)
+        source, target = (
+            np.diff(side.offsets[start : stop + 1]) for side in (pairs.source, pairs.target)
+        )
+        fitting = np.searchsorted(limits, np.maximum(source, target))
+        # EOS alone is an empty side: a source that the teacher could not read has no translation.
+        which[start:stop] = np.where(np.minimum(source, target) > 1, fitting, len(limits) + 1)
     return which
 
 
@@ -101,6 +107,7 @@ class BatchPlan:
 
     Attributes:
         too_long: pairs that fit no bucket; training leaves them out.
+        empty: pairs with an empty side, however long the other; training leaves them out.
         steps_per_epoch: the same for every epoch.
     """
 
@@ -109,6 +116,7 @@ class BatchPlan:
         self._group_steps = training.dispatch_steps
         which = _buckets(training, pairs)
         self.too_long = int(np.sum(which == len(training.buckets)))
+        self.empty = int(np.sum(which == len(training.buckets) + 1))
         # Four bytes for a pair's number: there may be tens of millions.
         members = [
             np.flatnonzero(which == i).astype(np.int32) for i in range(len(training.buckets))
@@ -121,7 +129,8 @@ class BatchPlan:
         if not self._buckets:
             raise ValueError(
                 f"no training pair fits training.buckets {list(training.buckets)}:"
-                f" the shortest pair has {int(min(pairs.longer(), default=0))} tokens"
+                f" the shortest pair has {int(min(pairs.longer(), default=0))} tokens,"
+                f" {self.empty} of {len(which)} have an empty side"
             )
         self.steps_per_epoch = sum(-(-len(rows) // size) for _, size, rows in self._buckets)
         self._epoch: tuple[int, list[Group]] | None = None
@@ -158,7 +167,8 @@ class BatchPlan:
 
 
 def in_order(pairs: Pairs, training: Training) -> list[tuple[int, np.ndarray]]:
-    """Every fitting pair once, for validation: (bucket, pair numbers padded with -1).
+    """Every fitting pair without an empty side once, for validation: (bucket, pair numbers padded
+    with -1).
 
     As many at a time as in a micro-batch of training, so that they need no more memory.
     """

@@ -243,6 +243,10 @@ class Translator:
             for index, one in enumerate(chosen)
         ]
 
+    def reads(self, source: Sequence[int]) -> bool:
+        """Whether the model has positions for all of a source's tokens."""
+        return len(source) <= self.longest_source
+
     def check_lengths(self, sources: Sequence[Sequence[int]], name: str, first: int = 1) -> None:
         """Refuse sources longer than the model reads.
 
@@ -254,7 +258,7 @@ class Translator:
             InputError: with the first such line's number.
         """
         for number, source in enumerate(sources, start=first):
-            if len(source) > self.longest_source:
+            if not self.reads(source):
                 raise InputError(
                     f"{shown(name)}: line {number}: {len(source)} tokens, this model reads at"
                     f" most {self.longest_source}"

@@ -72,23 +72,26 @@ class Span:
 
 def distill(
     translator: Translator, sources: Span, work: Path, report: Callable[[int], None]
-) -> list[Path]:
+) -> tuple[list[Path], int]:
     """Translate lines part by part; parts that a killed run left behind are not done again.
+
+    A line that is too long for the model has an empty translation, which training leaves out.
 
     Args:
         translator: the teacher with its decoding.
-        sources: what to translate. Everything is checked before the first part is translated.
+        sources: what to translate. All is read once before the first part is translated.
         work: folder for the parts, made here and the caller's to remove. Parts of another teacher,
             rule or text are never taken: they stand under another name.
         report: called with the number of sentences just finished.
 
     Returns:
-        files that in order hold one translation per line.
+        files that in order hold one translation per line; how many lines are too long.
 
     Raises:
-        InputError: a line is too long for the model; a part is damaged; the text changed meanwhile.
+        InputError: a part is damaged; the text changed meanwhile.
     """
-    folder = work / _identity(translator, sources)[:16]
+    identity, too_long = _survey(translator, sources)
+    folder = work / identity[:16]
     found: list[Path] = []
     done = 0
     for first, lines in sources.parts():
@@ -99,24 +102,24 @@ def distill(
                 raise InputError(f"{shown(path)}: {held} lines instead of {len(lines)}; delete it")
             report(held)
         else:
-            part = translator.encode(lines)
+            encoded = translator.encode(lines)
+            part = [source if translator.reads(source) else [] for source in encoded]
             hypotheses = translator.finish(part, translator.candidates(part, report))
             write_lines(path, (one.hypothesis for one in hypotheses))
         found.append(path)
         done += len(lines)
     if done != len(sources):
         raise InputError(f"{shown(sources.path)}: changed while it was translated")
-    return found
+    return found, too_long
 
 
-def _identity(translator: Translator, sources: Span) -> str:
-    """A digest of all that the translations depend on; lines that are too long are refused."""
-    text = hashlib.sha256()
-    for first, lines in sources.parts():
+def _survey(translator: Translator, sources: Span) -> tuple[str, int]:
+    """A digest of all that the translations depend on, and how many lines are too long."""
+    text, too_long = hashlib.sha256(), 0
+    for _, lines in sources.parts():
         text.update("".join(f"{line}\n" for line in lines).encode("utf-8"))
-        number = sources.start + first + 1
-        translator.check_lengths(translator.encode(lines), str(sources.path), number)
-    return digest(
+        too_long += sum(not translator.reads(source) for source in translator.encode(lines))
+    identity = digest(
         {
             "files": [sha256_file(path) for path in translator.files],
             "decoding": translator.decoding.name,
@@ -125,3 +128,4 @@ def _identity(translator: Translator, sources: Span) -> str:
             "part_lines": PART_LINES,
         }
     )
+    return identity, too_long

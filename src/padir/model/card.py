@@ -18,7 +18,7 @@ def model_card(
     Args:
         spec: the run's settings.
         seed: the run's seed.
-        summary: parameters, pairs, epochs and compilations of the run.
+        summary: parameters, pairs, those left out, epochs and compilations of the run.
         valid: mean validation losses at the last step.
         steps: the step, or the averaged steps, that the parameters come from.
     """
@@ -27,6 +27,8 @@ def model_card(
     taken = str(steps[0]) if len(steps) == 1 else f"the mean of {', '.join(map(str, steps))}"
     targets = "the original targets" if run.targets == "raw" else f"targets by {run.targets}"
     start = run.training.warm_start
+    without = summary["pairs_empty"]
+    empty = f" and {without:,} with an empty side" if without else ""
     rows = [
         ("System", SYSTEMS[run.system].words),
         ("Direction", spec.direction),
@@ -43,7 +45,7 @@ def model_card(
         ),
         (
             "Training pairs",
-            f"{summary['pairs']:,}, of which {summary['pairs_too_long']:,} too long",
+            f"{summary['pairs']:,}, of which {summary['pairs_too_long']:,} too long{empty}",
         ),
         ("Steps", f"{run.training.steps:,} ({summary['epochs']:.1f} epochs)"),
         ("Parameters taken from step", taken),

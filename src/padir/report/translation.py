@@ -1,4 +1,4 @@
-"""The tables of the translation half: table 1, stutter, latency, data and distillation."""
+"""The tables of the translation half: table 1, stutter, latency and data."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -298,53 +298,6 @@ def _latency_cells(results: Results, group: Group, row: Mapping[str, Any]) -> di
     scored = results.row(group, row["model"], row["decoding"])
     cells["bleu"] = None if scored is None else scored.bleu().value
     return cells
-
-
-def distillation_table(results: Results) -> Table:
-    """The provenance cards of distilled targets."""
-    columns = (
-        *PLACE,
-        Column("teacher", "Targets"),
-        Column("seed", "Seed"),
-        Column("system", "Teacher"),
-        Column("decode", "Decoding"),
-        Column("lines", "Lines"),
-        Column("teacher_bleu", "Teacher's BLEU", 2),
-        Column("agreement", "BLEU against raw", 2),
-        Column("validity", "Valid %", 1),
-        Column("sha256", "SHA-256"),
-    )
-    rows: list[dict[str, Cell]] = []
-    for dataset, direction, teacher, seed, card in results.cards:
-        validity = _number(card.get("validity"), "share")
-        rows.append(
-            {
-                **place((dataset, direction)),
-                "teacher": teacher,
-                "seed": seed,
-                "system": card.get("teacher"),
-                "decode": card.get("decode"),
-                "lines": _count(card.get("lines")),
-                "teacher_bleu": _number(card.get("teacher_bleu"), "score"),
-                "agreement": _number(card.get("agreement_with_raw"), "score"),
-                "validity": None if validity is None else 100 * validity,
-                "sha256": (card.get("sha256") or "")[:12] or None,
-            }
-        )
-    notes = (
-        "Teacher's BLEU: on the validation references. BLEU against raw: the teacher's output on"
-        " the training sources, scored against the original targets.",
-    )
-    return Table("distillation", "Distilled targets", columns, rows, notes)
-
-
-def _number(value: Any, key: str) -> float | None:
-    number = value.get(key) if isinstance(value, dict) else value
-    return None if number is None else float(number)
-
-
-def _count(value: Any) -> int | None:
-    return value.get("train") if isinstance(value, dict) else value
 
 
 def data_table(results: Results) -> Table:

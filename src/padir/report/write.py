@@ -9,6 +9,7 @@ from padir.report.claims import decide
 from padir.report.claims_table import write_claims
 from padir.report.dependency import dependency_table, table4, table5
 from padir.report.dependency_decoding import dependency_decoding_table, redundancy_table
+from padir.report.distilled import distillation_table
 from padir.report.figures import (
     Figure,
     quality_latency,
@@ -26,7 +27,6 @@ from padir.report.systems import table2
 from padir.report.tables import Table
 from padir.report.translation import (
     data_table,
-    distillation_table,
     latency_table,
     stutter_table,
     table1,

@@ -8,7 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from padir.commands import decode, distill, distill_card, latency, translate, tune
+from padir.config.model import Training
+from padir.data.batches import BatchPlan, in_order
+from padir.data.encode import encode_pairs
 from padir.files import InputError, read_json, read_jsonl, read_lines, write_lines
+from padir.vocab import Vocabulary
 from tests.decoding import LINES, write_tiny_bundle
 
 KEYS = [
@@ -98,6 +102,48 @@ def test_distilled_shards_are_what_decode_gives(place, tmp_path):
         parts += read_lines(out)
     assert parts == read_lines(text)
     assert not list(tmp_path.glob("*.parts"))
+
+
+@pytest.mark.parametrize("decoding", ["greedy", "beam"])
+def test_a_student_learns_without_the_line_that_its_teacher_cannot_read(
+    place, tmp_path, capsys, decoding
+):
+    """As in `config/paper.yaml`, whose text keeps its long lines: a teacher of 16 positions."""
+    lines = [*LINES[:3], "ba " * 20, LINES[4]]
+    write_lines(tmp_path / "source", lines)
+    write_lines(tmp_path / "reference", [line.strip()[::-1] for line in lines])
+    out, card = tmp_path / "out", tmp_path / "card.json"
+    arguments = ["--bundle", place / "ar", "--decode", decoding]
+    assert run(distill, *arguments, "--source", tmp_path / "source", "--out", out) == 0
+    assert "source: 1 of 5 lines have more than the 15 tokens" in capsys.readouterr().err
+    translations = read_lines(out)
+    # This teacher, which nobody trained, has nothing to say about some short lines either.
+    kept = {index for index, line in enumerate(translations) if line}
+    assert kept and 3 not in kept
+    assert read_json(tmp_path / "out.provenance.json")["notes"] == {"lines_too_long": 1}
+    # The others are what they are without it.
+    write_lines(tmp_path / "short", [line for line in lines if len(line) < 40])
+    run(distill, *arguments, "--source", tmp_path / "short", "--out", tmp_path / "alone")
+    assert read_lines(tmp_path / "alone") == [*translations[:3], translations[4]]
+    assert read_json(tmp_path / "alone.provenance.json")["notes"] == {"lines_too_long": 0}
+
+    arguments = ["--teacher", "ar", "--decode", decoding, "--target-language", "xt"]
+    arguments += ["--train", out, "--train-reference", out]
+    arguments += ["--valid", out, "--valid-references", out, "--out", card]
+    assert run(distill_card, *arguments) == 0
+    content = read_json(card)
+    assert content["lines"] == {"train": 5, "valid": 5}
+    assert content["empty"] == {"train": 5 - len(kept), "valid": 5 - len(kept)}
+
+    vocabulary = Vocabulary.load(place / "ar" / "spm.model")
+    pairs = encode_pairs(vocabulary, tmp_path / "source", out)
+    training = Training(steps=1, batch_tokens=64, buckets=[16, 32])
+    plan = BatchPlan(pairs, training, 0)
+    groups = [plan.group_at(step) for step in range(plan.steps_per_epoch)]
+    assert {int(row) for group in groups for row in group.rows.flat} == kept
+    assert (plan.empty, plan.too_long) == (5 - len(kept), 0)
+    valid = {int(row) for _, rows in in_order(pairs, training) for row in rows if row >= 0}
+    assert valid == kept
 
 
 def test_ready_made_translations_must_be_aligned(place, tmp_path):

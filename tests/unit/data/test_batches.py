@@ -9,7 +9,7 @@ from padir.data.batches import BatchPlan, Pairs, Ragged, in_order, sentences_per
 
 def pairs(count: int = 300, longest: int = 20) -> Pairs:
     random = np.random.default_rng(0)
-    rows = [[9] * int(n) for n in random.integers(1, longest, count)]
+    rows = [[9] * int(n) for n in random.integers(2, longest, count)]
     return Pairs(Ragged(rows), Ragged([row[:-1] for row in rows]))
 
 
@@ -82,3 +82,27 @@ def test_batches_hold_multiples_of_eight() -> None:
 def test_nothing_fits() -> None:
     with pytest.raises(ValueError, match=r"no training pair fits training.buckets \[2\]"):
         BatchPlan(Pairs(Ragged([[9, 9, 9]]), Ragged([[9]])), Training(steps=1, buckets=[2]), 0)
+
+
+@pytest.mark.parametrize("chunk", [1 << 20, 7])
+def test_pairs_with_an_empty_side_are_left_out_and_counted(monkeypatch, chunk: int) -> None:
+    monkeypatch.setattr("padir.data.batches._CHUNK", chunk)
+    whole = pairs(40, longest=30)
+    rows = [[9] * int(n - 1) for n in whole.source.lengths]
+    others = [row[:-1] for row in rows]
+    # The last one would be too long; without a translation it counts once.
+    for index in (3, 17):
+        others[index] = []
+    rows[20], rows[39], others[39] = [], [9] * 40, []
+    data = Pairs(Ragged(rows), Ragged(others))
+    plan = BatchPlan(data, TRAINING, 0)
+    seen = {row for _, batch in batches(plan, 0, plan.steps_per_epoch) for row in batch}
+    valid = {int(row) for _, batch in in_order(data, TRAINING) for row in batch} - {-1}
+    fitting = {i for i, n in enumerate(data.longer()) if n <= 20} - {3, 17, 20}
+    assert seen == valid == fitting
+    assert (plan.empty, plan.too_long) == (4, 40 - 4 - len(fitting))
+
+
+def test_no_pair_has_two_sides() -> None:
+    with pytest.raises(ValueError, match="2 of 2 have an empty side"):
+        BatchPlan(Pairs(Ragged([[9], []]), Ragged([[], [9]])), TRAINING, 0)

@@ -15,7 +15,7 @@ from padir.decode.translate import Translator
 from padir.distill import teacher
 from padir.distill.card import describe
 from padir.distill.teacher import Span, distill
-from padir.files import InputError, iter_lines, read_lines, write_lines
+from padir.files import InputError, iter_lines, read_json, read_lines, write_lines
 from padir.score.bleu import streamed_bleu_counts
 
 
@@ -66,7 +66,7 @@ def distilled(translator, folder, report=lambda count: None, bounds=(0, 11)):
     """The translations of some of `LINES`, from the parts in `folder`/parts."""
     if not (folder / "lines").exists():
         write_lines(folder / "lines", LINES)
-    parts = distill(translator, Span(folder / "lines", *bounds), folder / "parts", report)
+    parts, _ = distill(translator, Span(folder / "lines", *bounds), folder / "parts", report)
     return [line for part in parts for line in iter_lines(part)]
 
 
@@ -96,20 +96,51 @@ def test_parts_of_another_run_are_not_taken(tmp_path, small_parts, other):
     assert translator.seen == bounds[1] - bounds[0]
 
 
-def test_a_long_line_is_refused_by_its_number_in_the_file_before_anything_is_done(
-    tmp_path, small_parts
+@pytest.mark.parametrize("survive", [10**9, 4])
+def test_a_long_line_has_an_empty_translation_and_is_counted(
+    command, tmp_path, small_parts, capsys, survive
 ):
-    write_lines(tmp_path / "lines", [*LINES[:9], "x" * 61, "last"])
-    translator = make(tmp_path)
-    with pytest.raises(InputError, match="lines: line 10: 61 tokens"):
-        distilled(translator, tmp_path, bounds=(2, 11))
-    assert translator.seen == 0
+    lines = ["x" * 61, *LINES[1:9], "x" * 60, "x" * 100]
+    write_lines(tmp_path / "lines", lines)
+    translator = make(tmp_path, survive=survive)
+    if survive < 11:
+        with pytest.raises(KeyboardInterrupt):
+            command(translator, "--bundle", "b")
+        translator = make(tmp_path)
+    assert command(translator, "--bundle", "b") == 0
+    expected = [line.upper() if len(line) <= 60 else "" for line in lines]
+    assert read_lines(tmp_path / "out") == expected
+    # Also where a part from before is taken.
+    assert read_json(tmp_path / "out.provenance.json")["notes"] == {"lines_too_long": 2}
+    told = "lines: 2 of 11 lines have more than the 60 tokens that fake reads"
+    assert told in capsys.readouterr().err
+
+
+def test_nothing_is_said_where_all_lines_fit(command, tmp_path, capsys):
+    write_lines(tmp_path / "lines", ["a", ""])
+    write_lines(tmp_path / "ready", ["A", "B"])
+    for given in (("--bundle", "b"), ("--ready", tmp_path / "ready")):
+        command(make(tmp_path), *given)
+        (count,) = read_json(tmp_path / "out.provenance.json")["notes"].values()
+        assert count == 0
+        err = capsys.readouterr().err
+        assert "more than" not in err and "empty" not in err
+
+
+def test_empty_lines_of_ready_made_text_are_counted(command, tmp_path, capsys):
+    write_lines(tmp_path / "lines", ["a", "b", "c", "d"])
+    write_lines(tmp_path / "ready", ["A", "", " ", "D"])
+    command(None, "--ready", tmp_path / "ready", "--shard", "2/2")
+    assert read_lines(tmp_path / "out") == [" ", "D"]
+    assert read_json(tmp_path / "out.provenance.json")["notes"] == {"lines_empty": 1}
+    assert "ready: 1 of 2 lines are empty" in capsys.readouterr().err
 
 
 def test_text_that_changes_meanwhile_is_noticed(tmp_path, small_parts):
     class Shortener(FakeTranslator):
-        def check_lengths(self, sources, name, first=1):
+        def encode(self, lines):
             write_lines(tmp_path / "lines", LINES[:6])
+            return super().encode(lines)
 
     write_lines(tmp_path / "model", ["weights"])
     with pytest.raises(InputError, match="lines: changed while it was translated"):
@@ -241,10 +272,11 @@ def test_the_card(tmp_path):
         (tmp_path / "valid", [tmp_path / "reference", tmp_path / "reference.1"]),
         bleu,
     )
-    assert calls == [[("x", "x", "y")], [("a b", "a b"), ("", "b"), ("c", "d")]]
+    assert calls == [[("x", "x", "y")], [("a b", "a b"), ("c", "d")]]
     assert card["teacher_bleu"]["score"] == 1.0
     assert card["agreement_with_raw"]["score"] == 2.0
-    assert (card["lines"], card["empty"], card["validity"]) == ({"train": 3, "valid": 1}, 1, None)
+    assert (card["lines"], card["validity"]) == ({"train": 3, "valid": 1}, None)
+    assert card["empty"] == {"train": 1, "valid": 0}
     write_lines(tmp_path / "raw", ["a"])
     with pytest.raises(InputError, match="line counts differ"):
         describe(
@@ -256,3 +288,27 @@ def test_the_card(tmp_path):
         describe(
             "ar", "beam", (tmp_path / "train", tmp_path / "raw"), (tmp_path / "valid", []), bleu
         )
+
+
+def test_the_card_is_of_the_translated_lines(tmp_path, monkeypatch):
+    files = {"train": ["ok", "", "bad"], "valid": ["", "v"], "s": ["1", "2", "3"], "r": ["4", "5"]}
+    for name, lines in files.items():
+        write_lines(tmp_path / name, lines)
+    calls, asked = [], []
+
+    class Rules:
+        def is_valid(self, source, target):
+            asked.append((source, target))
+            return target == "ok"
+
+    monkeypatch.setattr("padir.data.grammar.Grammar.load", lambda path: Rules())
+    train, valid = (tmp_path / "train", tmp_path / "s"), (tmp_path / "valid", [tmp_path / "r"])
+    grammar = (tmp_path / "grammar", tmp_path / "s")
+    card = describe("t", "beam", train, valid, lambda rows: calls.append(list(rows)), grammar)
+    assert calls == [[("v", "5")], [("ok", "1"), ("bad", "3")]]
+    assert asked == [("1", "ok"), ("3", "bad")]
+    assert card["empty"] == {"train": 1, "valid": 1}
+    assert card["validity"] == {"share": 0.5, "sentences": 2}
+    write_lines(tmp_path / "valid", ["", " "])
+    with pytest.raises(InputError, match="valid: has empty lines alone"):
+        describe("t", "beam", train, valid, lambda rows: None)

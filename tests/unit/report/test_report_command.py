@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from padir import cli
+from padir.files import read_json, write_json
 
 VOID = {"meta", "br", "link", "img"}
 
@@ -209,6 +210,18 @@ def test_distillation_table_by_hand(report, tmp_path):
     (line,) = rows(tmp_path / "report/tables/distillation.csv")
     assert (line["teacher"], line["system"], line["lines"]) == ("own", "ar", "24000")
     assert [float(line[key]) for key in ("teacher_bleu", "agreement", "validity")] == [40, 35, 96]
+
+
+def test_lines_without_a_translation_are_noted(made_up, report, tmp_path):
+    card = made_up.folder / "distill/toy/xs-xt/own/seed0/card.json"
+    content = read_json(card)
+    notes = tmp_path / "report/tables/distillation.md"
+    for empty, count in ({"train": 0, "valid": 0}, 0), ({"train": 7, "valid": 1}, 1):
+        write_json(card, content | {"empty": empty})
+        report("--only", "distillation")
+        told = "toy xs-xt, own, seed 0: lines without a translation, such as those too long for"
+        assert notes.read_text().count(told) == count
+    assert "7 of 24000 (train), 1 of 500 (valid)" in notes.read_text()
 
 
 def test_data_table_by_hand(report, tmp_path):
