@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import sys
 from pathlib import Path
 
 from padir.launch import prepare
@@ -116,7 +117,13 @@ def main(argv: list[str]) -> int:
         lines = read_lines(arguments.source)
     label = f"decode {loaded.spec.model} {decoding.name}"
     with Progress(len(lines), "sentences", label) as progress:
-        hypotheses = translator.translate(lines, str(arguments.source), progress.update, references)
+        hypotheses = translator.translate(
+            lines,
+            str(arguments.source),
+            progress.update,
+            references,
+            warn=lambda message: print(f"padir decode: {message}", file=sys.stderr),
+        )
     write_jsonl(arguments.out, (one.record(i) for i, one in enumerate(hypotheses)))
     write_lines(arguments.text, (one.hypothesis for one in hypotheses))
     inputs = [arguments.source, *translator.files]

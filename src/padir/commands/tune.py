@@ -1,6 +1,7 @@
 """`padir tune`: choose the length rule. In: bundle, validation text. Out: decoding.json."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from padir.launch import prepare
@@ -60,6 +61,7 @@ def main(argv: list[str]) -> int:
             references[0],
             progress.update,
             rescorer,
+            warn=lambda message: print(f"padir tune: {message}", file=sys.stderr),
         )
     write_json(arguments.out, content)
     files = [*loaded.files, *(rescorer.files if rescorer else [])]

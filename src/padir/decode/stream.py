@@ -1,21 +1,10 @@
 """Translating a stream line by line: one output line for each input line, whatever it holds."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from padir.decode.constrain import Constraints
-from padir.decode.translate import Translator
+from padir.decode.translate import Translator, shortened
 from padir.files import InputError
-
-
-def shortened(sources: list[list[int]], longest: int, first_line: int) -> Iterator[str]:
-    """Cut sources to what the model reads, in place; yield a warning for each line cut."""
-    for index, source in enumerate(sources):
-        if len(source) > longest:
-            yield (
-                f"line {first_line + index}: {len(source)} tokens, cut to the first {longest},"
-                " all that this model reads"
-            )
-            del source[longest:]
 
 
 def translate_stream(

@@ -264,12 +264,29 @@ class Translator:
                     f" most {self.longest_source}"
                 )
 
+    def fit(self, sources: list[list[int]], name: str, warn: Callable[[str], None] | None) -> None:
+        """Cut sources to what the model reads, in place.
+
+        Args:
+            name: of their file.
+            warn: called with a message about each line that is cut; None refuses such lines.
+
+        Raises:
+            InputError: as `check_lengths`, where nobody is told.
+        """
+        if warn is None:
+            self.check_lengths(sources, name)
+            return
+        for message in shortened(sources, self.longest_source, 1):
+            warn(f"{shown(name)}: {message}")
+
     def translate(
         self,
         lines: Sequence[str],
         name: str,
         report: Callable[[int], None] | None = None,
         references: Sequence[str] | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> list[Hypothesis]:
         """Translate lines, in order.
 
@@ -277,13 +294,25 @@ class Translator:
             lines: an empty one gives an empty hypothesis.
             name: of the file, for messages.
             report, references: as in `candidates`.
+            warn: as in `fit`.
 
         Raises:
-            InputError: a line is too long for the model.
+            InputError: a line is too long for the model, and `warn` is None.
         """
         sources = self.encode(lines)
-        self.check_lengths(sources, name)
+        self.fit(sources, name, warn)
         return self.finish(sources, self.candidates(sources, report, references))
+
+
+def shortened(sources: list[list[int]], longest: int, first_line: int) -> Iterator[str]:
+    """Cut sources to what the model reads, in place; yield a warning for each line cut."""
+    for index, source in enumerate(sources):
+        if len(source) > longest:
+            yield (
+                f"line {first_line + index}: {len(source)} tokens, cut to the first {longest},"
+                " all that this model reads"
+            )
+            del source[longest:]
 
 
 def _only_rule(loaded: LoadedModel) -> LengthRule | None:

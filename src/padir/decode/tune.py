@@ -30,6 +30,7 @@ def tune(
     references: Sequence[str],
     report: Callable[[int], None] | None = None,
     rescorer: Rescorer | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Try every rule on validation sentences.
 
@@ -42,6 +43,8 @@ def tune(
         report: called with the number of sentences just finished, of `passes_over(loaded)` times
             as many as there are lines.
         rescorer: of the model, where its settings name one; candidates are rescored once.
+        warn: called with a message about each line that is too long for the model and cut; None
+            refuses such lines.
 
     Returns:
         the content of decoding.json: every rule with its validation BLEU, and the best one; the
@@ -58,15 +61,16 @@ def tune(
     translator = Translator(loaded, decoding, LengthRule(), rescorer=rescorer)
     if decoding.passes:
         sources = translator.encode(lines)
-        translator.check_lengths(sources, name)
+        translator.fit(sources, name, warn)
         candidates = translator.candidates(sources, report, references)
         for rule in starmap(LengthRule, product(settings.length_alphas, settings.length_weights)):
             translator.use(rule)
             add(rule, translator.finish(sources, candidates))
     else:
-        for rule in map(LengthRule, settings.length_alphas):
+        for number, rule in enumerate(map(LengthRule, settings.length_alphas)):
             translator.use(rule)
-            add(rule, translator.translate(lines, name, report))
+            told = (lambda message: None) if number and warn else warn
+            add(rule, translator.translate(lines, name, report, warn=told))
     best = max(rows, key=lambda row: row["bleu"])
     return {
         "format": 1,

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import sys
 from types import SimpleNamespace
 
@@ -73,13 +74,29 @@ def test_decode_writes_records_and_text(place, tmp_path, name):
     assert (tmp_path / "out.jsonl.provenance.json").exists()
 
 
-def test_decode_names_a_line_that_is_too_long(place, tmp_path):
-    write_lines(tmp_path / "long", ["ba", "ba " * 20])
-    arguments = ["--bundle", place / "padir", "--decoding", "T1", "--source", tmp_path / "long"]
-    arguments += ["--out", tmp_path / "o", "--text", tmp_path / "t"]
-    with pytest.raises(InputError, match=r"long: line 2: 2. tokens, this model reads at most 15"):
-        run(decode, *arguments)
-    assert not (tmp_path / "o").exists()
+@pytest.mark.parametrize("name", ["T2", "beam"])
+def test_decode_and_tune_cut_a_line_that_is_too_long_and_say_so(place, tmp_path, capsys, name):
+    bundle = tmp_path / "bundle"
+    shutil.copytree(place / ("padir" if name == "T2" else "ar"), bundle)
+    write_lines(tmp_path / "long", ["ba", "ba" + 19 * " ba"])
+    write_lines(tmp_path / "cut", ["ba", "ba" + 14 * " ba"])
+    texts = []
+    for file in ("long", "cut"):
+        arguments = ["--bundle", bundle, "--decoding", name, "--source", tmp_path / file]
+        run(decode, *arguments, "--out", tmp_path / "o", "--text", tmp_path / "t")
+        texts.append(read_lines(tmp_path / "t"))
+        said = [line for line in capsys.readouterr().err.splitlines() if "cut to" in line]
+        arguments = ["--bundle", bundle, "--source", tmp_path / file, "--references"]
+        run(tune, *arguments, tmp_path / "cut", "--out", tmp_path / "decoding.json")
+        said += [line for line in capsys.readouterr().err.splitlines() if "cut to" in line]
+        if file == "long":
+            first, second = said
+            told = "line 2: 20 tokens, cut to the first 15, all that this model reads"
+            assert first == f"padir decode: {tmp_path / 'long'}: {told}"
+            assert second == f"padir tune: {tmp_path / 'long'}: {told}"
+        else:
+            assert said == []
+    assert texts[0] == texts[1]
 
 
 def test_a_weight_needs_an_alpha(place, tmp_path):

@@ -11,14 +11,16 @@ from tests.unit.report.conftest import NOISE
 PLAIN = {"decode": ["T1", "T4"], "seeds": [0, 1, 2]}
 
 
-def add(made_up, stutter=2.0, bleu=(30.5, 31.0, 32.0), share=0.8):
-    """A joint decoding of the parameters of `plain`, which stutters 5 times per 100 words."""
+def add(made_up, stutter=2.0, bleu=(30.5, 31.0, 32.0), share=0.8, seeds=(0.0, 0.0, 0.0)):
+    """A joint decoding of the parameters of `plain`, which stutters 5 times per 100 words, and on
+    one seed so much more."""
     joint = {**PLAIN, "parameters": "plain", "decoding": {"joint": "neighbours"}}
     made_up.settings["models"] = {**made_up.settings["models"], "plain": PLAIN, "joint": joint}
     made_up.settings["evaluation"] = {"dependency": ["joint"]}
     values = {"plain": ((30.0, 30.5, 31.5), 5.0, 0.75), "joint": (bleu, stutter, share)}
-    for model, (several, rate, valid) in values.items():
+    for model, (several, per_100, valid) in values.items():
         for seed, value in enumerate(several):
+            rate = per_100 + (seeds[seed] if model == "plain" else 0.0)
             rates = {"per_100": rate, "low": rate, "high": rate, "per_sentence": rate}
             kinds = {kind: {"per_100": number} for number, kind in enumerate(KINDS)}
             more = {
@@ -106,6 +108,9 @@ def test_another_system_is_set_against_plain_padir_with_the_same_seeds(made_up):
         # Three seeds that do not agree decide nothing.
         ({"bleu": (25.0, 30.5, 35.0)}, 5.0, "open: bleu"),
         ({"share": 0.7}, 5.0, "no: validity worse"),
+        # Seeds of plain lie apart: each is cut by far more than half, or one of them is not.
+        ({"stutter": 0.1, "seeds": (-3.0, 0.0, 3.0)}, 5.0, "yes"),
+        ({"stutter": 1.5, "seeds": (-3.0, 0.0, 3.0)}, 5.0, "open: stutter"),
     ],
 )
 def test_a_gain_has_to_hold_in_every_measure(made_up, change, joint_ms, gain):
