@@ -247,17 +247,13 @@ class Translator:
         """Whether the model has positions for all of a source's tokens."""
         return len(source) <= self.longest_source
 
-    def check_lengths(self, sources: Sequence[Sequence[int]], name: str, first: int = 1) -> None:
+    def check_lengths(self, sources: Sequence[Sequence[int]], name: str) -> None:
         """Refuse sources longer than the model reads.
 
-        Args:
-            name: of their file.
-            first: number of the first one's line there, from 1.
-
         Raises:
-            InputError: with the first such line's number.
+            InputError: with the first such line's number, from 1, in the file `name`.
         """
-        for number, source in enumerate(sources, start=first):
+        for number, source in enumerate(sources, start=1):
             if not self.reads(source):
                 raise InputError(
                     f"{shown(name)}: line {number}: {len(source)} tokens, this model reads at"

@@ -59,18 +59,17 @@ def tune(
         rows.append({"alpha": rule.alpha, "weight": rule.weight, "bleu": score})
 
     translator = Translator(loaded, decoding, LengthRule(), rescorer=rescorer)
+    sources = translator.encode(lines)
+    translator.fit(sources, name, warn)
     if decoding.passes:
-        sources = translator.encode(lines)
-        translator.fit(sources, name, warn)
         candidates = translator.candidates(sources, report, references)
         for rule in starmap(LengthRule, product(settings.length_alphas, settings.length_weights)):
             translator.use(rule)
             add(rule, translator.finish(sources, candidates))
     else:
-        for number, rule in enumerate(map(LengthRule, settings.length_alphas)):
+        for rule in map(LengthRule, settings.length_alphas):
             translator.use(rule)
-            told = (lambda message: None) if number and warn else warn
-            add(rule, translator.translate(lines, name, report, warn=told))
+            add(rule, translator.finish(sources, translator.candidates(sources, report)))
     best = max(rows, key=lambda row: row["bleu"])
     return {
         "format": 1,
