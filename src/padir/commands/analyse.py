@@ -1,6 +1,7 @@
 """`padir analyse`: dependence between target positions. In: bundle, text. Out: JSON."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from padir.commands.decode import add_rescorer_argument, given_rescorer
@@ -101,12 +102,19 @@ def main(argv: list[str]) -> int:
     rescorer = given_rescorer(arguments)
     translator = Translator(loaded, Decoding(f"T{first}", first), rescorer=rescorer)
     columns = read_aligned(arguments.source, *arguments.references)
-    rows = [row for row in zip(*columns, strict=True) if row[0].strip()]
+    full = [row for row in zip(*columns, strict=True) if row[0].strip()]
+    read = translator.readable([row[0] for row in full])
+    rows = [row for row, fits in zip(full, read, strict=True) if fits]
+    if len(rows) < len(full):
+        print(
+            f"padir analyse: {arguments.source}: {len(full) - len(rows)} of {len(full)} lines are"
+            " too long for the model and not looked at",
+            file=sys.stderr,
+        )
     count = min(arguments.sentences, len(rows))
     if count < 2:
         raise InputError(f"{shown(arguments.source)}: {len(rows)} sentences, at least 2 are needed")
     lines, *references = zip(*(rows[i * len(rows) // count] for i in range(count)), strict=True)
-    translator.check_lengths(translator.encode(lines), str(arguments.source))
     grammar = None if arguments.grammar is None else Grammar.load(arguments.grammar)
     test = TestSet(lines, references, arguments.target_language, grammar)
     options = Options(tuple(arguments.passes), arguments.samples, arguments.mode_strength or 0.0)

@@ -1,6 +1,7 @@
 """`padir latency`: time whole translations at batch 1. In: bundles, source text. Out: JSON."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from padir.launch import prepare
@@ -82,8 +83,18 @@ def main(argv: list[str]) -> int:
                 rescorer = rescorers.get(loaded.spec.run.decoding.rescorer or "")
                 shared = Translator(loaded, decoding, rescorer=rescorer)
             timed.append(Timed(loaded.spec.model, shared.with_decoding(decoding)))
+    given = lines
     for one in timed:
-        one.translator.check_lengths(one.translator.encode(lines), str(arguments.source))
+        read = one.translator.readable(lines)
+        lines = [line for line, fits in zip(lines, read, strict=True) if fits]
+    if not lines:
+        raise InputError(f"{shown(arguments.source)}: every line is too long for a model")
+    if len(lines) < len(given):
+        print(
+            f"padir latency: {arguments.source}: {len(given) - len(lines)} of {len(given)} lines"
+            " are too long for a model and not timed",
+            file=sys.stderr,
+        )
     about = machine(arguments.threads)
     with Progress(2 * len(lines), "sentences", "latency") as progress:
         rows = measure(timed, lines, arguments.repeats, progress.update)

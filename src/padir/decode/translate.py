@@ -247,6 +247,10 @@ class Translator:
         """Whether the model has positions for all of a source's tokens."""
         return len(source) <= self.longest_source
 
+    def readable(self, lines: Sequence[str]) -> list[bool]:
+        """Which lines the model has positions for."""
+        return [self.reads(source) for source in self.encode(lines)]
+
     def check_lengths(self, sources: Sequence[Sequence[int]], name: str) -> None:
         """Refuse sources longer than the model reads.
 

@@ -37,6 +37,20 @@ def run(place, out, *arguments, system="padir", reference="reference"):
     return analyse.main([str(argument) for argument in given])
 
 
+def test_lines_that_are_too_long_are_not_looked_at(place, tmp_path, capsys):
+    full = [line for line in LINES if line]
+    outs = []
+    for name, lines in (("long", [full[0], "ba" + 19 * " ba", *full[1:]]), ("short", full)):
+        write_lines(tmp_path / name, lines)
+        outs.append(tmp_path / f"{name}.json")
+        given = ["--source", tmp_path / name, "--references", tmp_path / name, "--passes", 1]
+        assert run(place, outs[-1], *given, "--distance", 1, "--alternatives", 2) == 0
+    long, short = map(read_json, outs)
+    assert long == short
+    told = f"{tmp_path / 'long'}: 1 of {len(full) + 1} lines are too long for the model"
+    assert f"padir analyse: {told} and not looked at" in capsys.readouterr().err.splitlines()
+
+
 def test_the_document(place, tmp_path):
     out = tmp_path / "analysis.json"
     assert run(place, out, "--passes", 1, 2, "--distance", 3, "--alternatives", 2) == 0

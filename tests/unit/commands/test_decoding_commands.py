@@ -344,6 +344,29 @@ def test_latency_writes_a_row_per_model_and_fitting_decoding(place, tmp_path, mo
     assert json.dumps(content)
 
 
+def test_latency_leaves_out_lines_that_are_too_long_and_says_so(
+    place, tmp_path, monkeypatch, capsys
+):
+    from padir.analysis import speed
+
+    timed = []
+    monkeypatch.setattr(speed, "machine", lambda threads: {})
+    monkeypatch.setattr(speed, "measure", lambda models, lines, *rest: timed.extend(lines) or [])
+    long = "ba" + 19 * " ba"
+    write_lines(tmp_path / "long", ["ba", long, "ba ba"])
+    write_lines(tmp_path / "all", [long])
+    arguments = ["--runs", place / "padir", "--decodings", "T1", "--out", tmp_path / "o"]
+    assert run(latency, *arguments, "--source", tmp_path / "long") == 0
+    assert timed == ["ba", "ba ba"]
+    assert read_json(tmp_path / "o")["sentences"] == 2
+    told = (
+        f"padir latency: {tmp_path / 'long'}: 1 of 3 lines are too long for a model and not timed"
+    )
+    assert told in capsys.readouterr().err.splitlines()
+    with pytest.raises(InputError, match="all: every line is too long for a model"):
+        run(latency, *arguments, "--source", tmp_path / "all")
+
+
 def test_latency_refuses_a_decoding_that_fits_no_model(place, tmp_path):
     arguments = ["--runs", place / "ar", "--decodings", "T4", "--source", place / "source"]
     with pytest.raises(InputError, match="T4 fits none"):
