@@ -3,7 +3,6 @@
 import argparse
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from padir.launch import prepare
@@ -49,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
+    from padir.distill.card import empty_lines
     from padir.distill.teacher import Span, parse_shard, shard_bounds
     from padir.files import count_aligned, iter_lines, write_lines
     from padir.provenance import write_provenance
@@ -56,16 +56,16 @@ def main(argv: list[str]) -> int:
     shard = parse_shard(arguments.shard or "1/1")
     if arguments.ready:
         bounds = shard_bounds(count_aligned(arguments.source, arguments.ready), *shard)
-        counter = _EmptyLines()
-        write_lines(arguments.out, counter.through(Span(arguments.ready, *bounds).lines()))
-        if counter.found:
+        write_lines(arguments.out, Span(arguments.ready, *bounds).lines())
+        empty = empty_lines(arguments.out)
+        if empty:
             print(
-                f"{arguments.ready}: {counter.found:,} of {bounds[1] - bounds[0]:,} lines are"
+                f"{arguments.ready}: {empty:,} of {bounds[1] - bounds[0]:,} lines are"
                 " empty; training leaves their pairs out",
                 file=sys.stderr,
             )
         inputs = [arguments.source, arguments.ready]
-        notes = {"lines_empty": counter.found}
+        notes = {"lines_empty": empty}
         write_provenance(arguments.out, ["distill", *argv], inputs=inputs, notes=notes)
         return 0
 
@@ -103,16 +103,3 @@ def main(argv: list[str]) -> int:
     # Last of all: until here a run that is killed finds every part again.
     shutil.rmtree(work, ignore_errors=True)
     return 0
-
-
-class _EmptyLines:
-    """Counts the empty lines of text that passes through."""
-
-    def __init__(self) -> None:
-        self.found = 0
-
-    def through(self, lines: Iterator[str]) -> Iterator[str]:
-        """The lines as they are."""
-        for line in lines:
-            self.found += not line.strip()
-            yield line

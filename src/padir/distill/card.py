@@ -39,7 +39,7 @@ def describe(
     for count, path in zip(lines.values(), (train[0], valid[0]), strict=True):
         if not count:
             raise InputError(f"{shown(path)}: is empty; at least one line is needed")
-    empty = {"train": _empty(train[0]), "valid": _empty(valid[0])}
+    empty = {"train": empty_lines(train[0]), "valid": empty_lines(valid[0])}
     for split, path in (("train", train[0]), ("valid", valid[0])):
         if empty[split] == lines[split]:
             raise InputError(f"{shown(path)}: has empty lines alone; a translation is needed")
@@ -63,8 +63,8 @@ def describe(
     return card
 
 
-def _empty(path: Path) -> int:
-    """How many lines hold no translation."""
+def empty_lines(path: Path) -> int:
+    """How many lines hold no translation. Raises InputError as `iter_lines` does."""
     return sum(not line.strip() for line in iter_lines(path))
 
 
