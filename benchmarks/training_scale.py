@@ -129,7 +129,7 @@ def measure_step(arguments: argparse.Namespace) -> dict:
 
 def measure_memory(arguments: argparse.Namespace) -> dict:
     """Bytes per padded position by the compiler's count, and by the estimate of padir plan."""
-    from padir.analysis.memory import device_memory
+    from padir.planning.memory import device_memory
     from padir.trainer import Trainer
 
     run = paper_run(arguments.system, arguments.dtype, LONGEST)

@@ -48,6 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {
         *("config", "files", "ids", "loss", "progress", "data", "decode", "model", "score"),
     },
+    "planning": {"config", "data", "model"},
     "report": {"config", "files", "provenance", "score"},
 }
 

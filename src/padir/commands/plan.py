@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from padir.analysis import cost
-from padir.analysis.memory import DeviceMemory, device_memory
-from padir.analysis.workload import Disk, Workload, sizes_of, workload
 from padir.config.experiment import Config
 from padir.config.teacher import ModelTeacher
 from padir.data.size import Corpus
 from padir.distill.estimate import plan_lines
+from padir.planning import cost
+from padir.planning.memory import DeviceMemory, device_memory
+from padir.planning.workload import Disk, Workload, sizes_of, workload
 from padir.report.selection import core_models
 
 # Measured for both systems on one core of a 2 vCPU AMD EPYC, padded tokens counted.

@@ -6,11 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from padir.analysis.workload import sizes_of
 from padir.cli import main
 from padir.commands import doctor, plan
 from padir.config.read import check_config, load_config
 from padir.files import InputError
+from padir.planning.workload import sizes_of
 from tests.unit.config.small import changed
 
 

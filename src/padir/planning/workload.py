@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from padir.analysis import cost
 from padir.config.data import TfdsSource
 from padir.config.experiment import BleurtScorer, Config
 from padir.config.teacher import ModelTeacher
 from padir.data.size import Corpus
+from padir.planning import cost
 
 Sizes = dict[tuple[str, str], cost.Size]
 SPLITS = ("train", "valid", "test")

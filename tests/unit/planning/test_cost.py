@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from padir.analysis import cost
 from padir.config.decoding import Decoding
 from padir.config.model import Architecture, ModelRun, Objective, Optimizer, Training
 from padir.decode import tune
 from padir.decode.load import LoadedModel
 from padir.decode.translate import Hypothesis
+from padir.planning import cost
 
 # 6 parameters in the encoder, 12 in the decoder, and a table of 5.
 SIZE = cost.Size(18 + 5, 5, 6)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from padir.analysis.cost import Size
-from padir.analysis.workload import sizes_of, workload
 from padir.config.read import check_config
 from padir.data.size import Corpus
+from padir.planning.cost import Size
+from padir.planning.workload import sizes_of, workload
 
 # Easy to work with: 6 parameters in the encoder, 12 in the decoder, and a table of 5.
 SIZE = Size(23, 5, 6)

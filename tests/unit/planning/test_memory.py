@@ -2,8 +2,8 @@
 
 import pytest
 
-from padir.analysis.memory import device_memory
 from padir.config.model import ModelRun
+from padir.planning.memory import device_memory
 from padir.trainer import Trainer
 
 PARAMETERS, TABLE = 67_000_000, 32_128 * 512

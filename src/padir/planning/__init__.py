@@ -1,0 +1,1 @@
+"""What an experiment would take, before anything runs: operations, memory, disk."""
