@@ -150,7 +150,7 @@ def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
     from padir.decode.rank import LengthRule
     from padir.decode.tune import tune
     from padir.files import read_aligned
-    from padir.score.bleu import bleu_counts
+    from padir.score.bleu import RepeatedBleu
     from padir.score.summary import Decoded, score_corpus
     from tests.defects.variants import Defects
 
@@ -170,7 +170,7 @@ def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
             changed,
             lines,
             str(paths["valid"][0]),
-            lambda hypotheses: bleu_counts(hypotheses, references, language).score(),
+            RepeatedBleu(references, language),
             references[0],
         )["chosen"]
 

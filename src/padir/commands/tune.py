@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     from padir.files import read_aligned, write_json
     from padir.progress import Progress
     from padir.provenance import write_provenance
-    from padir.score.bleu import bleu_counts
+    from padir.score.bleu import RepeatedBleu
 
     loaded = load(arguments.bundle)
     rescorer = given_rescorer(arguments)
@@ -57,7 +57,7 @@ def main(argv: list[str]) -> int:
             loaded,
             lines,
             str(arguments.source),
-            lambda hypotheses: bleu_counts(hypotheses, references, target_language).score(),
+            RepeatedBleu(references, target_language),
             references[0],
             progress.update,
             rescorer,

@@ -80,6 +80,8 @@ def drop_repeats(
     if mode == "none":
         return tuple(tokens)
     units = UNITS[mode](tokens, piece)
+    if longest_run(units) <= 1:
+        return tuple(tokens)
     allowed = max(1, longest_run(UNITS[mode](source, piece)))
     kept: list[int] = []
     run = 0

@@ -102,6 +102,33 @@ def streamed_bleu_counts(aligned: Iterable[tuple[str, ...]], target_language: st
     return CorpusCounts(np.stack(sums), bleu_formula, str(metric.get_signature()))
 
 
+class RepeatedBleu:
+    """BLEU of several sets of hypotheses for the same references, most of them alike.
+
+    The counts of a sentence's hypothesis are found once, however often it is chosen.
+
+    Args:
+        references: one list per reference.
+        target_language: as in `bleu_counts`.
+    """
+
+    def __init__(self, references: Sequence[Sequence[str]], target_language: str):
+        self._metric = _bleu(target_language)
+        self._references = references
+        self._known: dict[tuple[int, str], np.ndarray] = {}
+
+    def __call__(self, hypotheses: Sequence[str]) -> float:
+        """Corpus BLEU, from 0 to 100, as of `bleu_counts`."""
+        keys = list(enumerate(hypotheses))
+        new = [(index, text) for index, text in keys if (index, text) not in self._known]
+        if new:
+            references = [[texts[index] for index, _ in new] for texts in self._references]
+            counts = _counts(self._metric, [text for _, text in new], references, bleu_formula)
+            self._known.update(zip(new, counts.statistics, strict=True))
+        rows = np.stack([self._known[key] for key in keys])
+        return float(bleu_formula(rows.sum(axis=0, keepdims=True))[0])
+
+
 def chrf_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> CorpusCounts:
     """Counts for chrF2 (character order 6, no words); arguments as in `bleu_counts`."""
     return _counts(CHRF(), hypotheses, references, chrf_formula)

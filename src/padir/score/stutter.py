@@ -20,6 +20,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -49,6 +50,8 @@ def words(line: str, language: str) -> list[str | None]:
     return units
 
 
+# Words come again and again: in references, in outputs before and after the drop.
+@lru_cache(maxsize=2**16)
 def _strip(piece: str) -> str:
     start, end = 0, len(piece)
     while start < end and _is_punctuation(piece[start]):

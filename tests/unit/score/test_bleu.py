@@ -87,6 +87,26 @@ def test_streamed_counts_of_nothing():
         bleu.streamed_bleu_counts([], "en")
 
 
+def test_repeated_bleu_is_that_of_each_corpus():
+    # Positions whose text stays, changes, comes back, and is another position's.
+    references = [
+        ["the dog bit the man", "a man had a red dog", "it was not expected"],
+        ["the dog had bit the man", "a man with a red dog", "nobody expected that"],
+    ]
+    several = [
+        ["the dog bit a man", "a man had a dog", "it was not expected at all"],
+        ["the dog bit a man", "a man had a red dog today", "it was not expected at all"],
+        ["a man had a dog", "the dog bit a man", "it was not expected at all"],
+        ["the dog bit a man", "a man had a dog", "nobody expected that"],
+        ["", "", ""],
+    ]
+    repeated = bleu.RepeatedBleu(references, "en")
+    found = [repeated(output) for output in [*several, *several]]
+    alone = [bleu.bleu_counts(output, references, "en").score() for output in several]
+    assert found == [*alone, *alone]
+    assert len(set(alone)) == len(several)
+
+
 def test_chinese_is_scored_by_character():
     counts = bleu.bleu_counts(["我爱北京天安门"], [["我爱北京天安门"]], "zh")
     assert "tok:zh" in counts.signature
