@@ -25,6 +25,7 @@ from padir.decode.refine import Policies, Refinement, easy_first_context, refine
 from padir.decode.refiner import policies_of, predictor
 from padir.files import InputError
 from padir.ids import FIRST_PIECE, PAD
+from padir.loss import first_argmax
 from padir.model.decoder import Attentions, CrossMemory
 
 
@@ -204,7 +205,7 @@ def reduced(
     shared = [dependence.overlap(log_probability, d) for d in range(1, distance + 1)]
     return Pass(
         input=read,
-        token=jnp.argmax(log_probability, axis=-1),
+        token=first_argmax(log_probability),
         log_probability=jnp.max(log_probability, axis=-1),
         entropy=dependence.entropy(log_probability),
         adjacent=every[0],
