@@ -2,7 +2,7 @@
 
 Every model is set against the one whose parameters it takes, at the same number of passes: what
 differs is the decoding, and the length rule that validation data chose for it. Another system, with
-parameters of its own, is set against plain PaDIR.
+parameters of its own, is set against plain PaDIR of like training cost.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from padir.config.model import ModelRun
 from padir.report.ablations import contrast
 from padir.report.results import Estimate, Results, Row
 from padir.report.selection import DEPENDENCY_DECODINGS, dependency_models
@@ -72,8 +73,9 @@ def dependency_decoding_table(results: Results) -> Table:
         Column("gain", "Gain"),
     )
     notes = (
-        "Plain: the model whose parameters it takes; for another system the first PaDIR here with"
-        " parameters of its own and the same targets; of the same seeds, with as many steps. −"
+        "Plain: the model whose parameters it takes; for another system the PaDIR with the same"
+        " targets whose training made most nearly as many decoder passes (steps times stages); of"
+        " the same seeds, with as many steps. −"
         " plain: the difference to it, with its 95% interval and two-sided p, by bootstrap over"
         " sentences, paired on the same resamples, with three seeds or more also over seeds.",
         "Stutters per 100 words before the final drop of repeats. Dropped words: lexemes of the"
@@ -83,7 +85,8 @@ def dependency_decoding_table(results: Results) -> Table:
         f" {MARGINS['bleu']:g} BLEU or {MARGINS['validity']:g}% of valid sentences, each by its"
         f" interval's worse end, and median latency at most {MOST_TIME:g} of plain's. Open: the"
         " interval holds both answers.",
-        "Every model has the length rule that validation data chose for it.",
+        "Every model has the length rule that validation data chose for it. p-values are not"
+        " corrected for the number of comparisons; no gain is decided by them.",
     )
     rows = [_cells(results, row) for row in _rows(results)]
     return Table("dependency_decoding", "Decoders that mind dependence", columns, rows, notes)
@@ -171,8 +174,16 @@ def _cells(results: Results, row: Row) -> dict[str, Cell]:
     return cells
 
 
+def _training_passes(run: ModelRun) -> int:
+    """Decoder passes of a training: what its cost goes with."""
+    return run.training.steps * run.objective.stages
+
+
 def _plain(results: Results, row: Row) -> Row | None:
-    """What a row is compared with: as many steps, the row's seeds; None where there is no such."""
+    """What a row is compared with: as many steps, the row's seeds; None where there is no such.
+
+    Of several that another system could be compared with, the one of most alike training cost.
+    """
     models = results.config.models
     run = models[row.model]
     if run.parameters is not None:
@@ -185,6 +196,7 @@ def _plain(results: Results, row: Row) -> Row | None:
             if models[name].parameters is None and models[name].system == "padir"
             and models[name].targets == run.targets
         ]  # fmt: skip
+        names.sort(key=lambda name: abs(_training_passes(models[name]) - _training_passes(run)))
     rows = [results.row(row.group, name, row.decoding) for name in names]
     for one in rows:
         if one is not None and set(one.seeds) >= set(row.seeds):

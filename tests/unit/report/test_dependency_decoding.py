@@ -74,26 +74,34 @@ def test_a_line_by_hand(made_up):
     assert (plain["changed"], plain["gain"], plain["bleu_gap"]) == ("plain padir", None, None)
 
 
-def test_another_system_is_set_against_plain_padir_with_the_same_seeds(made_up):
+def test_another_system_is_set_against_plain_padir_of_like_cost_and_the_same_seeds(made_up):
     add(made_up)
-    other = {**PLAIN, "system": "rdm"}
+    # Plain makes 1000 steps of two stages: twice as many of one stage are like it.
+    made_up.settings["models"]["plain"] = {**PLAIN, "training": {"steps": 1000}}
+    longer = {**PLAIN, "training": {"steps": 3000}}
+    shorter = {**PLAIN, "training": {"steps": 500}}
+    other = {**PLAIN, "system": "rdm", "training": {"steps": 2000}}
     unlike = {**PLAIN, "targets": "own"}
-    fewer = {**PLAIN, "seeds": [0]}
+    fewer = {**PLAIN, "seeds": [0], "training": {"steps": 1000}}
     models = made_up.settings["models"]
     made_up.settings["models"] = {
-        "unlike": unlike, "fewer": fewer, **models, "other": other, "once": {**other, "seeds": [1]},
+        "unlike": unlike, "fewer": fewer, "longer": longer, "shorter": shorter, **models,
+        "other": other, "once": {**other, "seeds": [1]},
     }  # fmt: skip
     made_up.settings["evaluation"]["dependency"] = [
-        "unlike", "fewer", "joint", "other", "once",
+        "unlike", "fewer", "longer", "shorter", "joint", "other", "once",
     ]  # fmt: skip
-    several = {"unlike": 20.0, "fewer": 10.0, "other": 28.0, "once": 27.0}
+    several = {
+        "unlike": 20.0, "fewer": 10.0, "longer": 40.0, "shorter": 5.0, "other": 28.0, "once": 27.0,
+    }  # fmt: skip
     for model, value in several.items():
         for seed in made_up.settings["models"][model]["seeds"]:
             made_up.score(model, "T4", seed, bleu=value + seed)
     table = dependency_decoding_table(load_results(made_up.folder, made_up.config))
     gaps = {row["model"]: row["bleu_gap"] for row in table.rows}
     assert gaps == {
-        "unlike": None, "fewer": None, "plain": None, "joint": pytest.approx(0.5),
+        "unlike": None, "fewer": None, "longer": None, "shorter": None, "plain": None,
+        "joint": pytest.approx(0.5),
         "other": pytest.approx(29.0 - (30 + 30.5 + 31.5) / 3), "once": pytest.approx(28.0 - 30.5),
     }  # fmt: skip
 
