@@ -1,11 +1,11 @@
 """What each defect of the published PaDIR code costs: BLEU and stutter, ours against ours with it.
 
-    snakemake --cores 2
+    snakemake --cores 2 table2
     python -m benchmarks.defects --jobs 2
 
-The first command makes the demo's text, vocabulary and distilled targets. The second, from the
-root of the repository, trains the model with and without padding in sight, chooses the length rule
-of each variant on validation data, decodes the test set, and writes the table into
+The first command makes the demo's text, vocabulary, distilled targets and settings. The second,
+from the root of the repository, trains the model with and without padding in sight, chooses the
+length rule of each variant on validation data, decodes the test set, and writes the table into
 docs/departures.md. Interrupted, it goes on from where it was. A quick look at what it does:
 
     python -m benchmarks.defects --seeds 0 --steps 150 --document results/bench/defects.md
@@ -30,7 +30,7 @@ from padir.launch import prepare
 from tests.defects.measured import VARIANTS, Variant
 
 BEGIN, END = "<!-- defects: begin -->", "<!-- defects: end -->"
-MODEL = Path("results/runs/synthetic/xs-xt/padir_distilled")
+MODEL = Path("results/runs/synthetic/xs-xt/padir")
 METRICS = ("bleu", "before", "final")
 
 
