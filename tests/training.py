@@ -1,4 +1,7 @@
-"""A tiny pair of languages and a tiny run, for tests of training: reversed words, six of them."""
+"""What tests of training share: a tiny run, drawn batches, a loss in NumPy, a tiny language pair.
+
+Targets of that pair are the sources' words reversed, six of them.
+"""
 
 import json
 from pathlib import Path
@@ -10,6 +13,8 @@ from padir.config.model import ModelRun, RunSpec
 from padir.train import TrainingText
 from padir.vocab import train_vocabulary
 
+VOCABULARY = 20
+"""Ids in use in drawn batches."""
 WORDS = ("ba", "ko", "mi", "re", "su", "ta")
 
 
@@ -48,6 +53,38 @@ def tiny_spec(system: str = "padir", steps: int = 12, **training) -> RunSpec:
     return RunSpec(
         dataset="toy", direction="xs-xt", model=system, run=tiny_run(system, steps, **training)
     )
+
+
+def quiet(run: ModelRun, **objective) -> ModelRun:
+    """The run without anything random but the noise."""
+    return run.model_copy(
+        update={
+            "architecture": run.architecture.model_copy(update={"dropout": 0.0}),
+            "objective": run.objective.model_copy(update=objective),
+        }
+    )
+
+
+def batch(
+    steps: int, rows: int = 16, width: int = 6, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Source and target ids [steps, rows, width] of drawn pieces, EOS at a drawn place."""
+    random = np.random.default_rng(seed)
+    ids = random.integers(8, VOCABULARY, (2, steps, rows, width)).astype(np.int32)
+    for side in ids:
+        ends = random.integers(2, width, (steps, rows))
+        columns = np.arange(width)
+        side[columns[None, None] == ends[..., None]] = 1
+        side[columns[None, None] > ends[..., None]] = 0
+    return ids[0], ids[1]
+
+
+def numpy_cross_entropy(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """-log softmax(logits)[target] along the last axis, in double precision."""
+    logits = logits.astype(np.float64)
+    shifted = logits - logits.max(-1, keepdims=True)
+    log_probability = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    return -np.take_along_axis(log_probability, target[..., None], -1)[..., 0]
 
 
 def write_toy(folder: Path, pairs: int = 120) -> tuple[TrainingText, Path]:

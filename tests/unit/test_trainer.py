@@ -1,44 +1,19 @@
-"""The compiled steps: accumulation, determinism, compilations, a non-finite loss, a plain twin."""
+"""The compiled steps: accumulation, determinism, compilations, a non-finite loss, evaluation."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.config.model import ModelRun
 from padir.corrupt import first_hypothesis
+from padir.objective import batch_losses
 from padir.trainer import Trainer, micro_batches
-from tests.training import tiny_run
-
-VOCABULARY = 20
-
-
-def batch(
-    steps: int, rows: int = 16, width: int = 6, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    random = np.random.default_rng(seed)
-    ids = random.integers(8, VOCABULARY, (2, steps, rows, width)).astype(np.int32)
-    for side in ids:
-        ends = random.integers(2, width, (steps, rows))
-        columns = np.arange(width)
-        side[columns[None, None] == ends[..., None]] = 1
-        side[columns[None, None] > ends[..., None]] = 0
-    return ids[0], ids[1]
+from tests.training import VOCABULARY, batch, numpy_cross_entropy, quiet, tiny_run
 
 
 def close(a: dict, b: dict, tolerance: float) -> None:
     for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
         np.testing.assert_allclose(x, y, atol=tolerance)
-
-
-def quiet(run: ModelRun, **objective) -> ModelRun:
-    """The run without anything random but the noise."""
-    return run.model_copy(
-        update={
-            "architecture": run.architecture.model_copy(update={"dropout": 0.0}),
-            "objective": run.objective.model_copy(update=objective),
-        }
-    )
 
 
 def test_steps_in_one_call_equal_steps_one_by_one() -> None:
@@ -93,46 +68,35 @@ def test_a_non_finite_loss_stops_before_it_is_applied() -> None:
     assert int(good.step) == 2
 
 
-def numpy_cross_entropy(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
-    logits = logits.astype(np.float64)
-    shifted = logits - logits.max(-1, keepdims=True)
-    log_probability = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-    return -np.take_along_axis(log_probability, target[..., None], -1)[..., 0]
-
-
-@pytest.mark.parametrize("stages", [1, 2, 3])
-def test_parallel_stages_equal_a_plain_loop(stages: int) -> None:
-    run = quiet(tiny_run(), stages=stages, unmasking_rate=0.3)
+def test_evaluation_is_of_plain_losses_and_noise_of_its_own() -> None:
+    run = quiet(tiny_run(), unmasking_rate=0.3, label_smoothing=0.2, z_loss=0.1)
     trainer = Trainer(run, VOCABULARY, VOCABULARY, 5)
     parameters = trainer.initial_state().parameters
-    model = trainer.model(parameters)
     source, target = (side[0] for side in batch(1, seed=3))
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(5), 2**31 - 1), 0)
-    objective = run.objective
-    start = np.asarray(first_hypothesis(key, jnp.asarray(target), objective, VOCABULARY).tokens)
-    encoded = model.encode(jnp.asarray(source))
-    hypothesis, total = start.copy(), 0.0
-    for _ in range(stages):
-        logits = np.asarray(model.decode(jnp.asarray(hypothesis), encoded.cross))
-        total += numpy_cross_entropy(logits, target)[target != 0].sum() / stages
-        predicted = logits[..., 8:VOCABULARY].argmax(-1) + 8
-        hypothesis = start.copy()
-        for row in range(len(target)):
-            for i in range(target.shape[1]):
-                if target[row, i] > 1:
-                    hypothesis[row, i] = predicted[row, i]
-        before = hypothesis.copy()
-        for row in range(len(target)):
-            for i in range(1, target.shape[1]):
-                if target[row, i] > 1 and before[row, i] == before[row, i - 1]:
-                    hypothesis[row, i] = start[row, i]
+    ids = jnp.asarray(source), jnp.asarray(target)
+    plain = quiet(run, label_smoothing=0.0, z_loss=0.0)
+    losses = batch_losses(trainer.model(parameters), plain, VOCABULARY, *ids, key, None)
     found = trainer.evaluate(parameters, [(source, target)])
-    np.testing.assert_allclose(found["token_loss"], total / (target != 0).sum(), rtol=1e-5)
-    right = (predicted == target)[target > 1].mean()
-    np.testing.assert_allclose(found["accuracy"], right, rtol=1e-6)
-    lengths = (target != 0).sum(1)
-    length_loss = numpy_cross_entropy(np.asarray(encoded.length_logits), lengths - 1)
-    np.testing.assert_allclose(found["length_loss"], length_loss.mean(), rtol=1e-5)
+    np.testing.assert_allclose(found["token_loss"], losses.token / losses.tokens, rtol=1e-5)
+    np.testing.assert_allclose(found["length_loss"], losses.length / losses.sentences, rtol=1e-5)
+    np.testing.assert_allclose(found["accuracy"], losses.correct / losses.predicted, rtol=1e-6)
+    assert (losses.tokens, losses.sentences) == ((target != 0).sum(), len(target))
+
+
+def test_the_glancing_share_follows_the_steps() -> None:
+    run = quiet(tiny_run(steps=12), stages=1, unmasking_rate=0.0, loss_on="hidden")
+    run = quiet(run, glancing=1.0, glancing_end=0.0)
+    trainer = Trainer(run, VOCABULARY, VOCABULARY, 0)
+    source, target = batch(1)
+    counts = []
+    for step in (0, 6, 12):
+        state = trainer.initial_state()._replace(step=jnp.int32(step))
+        _, totals = trainer.steps(state, source, target, [0.0])
+        counts.append(float(totals.losses.tokens))
+    # A first look of fresh parameters is nearly always wrong: at first nearly all is shown.
+    assert counts[0] < 0.3 * counts[2] < 0.4 * counts[2] < counts[1] < 0.8 * counts[2]
+    assert counts[2] == (target > 1).sum()
 
 
 def test_coupled_times_average_two_losses_each_of_its_own_hidden_tokens() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 DESCRIPTION = """\
 Learn one SentencePiece vocabulary for a language pair. The same text and settings give the same
 bytes. A size larger than the text allows is an error that names the largest possible one. Settings
-with foreign_pairs hold the `source` of the synthetic dataset too; the files of extra_text are read
+with foreign_pairs hold the `source` of a synthetic dataset too; the files of extra_text are read
 from the folder that the command runs in."""
 
 EXAMPLES = """\

@@ -235,9 +235,9 @@ class VocabularySettings(Settings):
         default=0,
         ge=0,
         exclude_if=not_,
-        description="Synthetic data only: invented language pairs other than the dataset's own,"
-        " those of the next seeds, that the vocabulary is learnt from too: `source.train` pairs of"
-        " each.",
+        description="Invented language pairs other than the dataset's own, those of the next"
+        " seeds, that the vocabulary is learnt from too: `source.train` pairs of each. Beside other"
+        " data they are drawn as synthetic data is by default.",
     )
     extra_text: list[str] = Field(
         default_factory=list,
@@ -256,7 +256,7 @@ class VocabularySettings(Settings):
 
 
 class VocabularySpec(VocabularySettings):
-    """What a vocabulary's `settings.json` holds: also the pair's own source, for foreign pairs."""
+    """What a vocabulary's `settings.json` holds: also the source that foreign pairs vary."""
 
     source: SyntheticSource | None = Field(default=None, exclude_if=not_)
 
@@ -310,17 +310,6 @@ class Dataset(Settings):
                         f"source.{split}.references names {', '.join(sorted(further))};"
                         f" allowed: {allowed}"
                     )
-        return self
-
-    @model_validator(mode="after")
-    def _foreign_pairs_exist(self) -> "Dataset":
-        named = {f"vocabularies.{name}": item for name, item in self.vocabularies.items()}
-        for key, settings in {"vocabulary": self.vocabulary, **named}.items():
-            if settings.foreign_pairs and not isinstance(self.source, SyntheticSource):
-                raise ValueError(
-                    f"{key}.foreign_pairs is {settings.foreign_pairs}: allowed is 0, as only"
-                    " synthetic data has foreign pairs; extra_text takes other text"
-                )
         return self
 
     def vocabulary_named(self, name: str | None) -> VocabularySettings:

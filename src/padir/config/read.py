@@ -226,15 +226,17 @@ def data_spec(config: Config, dataset: str) -> dict[str, Any]:
 
 
 def vocabulary_spec(config: Config, dataset: str, name: str | None) -> dict[str, Any]:
-    """What learning a vocabulary reads beside text: its settings, and the source of the pair where
-    foreign pairs are drawn.
+    """What learning a vocabulary reads beside text: its settings, and where foreign pairs are drawn
+    the synthetic source that they are foreign to: the pair's own, or beside other data the default.
 
     Args:
         name: an entry of the dataset's `vocabularies`; None: its own.
     """
     source = config.datasets[dataset].source
     chosen = config.datasets[dataset].vocabulary_named(name)
-    if not isinstance(source, SyntheticSource) or not chosen.foreign_pairs:
+    if not isinstance(source, SyntheticSource):
+        source = SyntheticSource()
+    if not chosen.foreign_pairs:
         source = None
     return VocabularySpec(**chosen.model_dump(), source=source).model_dump(mode="json")
 

@@ -146,7 +146,7 @@ def foreign_text(settings: SyntheticSource, pairs: int) -> Iterator[str]:
     """Training text of other language pairs, of the same grammar with other words.
 
     Args:
-        settings: of the pair that they are foreign to; theirs differ in the seed alone.
+        settings: of a synthetic pair that they are foreign to; theirs differ in the seed alone.
         pairs: how many; their seeds are the next ones after the pair's own.
 
     Yields:

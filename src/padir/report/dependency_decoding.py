@@ -15,7 +15,7 @@ from padir.report.ablations import contrast
 from padir.report.results import Estimate, Results, Row
 from padir.report.selection import DEPENDENCY_DECODINGS, dependency_models
 from padir.report.tables import Cell, Column, Table
-from padir.report.translation import PLACE, latency_row, place
+from padir.report.translation import PLACE, latency_row, place, trained_on
 from padir.score.redundancy import KINDS
 from padir.score.significance import Contrast, over_seeds
 
@@ -56,6 +56,7 @@ def dependency_decoding_table(results: Results) -> Table:
     columns = (
         *PLACE,
         Column("model", "Model"),
+        Column("targets", "Targets"),
         Column("changed", "Decoding"),
         Column("steps", "Steps"),
         Column("seeds", "Seeds"),
@@ -97,6 +98,7 @@ def redundancy_table(results: Results) -> Table:
     columns = (
         *PLACE,
         Column("model", "Model"),
+        Column("targets", "Targets"),
         Column("steps", "Steps"),
         Column("seeds", "Seeds"),
         Column("related", "Synonym is"),
@@ -115,7 +117,7 @@ def redundancy_table(results: Results) -> Table:
         "The drop takes continuous repetition away and leaves the rest: a word that the repeat"
         " stands for stays dropped. Length ratio: words for each word of a reference, final.",
     )
-    rows = [_redundant(row) for row in _rows(results)]
+    rows = [_redundant(results, row) for row in _rows(results)]
     return Table("redundancy", "Said twice, or not at all", columns, rows, notes)
 
 
@@ -157,6 +159,7 @@ def _cells(results: Results, row: Row) -> dict[str, Cell]:
     cells: dict[str, Cell] = {
         **place(row.group),
         "model": row.model,
+        "targets": trained_on(results, row.model),
         "changed": _changed(results, row.model),
         "steps": row.decoding,
         "seeds": len(row.seeds),
@@ -254,12 +257,13 @@ def _gain(row: Row, plain: Row, gaps: dict[str, Contrast | None], time: float | 
     return "yes" if time is not None else "yes, but not timed"
 
 
-def _redundant(row: Row) -> dict[str, Cell]:
+def _redundant(results: Results, row: Row) -> dict[str, Cell]:
     first = row.scores[0].get("redundancy")
     lost = dropped(row)
     cells: dict[str, Cell] = {
         **place(row.group),
         "model": row.model,
+        "targets": trained_on(results, row.model),
         "steps": row.decoding,
         "seeds": len(row.seeds),
         "related": None if first is None else first["related"],

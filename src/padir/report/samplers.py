@@ -6,7 +6,7 @@ import numpy as np
 
 from padir.report.results import Results
 from padir.report.tables import Cell, Column, Table
-from padir.report.translation import PLACE, place
+from padir.report.translation import PLACE, place, trained_on
 
 
 def samplers_table(results: Results) -> Table:
@@ -15,6 +15,7 @@ def samplers_table(results: Results) -> Table:
         *PLACE,
         Column("name", "Sampler"),
         Column("model", "Model"),
+        Column("targets", "Targets"),
         Column("block", "k"),
         Column("metropolis", "Metropolis-Hastings"),
         Column("chains", "Chains"),
@@ -40,6 +41,7 @@ def samplers_table(results: Results) -> Table:
                 **place((dataset, direction)),
                 "name": name,
                 "model": settings.model,
+                "targets": trained_on(results, settings.model),
                 "block": settings.block,
                 "metropolis": "yes" if settings.metropolis else "no",
                 "chains": settings.chains,

@@ -17,6 +17,7 @@ from padir.report.translation import (
     trained_on,
 )
 from padir.score.rating import NOT_RUN
+from padir.score.significance import median_interval
 
 
 def table2(results: Results) -> Table:
@@ -34,6 +35,7 @@ def table2(results: Results) -> Table:
         Column("seeds", "Seeds"),
         Column("training", "Training, s", 0),
         Column("passes", "Passes", 2),
+        Column("passes_interval", "95% interval", 2),
         Column("bleu", "BLEU", 2),
         Column("spread", "± seeds", 2),
         Column("interval", "95% interval", 2),
@@ -45,6 +47,7 @@ def table2(results: Results) -> Table:
         Column("stutter_interval", "95% interval", 2),
         Column("final", "Stutter final", 2),
         Column("p50_ms", "p50 ms", 2),
+        Column("p50_interval", "95% interval", 2),
         *beside.PAPER,
         Column("signature", "Signature"),
     )
@@ -65,12 +68,15 @@ def table2(results: Results) -> Table:
     notes = [
         "BLEU: mean over seeds; ± standard deviation over seeds; intervals by bootstrap over"
         " sentences, of validity the mean of the seeds' own.",
+        "No interval covers what another training would give: ± says how far seeds lie apart. A"
+        " system with one seed has none: rankings of such systems are of these trainings only.",
         f"− reference: BLEU minus that of {reference} with as many steps, paired"
         " on the same resamples.",
         "Steps: decoder passes allowed, or the search of AR. Passes: those made, mean over"
         " sentences and seeds; of AR, one per token.",
         "Stutters per 100 words, before and after the final drop of repeats. p50: median latency"
-        " at batch size 1, text to text, first seed.",
+        " at batch size 1, text to text, first seed; its interval is over the timed sentences of"
+        " one run, not over runs.",
         "Training: processor seconds of one seed's training, mean over seeds; with compilation,"
         " where another run had not compiled the same already; of borrowed parameters those of"
         " their owner. Not in it: the training of a teacher or of an encoder that training starts"
@@ -116,8 +122,9 @@ def _cells(results: Results, entry: Listed) -> dict[str, Cell]:
 
 def _missing() -> dict[str, Cell]:
     """A row that the paper has and we have not run."""
-    keys = ("training", "passes", "spread", "interval", "difference", "difference_interval")
-    keys += ("validity", "validity_interval", "stutter", "stutter_interval", "final", "p50_ms")
+    keys = ("training", "passes", "passes_interval", "spread", "interval", "difference")
+    keys += ("difference_interval", "validity", "validity_interval", "stutter", "stutter_interval")
+    keys += ("final", "p50_ms", "p50_interval")
     return {**dict.fromkeys(keys), "seeds": 0, "bleu": NOT_RUN, "signature": None}
 
 
@@ -131,11 +138,15 @@ def _measured(results: Results, row: Row) -> dict[str, Cell]:
     gap = None if same_steps is None else difference(row, same_steps)
     validity = row.mean("validity", "share")
     low, high = row.mean("validity", "low"), row.mean("validity", "high")
+    passes = row.measured("decoder_passes", "decoder_passes")
     timed = latency_row(results.system_latency, row.group, row.model, row.decoding)
+    times = None if timed is None else timed.get("times_ms")
+    samples = results.config.evaluation.bootstrap_samples
     return {
         "seeds": len(row.seeds),
         "training": training_seconds(results, row),
         "passes": row.mean("decoder_passes"),
+        "passes_interval": passes and (passes.low, passes.high),
         "bleu": bleu.value,
         "spread": bleu.spread,
         "interval": (bleu.low, bleu.high),
@@ -147,5 +158,7 @@ def _measured(results: Results, row: Row) -> dict[str, Cell]:
         "stutter_interval": before and (before.low, before.high),
         "final": final and final.value,
         "p50_ms": None if timed is None else timed["p50_ms"],
+        # Not all files of older versions hold single times, or passes on each resample.
+        "p50_interval": median_interval(times, samples) if times else None,
         "signature": row.scores[0]["bleu"]["signature"],
     }

@@ -66,6 +66,24 @@ def interval(replicates: np.ndarray) -> tuple[float, float]:
     return float(ordered[out]), float(ordered[len(ordered) - out - 1])
 
 
+def median_interval(values: Sequence[float], samples: int, seed: int = SEED) -> tuple[float, float]:
+    """95% percentile interval of the median, by bootstrap over sentences.
+
+    Args:
+        values: one per sentence, at least one; the interval is in their unit.
+        samples: resamples; the same as of any other score of as many sentences.
+        seed: of the resamples.
+    """
+    order = np.argsort(values)
+    ordered = np.asarray(values, np.float64)[order]
+    # Draws up to each value, by rising value; a median is the mean of the two draws in the middle,
+    # which of an odd number are the same one.
+    upto = np.cumsum(resample_counts(len(ordered), samples, seed)[:, order], axis=1)
+    middle = (len(ordered) + 1) // 2, len(ordered) // 2 + 1
+    lower, upper = (ordered[np.argmax(upto >= rank, axis=1)] for rank in middle)
+    return interval((lower + upper) / 2)
+
+
 def replicates(metric: CorpusCounts, counts: np.ndarray) -> np.ndarray:
     """The metric's score on each resample: [samples]. `counts` is from `resample_counts`."""
     return metric.formula(counts @ metric.statistics)

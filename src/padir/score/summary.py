@@ -110,7 +110,10 @@ def score_corpus(
         "stutter_before_drop": None,
         "validity": None,
         "dropped": None,
+        "decoder_passes": None,
     }
+    if decoded.steps is not None:
+        replicates["decoder_passes"] = resamples @ np.array(decoded.steps) / len(hypotheses)
     if valid is not None:
         replicates["validity"] = resamples @ np.array(valid, np.float64) / len(valid)
     twice = redundancy.redundancy_counts(hypotheses, references, target_language, lexemes)

@@ -119,7 +119,7 @@ def test_the_plan_of_the_papers_grid(repository, capsys, tmp_path, monkeypatch):
     assert main(["plan", "--config", str(repository / "config/paper.yaml"), *arguments]) == 0
     out = capsys.readouterr().out
     assert (
-        "jobs: 36 trainings, 6 distilled training sets, 72 decodings and scores, 72 further" in out
+        "jobs: 48 trainings, 6 distilled training sets, 96 decodings and scores, 96 further" in out
     )
     # The paper's size: 67 million parameters, 500,000 steps of 2048 x 128 tokens.
     assert re.search(r"wmt14 de-en padir +1 +500000 +66,99\d,\d+ +131072.00 M", out)
@@ -137,20 +137,25 @@ def test_the_plan_of_the_papers_grid(repository, capsys, tmp_path, monkeypatch):
     # Positional attention makes 31.6 million of the decoder.
     passes = [2 * 33 / 0.69 * (18.9e6 + T * 5 * (31.6e6 + 16.4e6)) for T in (4, 10)]
     greedy = 2 * 33 / 0.69 * (18.9e6 + (25.2e6 + 16.4e6))
+    # A deep encoder has twice the layers, a shallow decoder one of six.
+    deep, shallow = 2 * 18.9e6, 25.2e6 / 6 + 16.4e6
     # 7,003 sentences of the test sets, 7,001 of validation, in two directions; four parallel
-    # models and two AR ones, whose rules are chosen by four beams.
+    # models and four AR ones, whose rules are chosen by four beams.
     by_hand = 4 * (7003 * sum(passes) + 7001 * passes[0])
+    by_hand += 2 * (7003 * (greedy + beam) + 4 * 7001 * beam)
+    greedy, beam = (2 * 33 / 0.69 * (deep + width * shallow) for width in (1, 5))
     by_hand += 2 * (7003 * (greedy + beam) + 4 * 7001 * beam)
     assert decoding == pytest.approx(2 * by_hand / 25e12 / 3600, rel=0.05)
     assert together == pytest.approx((distilling + decoding) / 8, abs=0.01)
     assert dollars == pytest.approx((hours + together) * 8, abs=1)
-    # 72 decodings, a third of them of each pair, by BLEURT-20 on one core.
-    bleurt = 12 * 2 * 7003 * 66 * 2 * 579e6 / 50e9 / 3600
+    # 96 decodings, a third of them of each pair, by BLEURT-20 on one core.
+    bleurt = 16 * 2 * 7003 * 66 * 2 * 579e6 / 50e9 / 3600
     assert scoring == pytest.approx(bleurt, rel=0.02)
     # Text and its copies 320 bytes a pair, targets of two directions 160 each, and 36 models of
-    # 268 MB with two checkpoints and the best parameters.
+    # 265 MB and 12 with a deep encoder, with two checkpoints and the best parameters.
     pairs = 30_255_714 + 7001 + 7003
-    by_hand = 2 * 320 * pairs + 2 * 160 * (pairs - 7003) + 36 * 265e6 * (1 + 2 * 1.1 + 1)
+    bundles = 36 * 265e6 + 12 * 234e6
+    by_hand = 2 * 320 * pairs + 2 * 160 * (pairs - 7003) + bundles * (1 + 2 * 1.1 + 1)
     assert disk * 1e9 == pytest.approx(by_hand, rel=0.02)
 
 

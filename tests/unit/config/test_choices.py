@@ -81,16 +81,6 @@ def test_these_go_together():
             r"^config: datasets\.toy\.vocabularies\.b\.foreign_pairs: found -1",
         ),
         (
-            "datasets.real.vocabularies",
-            {"a": {"foreign_pairs": 7}},
-            r"^config: datasets\.real: vocabularies\.a\.foreign_pairs is 7: allowed is 0",
-        ),
-        (
-            "datasets.real.vocabulary.foreign_pairs",
-            1,
-            r"^config: datasets\.real: vocabulary\.foreign_pairs is 1: allowed is 0",
-        ),
-        (
             "evaluation",
             {"baseline": "ar", "ablations": [{"name": "x", "base": "padir", "variant": "no"}]},
             "no model 'no'",

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from padir.config.data import SyntheticSource
 from padir.config.read import (
     check_config,
     data_spec,
@@ -165,6 +166,11 @@ def test_the_settings_of_a_vocabulary_hold_the_source_of_foreign_pairs(tmp_path)
     path.write_text(json.dumps(vocabulary_spec(config, "toy", "other")))
     assert read_vocabulary_settings(path).source == config.datasets["toy"].source
     assert "source" not in vocabulary_spec(config, "toy", None)
+    # Real text has no source of its own that its foreign pairs could be like.
+    real = check_config(changed("datasets.real.vocabularies", {"other": {"foreign_pairs": 3}}))
+    path.write_text(json.dumps(vocabulary_spec(real, "real", "other")))
+    assert read_vocabulary_settings(path).source == SyntheticSource()
+    assert "source" not in vocabulary_spec(real, "real", None)
     path.write_text('{"foreign_pairs": 2}')
     with pytest.raises(InputError, match="foreign_pairs is 2, but there is no source"):
         read_vocabulary_settings(path)

@@ -106,6 +106,20 @@ def test_another_system_is_set_against_plain_padir_of_like_cost_and_the_same_see
     }  # fmt: skip
 
 
+def test_targets_and_a_warm_start_are_said_wherever_a_model_stands(made_up):
+    add(made_up)
+    warm = {**PLAIN, "targets": "own", "training": {"warm_start": "ar"}}
+    models = made_up.settings["models"]
+    made_up.settings["models"] = {**models, "other": {**warm, "system": "rdm"}}
+    made_up.settings["evaluation"]["dependency"] = ["joint", "other"]
+    for seed in (0, 1, 2):
+        made_up.score("other", "T4", seed, bleu=30.0)
+    results = load_results(made_up.folder, made_up.config)
+    for table in (dependency_decoding_table(results), redundancy_table(results)):
+        targets = {row["model"]: row["targets"] for row in table.rows}
+        assert targets == {"plain": "raw", "joint": "raw", "other": "own (encoder of ar)"}
+
+
 @pytest.mark.parametrize(
     ("change", "joint_ms", "gain"),
     [

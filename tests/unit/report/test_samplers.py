@@ -15,6 +15,10 @@ def test_means_over_sentences_and_chains(made_up):
             "absent": {"model": "padir"},
         }
     }
+    made_up.settings["models"]["padir"] = {
+        **made_up.settings["models"]["padir"],
+        "training": {"warm_start": "ar"},
+    }
     score = json.loads(made_up.score("padir", "T4").read_text())
     made_up.write("samples/toy/xs-xt/test.pairs.json", score)
     chains = [
@@ -30,6 +34,7 @@ def test_means_over_sentences_and_chains(made_up):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     (row,) = samplers_table(load_results(made_up.folder, made_up.config)).rows
     assert (row["name"], row["block"], row["metropolis"]) == ("pairs", 2, "yes")
+    assert (row["model"], row["targets"]) == ("padir", "own (encoder of ar)")
     assert row["temperature"] == "1 to 0.5"
     means = [row[key] for key in ("acceptance", "start", "last", "best")]
     assert means == pytest.approx([0.5, 30, 16, 8])

@@ -10,6 +10,7 @@ from padir.report.results import load_results
 from padir.report.selection import candidate, compared_systems, core_models
 from padir.report.systems import table2
 from padir.report.translation import hypotheses_per_sentence, stutter_table, table1
+from tests.unit.report.conftest import NOISE
 
 
 @pytest.fixture
@@ -56,6 +57,36 @@ def test_a_system_by_hand(with_cmlm):
     assert own["training"] == pytest.approx(0.5) and found["training"] is None
     search = line(table, "ar", "beam")
     assert (search["stutter"], search["final"], search["p50_ms"]) == (None, 0.5, 12.0)
+
+
+def test_passes_and_median_latency_have_intervals_over_sentences(with_cmlm):
+    # The middle 95% of the common noise, which lies evenly from -1 to 1, on each seed's mean.
+    for seed, mean in ((0, 4.0), (1, 5.0)):
+        path = with_cmlm.score("padir", "T4", seed, decoder_passes=mean)
+        document = json.loads(path.read_text())
+        document["replicates"]["decoder_passes"] = [mean + 0.5 * float(x) for x in NOISE]
+        path.write_text(json.dumps(document))
+    path = with_cmlm.latency()
+    document = json.loads(path.read_text())
+    for row in document["rows"]:
+        if (row["model"], row["decoding"]) == ("padir", "T4"):
+            row["times_ms"] = [1.0, 4.0, 4.0, 4.0, 7.0]
+    path.write_text(json.dumps(document))
+    table = table2(loaded(with_cmlm))
+    found = line(table, "padir", "4")
+    assert found["passes"] == 4.5
+    assert found["passes_interval"] == pytest.approx((4.025, 4.975), abs=0.01)
+    # Three or more of five draws are the 1 in 5.8% of the resamples, and the 7 in as many.
+    assert (found["p50_ms"], found["p50_interval"]) == (4.0, (1.0, 7.0))
+    # Files from before there were single times and passes of each resample.
+    other = line(table, "padir", "10")
+    assert (other["passes"], other["passes_interval"]) == (4.0, None)
+    assert (other["p50_ms"], other["p50_interval"]) == (9.0, None)
+
+
+def test_the_table_says_what_its_intervals_leave_out(with_cmlm):
+    (note,) = [note for note in table2(loaded(with_cmlm)).notes if "another training" in note]
+    assert "A system with one seed has none: rankings of such systems are of these" in note
 
 
 def test_only_the_stated_numbers_of_passes(with_cmlm):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from padir import cli
+from padir.score.significance import resample_counts
 
 REFERENCE = ["the dog bit the man", "it rained all day", "no"]
 OUTPUT = ["the dog dog bit the man", "it rained all day", ""]
@@ -45,7 +46,7 @@ def test_the_contract(files, capsys):
 def test_everything_written(files, tmp_path, capsys):
     records = [
         {"id": i, "hypothesis": text, "before_drop": text + " x x", "tokens": [9, 9],
-         "tokens_before_drop": [9], "steps": 4}
+         "tokens_before_drop": [9], "steps": 3 + i}
         for i, text in enumerate(OUTPUT)
     ]  # fmt: skip
     decode = files("d.jsonl", map(json.dumps, records))
@@ -61,6 +62,8 @@ def test_everything_written(files, tmp_path, capsys):
     assert (document["seed"], document["split"], document["decoding"]) == (3, "test", "T4")
     assert document["references"] == 2 and "nrefs:2" in document["bleu"]["signature"]
     assert document["decoder_passes"] == 4
+    drawn = resample_counts(3, 100) @ [1, 4 / 3, 5 / 3]
+    assert document["replicates"]["decoder_passes"] == pytest.approx(drawn, abs=1e-4)
     assert document["stutter"]["tokens"]["per_100"] == pytest.approx(50.0)
     assert document["stutter"]["words_before_drop"]["per_sentence"] == pytest.approx(4 / 3)
     assert document["paired"]["baseline"] == "ar" and document["paired"]["bleu_difference"] < 0

@@ -44,6 +44,15 @@ def test_bootstrap_interval_has_the_width_of_theory():
     assert high - low == pytest.approx(expected, rel=0.08)
 
 
+@pytest.mark.parametrize("size", [1, 2, 7, 8])
+def test_the_interval_of_a_median_is_that_of_numpy_s_medians(size):
+    values = np.random.default_rng(1).random(size).round(1)
+    resamples = significance.resample_counts(size, 200)
+    medians = [np.median(np.repeat(values, counts.astype(int))) for counts in resamples]
+    found = significance.median_interval(values.tolist(), 200)
+    assert found == pytest.approx(significance.interval(np.array(medians)))
+
+
 def test_paired_difference_and_interval():
     # The system is better by exactly one half on every sentence: no spread at all.
     base = np.arange(10.0)

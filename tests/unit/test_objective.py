@@ -1,0 +1,149 @@
+"""Every option of parallel training against a plain loop on the host, position by position."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from padir.config.model import ModelRun
+from padir.corrupt import first_hypothesis
+from padir.ids import EOS, FIRST_PIECE, PAD
+from padir.model.parameters import build
+from padir.objective import batch_losses
+from tests.training import VOCABULARY, batch, numpy_cross_entropy, quiet, tiny_run
+
+SOURCE, TARGET = (side[0] for side in batch(1, seed=3))
+PIECES = [tuple(place) for place in np.argwhere((TARGET != PAD) & (TARGET != EOS))]
+KEY = jax.random.key(5)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Fresh parameters, with the head that tells right from wrong."""
+    return build(quiet(tiny_run(), rejecter_weight=0.5), VOCABULARY, 5)
+
+
+def likeliest(logits: np.ndarray) -> np.ndarray:
+    """The likeliest piece at each position."""
+    return logits[..., FIRST_PIECE:VOCABULARY].argmax(-1) + FIRST_PIECE
+
+
+def drawn(logits: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """The piece at which the summed probabilities reach 1 - chance."""
+    weights = np.exp(logits[..., FIRST_PIECE:VOCABULARY].astype(np.float64))
+    upto = weights.cumsum(-1)
+    return (upto < ((1 - chance) * upto[..., -1])[..., None]).sum(-1) + FIRST_PIECE
+
+
+def chances(number: int) -> np.ndarray:
+    """Uniform draws, one per position: 1 of glancing, 3 and on of the stages."""
+    return np.asarray(jax.random.uniform(jax.random.fold_in(KEY, number), TARGET.shape), np.float64)
+
+
+def glance(logits, tokens, hidden, share) -> None:
+    """Show the hidden positions of the least chance, `share` of as many as are wrong in a row."""
+    wrong, chance = likeliest(logits) != TARGET, chances(1)
+    for row in range(len(TARGET)):
+        count = int(share * sum(wrong[place] for place in PIECES if place[0] == row))
+        order = sorted(np.flatnonzero(hidden[row]), key=chance[row].__getitem__)
+        for i in order[:count]:
+            tokens[row, i], hidden[row, i] = TARGET[row, i], False
+
+
+def plain_losses(model, run: ModelRun, progress: float) -> dict[str, float]:
+    """What `batch_losses` sums over the batch, as the settings' descriptions read."""
+    objective = run.objective
+    cross, real = model.encode(jnp.asarray(SOURCE)).cross, TARGET != PAD
+    first = first_hypothesis(KEY, jnp.asarray(TARGET), objective, VOCABULARY)
+    tokens, hidden = np.array(first.tokens), np.array(first.hidden)
+
+    def look(read):
+        vectors = model.hidden(jnp.asarray(read), cross, jnp.asarray(real))[0]
+        return np.asarray(model.logits(vectors)), np.asarray(model.keeps(vectors))
+
+    if objective.glancing:
+        share = objective.glancing * (1 - progress) + objective.glancing_end * progress
+        glance(look(tokens)[0], tokens, hidden, share)
+    counts = {"all": real, "hidden": hidden, "noised": tokens != TARGET}[objective.loss_on]
+    weight = np.asarray(first.weight)[:, None]
+    read = tokens.copy()
+    token = rejecter = number = 0.0
+    for stage in range(objective.stages):
+        logits, keeps = look(read)
+        token += (weight * numpy_cross_entropy(logits, TARGET))[counts].sum()
+        number += counts.sum()
+        best = chosen = likeliest(logits)
+        if objective.unroll == "sample":
+            chosen = drawn(logits, chances(3 + stage))
+        if objective.rejecter_weight:
+            judged = numpy_cross_entropy(keeps, (chosen == TARGET).astype(int))
+            rejecter += sum(judged[place] for place in PIECES)
+        asked = [place for place in PIECES if counts[place]]
+        for place in PIECES:
+            read[place] = chosen[place]
+        before = read.copy()
+        for row, i in PIECES:
+            if objective.hide_stutter and i and before[row, i] == before[row, i - 1]:
+                read[row, i] = tokens[row, i]
+        counts, weight = real, 1.0
+    return {
+        "token": token / objective.stages,
+        "tokens": number / objective.stages,
+        "rejecter": rejecter / objective.stages,
+        "correct": sum(best[place] == TARGET[place] for place in asked),
+        "predicted": len(asked),
+    }
+
+
+GLANCING = {"stages": 1, "glancing": 0.75, "glancing_end": 0.25}
+OPTIONS = {
+    "one stage": {"stages": 1},
+    "two stages": {},
+    "three stages": {"stages": 3},
+    "stutter stays": {"stages": 3, "hide_stutter": False},
+    "sampled": {"stages": 3, "unroll": "sample"},
+    "sampled, stutter stays": {"unroll": "sample", "hide_stutter": False},
+    "of noised": {"loss_on": "noised"},
+    "of hidden": {"loss_on": "hidden", "stages": 1},
+    "weighed": {"hiding": "time", "diffusion_steps": 8, "time_weight": "linear"},
+    "rejecter": {"rejecter_weight": 0.5},
+    "rejecter of samples": {"rejecter_weight": 0.5, "unroll": "sample"},
+    "glancing": GLANCING,
+    "glancing, of hidden": {**GLANCING, "loss_on": "hidden", "corruption": "mask"},
+    "glancing, of noised": {**GLANCING, "loss_on": "noised", "stages": 2},
+}
+
+
+def found_losses(model, run: ModelRun, progress: float):
+    """The package's."""
+    ids = jnp.asarray(SOURCE), jnp.asarray(TARGET)
+    return batch_losses(model, run, VOCABULARY, *ids, KEY, None, progress)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_parallel_losses_equal_a_plain_loop(name: str, model) -> None:
+    run = quiet(tiny_run(), **{"unmasking_rate": 0.3, **OPTIONS[name]})
+    for progress in (0.0, 0.5, 1.0) if run.objective.glancing else (1.0,):
+        found = found_losses(model, run, progress)
+        for key, value in plain_losses(model, run, progress).items():
+            np.testing.assert_allclose(getattr(found, key), value, rtol=1e-5, err_msg=key)
+        lengths = (TARGET != PAD).sum(1)
+        logits = np.asarray(model.encode(jnp.asarray(SOURCE)).length_logits)
+        length = numpy_cross_entropy(logits, lengths - 1).sum()
+        np.testing.assert_allclose(found.length, length, rtol=1e-5)
+
+
+def test_the_options_matter_on_this_batch(model) -> None:
+    """Else the loop above could not tell one from another."""
+    counts = {}
+    for loss_on in ("all", "noised", "hidden"):
+        run = quiet(tiny_run(), stages=1, unmasking_rate=0.3, loss_on=loss_on)
+        counts[loss_on] = float(found_losses(model, run, 1.0).tokens)
+    # Some random pieces are by chance the target's.
+    assert counts["noised"] < counts["hidden"] < counts["all"] == (TARGET != PAD).sum()
+    glancing = quiet(tiny_run(), **GLANCING, unmasking_rate=0.3, loss_on="hidden")
+    shown = [float(found_losses(model, glancing, progress).tokens) for progress in (0.0, 0.5, 1.0)]
+    assert shown[0] < shown[1] < shown[2] < counts["hidden"]
+    # A head judges both right and wrong tokens, and neither are half of them.
+    right = found_losses(model, quiet(tiny_run(), stages=1, unmasking_rate=0.3), 1.0).correct
+    assert 0 < float(right) < len(PIECES) / 3
