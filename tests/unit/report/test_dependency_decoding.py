@@ -76,13 +76,13 @@ def test_a_line_by_hand(made_up):
 
 def test_another_system_is_set_against_plain_padir_of_like_cost_and_the_same_seeds(made_up):
     add(made_up)
-    # Plain makes 1000 steps of two stages: twice as many of one stage are like it.
-    made_up.settings["models"]["plain"] = {**PLAIN, "training": {"steps": 1000}}
-    longer = {**PLAIN, "training": {"steps": 3000}}
-    shorter = {**PLAIN, "training": {"steps": 500}}
-    other = {**PLAIN, "system": "rdm", "training": {"steps": 2000}}
+    # Plain makes two stages a step: twice as many steps of one stage are like it.
+    made_up.settings["models"]["plain"] = {**PLAIN, "training": {"steps": 100_000}}
+    longer = {**PLAIN, "training": {"steps": 300_000}}
+    shorter = {**PLAIN, "training": {"steps": 50_000}}
+    other = {**PLAIN, "system": "rdm", "training": {"steps": 200_000}}
     unlike = {**PLAIN, "targets": "own"}
-    fewer = {**PLAIN, "seeds": [0], "training": {"steps": 1000}}
+    fewer = {**PLAIN, "seeds": [0], "training": {"steps": 100_000}}
     models = made_up.settings["models"]
     made_up.settings["models"] = {
         "unlike": unlike, "fewer": fewer, "longer": longer, "shorter": shorter, **models,
