@@ -15,7 +15,8 @@ def add(made_up, stutter=2.0, bleu=(30.5, 31.0, 32.0), share=0.8, seeds=(0.0, 0.
     """A joint decoding of the parameters of `plain`, which stutters 5 times per 100 words, and on
     one seed so much more."""
     joint = {**PLAIN, "parameters": "plain", "decoding": {"joint": "neighbours"}}
-    made_up.settings["models"] = {**made_up.settings["models"], "plain": PLAIN, "joint": joint}
+    models = {"plain": {**PLAIN}, "joint": joint}
+    made_up.settings["models"] = {**made_up.settings["models"], **models}
     made_up.settings["evaluation"] = {"dependency": ["joint"]}
     values = {"plain": ((30.0, 30.5, 31.5), 5.0, 0.75), "joint": (bleu, stutter, share)}
     for model, (several, per_100, valid) in values.items():
@@ -77,7 +78,8 @@ def test_a_line_by_hand(made_up):
 def test_another_system_is_set_against_plain_padir_of_like_cost_and_the_same_seeds(made_up):
     add(made_up)
     # Plain makes two stages a step: twice as many steps of one stage are like it.
-    made_up.settings["models"]["plain"] = {**PLAIN, "training": {"steps": 100_000}}
+    for model in ("plain", "joint"):
+        made_up.settings["models"][model] |= {"training": {"steps": 100_000}}
     longer = {**PLAIN, "training": {"steps": 300_000}}
     shorter = {**PLAIN, "training": {"steps": 50_000}}
     other = {**PLAIN, "system": "rdm", "training": {"steps": 200_000}}
