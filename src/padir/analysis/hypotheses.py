@@ -29,6 +29,7 @@ class Contrasts:
         effect, effect_interval: difference / pooled standard deviation (Cohen's d).
         within, within_interval: mean of what chosen pairs are above the mean of their own
             sentence's pairs; sentences with both kinds alone.
+        within_effect, within_effect_interval: the same / that standard deviation: on d's scale.
         p_value: two-sided, of `within`, labels permuted within sentences; 1 where no sentence has
             both kinds.
         mixed_sentences: sentences that have pairs of both kinds.
@@ -46,6 +47,8 @@ class Contrasts:
     effect_interval: Float[np.ndarray, "F 2"]
     within: Float[np.ndarray, " F"]
     within_interval: Float[np.ndarray, "F 2"]
+    within_effect: Float[np.ndarray, " F"]
+    within_effect_interval: Float[np.ndarray, "F 2"]
     p_value: Float[np.ndarray, " F"]
     mixed_sentences: int
 
@@ -58,16 +61,23 @@ def _moments(count, total, square):
     return mean, np.sqrt(variance)
 
 
-def _effects(first, other):
-    """Differences of means and effect sizes from counts, sums and sums of squares."""
+def _differences(first, other):
+    """Differences of means and pooled deviations from counts, sums and sums of squares."""
     (n, total, square), (m, total_other, square_other) = first, other
     mean, deviation = _moments(n, total, square)
     mean_other, deviation_other = _moments(m, total_other, square_other)
-    difference = mean - mean_other
     weights = np.maximum(n - 1, 0)[..., None], np.maximum(m - 1, 0)[..., None]
     pooled = weights[0] * deviation**2 + weights[1] * deviation_other**2
-    pooled = np.sqrt(pooled / np.maximum(weights[0] + weights[1], 1))
-    return difference, np.where(pooled > 0, difference / np.where(pooled > 0, pooled, 1), 0.0)
+    return mean - mean_other, np.sqrt(pooled / np.maximum(weights[0] + weights[1], 1))
+
+
+def _in_deviations(value, deviation):
+    """An effect size; 0 where nothing deviates."""
+    return np.where(deviation > 0, value / np.where(deviation > 0, deviation, 1), 0.0)
+
+
+def _intervals(drawn: Float[np.ndarray, "samples F"]) -> Float[np.ndarray, "F 2"]:
+    return np.array([interval(column) for column in drawn.T])
 
 
 def contrast(
@@ -101,10 +111,10 @@ def contrast(
         square = _by_sentence(centred[group] ** 2, sentence[group], sentences)
         groups.append((count, total, square))
     whole = [tuple(part.sum(axis=0) for part in group) for group in groups]
-    difference, effect = _effects(*whole)
+    difference, pooled = _differences(*whole)
     resamples = resample_counts(sentences, samples, seed)
     drawn = [tuple(resamples @ part for part in group) for group in groups]
-    differences, effects = _effects(*drawn)
+    drawn_difference, drawn_pooled = _differences(*drawn)
     means = [_moments(*group) for group in whole]
     excess, counts, p_value = within_sentences(
         centred, chosen, sentence, sentences, permutations, np.random.default_rng(seed)
@@ -119,11 +129,13 @@ def contrast(
         other_mean=means[1][0] + centre,
         other_deviation=means[1][1],
         difference=difference,
-        difference_interval=np.array([interval(column) for column in differences.T]),
-        effect=effect,
-        effect_interval=np.array([interval(column) for column in effects.T]),
+        difference_interval=_intervals(drawn_difference),
+        effect=_in_deviations(difference, pooled),
+        effect_interval=_intervals(_in_deviations(drawn_difference, drawn_pooled)),
         within=within,
-        within_interval=np.array([interval(column) for column in drawn_within.T]),
+        within_interval=_intervals(drawn_within),
+        within_effect=_in_deviations(within, pooled),
+        within_effect_interval=_intervals(_in_deviations(drawn_within, drawn_pooled)),
         p_value=p_value,
         mixed_sentences=int(np.count_nonzero(counts)),
     )

@@ -33,19 +33,21 @@ def test_contrast_is_what_numpy_says(sample):
         ((n - 1) * yes.var(axis=0, ddof=1) + (m - 1) * no.var(axis=0, ddof=1)) / (n + m - 2)
     )
     np.testing.assert_allclose(found.effect, (yes.mean(axis=0) - no.mean(axis=0)) / pooled)
+    np.testing.assert_allclose(found.within_effect, found.within / pooled)
     assert (found.count, found.other_count) == (n, m)
 
 
 def test_intervals_are_those_of_resampled_sentences(sample):
     values, chosen, sentence = sample
     found = hypotheses.contrast(values, chosen, sentence, 12, samples=100)
-    differences, within = [], []
+    differences, within, shares = [], [], []
     for counts in resample_counts(12, 100):
         rows = np.concatenate(
             [np.tile(np.flatnonzero(sentence == s), int(counts[s])) for s in range(12)]
         )
         own = chosen[rows]
-        differences.append(values[rows][own].mean(axis=0) - values[rows][~own].mean(axis=0))
+        yes, no = values[rows][own], values[rows][~own]
+        differences.append(yes.mean(axis=0) - no.mean(axis=0))
         total, number = np.zeros(2), 0
         for s in range(12):
             members = np.flatnonzero(sentence == s)
@@ -55,12 +57,17 @@ def test_intervals_are_those_of_resampled_sentences(sample):
                 total += counts[s] * above[labels].sum(axis=0)
                 number += counts[s] * labels.sum()
         within.append(total / number)
+        (n, first), (m, other) = ((len(v), v.var(axis=0, ddof=1)) for v in (yes, no))
+        shares.append(within[-1] / np.sqrt(((n - 1) * first + (m - 1) * other) / (n + m - 2)))
     for column in range(2):
         assert found.difference_interval[column] == pytest.approx(
             interval(np.array(differences)[:, column])
         )
         assert found.within_interval[column] == pytest.approx(
             interval(np.array(within)[:, column]), abs=1e-9
+        )
+        assert found.within_effect_interval[column] == pytest.approx(
+            interval(np.array(shares)[:, column]), abs=1e-9
         )
 
 
