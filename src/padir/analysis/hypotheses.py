@@ -16,6 +16,8 @@ from padir.score.significance import SEED, interval, resample_counts
 PERMUTATIONS = 2000
 TOP_SHARE = 0.1
 """The share of pairs that counts as strongly dependent, by a graded measure."""
+FEWEST = 10
+"""Pairs of a kind that an area is told of at least: fewer are an anecdote with an interval."""
 
 
 @dataclass(frozen=True)
@@ -187,17 +189,18 @@ def _clusters(sentence: np.ndarray) -> list[np.ndarray]:
 
 
 def strongest(values: Float[np.ndarray, " P"], share: float = TOP_SHARE) -> Bool[np.ndarray, " P"]:
-    """The given share of the pairs with the largest values; ties at the edge go to the first."""
+    """The given share of the pairs with the largest values, but none that is not above 0; ties at
+    the edge go to the first."""
     count = round(share * len(values))
     top = np.zeros(len(values), bool)
     top[np.argsort(-values, kind="stable")[:count]] = True
-    return top
+    return top & (values > 0)
 
 
 @dataclass(frozen=True)
 class Discrimination:
     """Area under the ROC curve: the chance that a positive pair has the larger score, half of
-    equal ones counted. None where one kind is missing."""
+    equal ones counted. None where one kind has fewer than `FEWEST` pairs."""
 
     auc: float | None
     interval: tuple[float, float] | None
@@ -220,7 +223,7 @@ def discrimination(
         resamples: from `resample_counts`, of as many sentences as there are.
     """
     positives, negatives = int(positive.sum()), int((~positive).sum())
-    if not positives or not negatives:
+    if min(positives, negatives) < FEWEST:
         return Discrimination(None, None, positives, negatives)
     sentences = resamples.shape[1]
     won = concordance(score, positive, sentence, sentences)

@@ -111,8 +111,13 @@ def test_the_area_counts_ties_half_and_its_interval_resamples_sentences():
     ]
     assert found.interval == pytest.approx(interval(np.array(drawn)))
     assert (found.positives, found.negatives) == (positive.sum(), (~positive).sum())
-    nothing = hypotheses.discrimination(score, np.zeros(60, bool), sentence, resamples)
-    assert nothing.auc is None and nothing.interval is None
+    for count in (0, hypotheses.FEWEST - 1, 60 - hypotheses.FEWEST + 1, 60):
+        nothing = hypotheses.discrimination(score, np.arange(60) < count, sentence, resamples)
+        assert nothing.auc is None and nothing.interval is None
+        assert (nothing.positives, nothing.negatives) == (count, 60 - count)
+    for count in (hypotheses.FEWEST, 60 - hypotheses.FEWEST):
+        told = hypotheses.discrimination(score, np.arange(60) < count, sentence, resamples)
+        assert told.auc is not None
 
 
 def test_rank_correlation_is_spearmans():
@@ -128,3 +133,6 @@ def test_rank_correlation_is_spearmans():
 def test_the_strongest_tenth():
     values = np.array([0.0, 3.0, 3.0, 1.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     assert np.flatnonzero(hypotheses.strongest(values, 0.2)).tolist() == [1, 2]
+    # Nothing at all is not strong, whatever share is asked for.
+    assert np.flatnonzero(hypotheses.strongest(values, 0.9)).tolist() == [1, 2, 3, 4]
+    assert not hypotheses.strongest(np.zeros(20)).any()
