@@ -4,9 +4,10 @@
         --source results/data/synthetic/xs-xt/test.xs --threads 1 --out results/bench/attention.json
 
 Decoding: all length candidates of every sentence, T passes. Extraction: the chosen candidate's
-passes made again, the last with its attention, and its numbers per pair. Inside a pass: one decoder
-pass of all candidates with attention reduced to the pairwise distances of neighbours, as a decoding
-policy would ask for it, against the same pass without. Medians of the repeats, compiled before.
+passes made again, the last with its attention, and its numbers of each pair up to a distance: of
+neighbours, and as far as `padir analyse` looks by default. Inside a pass: one decoder pass of all
+candidates with attention reduced to the pairwise distances of neighbours, as a decoding policy
+would ask for it, against the same pass without. Medians of the repeats, compiled before.
 """
 
 import argparse
@@ -22,6 +23,7 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--source", type=Path, required=True)
     parse.add_argument("--sentences", type=int, default=200)
     parse.add_argument("--passes", type=int, nargs="+", default=[1, 4])
+    parse.add_argument("--distances", type=int, nargs="+", default=[1, 8])
     parse.add_argument("--repeats", type=int, default=5)
     parse.add_argument("--threads", type=int)
     parse.add_argument("--out", type=Path)
@@ -67,17 +69,27 @@ def main() -> None:
             for own in several
         ]
         chosen = [Chosen(own[k].length, k) for own, k in zip(several, best, strict=True)]
-        extractor = Extractor(loaded, 1, 2)
-
-        def extract(extractor=extractor, sources=sources, chosen=chosen, passes=passes):
-            for _, made, _ in extractor.passes(sources, chosen, passes):
-                jax.device_get(made)
-
         decoding = median(lambda t=translator, s=sources: t.candidates(s), arguments.repeats)
-        extraction = median(extract, arguments.repeats)
-        rows.append({"decoding": f"T{passes}", "decoding_s": decoding, "extraction_s": extraction})
-        print(f"T{passes}: decoding {decoding:.3f} s, extraction {extraction:.3f} s,"
-              f" {extraction / decoding:.0%}")  # fmt: skip
+        for distance in arguments.distances:
+            extractor = Extractor(loaded, distance, 2)
+
+            def extract(extractor=extractor, sources=sources, chosen=chosen, passes=passes):
+                for _, made, _ in extractor.passes(sources, chosen, passes):
+                    jax.device_get(made)
+
+            extraction = median(extract, arguments.repeats)
+            rows.append(
+                {
+                    "decoding": f"T{passes}",
+                    "distance": distance,
+                    "decoding_s": decoding,
+                    "extraction_s": extraction,
+                }
+            )
+            print(
+                f"T{passes}: decoding {decoding:.3f} s, extraction up to {distance} apart"
+                f" {extraction:.3f} s, {extraction / decoding:.0%}"
+            )
     graph, state = nnx.split(loaded.model)
     batch, copies, length = 64, loaded.spec.run.decoding.length_candidates, 20
     tokens = jnp.full((batch * copies, length), 9, jnp.int32)

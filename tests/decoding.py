@@ -1,5 +1,6 @@
 """Tiny random models for tests of decoding. Nothing here is trained: width 16, one layer each."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from flax import nnx
@@ -49,11 +50,13 @@ def tiny_run(system: str, buckets=(16,), **decoding) -> ModelRun:
     )
 
 
-def write_tiny_bundle(folder: Path, system: str, seed: int = 2, **settings) -> Path:
-    """A bundle of a random model."""
+def write_tiny_bundle(
+    folder: Path, system: str, seed: int = 2, words: Sequence[str] = WORDS, **settings
+) -> Path:
+    """A bundle of a random model that knows these words."""
     vocabulary_path = folder.parent / f"{folder.name}.vocabulary"
-    pieces = VocabularySettings(kind="word", size=8 + len(WORDS))
-    train_vocabulary([" ".join(WORDS)] * 3, pieces, vocabulary_path)
+    pieces = VocabularySettings(kind="word", size=8 + len(words))
+    train_vocabulary([" ".join(words)] * 3, pieces, vocabulary_path)
     run = tiny_run(system, **settings)
     size = Vocabulary.load(vocabulary_path).size
     # Two rows past the vocabulary, which may never be predicted.

@@ -174,7 +174,7 @@ def compared(pairs: Pairs, found: Repeats, sentences: int, samples: int) -> dict
         own = slice(at, at + int(np.prod(shape)))
         heads[name] = {
             key: getattr(result, key)[own].reshape(shape).tolist()
-            for key in ("mean", "other_mean", "effect", "p_value")
+            for key in ("mean", "other_mean", "effect", "within", "within_effect", "p_value")
         }
         at = own.stop
     return {

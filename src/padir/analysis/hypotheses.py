@@ -16,6 +16,8 @@ from padir.score.significance import SEED, interval, resample_counts
 PERMUTATIONS = 2000
 TOP_SHARE = 0.1
 """The share of pairs that counts as strongly dependent, by a graded measure."""
+FEWEST = 10
+"""Pairs of a kind that an area is told of at least: fewer are an anecdote with an interval."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Contrasts:
         effect, effect_interval: difference / pooled standard deviation (Cohen's d).
         within, within_interval: mean of what chosen pairs are above the mean of their own
             sentence's pairs; sentences with both kinds alone.
+        within_effect, within_effect_interval: the same / that standard deviation: on d's scale.
         p_value: two-sided, of `within`, labels permuted within sentences; 1 where no sentence has
             both kinds.
         mixed_sentences: sentences that have pairs of both kinds.
@@ -46,6 +49,8 @@ class Contrasts:
     effect_interval: Float[np.ndarray, "F 2"]
     within: Float[np.ndarray, " F"]
     within_interval: Float[np.ndarray, "F 2"]
+    within_effect: Float[np.ndarray, " F"]
+    within_effect_interval: Float[np.ndarray, "F 2"]
     p_value: Float[np.ndarray, " F"]
     mixed_sentences: int
 
@@ -58,16 +63,23 @@ def _moments(count, total, square):
     return mean, np.sqrt(variance)
 
 
-def _effects(first, other):
-    """Differences of means and effect sizes from counts, sums and sums of squares."""
+def _differences(first, other):
+    """Differences of means and pooled deviations from counts, sums and sums of squares."""
     (n, total, square), (m, total_other, square_other) = first, other
     mean, deviation = _moments(n, total, square)
     mean_other, deviation_other = _moments(m, total_other, square_other)
-    difference = mean - mean_other
     weights = np.maximum(n - 1, 0)[..., None], np.maximum(m - 1, 0)[..., None]
     pooled = weights[0] * deviation**2 + weights[1] * deviation_other**2
-    pooled = np.sqrt(pooled / np.maximum(weights[0] + weights[1], 1))
-    return difference, np.where(pooled > 0, difference / np.where(pooled > 0, pooled, 1), 0.0)
+    return mean - mean_other, np.sqrt(pooled / np.maximum(weights[0] + weights[1], 1))
+
+
+def _in_deviations(value, deviation):
+    """An effect size; 0 where nothing deviates."""
+    return np.where(deviation > 0, value / np.where(deviation > 0, deviation, 1), 0.0)
+
+
+def _intervals(drawn: Float[np.ndarray, "samples F"]) -> Float[np.ndarray, "F 2"]:
+    return np.array([interval(column) for column in drawn.T])
 
 
 def contrast(
@@ -101,10 +113,10 @@ def contrast(
         square = _by_sentence(centred[group] ** 2, sentence[group], sentences)
         groups.append((count, total, square))
     whole = [tuple(part.sum(axis=0) for part in group) for group in groups]
-    difference, effect = _effects(*whole)
+    difference, pooled = _differences(*whole)
     resamples = resample_counts(sentences, samples, seed)
     drawn = [tuple(resamples @ part for part in group) for group in groups]
-    differences, effects = _effects(*drawn)
+    drawn_difference, drawn_pooled = _differences(*drawn)
     means = [_moments(*group) for group in whole]
     excess, counts, p_value = within_sentences(
         centred, chosen, sentence, sentences, permutations, np.random.default_rng(seed)
@@ -119,11 +131,13 @@ def contrast(
         other_mean=means[1][0] + centre,
         other_deviation=means[1][1],
         difference=difference,
-        difference_interval=np.array([interval(column) for column in differences.T]),
-        effect=effect,
-        effect_interval=np.array([interval(column) for column in effects.T]),
+        difference_interval=_intervals(drawn_difference),
+        effect=_in_deviations(difference, pooled),
+        effect_interval=_intervals(_in_deviations(drawn_difference, drawn_pooled)),
         within=within,
-        within_interval=np.array([interval(column) for column in drawn_within.T]),
+        within_interval=_intervals(drawn_within),
+        within_effect=_in_deviations(within, pooled),
+        within_effect_interval=_intervals(_in_deviations(drawn_within, drawn_pooled)),
         p_value=p_value,
         mixed_sentences=int(np.count_nonzero(counts)),
     )
@@ -175,17 +189,18 @@ def _clusters(sentence: np.ndarray) -> list[np.ndarray]:
 
 
 def strongest(values: Float[np.ndarray, " P"], share: float = TOP_SHARE) -> Bool[np.ndarray, " P"]:
-    """The given share of the pairs with the largest values; ties at the edge go to the first."""
+    """The given share of the pairs with the largest values, but none that is not above 0; ties at
+    the edge go to the first."""
     count = round(share * len(values))
     top = np.zeros(len(values), bool)
     top[np.argsort(-values, kind="stable")[:count]] = True
-    return top
+    return top & (values > 0)
 
 
 @dataclass(frozen=True)
 class Discrimination:
     """Area under the ROC curve: the chance that a positive pair has the larger score, half of
-    equal ones counted. None where one kind is missing."""
+    equal ones counted. None where one kind has fewer than `FEWEST` pairs."""
 
     auc: float | None
     interval: tuple[float, float] | None
@@ -208,7 +223,7 @@ def discrimination(
         resamples: from `resample_counts`, of as many sentences as there are.
     """
     positives, negatives = int(positive.sum()), int((~positive).sum())
-    if not positives or not negatives:
+    if min(positives, negatives) < FEWEST:
         return Discrimination(None, None, positives, negatives)
     sentences = resamples.shape[1]
     won = concordance(score, positive, sentence, sentences)

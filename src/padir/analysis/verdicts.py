@@ -51,7 +51,8 @@ def self_attention_no_larger(found: Mapping[str, Any]) -> dict[str, Any]:
         "mean 0.032 against 0.033",
         f"pass {found['pass']}: {_means(one)} (mean over layers, heads and directions), effect"
         f" {one['effect']:.2f}; above the mean of the own sentence by {one['within']:.4f}"
-        f" [{within[0]:.4f}, {within[1]:.4f}], permutation p {one['p_value']:.4f};"
+        f" [{within[0]:.4f}, {within[1]:.4f}], which is {one['within_effect']:.2f} deviations,"
+        f" permutation p {one['p_value']:.4f};"
         f" {found['stuttering']} stuttering pairs, {found['other']} others",
         [low, high],
         "the 95% interval of the effect size (bootstrap over sentences) does not lie above 0 and"

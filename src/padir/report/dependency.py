@@ -23,8 +23,19 @@ LOST = (
 )
 TESTS = (
     "d: difference of the means (yes - no) over the pooled standard deviation, with its 95%"
-    " interval, bootstrapped over sentences. p: labels exchanged within sentences."
+    " interval, bootstrapped over sentences. within: what stuttering pairs are above the mean of"
+    " their own sentence's pairs, with its interval; within d: the same over the deviation that d"
+    " has. p is of within, whose sign may be another than d's: labels exchanged within sentences."
 )
+# Column -> key of a contrast.
+COMPARED = {
+    "effect": "effect",
+    "interval": "effect_interval",
+    "within": "within",
+    "within_interval": "within_interval",
+    "within_effect": "within_effect",
+    "p": "p_value",
+}
 PREDICTOR_NAMES = {
     "total_variation": "cross-attention, total variation (less)",
     "cosine": "cross-attention, cosine distance (less)",
@@ -72,9 +83,8 @@ def _rows(
                         row[f"{key}{kind}_sd"] = one[f"{prefix}deviation"]
                     one = contrasts[f"{name} mean"]
                     shown = stutter == "yes"
-                    row[f"{key}effect"] = one["effect"] if shown else None
-                    row[f"{key}interval"] = tuple(one["effect_interval"]) if shown else None
-                    row[f"{key}p"] = one["p_value"] if shown else None
+                    for column, kept in COMPARED.items():
+                        row[f"{key}{column}"] = _shown(one[kept]) if shown else None
                 for name in lost:
                     row[name] = contrasts[name][f"{prefix}mean"]
                 rows.append(row)
@@ -92,7 +102,10 @@ def _columns(groups: Sequence[tuple[str, str, str]], lost: Sequence[tuple[str, s
         columns += [
             Column(f"{key}effect", f"{heading}d (avg)", 2),
             Column(f"{key}interval", "95% interval", 2),
-            Column(f"{key}p", "p", 4),
+            Column(f"{key}within", f"{heading}within (avg)", 4),
+            Column(f"{key}within_interval", "95% interval", 4),
+            Column(f"{key}within_effect", f"{heading}within d", 2),
+            Column(f"{key}p", "p of within", 4),
         ]
     return columns
 
@@ -145,6 +158,10 @@ def table5(results: Results) -> Table:
     )
 
 
+def _shown(value: Any) -> Cell:
+    return tuple(value) if isinstance(value, list) else value
+
+
 # Column -> (target, pairs) of a prediction.
 _ASKED = {
     "stutter": ("stutter", "adjacent"),
@@ -188,7 +205,8 @@ def dependency_table(results: Results) -> Table:
             "0.5 is chance; intervals are 95%, bootstrapped over sentences. Each predictor is"
             " turned as its hypothesis has it: an area below 0.5 speaks against the hypothesis.",
             "Stutter: equal neighbouring pieces. Probe: the tenth of the pairs where replacing one"
-            " token changes the other's prediction most (mutual information under the model)."
+            " token changes the other's prediction most (mutual information under the model, above"
+            " the rounding of 1e-6 nats). No area is told of fewer than ten pairs of a kind."
             " Exact: pairs that depend on each other under the grammar's own law of translations,"
             " given source and length, at the first pass listed.",
             f"adjacent: neighbours; near: up to {within} pieces apart. Overlap is close to a"

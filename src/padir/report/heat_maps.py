@@ -15,6 +15,7 @@ from padir.score.significance import holm
 LIMIT = 1.5
 """Effects beyond this have the full colour."""
 LEVEL = 0.05
+UP, DOWN = " ↑", " ↓"
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,15 @@ class HeatMap:
     Attributes:
         row, column: places in the drawing by name.
         effect: Cohen's d, stuttering against other adjacent pairs.
-        p_value: corrected for the number of heads (Holm).
+        within: what stuttering pairs are above the mean of their own sentence's, in the same
+            deviations.
+        p_value: of `within`, corrected for the number of heads (Holm).
     """
 
     row: str
     column: str
     effect: Sequence[Sequence[float]]
+    within: Sequence[Sequence[float]]
     p_value: Sequence[Sequence[float]]
 
 
@@ -48,7 +52,7 @@ class HeatMaps:
 
     def table(self) -> Table:
         """Every cell."""
-        keys = ("panel", "pass", "layer", "head", "effect", "p_value")
+        keys = ("panel", "pass", "layer", "head", "effect", "within", "p_value")
         rows: list[dict[str, Cell]] = [
             {
                 "panel": one.row,
@@ -56,6 +60,7 @@ class HeatMaps:
                 "layer": layer + 1,
                 "head": head + 1,
                 "effect": effect,
+                "within": one.within[layer][head],
                 "p_value": one.p_value[layer][head],
             }
             for one in self.maps
@@ -100,6 +105,11 @@ class HeatMaps:
         return [drawing, points]
 
 
+def _mark(within: float, p_value: float) -> str:
+    """Which way stuttering pairs surely differ from their own sentence's mean, if any."""
+    return "" if p_value >= LEVEL else UP if within > 0 else DOWN
+
+
 def _draw(one: HeatMap, place):
     # A diverging map that readers with any colour vision can tell the sign by.
     image = place.imshow(one.effect, cmap="PuOr", vmin=-LIMIT, vmax=LIMIT, aspect="auto")
@@ -107,10 +117,10 @@ def _draw(one: HeatMap, place):
     for layer in range(layers):
         for head in range(heads):
             value = one.effect[layer][head]
-            star = "*" if one.p_value[layer][head] < LEVEL else ""
+            mark = _mark(one.within[layer][head], one.p_value[layer][head])
             colour = "white" if abs(value) > 0.7 * LIMIT else "black"
             place.text(
-                head, layer, f"{value:.1f}{star}", ha="center", va="center", color=colour,
+                head, layer, f"{value:.1f}{mark}", ha="center", va="center", color=colour,
                 fontsize=8 if heads <= 8 else 6,
             )  # fmt: skip
     place.set_xticks(range(heads), [str(head + 1) for head in range(heads)])
@@ -132,12 +142,15 @@ def _maps(results: Results, measure: str) -> list[HeatMap]:
             flat = holm([p for layer in own["p_value"] for p in layer])
             heads = len(own["effect"][0])
             corrected = [flat[at : at + heads] for at in range(0, len(flat), heads)]
-            maps.append(HeatMap(row, f"pass {found['pass']}", own["effect"], corrected))
+            column = f"pass {found['pass']}"
+            maps.append(HeatMap(row, column, own["effect"], own["within_effect"], corrected))
     return maps
 
 
 NOTE = (
-    "Colour and number: effect size d of stuttering against other adjacent pairs; *: p < 0.05,"
+    "Colour and number: effect size d of stuttering against other adjacent pairs, pooled over"
+    " sentences. Arrows are of another comparison and may point against the number's sign:"
+    " stuttering pairs are above (↑) or below (↓) the mean of their own sentence's pairs, p < 0.05,"
     " labels exchanged within sentences, corrected for the number of heads (Holm)."
 )
 

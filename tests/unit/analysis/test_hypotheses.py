@@ -33,19 +33,21 @@ def test_contrast_is_what_numpy_says(sample):
         ((n - 1) * yes.var(axis=0, ddof=1) + (m - 1) * no.var(axis=0, ddof=1)) / (n + m - 2)
     )
     np.testing.assert_allclose(found.effect, (yes.mean(axis=0) - no.mean(axis=0)) / pooled)
+    np.testing.assert_allclose(found.within_effect, found.within / pooled)
     assert (found.count, found.other_count) == (n, m)
 
 
 def test_intervals_are_those_of_resampled_sentences(sample):
     values, chosen, sentence = sample
     found = hypotheses.contrast(values, chosen, sentence, 12, samples=100)
-    differences, within = [], []
+    differences, within, shares = [], [], []
     for counts in resample_counts(12, 100):
         rows = np.concatenate(
             [np.tile(np.flatnonzero(sentence == s), int(counts[s])) for s in range(12)]
         )
         own = chosen[rows]
-        differences.append(values[rows][own].mean(axis=0) - values[rows][~own].mean(axis=0))
+        yes, no = values[rows][own], values[rows][~own]
+        differences.append(yes.mean(axis=0) - no.mean(axis=0))
         total, number = np.zeros(2), 0
         for s in range(12):
             members = np.flatnonzero(sentence == s)
@@ -55,12 +57,17 @@ def test_intervals_are_those_of_resampled_sentences(sample):
                 total += counts[s] * above[labels].sum(axis=0)
                 number += counts[s] * labels.sum()
         within.append(total / number)
+        (n, first), (m, other) = ((len(v), v.var(axis=0, ddof=1)) for v in (yes, no))
+        shares.append(within[-1] / np.sqrt(((n - 1) * first + (m - 1) * other) / (n + m - 2)))
     for column in range(2):
         assert found.difference_interval[column] == pytest.approx(
             interval(np.array(differences)[:, column])
         )
         assert found.within_interval[column] == pytest.approx(
             interval(np.array(within)[:, column]), abs=1e-9
+        )
+        assert found.within_effect_interval[column] == pytest.approx(
+            interval(np.array(shares)[:, column]), abs=1e-9
         )
 
 
@@ -104,8 +111,13 @@ def test_the_area_counts_ties_half_and_its_interval_resamples_sentences():
     ]
     assert found.interval == pytest.approx(interval(np.array(drawn)))
     assert (found.positives, found.negatives) == (positive.sum(), (~positive).sum())
-    nothing = hypotheses.discrimination(score, np.zeros(60, bool), sentence, resamples)
-    assert nothing.auc is None and nothing.interval is None
+    for count in (0, hypotheses.FEWEST - 1, 60 - hypotheses.FEWEST + 1, 60):
+        nothing = hypotheses.discrimination(score, np.arange(60) < count, sentence, resamples)
+        assert nothing.auc is None and nothing.interval is None
+        assert (nothing.positives, nothing.negatives) == (count, 60 - count)
+    for count in (hypotheses.FEWEST, 60 - hypotheses.FEWEST):
+        told = hypotheses.discrimination(score, np.arange(60) < count, sentence, resamples)
+        assert told.auc is not None
 
 
 def test_rank_correlation_is_spearmans():
@@ -121,3 +133,6 @@ def test_rank_correlation_is_spearmans():
 def test_the_strongest_tenth():
     values = np.array([0.0, 3.0, 3.0, 1.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     assert np.flatnonzero(hypotheses.strongest(values, 0.2)).tolist() == [1, 2]
+    # Nothing at all is not strong, whatever share is asked for.
+    assert np.flatnonzero(hypotheses.strongest(values, 0.9)).tolist() == [1, 2, 3, 4]
+    assert not hypotheses.strongest(np.zeros(20)).any()

@@ -1,6 +1,9 @@
 """Which pairs there are, in which order, and which of them stutter."""
 
+from itertools import combinations
+
 import numpy as np
+from scipy.special import entr, rel_entr
 
 from padir.analysis.attention import Chosen, Extractor
 from padir.analysis.pairs import PREDICTORS, collect, repeats
@@ -69,6 +72,64 @@ def test_the_probe_replaces_one_token_and_reads_the_other(tmp_path):
                 expected = weights[row] @ (own * np.log(own / mixture)).sum(axis=1)
                 if i < length:
                     np.testing.assert_allclose(found[i, row, j], expected, atol=1e-5)
+
+
+def test_values_against_plain_loops(tmp_path):
+    """Every number of every pair, from the pass's probabilities and weights alone."""
+    loaded = tiny_model(tmp_path / "bundle", "padir", batch_sentences=5)
+    sources = loaded.vocabulary.encode(SENTENCES)
+    chosen = [Chosen(length) for length in LENGTHS]
+    extractor = Extractor(loaded, 3, 2)
+    pairs = collect(extractor, sources, chosen, 2)
+    twin = {
+        (s, i, j): (values, heads)
+        for batch, made, cross in extractor.passes(sources, chosen, 2)
+        for s, i, j, values, heads in plain_values(extractor, batch, made, cross)
+    }
+    places = list(zip(pairs.sentence, pairs.left, pairs.left + pairs.distance, strict=True))
+    assert sorted(twin) == places
+    for name, found in pairs.values.items():
+        expected = np.array([twin[place][0][name] for place in places])
+        np.testing.assert_allclose(found, expected, atol=2e-5, err_msg=name)
+        # Nothing that is everywhere alike would show a wrong place.
+        assert len(np.unique(expected)) > 2
+    adjacent = [place for place in places if place[2] - place[1] == 1]
+    for name, found in pairs.heads.items():
+        expected = np.array([twin[place][1][name] for place in adjacent])
+        np.testing.assert_allclose(found, expected, atol=2e-5, err_msg=name)
+
+
+def plain_values(extractor, batch, made, cross):
+    """Sentence, positions, values and values by layer and head of each pair of a batch."""
+    answers = np.asarray(extractor.probe(cross, made.input))
+    log_probability, (own, source) = extractor.weights(cross, made.input)
+    probability = np.exp(np.asarray(log_probability, np.float64))
+    own, source = np.asarray(own, np.float64), np.asarray(source, np.float64)
+    for row, sentence in enumerate(batch.indices):
+        pieces = LENGTHS[sentence] - 1
+        for i, j in combinations(range(pieces), 2):
+            if j - i > extractor.distance:
+                continue
+            a, b = source[row, :, :, i], source[row, :, :, j]
+            norms = np.sqrt((a**2).sum(-1) * (b**2).sum(-1))
+            heads = {
+                "self_right": own[row, :, :, i, j],
+                "self_left": own[row, :, :, j, i],
+                "total_variation": np.abs(a - b).sum(-1) / 2,
+                "cosine": 1 - (a * b).sum(-1) / norms,
+                "jensen_shannon": (rel_entr(a, (a + b) / 2) + rel_entr(b, (a + b) / 2)).sum(-1) / 2,
+            }
+            values = {name: numbers.mean() for name, numbers in heads.items()}
+            p, q = probability[row, i], probability[row, j]
+            values |= {
+                "self_attention": (values["self_right"] + values["self_left"]) / 2,
+                "doubt": -np.log(min(p.max(), q.max())),
+                "entropy": min(entr(p).sum(), entr(q).sum()),
+                "overlap": np.minimum(p, q).sum(),
+                "distance": j - i,
+                "probe": (answers[i, row, j] + answers[j, row, i]) / 2,
+            }
+            yield sentence, i, j, values, heads
 
 
 def test_a_repeat_that_a_reference_has_is_no_stutter(tmp_path):

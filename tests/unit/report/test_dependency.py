@@ -2,6 +2,7 @@
 
 import pytest
 
+from padir.files import InputError
 from padir.report import claims, dependency, heat_maps
 from padir.report.results import load_results
 
@@ -12,7 +13,8 @@ RANKS = ("self_first", "self_few", "same_first", "first_in_few")
 def one(value: float) -> dict:
     return {
         "mean": value, "other_mean": value / 2, "deviation": 0.1, "other_deviation": 0.2,
-        "effect": -0.7, "effect_interval": [-0.9, -0.5], "p_value": 0.004,
+        "effect": -0.7, "effect_interval": [-0.9, -0.5], "p_value": 0.004, "within": 0.01,
+        "within_interval": [0.005, 0.015], "within_effect": 0.3,
     }  # fmt: skip
 
 
@@ -27,7 +29,10 @@ def claim(name: str, verdict: str) -> dict:
 def analysis(model: str, targets: str, verdict: str = "reproduced") -> dict:
     names = ("self_attention", "total_variation", "cosine")
     contrasts = {f"{name} {kind}": one(0.4) for name in names for kind in KINDS}
-    head = {"effect": [[0.1, -2.0]], "p_value": [[0.5, 0.01]]}
+    head = {
+        "effect": [[0.1, -2.0, -0.2]], "p_value": [[0.5, 0.01, 0.01]],
+        "within_effect": [[0.1, -1.0, 0.4]],
+    }  # fmt: skip
     told = {"predictor": "entropy", "auc": 0.8, "interval": [0.7, 0.9]}
     graded = told | {"correlation": 0.5, "correlation_interval": [0.4, 0.6]}
     passes = [
@@ -77,6 +82,10 @@ def test_tables_4_and_5_have_two_rows_of_each_model_and_pass(analysed):
     yes, no = dependency.table5(results).rows[:2]
     assert (yes["tv_mean"], no["tv_mean"], yes["pairs"], no["pairs"]) == (0.4, 0.2, 30, 300)
     assert (yes["cosine_interval"], no["cosine_interval"]) == ((-0.9, -0.5), None)
+    # What p is of stands beside it, with its own sign.
+    within = ("within", "within_interval", "within_effect", "p")
+    assert [yes[f"tv_{key}"] for key in within] == [0.01, (0.005, 0.015), 0.3, 0.004]
+    assert all(no[f"tv_{key}"] is None for key in within)
     assert (yes["same_first"], no["same_first"]) == (0.6, 0.3)
     assert "Neighbour first" in dependency.table4(results).markdown()
 
@@ -99,16 +108,27 @@ def test_heat_maps_correct_for_the_number_of_heads(analysed):
         ("padir_raw", "pass 1"),
         ("padir_raw", "pass 4"),
     ]
-    assert maps.maps[0].p_value == [[0.5, 0.02]]
+    assert maps.maps[0].p_value == [[0.5, pytest.approx(0.03), pytest.approx(0.03)]]
     cells = maps.table().rows
-    assert len(cells) == 2 * 2 * 2
+    assert len(cells) == 2 * 2 * 3
     assert cells[1] == {
         "panel": "padir_raw", "pass": "pass 1", "layer": 1, "head": 2, "effect": -2.0,
-        "p_value": 0.02,
+        "within": -1.0, "p_value": pytest.approx(0.03),
     }  # fmt: skip
     again = heat_maps.HeatMaps(maps.name, maps.title, maps.maps, maps.note)
     assert maps.svg == again.svg
-    assert maps.svg.count("−2.0*") == 0 and maps.svg.count("-2.0*") == 4
+    # Arrows point where stutters lie within their sentences, whatever the pooled sign.
+    texts = [f"-2.0{heat_maps.DOWN}<", f"-0.2{heat_maps.UP}<", ">0.1<"]
+    assert [maps.svg.count(text) for text in texts] == [4, 4, 4]
+    assert maps.svg.count("↑") == maps.svg.count("↓") == 4
+
+
+def test_a_document_of_an_older_version_is_one_message(analysed):
+    old = analysis("padir", "own")
+    del old["passes"][1]["heads"]["self_attention"]["within_effect"]
+    analysed.write("analysis/toy/xs-xt/padir/seed0.json", old)
+    with pytest.raises(InputError, match=r"padir/seed0\.json: .*run padir analyse again"):
+        load_results(analysed.folder, analysed.config)
 
 
 def test_claims_come_from_the_analysis(analysed):

@@ -1,0 +1,199 @@
+"""What is made of measured pairs: the numbers of the tables, against plain loops over them."""
+
+import random
+from collections import Counter
+from math import log
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from padir.analysis import document
+from padir.analysis.attention import Chosen, Extractor
+from padir.analysis.dependence import Measures, Ranks
+from padir.analysis.hypotheses import FEWEST, TOP_SHARE, contrast
+from padir.analysis.pairs import PREDICTORS, Pairs, Repeats, collect
+from padir.config.data import SyntheticSource
+from padir.data.synthetic import draw_sentence, make_grammar, mode_probability
+from padir.decode.load import Decoding
+from padir.decode.translate import Translator
+from padir.score.significance import resample_counts
+from tests.decoding import tiny_model
+
+SENTENCES, PIECES, REACH = 40, 6, 3
+# As the hypotheses have it: closer cross-attention and nearer positions depend more.
+LESS = ("total_variation", "cosine", "jensen_shannon", "distance")
+MODE_STRENGTH = 0.7
+
+
+@pytest.fixture(scope="module")
+def made_up():
+    """Pairs with random numbers, and which adjacent ones stutter, some by licence."""
+    generator = np.random.default_rng(11)
+    places = [
+        (s, i, d)
+        for s in range(SENTENCES)
+        for i in range(PIECES - 1)
+        for d in range(1, min(REACH, PIECES - 1 - i) + 1)
+    ]
+    sentence, left, distance = np.array(places).T
+    adjacent = int((distance == 1).sum())
+
+    def heads():
+        return generator.random((adjacent, 2, 3)).astype(np.float32)
+
+    values = {name: generator.random(len(places)) for name in (*PREDICTORS, "probe")}
+    values["distance"] = distance.astype(np.float32)
+    pairs = Pairs(
+        sentence=sentence,
+        left=left,
+        distance=distance,
+        values=values,
+        heads={name: heads() for name in Measures._fields},
+        ranks={name: generator.random(adjacent) for name in Ranks._fields},
+    )
+    equal, allowed = generator.random(adjacent) < 0.3, generator.random(adjacent) < 0.2
+    return pairs, Repeats(equal & ~allowed, equal & allowed)
+
+
+def area(score, positive):
+    high, low = np.array(score)[positive], np.array(score)[~np.array(positive)]
+    return ((high[:, None] > low) + (high[:, None] == low) / 2).mean()
+
+
+def test_groups_are_compared_by_their_own_pairs_numbers(made_up):
+    pairs, found = made_up
+    made = document.compared(pairs, found, SENTENCES, samples=80)
+    yes = np.flatnonzero(found.stutter)
+    no = np.flatnonzero(~found.stutter & ~found.licensed)
+    assert (made["stuttering"], made["other"]) == (len(yes), len(no))
+    right, left = pairs.heads["self_right"], pairs.heads["self_left"]
+    weights = {name: values.reshape(len(values), 6) for name, values in pairs.heads.items()}
+    weights["self_attention"] = np.concatenate([weights["self_right"], weights["self_left"]], 1)
+    for name, rows in weights.items():
+        for kind, reduce in (("min", np.min), ("mean", np.mean), ("max", np.max)):
+            one = made["contrasts"][f"{name} {kind}"]
+            numbers = np.array([reduce(row) for row in rows], float)
+            assert one["mean"] == pytest.approx(numbers[yes].mean())
+            assert one["other_mean"] == pytest.approx(numbers[no].mean())
+            assert one["deviation"] == pytest.approx(numbers[yes].std(ddof=1))
+    next_to = pairs.distance == 1
+    alone = {name: pairs.values[name][next_to] for name in ("doubt", "entropy", "overlap", "probe")}
+    for name, numbers in (alone | pairs.ranks).items():
+        assert made["contrasts"][name]["mean"] == pytest.approx(numbers[yes].mean())
+    # By head: the same test as of one column alone, with the sign of what it tests.
+    by_head = {"self_attention": (right + left) / 2} | {n: pairs.heads[n] for n in LESS[:3]}
+    assert set(made["heads"]) == set(by_head)
+    kept = ~found.licensed
+    for name, values in by_head.items():
+        for layer, head in ((0, 2), (1, 0)):
+            own = contrast(
+                values[kept][:, layer, head, None], found.stutter[kept],
+                pairs.sentence[next_to][kept], SENTENCES, 80,
+            )  # fmt: skip
+            for key in ("mean", "other_mean", "effect", "within", "within_effect", "p_value"):
+                shown = made["heads"][name][key][layer][head]
+                assert shown == pytest.approx(getattr(own, key)[0], rel=1e-5), (name, key)
+
+
+def test_predictors_are_turned_as_their_hypotheses_have_them(made_up):
+    pairs, found = made_up
+    rows = document.predicted(pairs, found, resample_counts(SENTENCES, 80))
+    told = {(row["target"], row["pairs"], row["predictor"]): row for row in rows}
+    asked = {("probe", "near", name) for name in PREDICTORS}
+    asked |= {("probe", "adjacent", name) for name in PREDICTORS if name != "distance"}
+    asked |= {("stutter", "adjacent", n) for n in (*PREDICTORS, "probe") if n != "distance"}
+    assert set(told) == asked
+    near = np.ones(len(pairs.sentence), bool)
+    for (target, kind, name), row in told.items():
+        chosen = pairs.distance == 1 if kind == "adjacent" else near
+        score = (-1 if name in LESS else 1) * np.array(pairs.values[name][chosen], float)
+        probe = pairs.values["probe"][chosen]
+        if target == "stutter":
+            score, positive = score[~found.licensed], found.stutter[~found.licensed]
+        else:
+            count = round(TOP_SHARE * len(probe))
+            positive = probe >= sorted(probe)[-count]
+            assert row["correlation"] == pytest.approx(spearmanr(score, probe).statistic)
+        assert row["auc"] == pytest.approx(area(score, positive)), (target, kind, name)
+        assert row["positives"] == positive.sum()
+
+
+@pytest.mark.parametrize("strong", [0, FEWEST - 1, FEWEST])
+def test_where_nothing_is_read_no_pair_is_strong(made_up, strong):
+    pairs, found = made_up
+    probe = np.zeros(len(pairs.sentence))
+    probe[:strong] = 0.1
+    quiet = Pairs(
+        pairs.sentence, pairs.left, pairs.distance, pairs.values | {"probe": probe},
+        pairs.heads, pairs.ranks,
+    )  # fmt: skip
+    rows = document.predicted(quiet, found, resample_counts(SENTENCES, 80))
+    asked = [row for row in rows if (row["target"], row["pairs"]) == ("probe", "near")]
+    assert len(asked) == len(PREDICTORS)
+    for row in asked:
+        assert row["positives"] == strong
+        assert (row["auc"] is None) == (row["interval"] is None) == (strong < FEWEST)
+
+
+def true_information(law, i, j):
+    """Mutual information of two positions by going through all pairs of words."""
+    joint, left, right = Counter(), Counter(), Counter()
+    for sequence, probability in law.items():
+        joint[sequence[i], sequence[j]] += probability
+        left[sequence[i]] += probability
+        right[sequence[j]] += probability
+    return sum(p * log(p / (left[a] * right[b])) for (a, b), p in joint.items())
+
+
+def test_proxies_are_judged_against_the_grammars_own_law(tmp_path):
+    size = SyntheticSource(
+        kind="synthetic", train=1, valid=1, test=1, nouns=6, verbs=4, adjectives=3, adverbs=2,
+        postpositions=2, min_words=4, max_words=9,
+    )  # fmt: skip
+    grammar, generator = make_grammar(size), random.Random(1)
+    lines = [grammar.source(draw_sentence(generator, size)) for _ in range(14)]
+    targets = [grammar.translations(line) for line in lines]
+    text = [*lines, *(one for own in targets for one in own.values())]
+    loaded = tiny_model(
+        tmp_path / "bundle", "padir", words=sorted({w for line in text for w in line.split()}),
+        length_alphas=[0.0], length_weights=[1.0],
+    )  # fmt: skip
+    translator, extractor = Translator(loaded, Decoding("T1", 1)), Extractor(loaded, 4, 2)
+    test = document.TestSet(lines, [[own[min(own)] for own in targets]], "xt", grammar)
+    options = document.Options((1,), 60, MODE_STRENGTH)
+    found = document.analyse(translator, extractor, test, options)["exact"]
+    # The twin: laws by hand, at their likeliest length, where the model can hold it.
+    laws = []
+    for own in targets:
+        law = Counter()
+        for mode, line in own.items():
+            law[tuple(line.split())] += mode_probability(mode, MODE_STRENGTH)
+        lengths = Counter()
+        for words, probability in law.items():
+            lengths[len(words)] += probability
+        best = max(lengths, key=lambda length: (round(lengths[length], 12), -length))
+        laws.append({w: p / lengths[best] for w, p in law.items() if len(w) == best})
+    fits = [s for s, law in enumerate(laws) if len(next(iter(law))) < extractor.longest]
+    assert 0 < len(fits) < len(lines)
+    chosen = [Chosen(len(next(iter(laws[s]))) + 1) for s in fits]
+    pairs = collect(extractor, translator.encode([lines[s] for s in fits]), chosen, 1)
+    places = list(zip(pairs.sentence, pairs.left, pairs.left + pairs.distance, strict=True))
+    truth = np.array([true_information(laws[fits[s]], i, j) for s, i, j in places])
+    truth[truth < 1e-12] = 0
+    assert np.any((truth > 0) & (truth < 0.2)) and np.any(truth > 0.2) and np.any(truth == 0)
+    assert found["pairs"] == len(places)
+    assert found["sentences"] == len(fits)
+    assert found["dependent"] == (truth > 0).sum()
+    assert found["several"] == sum(len(laws[s]) > 1 for s in fits)
+    assert found["mean_information"] == pytest.approx(truth.mean(), rel=1e-5)
+    assert found["mean_probe"] == pytest.approx(pairs.values["probe"].mean(), rel=1e-5)
+    assert len(found["prediction"]) == 2 * len(PREDICTORS) + 1
+    for row in found["prediction"]:
+        name = row["predictor"]
+        kept = pairs.distance == 1 if row["pairs"] == "adjacent" else np.ones(len(truth), bool)
+        score = (-1 if name in LESS else 1) * np.array(pairs.values[name][kept], float)
+        assert row["positives"] == (truth[kept] > 0).sum()
+        assert row["auc"] == pytest.approx(area(score, truth[kept] > 0), abs=1e-5), name
+        ranks = np.round(truth[kept], 9)
+        assert row["correlation"] == pytest.approx(spearmanr(score, ranks).statistic, abs=1e-5)
