@@ -14,6 +14,9 @@ from padir.draw import draw
 
 RowKeys = UInt32[Array, "B 2"]
 
+# Folded into a position's key for what else is drawn there; its token takes the key itself.
+_CHANCE = 1
+
 
 def position_keys(keys: RowKeys, done: Int[Array, ""], length: int) -> Array:
     """A random key for each row and position [B, L] of one pass."""
@@ -28,6 +31,15 @@ def position_keys(keys: RowKeys, done: Int[Array, ""], length: int) -> Array:
 def uniform(keys: Array) -> Float[Array, "B L"]:
     """A number on [0, 1) for each key."""
     return jax.vmap(jax.vmap(lambda key: jax.random.uniform(key)))(keys)
+
+
+def chances(keys: Array) -> Float[Array, "B L"]:
+    """A number on [0, 1) for each key, independent of the one that `choose` draws its token with.
+
+    With one number for both, positions that take a draw with a small number would never take the
+    tokens that stand for the large ones.
+    """
+    return uniform(jax.vmap(jax.vmap(lambda key: jax.random.fold_in(key, _CHANCE)))(keys))
 
 
 def restricted(

@@ -101,7 +101,8 @@ class PassView(NamedTuple):
         is_piece: where tokens are predicted.
         done: passes made before this one.
         passes: passes asked for (T).
-        chance: uniform on [0, 1), drawn for this pass from each sentence's own stream.
+        chance: uniform on [0, 1), drawn for this pass from each sentence's own stream,
+            independent of the tokens drawn.
         coupling: how far each position attends to the source as its left neighbour does, 0 to 1,
             where a policy asks for it; else None.
     """

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.decode.choose import RowKeys, position_keys, uniform
+from padir.decode.choose import RowKeys, chances, position_keys
 from padir.decode.joint import Candidates, NoRepeat
 from padir.decode.policies import PassView, Policy, Stop
 from padir.ids import EOS, MASK, PAD
@@ -141,7 +141,7 @@ def refine(
         found = predict(state.fed, seen, pass_keys)
         view = PassView(
             state.fed, state.hidden, state.tokens, state.log_probability, found.keep_probability,
-            is_piece, state.done, passes, uniform(pass_keys),
+            is_piece, state.done, passes, chances(pass_keys),
             None if found.coupling is None else found.coupling[:, :, 0],
         )  # fmt: skip
         taken = policies.update(view) & is_piece

@@ -3,9 +3,12 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from padir.config.decoding import Decoding
-from padir.decode.choose import choose, position_keys, restricted
+from padir.decode.choose import chances, choose, position_keys, restricted, uniform
+from padir.decode.refine import Prediction, refine
+from padir.decode.refiner import policies_of
 
 ALLOWED = np.arange(12) >= 8
 LOGITS = np.array([0, 0, 0, 0, 0, 0, 0, 50.0, 1.0, 0.0, 2.0, -1.0], np.float32)
@@ -54,3 +57,40 @@ def test_a_draw_depends_on_row_pass_and_position_alone():
     np.testing.assert_array_equal(whole[:, :4], part)
     later = choose(logits, ALLOWED, keys(5, 9, done=1), settings)[0]
     assert np.any(np.asarray(whole) != np.asarray(later))
+
+
+def test_what_is_drawn_beside_a_token_tells_nothing_of_it():
+    """12,000 pairs of numbers: their correlation, and the means of one over halves of the other."""
+    ours, tokens = (np.asarray(f(keys(300, 40))).ravel() for f in (chances, uniform))
+    assert ours.min() >= 0 and ours.max() < 1
+    assert abs(np.corrcoef(ours, tokens)[0, 1]) < 5 / 12_000**0.5
+    for half in (tokens < 0.5, tokens >= 0.5):
+        assert abs(ours[half].mean() - 0.5) < 5 * (1 / 12 / half.sum()) ** 0.5
+    part = chances(keys(300, 7))
+    np.testing.assert_array_equal(part, ours.reshape(300, 40)[:, :7])
+
+
+@pytest.mark.parametrize("passes", [1, 2, 4, 10])
+def test_tokens_that_a_random_share_takes_are_drawn_like_all_others(passes):
+    """Four equally likely tokens stay so, however often positions take a new one or keep theirs."""
+    settings = Decoding(
+        remask="none", temperature=1.0, update="share", update_share=0.7, stop="fixed"
+    )
+    logits = jnp.where(jnp.asarray(ALLOWED), 0.0, -50.0)
+
+    def predict(tokens, visible, keys):
+        spread = jnp.broadcast_to(logits, (*tokens.shape, 12))
+        token, score = choose(spread, ALLOWED, keys, settings)
+        return Prediction(token, score, jnp.ones(score.shape))
+
+    state = refine(
+        predict,
+        jnp.full((1000, 11), 8, jnp.int32),
+        jnp.full(1000, 11, jnp.int32),
+        jnp.int32(passes),
+        policies_of(settings),
+        jnp.asarray(np.random.default_rng(0).integers(0, 2**32, (1000, 2)), jnp.uint32),
+    )
+    share = np.bincount(np.asarray(state.tokens[:, :10]).ravel(), minlength=12)[8:] / 10_000
+    # 10,000 positions: five standard errors.
+    assert np.all(np.abs(share - 0.25) < 5 * (0.25 * 0.75 / 10_000) ** 0.5), share
