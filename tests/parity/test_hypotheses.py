@@ -141,8 +141,11 @@ def test_eos_stands_at_the_end_of_each_length(case):
     policies = Policies(Everything(), Everything(), StopNever())
     keep = jax.jit(lambda fed, visible, keys: Prediction(fed, fed * 0.0, fed * 0.0))
     np.testing.assert_array_equal(refined(keep, start, place + 1, 1, policies).fed, result)
-    # The lengths themselves, where the window of the published code is not cut at an end.
+    # The lengths themselves, where the window of the published code is not cut at an end. A place
+    # past the buffer, which no length here has, moves the others there.
     width, count = result.shape[1], case["beam_length"]
+    if np.max(case["eos_positions"]) >= width:
+        return
     own = place[:: case["parallel_decodes"]].reshape(-1, count)
     for middle, places in zip(np.ravel(case["eos_positions"]), own, strict=True):
         if middle - count // 2 >= 1 and middle + count // 2 < width:
