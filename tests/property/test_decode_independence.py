@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from padir.config.systems import SYSTEMS
 from padir.decode.load import Decoding
 from padir.decode.rank import LengthRule
 from padir.decode.translate import Translator
@@ -15,10 +16,7 @@ RULE = LengthRule(0.6, 1.0)
 KINDS = {
     "greedy": ("ar", "greedy", {}),
     "beam": ("ar", "beam", {}),
-    "padir": ("padir", "T3", {}),
-    "cmlm": ("cmlm", "T3", {}),
-    "sundae": ("sundae", "T3", {}),
-    "disco": ("disco", "T3", {}),
+    **{system: (system, "T3", {}) for system in SYSTEMS if system != "ar"},
     "window": (
         "padir",
         "T3",
@@ -27,7 +25,6 @@ KINDS = {
             **{"remask": "constant", "replacement": "summed"},
         },
     ),
-    "rdm": ("rdm", "T3", {}),
     "uncertain": (
         "padir",
         "T3",

@@ -17,7 +17,7 @@ text that has to stand in the output (parallel models; line i belongs to input l
   padir translate --model bundle --suffix ends < in.de      # line i: in the snow.
   padir translate --model bundle --infill gaps < in.de      # line i: A ___ runs ___.
   padir translate --model bundle --terms terms < in.de      # line i: dog<tab>running race
-a draft to repair, every word of which may change:
+a draft to repair, every word of which may change (PaDIR and SUNDAE):
   padir translate --model bundle --draft drafts < in.de     # line i: A dogs running run.
 """
 DEFAULT_STEPS = 4

@@ -84,6 +84,12 @@ class Objective(Settings):
     )
     z_loss: float = Field(default=0.0, ge=0, description="Weight of logsumexp squared, per token.")
 
+    @property
+    def hidden_only(self) -> bool:
+        """Whether predictions count behind mask tokens alone: those at others mean nothing."""
+        masks = self.corruption in ("mask", "position_mask")
+        return masks and self.loss_on != "all" and self.stages == 1
+
     @model_validator(mode="after")
     def _agrees(self) -> "Objective":
         if self.time_weight != "none" and self.hiding != "time":

@@ -9,6 +9,9 @@ does free candidates.
 Draft: the hypothesis to start from, at its own length; nothing is fixed.
 Terms: texts that have to stand somewhere. The free translation says where (see `_hold`).
 
+A model that learnt to predict hidden tokens alone (`Objective.hidden_only`: CMLM, RDM) predicts
+nothing of use where it sees a token. It takes no drafts, and around terms it starts from masks.
+
 How text becomes given tokens: `padir.decode.given`.
 """
 
@@ -152,18 +155,28 @@ class Constraints:
         ]
         while open_ones := [index for index, one in enumerate(held) if one.next_missing()]:
             placed = [held[index].placements() for index in open_ones]
-            found = self._refined(
-                [sources[index] for index in open_ones],
-                [[self.speller.proposal(one.tokens, one.given) for one in own] for own in placed],
-                1,
-                PLACEMENTS,
-            )
+            asked = [sources[index] for index in open_ones]
+            proposals = [
+                [self._around(source, one) for one in own]
+                for source, own in zip(asked, placed, strict=True)
+            ]
+            found = self._refined(asked, proposals, 1, PLACEMENTS)
             for index, own, candidates in zip(open_ones, placed, found, strict=True):
                 scores = [candidate.log_probability for candidate in candidates]
                 best = scores.index(max(scores))
                 held[index] = replace(own[best], tokens=list(candidates[best].tokens))
-        proposals = [[self.speller.proposal(one.tokens, one.given)] for one in held]
+        proposals = [[self._around(*both)] for both in zip(sources, held, strict=True)]
         return self._refined(sources, proposals, self.translator.decoding.passes, 1)
+
+    def _around(self, source: Sequence[int], one: "Holding") -> Proposal:
+        """The hypothesis to refine around its placed terms."""
+        tokens = one.tokens
+        if self.translator.loaded.spec.run.objective.hidden_only:
+            refiner = self.translator.refiner
+            [start] = refiner.start.tokens(source, 1, refiner.longest).tolist()
+            own = zip(tokens, one.given, start, strict=False)
+            tokens = [token if given else other for token, given, other in own]
+        return self.speller.proposal(tokens, one.given)
 
 
 @dataclass
@@ -254,7 +267,8 @@ def read_constraints(translator: Translator, paths: Mapping[str, Path]) -> Const
 
     Raises:
         InputError: options or files that do not fit each other, text that the model cannot
-            write, an AR model, or a draft for a model that would not read it.
+            write, an AR model, or a draft for a model that would not read it or never learnt to
+            change what it reads.
     """
     if len(paths) > 1 and set(paths) != {"prefix", "suffix"}:
         named = " and ".join(f"--{option}" for option in paths)
@@ -264,6 +278,11 @@ def read_constraints(translator: Translator, paths: Mapping[str, Path]) -> Const
         raise InputError(
             f"{shown(translator.loaded.folder)}: the first pass of this model (context easy_first)"
             " reads no hypothesis, so it cannot repair a draft"
+        )
+    if "draft" in paths and translator.loaded.spec.run.objective.hidden_only:
+        raise InputError(
+            f"{shown(translator.loaded.folder)}: this model learnt to predict hidden tokens alone"
+            " (objective.loss_on), so it cannot repair a draft"
         )
     name = " and ".join(map(shown, paths.values()))
     lines: list[Constraint | None] = []

@@ -7,9 +7,10 @@ remask: which tokens are hidden again between passes.
 replace: what stands at hidden positions.
 stop: when a hypothesis is finished.
 
-All but the start run inside compiled code. A new policy is a class here and an entry in its
-mapping. Paper: 3.2, L.1.2; Ghazvininejad et al. 2019 (falling numbers); Savinov et al. 2022
-(shares).
+All but the start run inside compiled code. A new policy is a class here, an entry in its mapping,
+and its name in `padir.config.decoding`; worked example: CONTRIBUTING.md.
+
+Paper: 3.2, L.1.2; Ghazvininejad et al. 2019 (falling numbers); Savinov et al. 2022 (shares).
 """
 
 import hashlib

@@ -1,0 +1,69 @@
+"""Given text and models that learnt to predict behind masks alone: they are asked nothing else."""
+
+import numpy as np
+import pytest
+
+from padir.config.objective import Objective
+from padir.decode.constrain import Constraints, read_constraints
+from padir.decode.given import Speller
+from padir.decode.load import Decoding
+from padir.decode.rank import LengthRule
+from padir.decode.translate import Translator
+from padir.files import InputError, write_lines
+from padir.ids import MASK
+from tests.decoding import LINES, WORDS, tiny_model
+
+SOURCES = [line for line in LINES if line]
+TERMS = [["ba ko", WORDS[index % 8]] for index in range(len(SOURCES))]
+
+
+def translator_of(folder, system):
+    return Translator(tiny_model(folder, system), Decoding.parse("T3"), LengthRule(0.6, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "hidden_only"),
+    [
+        ({"stages": 1, "corruption": "mask", "loss_on": "hidden"}, True),
+        ({"stages": 1, "corruption": "position_mask", "loss_on": "noised"}, True),
+        ({"stages": 1, "corruption": "mask", "loss_on": "all"}, False),
+        # Later stages count every position; a random piece may be right.
+        ({"stages": 2, "corruption": "mask", "loss_on": "hidden"}, False),
+        ({"stages": 1, "corruption": "random", "loss_on": "hidden"}, False),
+        ({"stages": 1, "corruption": "mixed", "loss_on": "hidden"}, False),
+        ({}, False),
+    ],
+)
+def test_which_objectives_leave_seen_positions_out(settings, hidden_only):
+    assert Objective(**settings).hidden_only == hidden_only
+
+
+@pytest.mark.parametrize("system", ["cmlm", "rdm"])
+def test_a_draft_is_refused(tmp_path, system):
+    translator = translator_of(tmp_path / "model", system)
+    write_lines(tmp_path / "drafts", ["ba ko"])
+    with pytest.raises(InputError, match="model: this model learnt to predict hidden tokens alone"):
+        read_constraints(translator, {"draft": tmp_path / "drafts"})
+
+
+@pytest.mark.parametrize("system", ["cmlm", "rdm", "padir"])
+def test_terms_stand_among_masks_or_in_the_free_translation(tmp_path, monkeypatch, system):
+    translator = translator_of(tmp_path / "model", system)
+    speller, refiner = Speller(translator), translator.refiner
+    proposed, asked = refiner.proposed, []
+
+    def record(sources, proposals, passes, openings=None):
+        asked.extend((passes, one) for several in proposals for one in several)
+        return proposed(sources, proposals, passes, openings)
+
+    monkeypatch.setattr(refiner, "proposed", record)
+    lines = [speller.terms("\t".join(one), "here") for one in TERMS]
+    sources = translator.encode(SOURCES)
+    found = Constraints(translator, speller, lines, "here").translate(sources)
+    for one, terms in zip(found, TERMS, strict=True):
+        assert all(f" {term} " in f" {one.hypothesis} " for term in terms)
+        assert MASK not in one.tokens
+    assert {passes for passes, _ in asked} == {1, 3}  # terms were tried in places, and refined
+    free = np.array([t for _, p in asked for t, g in zip(p.tokens, p.given, strict=True) if not g])
+    assert len(free) > 50
+    assert np.all(free == MASK) if system != "padir" else not np.any(free == MASK)
