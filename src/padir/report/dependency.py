@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from padir.files import InputError
 from padir.report.results import Results
 from padir.report.tables import Cell, Column, Table
 
@@ -51,8 +52,27 @@ PREDICTOR_NAMES = {
 }
 
 
-def _documents(results: Results) -> Iterator[tuple[dict[str, Cell], Mapping[str, Any]]]:
+def analyses(results: Results) -> Iterator[Mapping[str, Any]]:
+    """The analyses, where they have all that tables and maps show.
+
+    Raises:
+        InputError: an older padir made one.
+    """
     for document in results.analyses:
+        for found in document["passes"]:
+            told = [*found["heads"].values(), *found["contrasts"].values()]
+            if any("within_effect" not in one for one in told):
+                place = f"{document['dataset']} {document['direction']}, {document['model']}"
+                raise InputError(
+                    f"analysis of {place}: what stuttering pairs are above their own sentence's"
+                    " mean is not told in deviations: an older padir made it; run padir analyse"
+                    " again"
+                )
+        yield document
+
+
+def _documents(results: Results) -> Iterator[tuple[dict[str, Cell], Mapping[str, Any]]]:
+    for document in analyses(results):
         yield (
             {
                 "dataset": document["dataset"],

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from padir.files import write_text
+from padir.report.dependency import analyses
 from padir.report.figures import STYLE
 from padir.report.results import Results
 from padir.report.tables import Cell, Column, Table
@@ -133,7 +134,7 @@ def _draw(one: HeatMap, place):
 
 def _maps(results: Results, measure: str) -> list[HeatMap]:
     maps = []
-    for document in results.analyses:
+    for document in analyses(results):
         place = " ".join((document["dataset"], document["direction"]))
         several = len({(d["dataset"], d["direction"]) for d in results.analyses}) > 1
         row = f"{place} {document['model']}" if several else document["model"]

@@ -4,6 +4,7 @@ import pytest
 
 from padir.files import InputError
 from padir.report import claims, dependency, heat_maps
+from padir.report.dependency_decoding import redundancy_table
 from padir.report.results import load_results
 
 KINDS = ("min", "mean", "max")
@@ -123,12 +124,15 @@ def test_heat_maps_correct_for_the_number_of_heads(analysed):
     assert maps.svg.count("↑") == maps.svg.count("↓") == 4
 
 
-def test_a_document_of_an_older_version_is_one_message(analysed):
+def test_a_document_of_an_older_version_is_one_message_and_keeps_no_other_table_back(analysed):
     old = analysis("padir", "own")
     del old["passes"][1]["heads"]["self_attention"]["within_effect"]
     analysed.write("analysis/toy/xs-xt/padir/seed0.json", old)
-    with pytest.raises(InputError, match=r"padir/seed0\.json: .*run padir analyse again"):
-        load_results(analysed.folder, analysed.config)
+    results = load_results(analysed.folder, analysed.config)
+    assert redundancy_table(results).rows == []
+    for show in (dependency.table4, dependency.dependency_table, heat_maps.self_attention_heads):
+        with pytest.raises(InputError, match=r"toy xs-xt, padir: .*run padir analyse again"):
+            show(results)
 
 
 def test_claims_come_from_the_analysis(analysed):
