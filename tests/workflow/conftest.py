@@ -52,16 +52,15 @@ else:
         if name in rest:
             write(flag(name))
 """
-CORE_TABLES = {
-    *("table1", "stutter", "latency", "distillation", "data", "table4", "table5", "dependency"),
-}
+ANALYSIS_TABLES = {"table4", "table5", "dependency"}
+CORE_TABLES = {"table1", "stutter", "latency", "distillation", "data"} | ANALYSIS_TABLES
 DEFAULT_TABLES = CORE_TABLES | {"table2", "ablations", "samplers"}
 # Where the config names scorers, and models that mind dependence.
 DEPENDENCY_TABLES = {"dependency_decoding", "redundancy"}
 TABLES = DEFAULT_TABLES | {"table3"} | DEPENDENCY_TABLES
-FIGURES = {
+HEAT_MAPS = {"self_attention_heads", "cross_attention_heads"}
+FIGURES = HEAT_MAPS | {
     *("quality_passes", "quality_latency", "stutter_passes", "training", "training_time"),
-    *("self_attention_heads", "cross_attention_heads"),
 }
 
 TINY = """\

@@ -9,10 +9,12 @@ import pytest
 import yaml
 
 from tests.workflow.conftest import (
+    ANALYSIS_TABLES,
     CORE_TABLES,
     DEFAULT_TABLES,
     DEPENDENCY_TABLES,
     FIGURES,
+    HEAT_MAPS,
     job_counts,
 )
 
@@ -38,6 +40,10 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
         named = {*core, *config["evaluation"]["systems"], *config["evaluation"]["dependency"]}
         assert named | ablated == set(config["models"])
     samplers = len(config["evaluation"].get("samplers", {}))
+    parallel = [name for name in core if config["models"][name].get("system", "padir") != "ar"]
+    analysed = config["evaluation"].get("analysis", {}).get("models", parallel)
+    # Without its models in the core the analysis is made where it is asked for.
+    left_out = not everything and not set(analysed) <= set(core)
     further = {model.get("vocabulary") for model in chosen.values()} - {None}
     return {
         "write_data_settings": 1,
@@ -56,13 +62,14 @@ def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
         "score": decodings,
         # Of the core; of everything also table 2's models, and those that mind dependence.
         "measure_latency": 3 if everything else 1,
-        "analyse": sum(config["models"][name].get("system", "padir") != "ar" for name in core),
+        **({} if left_out else {"analyse": len(analysed)}),
         "table": (
             len(DEFAULT_TABLES | DEPENDENCY_TABLES)
             if everything
             else len(DEFAULT_TABLES if len(core) == len(config["models"]) else CORE_TABLES)
-        ),
-        "figure": len(FIGURES),
+        )
+        - (len(ANALYSIS_TABLES) if left_out else 0),
+        "figure": len(FIGURES) - (len(HEAT_MAPS) if left_out else 0),
         **({"sample": samplers, "score_sample": samplers} if everything and samplers else {}),
         "decide_claims": 1,
         "page": 1,
