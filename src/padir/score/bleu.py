@@ -110,6 +110,9 @@ class RepeatedBleu:
     Args:
         references: one list per reference.
         target_language: as in `bleu_counts`.
+
+    Raises:
+        InputError: as in `bleu_counts`.
     """
 
     def __init__(self, references: Sequence[Sequence[str]], target_language: str):
@@ -118,7 +121,8 @@ class RepeatedBleu:
         self._known: dict[tuple[int, str], np.ndarray] = {}
 
     def __call__(self, hypotheses: Sequence[str]) -> float:
-        """Corpus BLEU, from 0 to 100, as of `bleu_counts`."""
+        """Corpus BLEU, from 0 to 100, as of `bleu_counts`; at least one hypothesis, and as many as
+        each reference has lines."""
         keys = list(enumerate(hypotheses))
         new = [(index, text) for index, text in keys if (index, text) not in self._known]
         if new:
