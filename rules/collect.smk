@@ -320,11 +320,13 @@ def timed_rescorers(wildcards):
 
 
 def timed_decodings(wildcards):
+    """Decodings of the models to time: all of the core's, else those that the table shows."""
+    shown = {"systems": TABLE2_DECODINGS, "dependency": DEPENDENCY_DECODINGS}
     names = [
         decoding
         for model in timed_models(wildcards)
         for decoding in SETTINGS.models[model].decode
-        if wildcards.timing != "dependency" or decoding in DEPENDENCY_DECODINGS
+        if decoding in shown.get(wildcards.timing, [decoding])
     ]
     return list(dict.fromkeys(names))
 

@@ -102,6 +102,7 @@ class Run:
         self.trainer = Trainer(spec.run, table_size, vocabulary.size, seed)
         self._start = start
         self._stop = False
+        self._validated: dict[str, float] | None = None
 
     def run(self, work: WorkFolder) -> TrainState:
         """Train to the last step, saving on the way.
@@ -188,6 +189,7 @@ class Run:
         last = step == self.training.steps
         if step % self.training.validate_every == 0 or last:
             valid = self.trainer.evaluate(state.parameters, self.valid)
+            self._validated = valid if last else None
             report.validation(step, valid)
             keep = {"last": 0, "best": 1, "average": self.training.average_count}
             count = keep[self.training.selection]
@@ -201,6 +203,12 @@ class Run:
             work.save(step, state)
         if stop and not last:
             raise Stopped(step)
+
+    def validation(self, state: TrainState) -> dict[str, float]:
+        """Validation losses of the last step's state, which a resumed run may not have any more."""
+        if self._validated is None:
+            self._validated = self.trainer.evaluate(state.parameters, self.valid)
+        return self._validated
 
     def choose(
         self, work: WorkFolder, state: TrainState
@@ -352,7 +360,7 @@ def train(
         run = Run(spec, table_size, vocabulary, text, seed, start, folder.folder, threads)
         state = run.run(folder)
         arrays, steps = run.choose(folder, state)
-        valid = run.trainer.evaluate(state.parameters, run.valid)
+        valid = run.validation(state)
         summary = {
             "parameters": int(sum(array.size for array in arrays.values())),
             "pairs": len(run.pairs.source),

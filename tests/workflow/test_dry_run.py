@@ -199,6 +199,18 @@ def test_a_rescorer_is_an_input_of_what_ranks_with_it_and_of_nothing_else(snakem
     assert "--rescorer" not in without.stdout + without.stderr
 
 
+def test_a_timing_is_of_the_decodings_that_its_table_shows(snakemake):
+    done = snakemake("--dry-run", "--printshellcmds", "table2", "dependency_decoding")
+    assert done.returncode == 0, done.stderr
+    timed = re.findall(
+        r"padir latency .* --decodings (.*?) --source .*/(\w+)\.json >", done.stdout + done.stderr
+    )
+    assert {name: decodings.split() for decodings, name in timed} == {
+        "systems": ["greedy", "beam", "T1", "T2", "T4", "T10"],
+        "dependency": ["T2", "T4", "T8"],
+    }
+
+
 def test_one_table_alone_needs_no_latency_and_no_other_part_of_the_report(snakemake):
     done = snakemake("--dry-run", "table1")
     jobs = job_counts(done.stdout + done.stderr)

@@ -44,6 +44,8 @@ class Timed:
     Attributes:
         model: name.
         translator: translates one line at a time.
+        shares_programs: whether an earlier one of the list has compiled what this one needs, as
+            that of another number of passes.
         seconds: [sentences][repeats] wall time.
         compile_seconds: of all shapes that the sentences need.
         recompiled: programs compiled during the timed part; 0 unless something is wrong.
@@ -52,6 +54,7 @@ class Timed:
 
     model: str
     translator: Translator
+    shares_programs: bool = False
     seconds: list[list[float]] = field(default_factory=list)
     compile_seconds: float = 0.0
     recompiled: int = 0
@@ -99,9 +102,10 @@ def measure(
     clock = CompileClock()
     for line in lines:
         for one in timed:
-            before = clock.seconds
-            one.results.append(one.translator.translate([line], "source")[0])
-            one.compile_seconds += clock.seconds - before
+            if not one.shares_programs:
+                before = clock.seconds
+                one.translator.translate([line], "source")
+                one.compile_seconds += clock.seconds - before
         if report:
             report(1)
     for line in lines:
@@ -111,9 +115,10 @@ def measure(
             for _ in range(repeats):
                 start = time.perf_counter()
                 # Text comes back from the host, so all device work is over.
-                one.translator.translate([line], "source")
+                (result,) = one.translator.translate([line], "source")
                 seconds.append(time.perf_counter() - start)
             one.seconds.append(seconds)
+            one.results.append(result)
             one.recompiled += clock.count - compiled
         if report:
             report(1)

@@ -79,10 +79,11 @@ def main(argv: list[str]) -> int:
         for decoding in decodings:
             if decoding.parallel != loaded.spec.run.parallel:
                 continue
-            if shared is None or not decoding.passes:
+            compiled = shared is not None and decoding.passes > 0
+            if shared is None or not compiled:
                 rescorer = rescorers.get(loaded.spec.run.decoding.rescorer or "")
                 shared = Translator(loaded, decoding, rescorer=rescorer)
-            timed.append(Timed(loaded.spec.model, shared.with_decoding(decoding)))
+            timed.append(Timed(loaded.spec.model, shared.with_decoding(decoding), compiled))
     given = lines
     for one in timed:
         read = one.translator.readable(lines)

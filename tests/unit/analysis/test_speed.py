@@ -40,6 +40,14 @@ def test_rows_from_known_times(monkeypatch):
     assert clock.order[200:212] == [1, 1, 1, 2, 2, 2] * 2
 
 
+def test_what_shares_programs_is_not_warmed_up_again():
+    clock = SimpleNamespace(now=0.0, order=[])
+    timed = [speed.Timed("a", FakeTranslator(clock, f), f == 2) for f in (1, 2)]
+    rows = speed.measure(timed, ["1", "2"], 1)
+    assert clock.order == [1, 1, 1, 2, 1, 2]
+    assert [row["passes_mean"] for row in rows] == [3, 3]
+
+
 def test_one_slow_repeat_does_not_count():
     timed = speed.Timed("a", FakeTranslator(None, 1))
     timed.seconds = [[0.001, 0.5, 0.001]]

@@ -1,0 +1,72 @@
+"""The learned rejecter learns which predictions are wrong.
+
+The toy language (targets are the reversed sources), but one word's translation is drawn among
+three: whatever is predicted in its place is wrong two times in three, and nothing else need be.
+"""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from padir.config.data import VocabularySettings
+from padir.config.model import ModelRun
+from padir.decode.policies import RandomStart
+from padir.files import read_lines
+from padir.ids import EOS, PAD
+from padir.model.parameters import from_arrays
+from padir.train import TrainingText, train
+from padir.vocab import Vocabulary, train_vocabulary
+from tests.training import tiny_spec, write_toy
+
+DRAWN = ("lu", "ne", "po")
+STEPS = 320
+
+
+def write_drawn_toy(folder: Path) -> tuple[TrainingText, Path]:
+    """Aligned files of that language, and their vocabulary."""
+    text, _ = write_toy(folder, pairs=600)
+    random = np.random.default_rng(2)
+    for path in (text.train_target, text.valid_target):
+        words = [
+            [str(random.choice(DRAWN)) if word == "ta" else word for word in line.split()]
+            for line in read_lines(path)
+        ]
+        path.write_text("".join(" ".join(line) + "\n" for line in words), encoding="utf-8")
+    both = [*read_lines(text.train_source), *read_lines(text.train_target)]
+    vocabulary = folder / "drawn.model"
+    train_vocabulary(both, VocabularySettings(kind="word", size=20), vocabulary)
+    return text, vocabulary
+
+
+def test_it_rejects_what_nobody_can_know_and_keeps_the_rest(tmp_path: Path) -> None:
+    text, vocabulary = write_drawn_toy(tmp_path)
+    spec = tiny_spec("padir", STEPS, batch_tokens=512, validate_every=STEPS, checkpoint_every=STEPS)
+    given = spec.run.model_dump()
+    given["objective"] |= {"rejecter_weight": 1.0}
+    given["decoding"] |= {"remask": "rejecter"}
+    given["architecture"] |= {"dropout": 0.0}
+    given["optimizer"] |= {"kind": "adafactor", "peak_learning_rate": 0.1, "warmup_steps": 20}
+    spec = spec.model_copy(update={"run": ModelRun(**given)})
+    pieces = Vocabulary.load(vocabulary)
+    size = pieces.size
+    trained = train(spec, vocabulary, size, text, 0, tmp_path / "work")
+    model = from_arrays(spec.run, size, trained.arrays)
+
+    rejected: dict[bool, list[bool]] = {True: [], False: []}
+    start = RandomStart(0, size)
+    for line in read_lines(text.valid_source):
+        source = pieces.encode([line])[0]
+        length = len(source)
+        read = [*start.tokens(source, 1, length)[0], EOS]
+        cross = model.encode(jnp.asarray([[*source, EOS]], jnp.int32)).cross
+        hidden, _ = model.hidden(
+            jnp.asarray([read], jnp.int32), cross, jnp.asarray([read], jnp.int32) != PAD
+        )
+        keep = np.asarray(jax.nn.softmax(model.keeps(hidden), axis=-1))[0, :length, 1]
+        for word, probability in zip(reversed(line.split()), keep, strict=True):
+            rejected[word == "ta"].append(bool(probability < 0.5))
+    # A start token that is one of the three by chance may be taken for one that was shown.
+    assert np.mean(rejected[True]) > 0.7
+    assert np.mean(rejected[False]) < 0.1
