@@ -5,6 +5,18 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
+# For its limit of 100 jobs a second Snakemake looks for jobs again a second after each look. These
+# looks never end, and after some hundred jobs they keep a core busy. One machine needs no such limit.
+onstart:
+    limiter = getattr(workflow.scheduler, "job_rate_limiter", None)
+    if (
+        workflow.local_exec
+        and limiter
+        and (limiter.max_jobs, limiter.timespan) == (100, 1)
+    ):
+        workflow.scheduler.job_rate_limiter = None
+
+
 # A config file is complete in itself: one named on the command line stands instead of this one.
 if not workflow.overwrite_configfiles:
 

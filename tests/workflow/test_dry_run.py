@@ -199,6 +199,21 @@ def test_a_rescorer_is_an_input_of_what_ranks_with_it_and_of_nothing_else(snakem
     assert "--rescorer" not in without.stdout + without.stderr
 
 
+@pytest.mark.parametrize("limit", [None, "50/1s"])
+def test_on_one_machine_snakemake_looks_for_jobs_once_a_job_unless_asked_for_a_limit(
+    snakemake, limit
+):
+    """A limit has it look again every second, and one of these jobs waits for seconds."""
+    flags = [] if limit is None else ["--max-jobs-per-timespan", limit]
+    target = "results/vocab/synthetic/xs-xt/spm.model"
+    done = snakemake(target, "--cores", "1", "--verbose", *flags)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout + done.stderr
+    looks, jobs = printed.count("Selected jobs: "), printed.count("Finished jobid: ")
+    assert jobs == 5
+    assert (looks > jobs) is (limit is not None), (looks, jobs)
+
+
 def test_a_timing_is_of_the_decodings_that_its_table_shows(snakemake):
     done = snakemake("--dry-run", "--printshellcmds", "table2", "dependency_decoding")
     assert done.returncode == 0, done.stderr
