@@ -5,8 +5,9 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-# For its limit of 100 jobs a second Snakemake looks for jobs again a second after each look. These
-# looks never end, and after some hundred jobs they keep a core busy. One machine needs no such limit.
+# For its default limit of 100 jobs a second Snakemake looks for jobs again a second after each look
+# that a ready job came out of empty-handed, and each finished job starts one more such chain: after some
+# hundred jobs they keep a core busy. One machine needs no such limit; another one, if asked for, stays.
 onstart:
     limiter = getattr(workflow.scheduler, "job_rate_limiter", None)
     if (

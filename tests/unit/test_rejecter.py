@@ -1,4 +1,4 @@
-"""The learned rejecter learns which predictions are wrong.
+"""The learned rejecter learns where predictions are wrong.
 
 The toy language (targets are the reversed sources), but one word's translation is drawn among
 three: whatever is predicted in its place is wrong two times in three, and nothing else need be.
@@ -14,7 +14,7 @@ from padir.config.data import VocabularySettings
 from padir.config.model import ModelRun
 from padir.decode.policies import RandomStart
 from padir.files import read_lines
-from padir.ids import EOS, PAD
+from padir.ids import EOS, FIRST_PIECE, PAD
 from padir.model.parameters import from_arrays
 from padir.train import TrainingText, train
 from padir.vocab import Vocabulary, train_vocabulary
@@ -55,8 +55,11 @@ def test_it_rejects_what_nobody_can_know_and_keeps_the_rest(tmp_path: Path) -> N
     model = from_arrays(spec.run, size, trained.arrays)
 
     rejected: dict[bool, list[bool]] = {True: [], False: []}
+    right: dict[bool, list[bool]] = {True: [], False: []}
     start = RandomStart(0, size)
-    for line in read_lines(text.valid_source):
+    for line, reference in zip(
+        *map(read_lines, (text.valid_source, text.valid_target)), strict=True
+    ):
         source = pieces.encode([line])[0]
         length = len(source)
         read = [*start.tokens(source, 1, length)[0], EOS]
@@ -65,8 +68,15 @@ def test_it_rejects_what_nobody_can_know_and_keeps_the_rest(tmp_path: Path) -> N
             jnp.asarray([read], jnp.int32), cross, jnp.asarray([read], jnp.int32) != PAD
         )
         keep = np.asarray(jax.nn.softmax(model.keeps(hidden), axis=-1))[0, :length, 1]
-        for word, probability in zip(reversed(line.split()), keep, strict=True):
+        logits = np.asarray(model.logits(hidden))[0, :length, :size]
+        found = FIRST_PIECE + logits[:, FIRST_PIECE:].argmax(-1)
+        wanted = pieces.encode([reference])[0]
+        for word, probability, one, other in zip(
+            reversed(line.split()), keep, found, wanted, strict=True
+        ):
             rejected[word == "ta"].append(bool(probability < 0.5))
+            right[word == "ta"].append(bool(one == other))
+    assert np.mean(right[False]) > 0.9 and np.mean(right[True]) < 0.7, right
     # A start token that is one of the three by chance may be taken for one that was shown.
     assert np.mean(rejected[True]) > 0.7
     assert np.mean(rejected[False]) < 0.1

@@ -123,6 +123,24 @@ def test_resumed_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
     assert model_bytes(broken) == model_bytes(whole)
 
 
+def test_the_last_step_is_validated_once_and_again_by_a_run_that_has_nothing_left_to_do(
+    tmp_path: Path, monkeypatch
+) -> None:
+    text, vocabulary = write_toy(tmp_path)
+    spec = tiny_spec(steps=10)
+    evaluate, calls = Trainer.evaluate, []
+
+    def counted(self, *arguments):
+        calls.append(evaluate(self, *arguments))
+        return calls[-1]
+
+    monkeypatch.setattr(Trainer, "evaluate", counted)
+    first = train(spec, vocabulary, 14, text, 0, tmp_path / "work")
+    assert len(calls) == 2 and first.valid == calls[-1]
+    again = train(spec, vocabulary, 14, text, 0, tmp_path / "work")
+    assert len(calls) == 3 and again.valid == calls[-1] == first.valid
+
+
 def test_a_warm_start_takes_encoder_and_embeddings_and_nothing_else(tmp_path: Path) -> None:
     assert main(train_arguments(copy_toy(tmp_path / "ar"), tiny_spec("ar"))) == 0
     teacher = read_bundle(tmp_path / "ar" / "bundle")

@@ -40,6 +40,13 @@ def test_systems_ablations_and_samplers_are_the_same(both):
     assert demo.models["generic_vocabulary"].vocabulary == "generic"
 
 
+def test_two_stages_and_three_train_at_the_same_cost(both):
+    for config in both:
+        two, three = (config.models[name] for name in ("padir", "three_stages"))
+        costs = {run.training.steps * run.objective.stages for run in (two, three)}
+        assert len(costs) == 1, costs
+
+
 def test_decoders_that_mind_dependence_are_the_same_on_raw_and_distilled_targets(both):
     """By other names: Multi30k decodes the core's models, the demo those of the ablations."""
 
