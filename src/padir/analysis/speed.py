@@ -111,14 +111,14 @@ def measure(
     for line in lines:
         for one in timed:
             compiled = clock.count
-            seconds = []
+            seconds, result = [], []
             for _ in range(repeats):
                 start = time.perf_counter()
                 # Text comes back from the host, so all device work is over.
-                (result,) = one.translator.translate([line], "source")
+                result = one.translator.translate([line], "source")
                 seconds.append(time.perf_counter() - start)
             one.seconds.append(seconds)
-            one.results.append(result)
+            one.results += result
             one.recompiled += clock.count - compiled
         if report:
             report(1)
