@@ -55,6 +55,29 @@ def tiny_spec(system: str = "padir", steps: int = 12, **training) -> RunSpec:
     )
 
 
+LEARNING_STEPS = 320
+"""That a toy language is learnt in."""
+
+
+def learning_spec(
+    system: str, objective: dict | None = None, decoding: dict | None = None
+) -> RunSpec:
+    """The spec of a run that learns a toy language in seconds.
+
+    Args:
+        system: its name.
+        objective, decoding: settings besides the tiny run's own.
+    """
+    steps = LEARNING_STEPS
+    spec = tiny_spec(system, steps, batch_tokens=512, validate_every=steps, checkpoint_every=steps)
+    given = spec.run.model_dump()
+    given["objective"] |= objective or {}
+    given["decoding"] |= decoding or {}
+    given["architecture"] |= {"dropout": 0.0}
+    given["optimizer"] |= {"kind": "adafactor", "peak_learning_rate": 0.1, "warmup_steps": 20}
+    return spec.model_copy(update={"run": ModelRun(**given)})
+
+
 def quiet(run: ModelRun, **objective) -> ModelRun:
     """The run without anything random but the noise."""
     return run.model_copy(

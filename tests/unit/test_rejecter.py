@@ -11,17 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from padir.config.data import VocabularySettings
-from padir.config.model import ModelRun
 from padir.decode.policies import RandomStart
 from padir.files import read_lines
 from padir.ids import EOS, FIRST_PIECE, PAD
 from padir.model.parameters import from_arrays
 from padir.train import TrainingText, train
 from padir.vocab import Vocabulary, train_vocabulary
-from tests.training import tiny_spec, write_toy
+from tests.training import learning_spec, write_toy
 
 DRAWN = ("lu", "ne", "po")
-STEPS = 320
 
 
 def write_drawn_toy(folder: Path) -> tuple[TrainingText, Path]:
@@ -42,13 +40,7 @@ def write_drawn_toy(folder: Path) -> tuple[TrainingText, Path]:
 
 def test_it_rejects_what_nobody_can_know_and_keeps_the_rest(tmp_path: Path) -> None:
     text, vocabulary = write_drawn_toy(tmp_path)
-    spec = tiny_spec("padir", STEPS, batch_tokens=512, validate_every=STEPS, checkpoint_every=STEPS)
-    given = spec.run.model_dump()
-    given["objective"] |= {"rejecter_weight": 1.0}
-    given["decoding"] |= {"remask": "rejecter"}
-    given["architecture"] |= {"dropout": 0.0}
-    given["optimizer"] |= {"kind": "adafactor", "peak_learning_rate": 0.1, "warmup_steps": 20}
-    spec = spec.model_copy(update={"run": ModelRun(**given)})
+    spec = learning_spec("padir", {"rejecter_weight": 1.0}, {"remask": "rejecter"})
     pieces = Vocabulary.load(vocabulary)
     size = pieces.size
     trained = train(spec, vocabulary, size, text, 0, tmp_path / "work")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from padir.config.model import ModelRun
 from padir.config.systems import SYSTEMS
 from padir.decode.rank import LengthRule
 from padir.decode.refiner import Refiner
@@ -16,9 +15,8 @@ from padir.files import read_lines
 from padir.model.parameters import from_arrays
 from padir.train import train
 from padir.vocab import Vocabulary
-from tests.training import tiny_spec, write_toy
+from tests.training import learning_spec, write_toy
 
-STEPS = 320
 OPTIONS = {
     **{system: (system, {}) for system in SYSTEMS if system != "ar"},
     "coupled": ("rdm", {"coupled_times": True}),
@@ -26,20 +24,10 @@ OPTIONS = {
 }
 
 
-def spec_of(name: str):
-    system, objective = OPTIONS[name]
-    spec = tiny_spec(system, STEPS, batch_tokens=512, validate_every=STEPS, checkpoint_every=STEPS)
-    given = spec.run.model_dump()
-    given["objective"] |= objective
-    given["architecture"] |= {"dropout": 0.0}
-    given["optimizer"] |= {"kind": "adafactor", "peak_learning_rate": 0.1, "warmup_steps": 20}
-    return spec.model_copy(update={"run": ModelRun(**given)})
-
-
 @pytest.mark.parametrize("name", OPTIONS)
 def test_it_learns_to_reverse_words(name: str, tmp_path: Path) -> None:
     text, vocabulary = write_toy(tmp_path, pairs=600)
-    spec = spec_of(name)
+    spec = learning_spec(*OPTIONS[name])
     trained = train(spec, vocabulary, 14, text, 0, tmp_path / "work")
     sources = Vocabulary.load(vocabulary).encode(read_lines(text.valid_source))
     model = from_arrays(spec.run, 14, trained.arrays)
