@@ -27,7 +27,7 @@ LINES = (
 )
 
 
-def tiny_run(system: str, buckets=(16,), **decoding) -> ModelRun:
+def tiny_run(system: str, buckets=(16,), decoder_layers: int = 1, **decoding) -> ModelRun:
     """Settings of a tiny model with decoding settings of the test's choice.
 
     One bucket compiles one program; more show that padding does not matter.
@@ -40,7 +40,7 @@ def tiny_run(system: str, buckets=(16,), **decoding) -> ModelRun:
             "heads": 2,
             "head_width": 8,
             "encoder_layers": 1,
-            "decoder_layers": 1,
+            "decoder_layers": decoder_layers,
             "feed_forward_width": 32,
             "max_positions": 16,
             "length_classes": 12,

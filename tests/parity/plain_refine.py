@@ -148,13 +148,15 @@ def hidden_again(settings, tokens, scores, pieces, done, passes, coupling):
     }
     if settings.remask == "stutter":
         return {i for i in pieces if i and tokens[i] == tokens[i - 1]}
-    weaker = {
-        "weaker_stutter": lambda i: tokens[i] == tokens[i - 1],
-        "coupled": lambda i: coupling[i] >= settings.coupling_threshold,
-    }
-    if settings.remask in weaker:
-        pairs = [i for i in pieces if i - 1 in pieces and weaker[settings.remask](i)]
+    if settings.remask == "weaker_stutter":
+        pairs = [i for i in pieces if i - 1 in pieces and tokens[i] == tokens[i - 1]]
         return {i if scores[i] <= scores[i - 1] else i - 1 for i in pairs}
+    if settings.remask == "coupled":
+        least_overlap = settings.coupling_threshold
+        bonds = [i for i in pieces if i - 1 in pieces and coupling[i] >= least_overlap]
+        partners = {i: [j for b in bonds if i in (b, b - 1) for j in (b, b - 1)] for i in pieces}
+        rank = {i: (scores[i], -i) for i in pieces}
+        return {i for i in pieces if partners[i] and rank[i] == min(map(rank.get, partners[i]))}
     if settings.remask == "rejecter":
         return {i for i in pieces if math.exp(scores[i]) < 0.5}
     if settings.remask == "count":

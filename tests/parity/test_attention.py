@@ -7,6 +7,7 @@ import pytest
 from padir.analysis.attention import Chosen, Extractor
 from padir.decode.load import Decoding
 from padir.decode.predict import predictable
+from padir.decode.refiner import predictor
 from padir.decode.translate import Translator
 from padir.ids import PAD
 from padir.model.attention import HIDDEN, relative_position_buckets
@@ -96,6 +97,28 @@ def test_asking_for_weights_changes_no_answer_and_they_sum_to_one(tmp_path):
         np.testing.assert_allclose(answers, plain, atol=1e-5)
         for kind in weights:
             np.testing.assert_allclose(np.asarray(kind).sum(axis=-1), 1.0, atol=1e-5)
+
+
+def test_the_coupling_that_decoders_read_is_the_overlap_of_the_last_layers_attention(tmp_path):
+    loaded = tiny_model(
+        tmp_path / "bundle", "padir", decoder_layers=2, **RULE, remask="coupled", joint_reach=2
+    )
+    extractor = Extractor(loaded, 2, 2)
+    sources = loaded.vocabulary.encode(SENTENCES)
+    allowed = predictable(
+        loaded.model.embedder.embedding.shape[0], loaded.vocabulary.size, eos=False
+    )
+    for _, made, cross in extractor.passes(sources, [Chosen(6)] * len(sources), 2):
+        predict = predictor(loaded.model, cross, allowed, loaded.spec.run.decoding)
+        tokens = made.input.tokens
+        keys = jax.numpy.zeros((*tokens.shape, 2), np.uint32)
+        coupling = np.asarray(predict(tokens, made.input.visible, keys).coupling)
+        layers = np.asarray(extractor.weights(cross, made.input)[1].cross_attention).mean(axis=2)
+        for distance in (1, 2):
+            least = np.minimum(layers[:, :, distance:], layers[:, :, :-distance]).sum(axis=-1)
+            np.testing.assert_allclose(coupling[:, distance:, distance - 1], least[:, 1], atol=1e-5)
+            # The first layer's would be other numbers.
+            assert np.abs(least[:, 1] - least[:, 0]).max() > 0.01
 
 
 def test_weights_are_those_of_a_plain_twin(tmp_path):

@@ -31,7 +31,8 @@ class Contrasts:
         effect, effect_interval: difference / pooled standard deviation (Cohen's d).
         within, within_interval: mean of what chosen pairs are above the mean of their own
             sentence's pairs; sentences with both kinds alone.
-        within_effect, within_effect_interval: the same / that standard deviation: on d's scale.
+        within_effect, within_effect_interval: the same / that standard deviation. The pair
+            itself is among its sentence's pairs, which makes the number smaller.
         p_value: two-sided, of `within`, labels permuted within sentences; 1 where no sentence has
             both kinds.
         mixed_sentences: sentences that have pairs of both kinds.

@@ -39,10 +39,10 @@ def _means(one: Mapping[str, Any]) -> str:
 
 
 def self_attention_no_larger(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Hypothesis 1 fails: stutters are surely not much above others, nor above their sentence's."""
+    """Hypothesis 1 fails: stutters are surely not much above others, nor their sentence's."""
     one = found["contrasts"]["self_attention mean"]
     low, high = one["effect_interval"]
-    within = one["within_interval"]
+    within = one["within_effect_interval"]
     return _claim(
         found,
         "self_attention",
@@ -50,15 +50,15 @@ def self_attention_no_larger(found: Mapping[str, Any]) -> dict[str, Any]:
         "3.4, table 4",
         "mean 0.032 against 0.033",
         f"pass {found['pass']}: {_means(one)} (mean over layers, heads and directions), effect"
-        f" {one['effect']:.2f}; above the mean of the own sentence by {one['within']:.4f}"
-        f" [{within[0]:.4f}, {within[1]:.4f}], which is {one['within_effect']:.2f} deviations,"
-        f" permutation p {one['p_value']:.4f};"
+        f" {one['effect']:.2f}; above the mean of the own sentence by {one['within']:.4f}, which is"
+        f" {one['within_effect']:.2f} [{within[0]:.2f}, {within[1]:.2f}] deviations, permutation p"
+        f" {one['p_value']:.4f};"
         f" {found['stuttering']} stuttering pairs, {found['other']} others",
         [low, high],
-        "the 95% interval of the effect size (bootstrap over sentences) does not lie above 0 and"
-        f" lies below {MARGIN}, and that of what stuttering pairs are above the mean of their own"
-        " sentence does not lie above 0",
-        low <= 0 and high < MARGIN and within[0] <= 0,
+        "the 95% intervals (bootstrap over sentences) of the effect size, and of what stuttering"
+        " pairs are above the mean of their own sentence, in deviations, do not lie above 0 and lie"
+        f" below {MARGIN}",
+        low <= 0 and high < MARGIN and within[0] <= 0 and within[1] < MARGIN,
     )
 
 

@@ -61,15 +61,16 @@ class Decoding(Settings):
     ] = Field(
         default="stutter",
         description="What is hidden again between passes: nothing, tokens equal to their left"
-        " neighbour, the less certain of two equal neighbours, or of two that look at the same"
-        " source tokens, the least probable in a number that falls linearly or as a cosine, a"
-        " constant share or count of them, or what the model's rejecter says is wrong.",
+        " neighbour, the less certain of two equal neighbours, what is less certain than every"
+        " neighbour that looks at the same source tokens, the least probable in a number that falls"
+        " linearly or as a cosine, a constant share or count of them, or what the model's rejecter"
+        " says is wrong.",
     )
     coupling_threshold: float = Field(
         default=0.6,
         gt=0,
         le=1,
-        description="Least overlap of two neighbours' cross-attention (remask: coupled).",
+        description="Least overlap of the cross-attention of coupled neighbours (remask: coupled).",
     )
     joint: Literal["none", "neighbours", "attention"] = Field(
         default="none",

@@ -211,11 +211,13 @@ class WeakerStutter:
 
 @dataclass(frozen=True)
 class WeakerCoupled:
-    """Of neighbours that look at the same source tokens, the less certain: conditional blocks.
+    """Of positions that look at the same source tokens, the least certain: independent blocks.
 
-    With `update: hidden` the surer one stays, and the other is predicted in the next pass, given
-    the first: what changes at once is less dependent. Hypothesis 2 of section 3.4 is the measure;
-    the slides leave such a sampler open.
+    A position goes if it is less certain than each neighbour that it is coupled with; of equals
+    the right one. So no two coupled neighbours go at once, and of a run at least one does. With
+    `update: hidden` the others stay, and it is predicted in the next pass, given them: what changes
+    at once is less dependent. Hypothesis 2 of section 3.4 is the measure; the slides leave such a
+    sampler open.
 
     Attributes:
         threshold: least overlap of their cross-attention (`padir.decode.joint.overlap`).
@@ -226,7 +228,15 @@ class WeakerCoupled:
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         if view.coupling is None:
             raise ValueError("remask coupled needs the coupling of neighbours")
-        return less_certain(view, view.coupling >= self.threshold)
+        before = jnp.pad(view.is_piece[:, :-1], ((0, 0), (1, 0)))
+        with_left = (view.coupling >= self.threshold) & view.is_piece & before
+        score = view.log_probability
+        below_left = score <= jnp.pad(score[:, :-1], ((0, 0), (1, 0)))
+        with_right, above_left = (
+            jnp.pad(pair[:, 1:], ((0, 0), (0, 1))) for pair in (with_left, ~below_left)
+        )
+        least = (~with_left | below_left) & (~with_right | above_left)
+        return (with_left | with_right) & least
 
 
 @dataclass(frozen=True)

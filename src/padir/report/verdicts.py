@@ -14,7 +14,7 @@ import numpy as np
 from padir.report.results import Group, Results, Row
 from padir.report.selection import candidate
 from padir.report.translation import baseline_row, estimate_text, latency_row
-from padir.score.significance import interval
+from padir.score.significance import interval, percentile_ratio_interval
 
 NEAR_AR_MARGIN = 1.5
 ONE_PASS_SHARE = 0.8
@@ -125,7 +125,7 @@ def _faster(decoding: str, point: str, threshold: float) -> Test:
         )
         ends = None
         if "times_ms" in ours and "times_ms" in theirs:
-            ends = _quantile_ratio(theirs["times_ms"], ours["times_ms"], int(point[1:]))
+            ends = percentile_ratio_interval(theirs["times_ms"], ours["times_ms"], int(point[1:]))
         return Finding((ratio if ends is None else ends[0]) > threshold, text, ends)
 
     test.__name__ = f"faster_than_{decoding}_{point}"
@@ -134,14 +134,6 @@ def _faster(decoding: str, point: str, threshold: float) -> Test:
         f" {threshold:g}; by its interval's lower end where single times were kept."
     )
     return test
-
-
-def _quantile_ratio(above: list[float], below: list[float], percent: int) -> tuple[float, float]:
-    """Paired bootstrap over sentences of the ratio of two percentiles."""
-    both = np.array([above, below])
-    drawn = np.random.default_rng(0).integers(both.shape[1], size=(1000, both.shape[1]))
-    top, bottom = np.percentile(both[:, drawn], percent, axis=-1)
-    return interval(top / bottom)
 
 
 faster_than_greedy_p50 = _faster("greedy", "p50", P50_RATIO)

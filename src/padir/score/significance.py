@@ -84,6 +84,22 @@ def median_interval(values: Sequence[float], samples: int, seed: int = SEED) -> 
     return interval((lower + upper) / 2)
 
 
+def percentile_ratio_interval(
+    above: Sequence[float], below: Sequence[float], percent: int, samples: int = 1000
+) -> tuple[float, float]:
+    """95% percentile interval of one percentile over another, by paired bootstrap over sentences.
+
+    Args:
+        above, below: one number per sentence, of the same sentences.
+        percent: which percentile, 0 to 100.
+        samples: resamples.
+    """
+    both = np.array([above, below])
+    drawn = np.random.default_rng(0).integers(both.shape[1], size=(samples, both.shape[1]))
+    top, bottom = np.percentile(both[:, drawn], percent, axis=-1)
+    return interval(top / bottom)
+
+
 def replicates(metric: CorpusCounts, counts: np.ndarray) -> np.ndarray:
     """The metric's score on each resample: [samples]. `counts` is from `resample_counts`."""
     return metric.formula(counts @ metric.statistics)

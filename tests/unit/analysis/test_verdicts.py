@@ -9,7 +9,7 @@ def found(mixed=FEWEST, **changes):
     one = {
         "mean": 0.1, "other_mean": 0.2, "effect": -0.3, "effect_interval": [-0.4, -0.2],
         "difference_interval": [-0.2, -0.1], "p_value": 0.01, "within": -0.05,
-        "within_interval": [-0.1, 0.01], "within_effect": -0.2,
+        "within_effect": -0.2, "within_effect_interval": [-0.5, 0.05],
     }  # fmt: skip
     names = ("self_attention mean", "total_variation mean", "cosine mean")
     contrasts = {name: one | changes.get(name.split()[0], {}) for name in names}
@@ -31,7 +31,8 @@ def test_both_hold():
     [
         {"effect_interval": [0.01, 0.1]},
         {"effect_interval": [-0.1, 0.21]},
-        {"within_interval": [0.001, 0.2]},
+        {"within_effect_interval": [0.001, 0.1]},
+        {"within_effect_interval": [-0.1, 0.21]},
     ],
 )
 def test_larger_self_attention_or_too_little_data_speaks_against_the_first(change):

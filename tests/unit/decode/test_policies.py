@@ -3,6 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from padir.decode.policies import (
     ConstantCount,
@@ -133,6 +135,43 @@ def test_of_coupled_neighbours_the_less_certain_is_hidden_whatever_the_tokens():
     assert np.flatnonzero(hidden[0]).tolist() == [0, 3]
     with pytest.raises(ValueError, match="coupling"):
         WeakerCoupled(0.6)(view)
+
+
+@pytest.mark.parametrize(
+    ("scores", "hidden"),
+    [
+        ([-1.0, -2.0, -3.0, -4.0], [3]),
+        ([-4.0, -3.0, -2.0, -1.0], [0]),
+        ([-2.0, -1.0, -3.0, -2.5], [0, 2]),
+        ([-1.0, -1.0, -1.0, -1.0], [3]),
+    ],
+)
+def test_of_a_run_of_coupled_positions_no_two_neighbours_go_at_once(scores, hidden):
+    view = seen([[9, 10, 11, 12, 1]], [[True] * 4 + [False]], scores=[[*scores, 0.0]])
+    found = WeakerCoupled(0.6)(view._replace(coupling=jnp.ones((1, 5))))
+    assert np.flatnonzero(found[0]).tolist() == hidden
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_coupled_positions_that_go_are_apart_and_each_run_loses_one(data):
+    length = data.draw(st.integers(1, 12))
+    draws = st.lists(st.sampled_from([-3.0, -2.0, -1.0]), min_size=length, max_size=length)
+    flags = st.lists(st.booleans(), min_size=length, max_size=length)
+    coupled, predicted = np.array(data.draw(flags)), np.array(data.draw(flags))
+    view = seen([[9] * length], predicted[None], scores=[data.draw(draws)])
+    found = WeakerCoupled(0.6)(view._replace(coupling=jnp.asarray(coupled[None], jnp.float32)))
+    gone = np.flatnonzero(found[0])
+    pairs = [i for i in range(1, length) if coupled[i] and predicted[i] and predicted[i - 1]]
+    assert not any(i in gone and i - 1 in gone for i in pairs)
+    runs: list[set[int]] = []
+    for i in pairs:
+        if runs and i - 1 in runs[-1]:
+            runs[-1].add(i)
+        else:
+            runs.append({i - 1, i})
+    assert all(run & set(gone) for run in runs)
+    assert set(gone) <= set().union(*runs)
 
 
 def test_confidence_asks_every_token():

@@ -41,12 +41,14 @@ def add(made_up, stutter=2.0, bleu=(30.5, 31.0, 32.0), share=0.8, seeds=(0.0, 0.
             made_up.score(model, "T4", seed, bleu=value, **more)
 
 
-def timed(made_up, plain, joint):
+def timed(made_up, plain, joint, *times):
     rows = [
         {"model": model, "decoding": "T4", "p50_ms": time, "p90_ms": 9.0, "p99_ms": 9.0,
          "passes_mean": 4.0}
         for model, time in (("plain", plain), ("joint", joint))
     ]  # fmt: skip
+    for row, single in zip(rows, times, strict=False):
+        row["times_ms"] = single
     made_up.write("latency/toy/xs-xt/dependency.json", {"machine": {"cores": 1}, "rows": rows})
 
 
@@ -144,6 +146,28 @@ def test_a_gain_has_to_hold_in_every_measure(made_up, change, joint_ms, gain):
     if joint_ms is not None:
         timed(made_up, 5.0, joint_ms)
     assert line(made_up)["gain"] == gain
+
+
+@pytest.mark.parametrize(
+    ("factors", "gain"),
+    [
+        # Every sentence a tenth slower than plain: sure, though sentences differ much.
+        ((1.1, 1.1, 1.1), "yes"),
+        ((1.1, 1.1, 1.3), "open: time"),
+        ((1.3, 1.3, 1.3), "no: too slow"),
+    ],
+)
+def test_the_time_has_an_interval_over_the_same_sentences(made_up, factors, gain):
+    add(made_up)
+    plain = [2.0, 5.0, 9.0] * 5
+    joint = [time * factor for time, factor in zip(plain, factors * 5, strict=True)]
+    timed(made_up, 5.0, 5.0 * factors[1], plain, joint)
+    row = line(made_up)
+    assert row["gain"] == gain
+    low, high = row["time_interval"]
+    assert low <= row["time"] <= high
+    if len(set(factors)) == 1:
+        assert (low, high) == pytest.approx((factors[0], factors[0]))
 
 
 def test_redundancy_before_and_after_the_drop(made_up):
