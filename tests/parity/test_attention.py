@@ -99,9 +99,10 @@ def test_asking_for_weights_changes_no_answer_and_they_sum_to_one(tmp_path):
             np.testing.assert_allclose(np.asarray(kind).sum(axis=-1), 1.0, atol=1e-5)
 
 
-def test_the_coupling_that_decoders_read_is_the_overlap_of_the_last_layers_attention(tmp_path):
+def coupled_predictions(tmp_path, **settings):
+    """Pass by pass: the coupling that decoders read; log-probabilities and attention weights."""
     loaded = tiny_model(
-        tmp_path / "bundle", "padir", decoder_layers=2, **RULE, remask="coupled", joint_reach=2
+        tmp_path / "bundle", "padir", decoder_layers=2, **RULE, remask="coupled", **settings
     )
     extractor = Extractor(loaded, 2, 2)
     sources = loaded.vocabulary.encode(SENTENCES)
@@ -112,13 +113,31 @@ def test_the_coupling_that_decoders_read_is_the_overlap_of_the_last_layers_atten
         predict = predictor(loaded.model, cross, allowed, loaded.spec.run.decoding)
         tokens = made.input.tokens
         keys = jax.numpy.zeros((*tokens.shape, 2), np.uint32)
-        coupling = np.asarray(predict(tokens, made.input.visible, keys).coupling)
-        layers = np.asarray(extractor.weights(cross, made.input)[1].cross_attention).mean(axis=2)
+        coupling = predict(tokens, made.input.visible, keys).coupling
+        law, weights = extractor.weights(cross, made.input)
+        yield np.asarray(coupling), np.asarray(law, np.float64), weights
+
+
+def test_the_coupling_that_decoders_read_is_the_overlap_of_the_last_layers_attention(tmp_path):
+    for coupling, _, weights in coupled_predictions(tmp_path, joint_reach=2):
+        layers = np.asarray(weights.cross_attention).mean(axis=2)
         for distance in (1, 2):
             least = np.minimum(layers[:, :, distance:], layers[:, :, :-distance]).sum(axis=-1)
             np.testing.assert_allclose(coupling[:, distance:, distance - 1], least[:, 1], atol=1e-5)
             # The first layer's would be other numbers.
             assert np.abs(least[:, 1] - least[:, 0]).max() > 0.01
+
+
+def test_predictions_couple_by_what_they_share_or_by_the_smaller_entropy(tmp_path):
+    for coupling, law, _ in coupled_predictions(tmp_path / "one", coupled_by="predictions"):
+        shared = np.minimum(np.exp(law[:, 1:]), np.exp(law[:, :-1])).sum(axis=-1)
+        np.testing.assert_allclose(coupling[:, 1:, 0], shared, atol=1e-5)
+        assert shared.min() < 0.9
+    for coupling, law, _ in coupled_predictions(tmp_path / "two", coupled_by="entropy"):
+        entropy = -(np.exp(law) * np.where(np.isfinite(law), law, 0)).sum(axis=-1)
+        least = np.minimum(entropy[:, 1:], entropy[:, :-1])
+        np.testing.assert_allclose(coupling[:, 1:, 0], least, atol=1e-5)
+        assert least.max() > 0.01
 
 
 def test_weights_are_those_of_a_plain_twin(tmp_path):

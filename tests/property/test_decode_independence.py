@@ -36,6 +36,11 @@ KINDS = {
     "joint_far": ("padir", "T3", {"joint": "neighbours", "joint_reach": 2}),
     "weaker": ("padir", "T3", {"remask": "weaker_stutter"}),
     "coupled": ("padir", "T3", {"remask": "coupled", "coupling_threshold": 0.3}),
+    "coupled_by": (
+        "padir",
+        "T3",
+        {"remask": "coupled", "coupling_threshold": 0.3, "coupled_by": "predictions"},
+    ),
     "drawn": ("padir", "T3", {"temperature": 1.0, "top_p": 0.9, "top_k": 5, "stop": "fixed"}),
 }
 

@@ -62,15 +62,17 @@ class Decoding(Settings):
         default="stutter",
         description="What is hidden again between passes: nothing, tokens equal to their left"
         " neighbour, the less certain of two equal neighbours, what is less certain than every"
-        " neighbour that looks at the same source tokens, the least probable in a number that falls"
+        " neighbour it is coupled with, the least probable in a number that falls"
         " linearly or as a cosine, a constant share or count of them, or what the model's rejecter"
         " says is wrong.",
     )
+    coupled_by: Literal["attention", "predictions", "entropy"] = Field(
+        default="attention",
+        description="What couples neighbours: the overlap of their cross-attention, that of their"
+        " predictions, or the smaller entropy of the two predictions, in nats (remask: coupled).",
+    )
     coupling_threshold: float = Field(
-        default=0.6,
-        gt=0,
-        le=1,
-        description="Least overlap of the cross-attention of coupled neighbours (remask: coupled).",
+        default=0.6, gt=0, description="How much of it coupled neighbours have at least."
     )
     joint: Literal["none", "neighbours", "attention"] = Field(
         default="none",
@@ -150,6 +152,11 @@ class Decoding(Settings):
             raise ValueError(
                 f"joint {self.joint} takes the likeliest tokens; with temperature"
                 f" {self.temperature:g} tokens are sampled: temperature 0 or joint none are allowed"
+            )
+        if self.joint == "attention" and self.coupled_by != "attention":
+            raise ValueError(
+                f"joint attention and coupled_by {self.coupled_by} read different couplings of one"
+                " pass: joint neighbours or coupled_by attention are allowed"
             )
         changing = {
             "temperature": self.temperature > 0,

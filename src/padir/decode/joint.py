@@ -56,10 +56,10 @@ def shifted(values: Array, distance: int) -> Array:
 
 
 def overlap(weights: Float[Array, "B L S"], reach: int) -> Float[Array, "B L R"]:
-    """How far each position attends as those before it do: 1 - total variation distance.
+    """How far each position's weights are those of the ones before it: 1 - total variation.
 
     Args:
-        weights: attention weights, which sum to 1 over the last axis.
+        weights: attention weights or predictions, which sum to 1 over the last axis.
         reach: positions before (R), nearest first.
 
     Returns:
@@ -70,6 +70,20 @@ def overlap(weights: Float[Array, "B L S"], reach: int) -> Float[Array, "B L R"]
         for distance in range(1, reach + 1)
     ]
     return jnp.stack(shared, axis=-1)
+
+
+def lesser_entropy(log_probability: Float[Array, "B L V"], reach: int) -> Float[Array, "B L R"]:
+    """The smaller entropy of each position's prediction and of those before it, in nats.
+
+    Two positions share no more information than that. As `overlap` for the rest.
+
+    Args:
+        log_probability: -inf where prediction is not allowed.
+    """
+    terms = jnp.where(log_probability > -jnp.inf, log_probability, 0.0)
+    entropy = -jnp.sum(jnp.exp(log_probability) * terms, axis=-1)
+    least = [jnp.minimum(entropy, shifted(entropy, distance)) for distance in range(1, reach + 1)]
+    return jnp.stack(least, axis=-1)
 
 
 def best_chain(

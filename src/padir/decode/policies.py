@@ -104,8 +104,8 @@ class PassView(NamedTuple):
         passes: passes asked for (T).
         chance: uniform on [0, 1), drawn for this pass from each sentence's own stream,
             independent of the tokens drawn.
-        coupling: how far each position attends to the source as its left neighbour does, 0 to 1,
-            where a policy asks for it; else None.
+        coupling: of each position with its left neighbour (`decoding.coupled_by`), where a policy
+            asks for it; else None.
     """
 
     fed: Int[Array, "B L"]
@@ -211,16 +211,16 @@ class WeakerStutter:
 
 @dataclass(frozen=True)
 class WeakerCoupled:
-    """Of positions that look at the same source tokens, the least certain: independent blocks.
+    """Of coupled neighbours the least certain: independent blocks.
 
     A position goes if it is less certain than each neighbour that it is coupled with; of equals
     the right one. So no two coupled neighbours go at once, and of a run at least one does. With
     `update: hidden` the others stay, and it is predicted in the next pass, given them: what changes
-    at once is less dependent. Hypothesis 2 of section 3.4 is the measure; the slides leave such a
-    sampler open.
+    at once is less dependent. The slides leave such a sampler open; what couples positions is what
+    section 3.4 looks for: attention to the same source tokens, or what the predictions share.
 
     Attributes:
-        threshold: least overlap of their cross-attention (`padir.decode.joint.overlap`).
+        threshold: coupling of neighbours from which on they count as coupled.
     """
 
     threshold: float

@@ -32,8 +32,8 @@ class Prediction(NamedTuple):
         keep_probability: that the model's rejecter calls it right; 1 without that head.
         logits: over all ids, where a policy asks for them; else None.
         candidates: the likeliest tokens, where they are chosen together; else None.
-        coupling: how far each position attends to the source as those before it do, nearest
-            first, where a policy asks for it; else None.
+        coupling: of each position with those before it, nearest first, where a policy asks for it
+            (`decoding.coupled_by`); else None.
     """
 
     token: Int[Array, "B L"]

@@ -16,7 +16,7 @@ from padir.config.decoding import Decoding
 from padir.config.model import ModelRun
 from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
 from padir.decode.choose import choose
-from padir.decode.joint import joint_choice, likeliest, overlap
+from padir.decode.joint import joint_choice, lesser_entropy, likeliest, overlap
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, Start, sentence_keys
 from padir.decode.predict import forbid, predictable
 from padir.decode.programs import Programs
@@ -104,7 +104,9 @@ def predictor(
     """
     joint = policies_of(settings).joint
     needs_logits = settings.replacement == "summed"
-    needs_coupling = settings.joint == "attention" or settings.remask == "coupled"
+    coupled_by = settings.coupled_by if settings.remask == "coupled" else None
+    if settings.joint == "attention":
+        coupled_by = "attention"
     needs_keeps = settings.remask == "rejecter"
 
     def predict(tokens, visible, position_keys):
@@ -121,9 +123,14 @@ def predictor(
         candidates = coupling = None
         if joint is not None:
             candidates = likeliest(forbid(logits, allowed), joint.candidates)
-        if needs_coupling:
+        if coupled_by == "attention":
             weights = attentions.cross_attention[:, -1].mean(axis=1)
             coupling = overlap(weights, settings.joint_reach)
+        elif coupled_by is not None:
+            law = jax.nn.log_softmax(forbid(logits, allowed), axis=-1)
+            coupling = (
+                overlap(jnp.exp(law), 1) if coupled_by == "predictions" else lesser_entropy(law, 1)
+            )
         return Prediction(
             token,
             score,

@@ -46,6 +46,10 @@ def test_a_models_own_settings_come_over_its_systems():
         ({"decoding": {"update": "hidden"}}, "update: hidden it need not"),
         ({"decoding": {"remask": "linear"}}, "remask: linear it need not"),
         ({"decoding": {"replacement": "summed"}}, "replacement: summed it need not"),
+        (
+            {"decoding": {"joint": "attention", "coupled_by": "entropy"}},
+            "joint neighbours or coupled_by attention are allowed",
+        ),
         ({"seeds": [0, 0]}, "names one twice"),
         ({"decode": ["T1", "T1"]}, "names one twice"),
     ],

@@ -58,7 +58,7 @@ def test_decoders_that_mind_dependence_are_the_same_on_raw_and_distilled_targets
         }
 
     demo, real = map(decoders, both)
-    assert demo == real and len(demo) == 18
+    assert demo == real and len(demo) == 22
 
 
 def test_a_generic_vocabulary_differs_from_the_own_in_what_it_is_learnt_from(both):
