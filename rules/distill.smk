@@ -38,6 +38,8 @@ rule join_distilled:
         "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/join.{target}.log",
     wildcard_constraints:
         teacher=teachers_of_kind("model"),
+    # The distilled trainings wait for it: behind the decodings of raw models it cost them minutes.
+    priority: 30
     shell:
         "(cat {input.train:q} > {output.train:q} && cat {input.valid:q} > {output.valid:q})"
         " 2> {log:q}"
