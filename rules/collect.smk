@@ -112,13 +112,17 @@ def dependency_latency(wildcards):
 
 
 def metrics(models):
-    """Training metrics of these models, or of those whose parameters they take."""
-    owners = {SETTINGS.models[name].parameters or name for name in models}
+    """Training metrics of these models' seeds, or of those whose parameters they take."""
+    wanted = {
+        (SETTINGS.models[name].parameters or name, seed)
+        for name in models
+        for seed in SETTINGS.models[name].seeds
+    }
     return [
         f"results/runs/{dataset}/{direction}/{model}/seed{seed}/metrics.jsonl"
         for dataset, direction, model, run in runs()
-        if model in owners
         for seed in run.seeds
+        if (model, seed) in wanted
     ]
 
 
