@@ -109,13 +109,17 @@ def coupled_predictions(tmp_path, **settings):
     allowed = predictable(
         loaded.model.embedder.embedding.shape[0], loaded.vocabulary.size, eos=False
     )
+    found = []
     for _, made, cross in extractor.passes(sources, [Chosen(6)] * len(sources), 2):
         predict = predictor(loaded.model, cross, allowed, loaded.spec.run.decoding)
         tokens = made.input.tokens
         keys = jax.numpy.zeros((*tokens.shape, 2), np.uint32)
-        coupling = predict(tokens, made.input.visible, keys).coupling
+        coupling = np.asarray(predict(tokens, made.input.visible, keys).coupling)
         law, weights = extractor.weights(cross, made.input)
-        yield np.asarray(coupling), np.asarray(law, np.float64), weights
+        assert np.all(coupling[:, 0] == 0)
+        found.append((coupling, np.asarray(law, np.float64), weights))
+    assert found
+    return found
 
 
 def test_the_coupling_that_decoders_read_is_the_overlap_of_the_last_layers_attention(tmp_path):

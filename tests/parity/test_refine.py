@@ -29,6 +29,9 @@ SETTINGS = {
     "confident": {"remask": "none", "stop": "confidence", "stop_confidence": 0.2},
     "weaker": {"remask": "weaker_stutter"},
     "coupled": {"remask": "coupled", "coupling_threshold": 0.5},
+    "coupled_hidden": {
+        **{"remask": "coupled", "coupling_threshold": 0.5, "update": "hidden", "stop": "fixed"},
+    },
     "joint": {"remask": "none", "joint": "neighbours", "joint_cost": 0.5},
     "joint_attention": {"joint": "attention", "joint_cost": 0.9},
     "joint_far": {"remask": "none", "joint": "neighbours", "joint_cost": 0.7, "joint_reach": 2},

@@ -39,7 +39,10 @@ KINDS = {
     "coupled_by": (
         "padir",
         "T3",
-        {"remask": "coupled", "coupling_threshold": 0.3, "coupled_by": "predictions"},
+        {
+            **{"remask": "coupled", "update": "hidden", "stop": "fixed"},
+            **{"coupled_by": "entropy", "coupling_threshold": 0.3},
+        },
     ),
     "drawn": ("padir", "T3", {"temperature": 1.0, "top_p": 0.9, "top_k": 5, "stop": "fixed"}),
 }

@@ -72,7 +72,10 @@ class Decoding(Settings):
         " predictions, or the smaller entropy of the two predictions, in nats (remask: coupled).",
     )
     coupling_threshold: float = Field(
-        default=0.6, gt=0, description="How much of it coupled neighbours have at least."
+        default=0.6,
+        gt=0,
+        description="Least coupling of neighbours that count as coupled: an overlap, at most 1, or"
+        " nats (remask: coupled).",
     )
     joint: Literal["none", "neighbours", "attention"] = Field(
         default="none",
@@ -153,7 +156,13 @@ class Decoding(Settings):
                 f"joint {self.joint} takes the likeliest tokens; with temperature"
                 f" {self.temperature:g} tokens are sampled: temperature 0 or joint none are allowed"
             )
-        if self.joint == "attention" and self.coupled_by != "attention":
+        if self.coupled_by != "entropy" and self.coupling_threshold > 1:
+            raise ValueError(
+                f"coupling_threshold {self.coupling_threshold:g} with coupled_by {self.coupled_by}:"
+                " no overlap is above 1, allowed are 0 to 1"
+            )
+        blocks = self.remask == "coupled"
+        if blocks and self.joint == "attention" and self.coupled_by != "attention":
             raise ValueError(
                 f"joint attention and coupled_by {self.coupled_by} read different couplings of one"
                 " pass: joint neighbours or coupled_by attention are allowed"

@@ -73,12 +73,16 @@ def overlap(weights: Float[Array, "B L S"], reach: int) -> Float[Array, "B L R"]
 
 
 def lesser_entropy(log_probability: Float[Array, "B L V"], reach: int) -> Float[Array, "B L R"]:
-    """The smaller entropy of each position's prediction and of those before it, in nats.
+    """The smaller entropy of each position's prediction and of those before it.
 
-    Two positions share no more information than that. As `overlap` for the rest.
+    Two positions share no more information than that.
 
     Args:
         log_probability: -inf where prediction is not allowed.
+        reach: positions before (R), nearest first.
+
+    Returns:
+        nats, from 0 to log V; 0 where there is no such position.
     """
     terms = jnp.where(log_probability > -jnp.inf, log_probability, 0.0)
     entropy = -jnp.sum(jnp.exp(log_probability) * terms, axis=-1)

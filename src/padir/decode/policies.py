@@ -216,8 +216,8 @@ class WeakerCoupled:
     A position goes if it is less certain than each neighbour that it is coupled with; of equals
     the right one. So no two coupled neighbours go at once, and of a run at least one does. With
     `update: hidden` the others stay, and it is predicted in the next pass, given them: what changes
-    at once is less dependent. The slides leave such a sampler open; what couples positions is what
-    section 3.4 looks for: attention to the same source tokens, or what the predictions share.
+    at once is less dependent. The slides leave such a sampler open; what couples positions is
+    attention to the same source tokens (hypothesis 2 of section 3.4), or their predictions.
 
     Attributes:
         threshold: coupling of neighbours from which on they count as coupled.

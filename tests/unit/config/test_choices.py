@@ -47,9 +47,15 @@ def test_a_models_own_settings_come_over_its_systems():
         ({"decoding": {"remask": "linear"}}, "remask: linear it need not"),
         ({"decoding": {"replacement": "summed"}}, "replacement: summed it need not"),
         (
-            {"decoding": {"joint": "attention", "coupled_by": "entropy"}},
+            {
+                "decoding": {
+                    **{"remask": "coupled", "update": "hidden", "stop": "fixed"},
+                    **{"joint": "attention", "coupled_by": "entropy"},
+                }
+            },
             "joint neighbours or coupled_by attention are allowed",
         ),
+        ({"decoding": {"coupling_threshold": 1.5}}, "no overlap is above 1"),
         ({"seeds": [0, 0]}, "names one twice"),
         ({"decode": ["T1", "T1"]}, "names one twice"),
     ],
