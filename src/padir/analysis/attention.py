@@ -20,7 +20,7 @@ from padir.analysis.dependence import Measures, Ranks
 from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
 from padir.decode.load import LoadedModel
 from padir.decode.policies import STARTS, sentence_keys
-from padir.decode.predict import forbid, predictable
+from padir.decode.predict import entropy, forbid, predictable
 from padir.decode.refine import Policies, Refinement, easy_first_context, refine
 from padir.decode.refiner import policies_of, predictor
 from padir.files import InputError
@@ -207,7 +207,7 @@ def reduced(
         input=read,
         token=first_argmax(log_probability),
         log_probability=jnp.max(log_probability, axis=-1),
-        entropy=dependence.entropy(log_probability),
+        entropy=entropy(log_probability),
         adjacent=every[0],
         near=jax.tree.map(lambda *several: jnp.stack(several, axis=1), *means),
         overlap=jnp.stack(shared, axis=1),

@@ -157,12 +157,6 @@ def _first_keys(source: Float[Array, "B layer H L S"], left, right):
     return same, inside, _heads(jnp.sum(equal, axis=(-1, -2)) / few)
 
 
-def entropy(log_probability: Float[Array, "*axes V"]) -> Float[Array, "*axes"]:
-    """In nats; tokens of probability 0 add nothing."""
-    probability = jnp.exp(log_probability)
-    return -jnp.sum(jnp.where(probability > 0, probability * log_probability, 0.0), axis=-1)
-
-
 def overlap(log_probability: Float[Array, "B L V"], distance: int) -> PairNumbers:
     """Probability that two positions' predictions share."""
     probability = jnp.exp(log_probability)

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from padir.config.decoding import Decoding
-from padir.decode.predict import log_normaliser, top_tokens
+from padir.decode.predict import entropy, log_normaliser, top_tokens
 from padir.loss import first_argmax
 
 
@@ -72,22 +72,19 @@ def overlap(weights: Float[Array, "B L S"], reach: int) -> Float[Array, "B L R"]
     return jnp.stack(shared, axis=-1)
 
 
-def lesser_entropy(log_probability: Float[Array, "B L V"], reach: int) -> Float[Array, "B L R"]:
-    """The smaller entropy of each position's prediction and of those before it.
+def lesser_entropy(log_probability: Float[Array, "B L V"]) -> Float[Array, "B L 1"]:
+    """The smaller entropy of each position's prediction and of its left neighbour's.
 
     Two positions share no more information than that.
 
     Args:
         log_probability: -inf where prediction is not allowed.
-        reach: positions before (R), nearest first.
 
     Returns:
-        nats, from 0 to log V; 0 where there is no such position.
+        nats, from 0 to log V; 0 at the first position.
     """
-    terms = jnp.where(log_probability > -jnp.inf, log_probability, 0.0)
-    entropy = -jnp.sum(jnp.exp(log_probability) * terms, axis=-1)
-    least = [jnp.minimum(entropy, shifted(entropy, distance)) for distance in range(1, reach + 1)]
-    return jnp.stack(least, axis=-1)
+    own = entropy(log_probability)
+    return jnp.minimum(own, shifted(own, 1))[..., None]
 
 
 def best_chain(

@@ -187,18 +187,27 @@ class Stutter:
         return stutters(view.tokens) & view.is_piece
 
 
-def less_certain(view: PassView, pair: Bool[Array, "B L"]) -> Bool[Array, "B L"]:
-    """The less probable one of each pair; the right one of equals.
+def weighed_pairs(
+    view: PassView, pair: Bool[Array, "B L"]
+) -> tuple[Bool[Array, "B L"], Bool[Array, "B L"]]:
+    """Pairs of neighbours of which both are predicted, and which of the two is less certain.
 
     Args:
         view: after the pass.
-        pair: where a position and its left neighbour are a pair; both must be predicted.
+        pair: where a position and its left neighbour are a pair.
+
+    Returns:
+        the pairs, at their right positions, and where the right one is no more probable than its
+        left neighbour: of equals the right one counts as less certain.
     """
     left = jnp.pad(view.is_piece[:, :-1], ((0, 0), (1, 0)))
-    pair = pair & view.is_piece & left
     before = jnp.pad(view.log_probability[:, :-1], ((0, 0), (1, 0)))
-    right = view.log_probability <= before
-    return (pair & right) | jnp.pad((pair & ~right)[:, 1:], ((0, 0), (0, 1)))
+    return pair & view.is_piece & left, view.log_probability <= before
+
+
+def at_left(flags: Bool[Array, "B L"]) -> Bool[Array, "B L"]:
+    """What is true of each position's right neighbour; False where there is none."""
+    return jnp.pad(flags[:, 1:], ((0, 0), (0, 1)))
 
 
 @dataclass(frozen=True)
@@ -206,7 +215,8 @@ class WeakerStutter:
     """The less certain of two equal neighbours, wherever it stands."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        return less_certain(view, stutters(view.tokens))
+        pair, right = weighed_pairs(view, stutters(view.tokens))
+        return (pair & right) | at_left(pair & ~right)
 
 
 @dataclass(frozen=True)
@@ -228,15 +238,9 @@ class WeakerCoupled:
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         if view.coupling is None:
             raise ValueError("remask coupled needs the coupling of neighbours")
-        before = jnp.pad(view.is_piece[:, :-1], ((0, 0), (1, 0)))
-        with_left = (view.coupling >= self.threshold) & view.is_piece & before
-        score = view.log_probability
-        below_left = score <= jnp.pad(score[:, :-1], ((0, 0), (1, 0)))
-        with_right, above_left = (
-            jnp.pad(pair[:, 1:], ((0, 0), (0, 1))) for pair in (with_left, ~below_left)
-        )
-        least = (~with_left | below_left) & (~with_right | above_left)
-        return (with_left | with_right) & least
+        pair, right = weighed_pairs(view, view.coupling >= self.threshold)
+        surer = (pair & ~right) | at_left(pair & right)
+        return (pair | at_left(pair)) & ~surer
 
 
 @dataclass(frozen=True)

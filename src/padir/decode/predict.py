@@ -36,6 +36,12 @@ def log_normaliser(logits: Float[Array, "*axes V"]) -> Float[Array, "*axes"]:
     return jnp.log(jnp.sum(jnp.exp(logits - top), axis=-1)) + top[..., 0]
 
 
+def entropy(log_probability: Float[Array, "*axes V"]) -> Float[Array, "*axes"]:
+    """In nats; tokens of probability 0 add nothing."""
+    probability = jnp.exp(log_probability)
+    return -jnp.sum(jnp.where(probability > 0, probability * log_probability, 0.0), axis=-1)
+
+
 def most_likely(
     logits: Float[Array, "*axes V"], allowed: Bool[np.ndarray, " V"]
 ) -> tuple[Int[Array, "*axes"], Float[Array, "*axes"]]:

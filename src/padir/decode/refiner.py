@@ -128,9 +128,8 @@ def predictor(
             coupling = overlap(weights, settings.joint_reach)
         elif coupled_by is not None:
             law = jax.nn.log_softmax(forbid(logits, allowed), axis=-1)
-            coupling = (
-                overlap(jnp.exp(law), 1) if coupled_by == "predictions" else lesser_entropy(law, 1)
-            )
+            shared = coupled_by == "predictions"
+            coupling = overlap(jnp.exp(law), 1) if shared else lesser_entropy(law)
         return Prediction(
             token,
             score,

@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.distance import cosine, jensenshannon
 
 from padir.analysis import dependence
+from padir.decode.predict import entropy
 from padir.model.decoder import Attentions
 
 BATCH, LAYERS, HEADS, LENGTH, SOURCE = 2, 2, 3, 5, 6
@@ -91,8 +92,6 @@ def test_the_probe_is_0_where_nothing_changes_and_at_most_the_entropy_of_the_dra
 def test_entropy_and_overlap_of_predictions():
     share = jnp.asarray([[[0.5, 0.5, 0.0], [0.25, 0.25, 0.5], [1.0, 0.0, 0.0]]])
     log = jnp.log(share)
-    np.testing.assert_allclose(
-        dependence.entropy(log)[0], [np.log(2), 1.5 * np.log(2), 0.0], atol=1e-6
-    )
+    np.testing.assert_allclose(entropy(log)[0], [np.log(2), 1.5 * np.log(2), 0.0], atol=1e-6)
     np.testing.assert_allclose(dependence.overlap(log, 1)[0, :2], [0.5, 0.25], atol=1e-6)
     np.testing.assert_allclose(dependence.overlap(log, 2)[0, 0], 0.5, atol=1e-6)
