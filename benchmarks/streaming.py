@@ -173,7 +173,7 @@ def distill(folder: Path, threads: int) -> None:
         longest_source = 10**6
 
         def __init__(self):
-            self.loaded, self.rescorer = SimpleNamespace(files=[]), None
+            self.loaded, self.reranker = SimpleNamespace(files=[]), None
             self.rule, self.decoding = LengthRule(), Decoding("greedy")
 
         def encode(self, lines):

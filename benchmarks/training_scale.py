@@ -100,7 +100,7 @@ def measure_step(arguments: argparse.Namespace) -> dict:
     import jax
     import numpy as np
 
-    from padir.trainer import Trainer
+    from padir.training.step import Trainer
 
     rows = arguments.rows[0]
     trainer = Trainer(paper_run(arguments.system, arguments.dtype), TABLE, VOCABULARY, 0)
@@ -130,7 +130,7 @@ def measure_step(arguments: argparse.Namespace) -> dict:
 def measure_memory(arguments: argparse.Namespace) -> dict:
     """Bytes per padded position by the compiler's count, and by the estimate of padir plan."""
     from padir.planning.memory import device_memory
-    from padir.trainer import Trainer
+    from padir.training.step import Trainer
 
     run = paper_run(arguments.system, arguments.dtype, LONGEST)
     trainer = Trainer(run, TABLE, VOCABULARY, 0)

@@ -74,7 +74,7 @@ def time_step(name: str, system: str, repeats: int) -> dict[str, object]:
 
     from padir.config.model import ModelRun
     from padir.data.batches import sentences_per_batch
-    from padir.trainer import Trainer
+    from padir.training.step import Trainer
 
     shape = SHAPES[name]
     bucket, vocabulary = shape["bucket"], shape["vocabulary"]

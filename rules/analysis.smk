@@ -3,7 +3,7 @@ rule analyse:
     input:
         model="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/model.safetensors",
         rule="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/decoding.json",
-        rescorer=rescorer_bundle,
+        reranker=reranker_bundle,
         source=text("source", SETTINGS.evaluation.split),
         reference=text("target", SETTINGS.evaluation.split),
         code=stage_code("commands/analyse", "analysis", "decode"),
@@ -16,12 +16,12 @@ rule analyse:
     threads: 1
     params:
         bundle=given_bundle,
-        rescorer=bundle_flags("--rescorer", "rescorer"),
+        reranker=bundle_flags("--reranker", "reranker"),
         references=references(SETTINGS.evaluation.split),
         exact=exact_flags,
         options=analysis_options,
     shell:
-        "padir analyse --bundle {params.bundle:q} {params.rescorer:q} --source {input.source:q}"
+        "padir analyse --bundle {params.bundle:q} {params.reranker:q} --source {input.source:q}"
         " --references {params.references:q} --target-language {wildcards.target}"
         " {params.exact:q} {params.options:q} --out {output.analysis:q}"
         " --threads {threads} > {log:q} 2>&1"

@@ -317,9 +317,9 @@ def trained_bundles(wildcards, input):
     return [str(Path(model).parent) for model in input.models]
 
 
-def timed_rescorers(wildcards):
+def timed_rerankers(wildcards):
     """Input function: the AR models that rank candidates of the models to time."""
-    used = {SETTINGS.models[m].decoding.rescorer for m in timed_models(wildcards)}
+    used = {SETTINGS.models[m].decoding.reranker for m in timed_models(wildcards)}
     return [bundle_of(wildcards, name) for name in sorted(used - {None})]
 
 

@@ -270,9 +270,9 @@ def owner_bundle(wildcards):
     return f"{run_folder(wildcards, owner, wildcards.seed)}/bundle/model.safetensors"
 
 
-def rescorer_bundle(wildcards):
+def reranker_bundle(wildcards):
     """Input function: the AR model that ranks a model's candidates; nothing where none does."""
-    return bundle_of(wildcards, SETTINGS.models[wildcards.model].decoding.rescorer)
+    return bundle_of(wildcards, SETTINGS.models[wildcards.model].decoding.reranker)
 
 
 def training_targets(split):

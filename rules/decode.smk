@@ -2,7 +2,7 @@ rule tune:
     """Choose the length rule of decoding on validation data."""
     input:
         model="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/model.safetensors",
-        rescorer=rescorer_bundle,
+        reranker=reranker_bundle,
         source=text("source", "valid"),
         reference=text("target", "valid"),
     output:
@@ -16,10 +16,10 @@ rule tune:
     threads: 1
     params:
         bundle=given_bundle,
-        rescorer=bundle_flags("--rescorer", "rescorer"),
+        reranker=bundle_flags("--reranker", "reranker"),
         references=references("valid"),
     shell:
-        "padir tune --bundle {params.bundle:q} {params.rescorer:q} --source {input.source:q}"
+        "padir tune --bundle {params.bundle:q} {params.reranker:q} --source {input.source:q}"
         " --references {params.references:q} --out {output.rule:q}"
         " --threads {threads} > {log:q} 2>&1"
 
@@ -29,7 +29,7 @@ rule decode:
     input:
         model="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/model.safetensors",
         rule="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/decoding.json",
-        rescorer=rescorer_bundle,
+        reranker=reranker_bundle,
         source=text("source"),
         reference=text("target"),
         code=stage_code("commands/decode", "decode"),
@@ -43,8 +43,8 @@ rule decode:
     threads: 1
     params:
         bundle=given_bundle,
-        rescorer=bundle_flags("--rescorer", "rescorer"),
+        reranker=bundle_flags("--reranker", "reranker"),
     shell:
-        "padir decode --bundle {params.bundle:q} {params.rescorer:q} --decoding {wildcards.decoding}"
+        "padir decode --bundle {params.bundle:q} {params.reranker:q} --decoding {wildcards.decoding}"
         " --source {input.source:q} --references {input.reference:q} --out {output.records:q} --text {output.text:q}"
         " --threads {threads} > {log:q} 2>&1"

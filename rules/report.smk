@@ -16,7 +16,7 @@ rule measure_latency:
     input:
         models=trained("model.safetensors"),
         rules=trained("decoding.json"),
-        rescorers=timed_rescorers,
+        rerankers=timed_rerankers,
         source=text("source", "test"),
         code=stage_code("commands/latency", "analysis", "decode"),
     output:
@@ -28,12 +28,12 @@ rule measure_latency:
     threads: workflow.cores
     params:
         bundles=trained_bundles,
-        rescorers=bundle_flags("--rescorer", "rescorers"),
+        rerankers=bundle_flags("--reranker", "rerankers"),
         decodings=timed_decodings,
         sentences=latency_sentences,
         repeats=latency_repeats,
     shell:
-        "padir latency --runs {params.bundles:q} {params.rescorers:q} --decodings {params.decodings:q}"
+        "padir latency --runs {params.bundles:q} {params.rerankers:q} --decodings {params.decodings:q}"
         " --source {input.source:q} --sentences {params.sentences}"
         " --repeats {params.repeats} --out {output.latency:q} > {log:q} 2>&1"
 

@@ -30,7 +30,7 @@ from padir.decode.refine import Prediction, refine
 from padir.decode.refiner import Refiner, policies_of
 from padir.files import read_lines
 from padir.model.parameters import from_arrays
-from padir.train import train
+from padir.training.loop import train
 from padir.vocab import Vocabulary
 from tests.training import tiny_spec, write_toy
 from tests.unit.config.small import SMALL

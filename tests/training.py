@@ -10,7 +10,7 @@ import numpy as np
 
 from padir.config.data import VocabularySettings
 from padir.config.model import ModelRun, RunSpec
-from padir.train import TrainingText
+from padir.training.loop import TrainingText
 from padir.vocab import train_vocabulary
 
 VOCABULARY = 20

@@ -11,8 +11,6 @@ import pytest
 
 from padir import objective
 from padir.config.decoding import Decoding
-from padir.corrupt import first_hypothesis, stutters
-from padir.corrupt import next_hypothesis as shipped_next_hypothesis
 from padir.decode import refiner
 from padir.decode.load import Decoding as Passes
 from padir.decode.policies import RandomStart
@@ -24,7 +22,10 @@ from padir.decode.tune import tune
 from padir.ids import EOS, FIRST_PIECE, PAD
 from padir.model.parameters import build
 from padir.model.transformer import Transformer
-from padir.objective import batch_losses
+from padir.tokens import stutters
+from padir.training.corruption import first_hypothesis
+from padir.training.corruption import next_hypothesis as shipped_next_hypothesis
+from padir.training.objective import batch_losses
 from tests.decoding import LINES, tiny_model
 from tests.defects.variants import (
     Defects,

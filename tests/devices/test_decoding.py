@@ -11,14 +11,14 @@ import pytest
 
 from padir.decode.load import Decoding, load
 from padir.decode.rank import LengthRule
-from padir.decode.rescore import Rescorer
+from padir.decode.rerank import Reranker
 from padir.decode.translate import Translator
 from tests.decoding import LINES, write_tiny_bundle
 
 DEVICES = 4
 # Two batches, neither of them a multiple of the devices.
 SOURCES, BATCH = LINES * 2, 14
-SYSTEMS = {"ar": "greedy", "rescored": "T3"}
+SYSTEMS = {"ar": "greedy", "reranked": "T3"}
 
 
 def devices_in_use() -> int:
@@ -30,16 +30,16 @@ def translations(folder: Path) -> dict:
     """Of every bundle and decoding the records, and how many devices one line and all lines use."""
     found: dict = {"devices": jax.device_count(), "one line": 1, "records": {}}
     for name, decoding in SYSTEMS.items():
-        rescorer = Rescorer(load(folder / "ar")) if name == "rescored" else None
+        reranker = Reranker(load(folder / "ar")) if name == "reranked" else None
         rule, loaded = LengthRule(1.0, 1.0), load(folder / name)
-        translator = Translator(loaded, Decoding.parse(decoding), rule, rescorer=rescorer)
+        translator = Translator(loaded, Decoding.parse(decoding), rule, reranker=reranker)
         if not found["records"]:
             translator.translate(LINES[:1], "lines")
             found["one line"] = devices_in_use()
         several = translator.translate(SOURCES, "lines")
         found["records"][name] = [one.record(number) for number, one in enumerate(several)]
         found[f"all lines {name}"] = devices_in_use()
-        del translator, rescorer
+        del translator, reranker
     return found
 
 
@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("bundles")
     for name, system, settings in (
         ("ar", "ar", {}),
-        ("rescored", "padir", {"rescorer": "tiny_ar"}),
+        ("reranked", "padir", {"reranker": "tiny_ar"}),
     ):
         write_tiny_bundle(place / name, system, batch_sentences=BATCH, **settings)
     return place

@@ -157,7 +157,7 @@ def hidden_again(settings, tokens, scores, pieces, done, passes, coupling):
         partners = {i: [j for b in bonds if i in (b, b - 1) for j in (b, b - 1)] for i in pieces}
         rank = {i: (scores[i], -i) for i in pieces}
         return {i for i in pieces if partners[i] and rank[i] == min(map(rank.get, partners[i]))}
-    if settings.remask == "rejecter":
+    if settings.remask == "critic":
         return {i for i in pieces if math.exp(scores[i]) < 0.5}
     if settings.remask == "count":
         return least(scores, pieces, settings.remask_count)
@@ -264,13 +264,13 @@ def plain_refine(start, length, passes, settings, given, may_repeat, key):
         for i in pieces:
             if i in update:
                 tokens[i], scores[i] = chosen[i]
-            elif settings.rescore:
+            elif settings.rescore_kept:
                 scores[i] = first_choice[i][1]
         used += 1
         hidden = hidden_again(
             settings,
             tokens,
-            fresh if settings.remask == "rejecter" else scores,
+            fresh if settings.remask == "critic" else scores,
             pieces,
             done,
             passes,

@@ -1,4 +1,4 @@
-"""Forward pass, rejecter, relative buckets and cross-entropy: the published code's numbers.
+"""Forward pass, critic, relative buckets and cross-entropy: the published code's numbers.
 
 The tolerances are what float32 supports and were stated with the numbers: forward 2e-5 absolute,
 loss 1e-5 relative, gradients 1e-4 relative to each tensor's largest entry.
@@ -13,10 +13,10 @@ import pytest
 from flax import nnx
 
 from padir.config.model import Architecture
-from padir.loss import cross_entropy
 from padir.model.attention import relative_position_buckets
 from padir.model.length import top_lengths
 from padir.model.transformer import Transformer
+from padir.training.loss import cross_entropy
 from tests.parity.golden import FIXTURES, golden_model
 
 
@@ -50,19 +50,19 @@ def test_forward_pass(name: str, positional: bool) -> None:
         np.testing.assert_array_equal(lengths, data["out/predicted_lengths"])
 
 
-def test_rejecter() -> None:
+def test_critic() -> None:
     data = np.load(FIXTURES / "rejecters.npz")
     model = Transformer(
         Architecture(width=16, heads=2, head_width=8, encoder_layers=1, decoder_layers=1),
         50,
         length_id=47,
         causal=False,
-        rejecter=True,
+        critic=True,
         rngs=nnx.Rngs(0),
     )
     kernel = jnp.asarray(data["learned/param/rejecter/binary_projection/kernel"])
-    assert model.rejecter.kernel[...].shape == kernel.shape
-    model.rejecter.kernel[...] = kernel
+    assert model.critic.kernel[...].shape == kernel.shape
+    model.critic.kernel[...] = kernel
     logits = model.keeps(jnp.asarray(data["in/decoder_embeddings"]))
     np.testing.assert_allclose(logits, data["learned/binary_logits"], atol=2e-5, rtol=0)
     kept = jnp.argmax(logits, axis=-1)

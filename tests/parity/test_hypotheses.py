@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.corrupt import stutters
 from padir.decode.policies import Everything, MaskStart, Nothing, PositionMaskStart, StopNever
 from padir.decode.refine import Policies, Prediction, refine
 from padir.decode.refiner import length_candidates
 from padir.ids import EOS, MASK
+from padir.tokens import stutters
 from tests.parity.golden import FIXTURES
 
 CASES = json.loads((FIXTURES / "hypotheses.json").read_text(encoding="utf-8"))

@@ -9,22 +9,22 @@ import pytest
 
 from padir.config.decoding import Decoding
 from padir.config.systems import SYSTEMS
-from padir.corrupt import next_hypothesis
 from padir.decode.refine import Prediction, easy_first_context, refine
 from padir.decode.refiner import policies_of
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
+from padir.training.corruption import next_hypothesis
 from tests.parity.plain_refine import PIECES, fake_draw, fake_predict, plain_refine
 
 SETTINGS = {
     **{name: one.settings.get("decoding", {}) for name, one in SYSTEMS.items() if name != "ar"},
     "plain": {"remask": "none"},
     "linear": {"remask": "linear", "update": "hidden", "replacement": "mask", "stop": "fixed"},
-    "cosine": {"remask": "cosine", "update": "hidden", "rescore": True, "stop": "fixed"},
+    "cosine": {"remask": "cosine", "update": "hidden", "rescore_kept": True, "stop": "fixed"},
     "share": {"remask": "none", "update": "share", "update_share": 0.4, "stop": "fixed"},
     "drawn": {"remask": "stutter", "temperature": 0.3, "stop": "fixed"},
     "constant": {"remask": "constant", "replacement": "previous", "stop": "fixed"},
     "count": {"remask": "count", "remask_count": 3, "replacement": "mask", "stop": "fixed"},
-    "rejecter": {"remask": "rejecter", "stop": "fixed"},
+    "critic": {"remask": "critic", "stop": "fixed"},
     "uncertain": {"remask": "none", "update": "uncertain", "update_share": 0.4, "stop": "fixed"},
     "confident": {"remask": "none", "stop": "confidence", "stop_confidence": 0.2},
     "weaker": {"remask": "weaker_stutter"},
@@ -38,7 +38,7 @@ SETTINGS = {
     "joint_far_attention": {"joint": "attention", "joint_cost": 1.1, "joint_reach": 2},
     "joint_hidden": {
         **{"joint": "neighbours", "remask": "linear", "update": "hidden", "stop": "fixed"},
-        **{"replacement": "mask", "rescore": True},
+        **{"replacement": "mask", "rescore_kept": True},
     },
 }
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.corrupt import lowest, stutters
 from padir.decode.rank import length_penalty
+from padir.tokens import lowest, stutters
 from tests.parity.golden import FIXTURES
 
 DATA = dict(np.load(FIXTURES / "rejecters.npz"))

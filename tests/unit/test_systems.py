@@ -13,7 +13,7 @@ from padir.decode.rank import LengthRule
 from padir.decode.refiner import Refiner
 from padir.files import read_lines
 from padir.model.parameters import from_arrays
-from padir.train import train
+from padir.training.loop import train
 from padir.vocab import Vocabulary
 from tests.training import learning_spec, write_toy
 

@@ -187,16 +187,16 @@ def test_a_model_on_another_vocabulary_trains_from_its_file(snakemake, tiny, tmp
     assert (own.keys() | {"foreign_pairs", "extra_text", "source"}) == generic.keys()
 
 
-def test_a_rescorer_is_an_input_of_what_ranks_with_it_and_of_nothing_else(snakemake, tiny):
+def test_a_reranker_is_an_input_of_what_ranks_with_it_and_of_nothing_else(snakemake, tiny):
     arguments = ["--dry-run", "--printshellcmds", "--configfile", str(tiny)]
-    override = "models={taught: {decoding: {rescorer: ar}}}"
+    override = "models={taught: {decoding: {reranker: ar}}}"
     done = snakemake(*arguments, "--config", override)
     assert done.returncode == 0, done.stderr
     shells = re.findall(r"padir (tune|decode|latency) (.*)", done.stdout + done.stderr)
     bundle = "results/runs/toy/xs-xt/ar/seed0/bundle"
     for verb, rest in shells:
         ranked = verb == "latency" or "/taught/" in rest
-        assert (f" --rescorer {bundle} " in rest) is ranked, (verb, rest)
+        assert (f" --reranker {bundle} " in rest) is ranked, (verb, rest)
     assert sorted(verb for verb, _ in shells) == ["decode"] * 4 + ["latency"] + ["tune"] * 3
     jobs = (done.stdout + done.stderr).split("rule ")
     ranks = [job for job in jobs if "model=taught" in job and job.startswith(("tune", "decode"))]
@@ -205,7 +205,7 @@ def test_a_rescorer_is_an_input_of_what_ranks_with_it_and_of_nothing_else(snakem
         assert f"{bundle}/model.safetensors" in job.partition("output:")[0]
     without = snakemake(*arguments)
     assert without.returncode == 0, without.stderr
-    assert "--rescorer" not in without.stdout + without.stderr
+    assert "--reranker" not in without.stdout + without.stderr
 
 
 def test_on_one_machine_snakemake_looks_for_jobs_once_a_job(snakemake):

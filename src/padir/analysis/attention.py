@@ -25,8 +25,8 @@ from padir.decode.refine import Policies, Refinement, easy_first_context, refine
 from padir.decode.refiner import policies_of, predictor
 from padir.files import InputError
 from padir.ids import FIRST_PIECE, PAD
-from padir.loss import first_argmax
 from padir.model.decoder import Attentions, CrossMemory
+from padir.tokens import first_argmax
 
 
 class Chosen(NamedTuple):

@@ -26,8 +26,8 @@ from jax.nn import one_hot
 from jax.scipy.special import xlogy
 from jaxtyping import Array, Float, Int
 
-from padir.loss import first_argmax
 from padir.model.decoder import Attentions
+from padir.tokens import first_argmax
 
 FEW = 3
 """Keys that count as the first few in `Ranks`."""

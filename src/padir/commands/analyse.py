@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from padir.commands.decode import add_rescorer_argument, given_rescorer
+from padir.commands.decode import add_reranker_argument, given_reranker
 from padir.launch import prepare
 
 DESCRIPTION = """\
@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
         "--mode-strength", type=float, help="source.mode_strength of its settings, with --grammar"
     )
     parse.add_argument("--split", default="test", help="label (default test)")
-    add_rescorer_argument(parse)
+    add_reranker_argument(parse)
     parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
     return parse
 
@@ -99,8 +99,8 @@ def main(argv: list[str]) -> int:
 
     loaded = load(arguments.bundle)
     first = arguments.passes[0]
-    rescorer = given_rescorer(arguments)
-    translator = Translator(loaded, Decoding(f"T{first}", first), rescorer=rescorer)
+    reranker = given_reranker(arguments)
+    translator = Translator(loaded, Decoding(f"T{first}", first), reranker=reranker)
     columns = read_aligned(arguments.source, *arguments.references)
     full = [row for row in zip(*columns, strict=True) if row[0].strip()]
     read = translator.readable([row[0] for row in full])

@@ -12,7 +12,7 @@ examples:
   padir decode --bundle bundle --decoding T4 --source test.de --out test.T4.jsonl --text test.T4.txt
   padir decode --bundle ar --decoding beam --source test.de --out test.beam.jsonl \\
       --text test.beam.txt --length-alpha 1
-  padir decode --bundle rescored --rescorer ar --decoding T4 --source test.de --out test.T4.jsonl \\
+  padir decode --bundle reranked --reranker ar --decoding T4 --source test.de --out test.T4.jsonl \\
       --text test.T4.txt
 """
 
@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
         "--references", type=Path, help="whose lengths a model with length_predictor oracle is told"
     )
     add_rule_arguments(parse)
-    add_rescorer_argument(parse)
+    add_reranker_argument(parse)
     parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
     return parse
 
@@ -74,26 +74,26 @@ def given_rule(arguments: argparse.Namespace):
     return None if alpha is None else LengthRule(alpha, weight or 0.0)
 
 
-def add_rescorer_argument(parse: argparse.ArgumentParser) -> None:
+def add_reranker_argument(parse: argparse.ArgumentParser) -> None:
     """The option for models that another model ranks the candidates of."""
     parse.add_argument(
-        "--rescorer",
+        "--reranker",
         type=Path,
         metavar="BUNDLE",
-        help="the AR model that decoding.rescorer names, where the model's settings name one",
+        help="the AR model that decoding.reranker names, where the model's settings name one",
     )
 
 
-def given_rescorer(arguments: argparse.Namespace):
-    """The rescorer of the command line; None where it names none.
+def given_reranker(arguments: argparse.Namespace):
+    """The reranker of the command line; None where it names none.
 
     Raises:
         InputError: no bundle of an AR model.
     """
     from padir.decode.load import load
-    from padir.decode.rescore import Rescorer
+    from padir.decode.rerank import Reranker
 
-    return None if arguments.rescorer is None else Rescorer(load(arguments.rescorer))
+    return None if arguments.reranker is None else Reranker(load(arguments.reranker))
 
 
 def main(argv: list[str]) -> int:
@@ -108,8 +108,8 @@ def main(argv: list[str]) -> int:
 
     decoding = Decoding.parse(arguments.decoding)
     loaded = load(arguments.bundle)
-    rescorer = given_rescorer(arguments)
-    translator = Translator(loaded, decoding, given_rule(arguments), rescorer=rescorer)
+    reranker = given_reranker(arguments)
+    translator = Translator(loaded, decoding, given_rule(arguments), reranker=reranker)
     references = None
     if arguments.references and translator.needs_lengths:
         lines, references = read_aligned(arguments.source, arguments.references)

@@ -19,7 +19,7 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    from padir.commands.decode import add_rescorer_argument
+    from padir.commands.decode import add_reranker_argument
 
     parse = argparse.ArgumentParser(
         prog="padir distill",
@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         help="folder for finished parts (default OUT.parts), removed at the end",
     )
-    add_rescorer_argument(parse)
+    add_reranker_argument(parse)
     parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
     return parse
 
@@ -70,15 +70,15 @@ def main(argv: list[str]) -> int:
         return 0
 
     prepare(arguments.threads)
-    from padir.commands.decode import given_rescorer
+    from padir.commands.decode import given_reranker
     from padir.decode.load import Decoding, load
     from padir.decode.translate import Translator
     from padir.distill.teacher import distill
     from padir.progress import Progress
 
     loaded = load(arguments.bundle)
-    rescorer = given_rescorer(arguments)
-    translator = Translator(loaded, Decoding.parse(arguments.decode), rescorer=rescorer)
+    reranker = given_reranker(arguments)
+    translator = Translator(loaded, Decoding.parse(arguments.decode), reranker=reranker)
     sources = Span(arguments.source, *shard_bounds(count_aligned(arguments.source), *shard))
     work = arguments.work or arguments.out.with_name(arguments.out.name + ".parts")
     label = f"distill {loaded.spec.model} {arguments.decode}"

@@ -25,12 +25,12 @@ def parser() -> argparse.ArgumentParser:
     )
     parse.add_argument("--runs", type=Path, nargs="+", required=True, help="model bundles")
     parse.add_argument(
-        "--rescorer",
+        "--reranker",
         type=Path,
         nargs="+",
         default=[],
         metavar="BUNDLE",
-        help="AR models that rank candidates, each used for the models whose decoding.rescorer"
+        help="AR models that rank candidates, each used for the models whose decoding.reranker"
         " names it; their time is part of the sentence's",
     )
     parse.add_argument("--decodings", nargs="+", required=True, help="T<passes>, greedy, beam")
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.analysis.speed import Timed, machine, measure
     from padir.decode.load import Decoding, load
-    from padir.decode.rescore import Rescorer
+    from padir.decode.rerank import Reranker
     from padir.decode.translate import Translator
     from padir.files import InputError, read_lines, shown, write_json
     from padir.progress import Progress
@@ -63,10 +63,10 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{shown(arguments.source)}: no line to translate")
     decodings = list(map(Decoding.parse, arguments.decodings))
     models = [load(folder) for folder in arguments.runs]
-    rescorers = {one.loaded.spec.model: one for one in map(Rescorer, map(load, arguments.rescorer))}
-    unused = rescorers.keys() - {loaded.spec.run.decoding.rescorer for loaded in models}
+    rerankers = {one.loaded.spec.model: one for one in map(Reranker, map(load, arguments.reranker))}
+    unused = rerankers.keys() - {loaded.spec.run.decoding.reranker for loaded in models}
     if unused:
-        raise InputError(f"--rescorer: no given model is ranked by {', '.join(sorted(unused))}")
+        raise InputError(f"--reranker: no given model is ranked by {', '.join(sorted(unused))}")
     # A model that must be told lengths is a bound on quality, not a system to time.
     models = [loaded for loaded in models if not loaded.model.length_oracle]
     systems = {loaded.spec.run.parallel for loaded in models}
@@ -81,8 +81,8 @@ def main(argv: list[str]) -> int:
                 continue
             compiled = shared is not None and decoding.passes > 0
             if shared is None or not compiled:
-                rescorer = rescorers.get(loaded.spec.run.decoding.rescorer or "")
-                shared = Translator(loaded, decoding, rescorer=rescorer)
+                reranker = rerankers.get(loaded.spec.run.decoding.reranker or "")
+                shared = Translator(loaded, decoding, reranker=reranker)
             timed.append(Timed(loaded.spec.model, shared.with_decoding(decoding), compiled))
     given = lines
     for one in timed:
@@ -109,7 +109,7 @@ def main(argv: list[str]) -> int:
             "rows": rows,
         },
     )
-    bundles = [*models, *rescorers.values()]
+    bundles = [*models, *rerankers.values()]
     files = [path for bundle in bundles for path in bundle.files]
     write_provenance(arguments.out, ["latency", *argv], inputs=[arguments.source, *files])
     return 0

@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
     from padir.model.card import model_card
     from padir.model.parameters import table_size
     from padir.provenance import write_provenance
-    from padir.train import Stopped, TrainingText, train
+    from padir.training.loop import Stopped, TrainingText, train
     from padir.vocab import Vocabulary
 
     if not 0 <= arguments.seed < 2**32:

@@ -10,7 +10,7 @@ EXAMPLES = """\
 examples:
   padir translate --model bundle < in.de > out.en
   padir translate --model bundle --steps 10 < in.de > out.en
-  padir translate --model rescored --rescorer ar < in.de > out.en
+  padir translate --model reranked --reranker ar < in.de > out.en
   echo "Ein Hund rennt." | padir translate --model ar --beam 5
 text that has to stand in the output (parallel models; line i belongs to input line i):
   padir translate --model bundle --prefix starts < in.de    # line i: A dog
@@ -32,7 +32,7 @@ CONSTRAINTS = {
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    from padir.commands.decode import add_rescorer_argument, add_rule_arguments
+    from padir.commands.decode import add_reranker_argument, add_rule_arguments
 
     parse = argparse.ArgumentParser(
         prog="padir translate",
@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
         "--beam", type=int, metavar="N", help="beam width of AR (default: greedy search)"
     )
     add_rule_arguments(parse)
-    add_rescorer_argument(parse)
+    add_reranker_argument(parse)
     constraints = parse.add_argument_group(
         "constraints",
         "Files with a line for each input line; an empty one asks for nothing. --prefix and"
@@ -67,7 +67,7 @@ def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
     prepare(arguments.threads)
-    from padir.commands.decode import given_rescorer, given_rule
+    from padir.commands.decode import given_reranker, given_rule
     from padir.decode.constrain import read_constraints
     from padir.decode.load import Decoding, load
     from padir.decode.stream import translate_stream
@@ -90,7 +90,7 @@ def main(argv: list[str]) -> int:
         Decoding.parse(name),
         given_rule(arguments),
         beam=arguments.beam,
-        rescorer=given_rescorer(arguments),
+        reranker=given_reranker(arguments),
     )
     paths = {option: getattr(arguments, option) for option in CONSTRAINTS}
     given = {option: path for option, path in paths.items() if path is not None}

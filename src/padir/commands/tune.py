@@ -15,7 +15,7 @@ example:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    from padir.commands.decode import add_rescorer_argument
+    from padir.commands.decode import add_reranker_argument
 
     parse = argparse.ArgumentParser(
         prog="padir tune",
@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
         "--references", type=Path, nargs="+", required=True, help="one file per reference"
     )
     parse.add_argument("--out", type=Path, required=True, help="decoding.json to write")
-    add_rescorer_argument(parse)
+    add_reranker_argument(parse)
     parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
     return parse
 
@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
     prepare(arguments.threads)
-    from padir.commands.decode import given_rescorer
+    from padir.commands.decode import given_reranker
     from padir.decode.load import load
     from padir.decode.tune import passes_over, tune
     from padir.files import read_aligned, write_json
@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
     from padir.score.bleu import RepeatedBleu
 
     loaded = load(arguments.bundle)
-    rescorer = given_rescorer(arguments)
+    reranker = given_reranker(arguments)
     lines, *references = read_aligned(arguments.source, *arguments.references)
     target_language = loaded.spec.direction.split("-")[1]
     with Progress(
@@ -60,11 +60,11 @@ def main(argv: list[str]) -> int:
             RepeatedBleu(references, target_language),
             references[0],
             progress.update,
-            rescorer,
+            reranker,
             warn=lambda message: print(f"padir tune: {message}", file=sys.stderr),
         )
     write_json(arguments.out, content)
-    files = [*loaded.files, *(rescorer.files if rescorer else [])]
+    files = [*loaded.files, *(reranker.files if reranker else [])]
     write_provenance(
         arguments.out,
         ["tune", *argv],

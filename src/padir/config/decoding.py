@@ -43,7 +43,7 @@ class Decoding(Settings):
     update_share: float = Field(
         default=1.0, gt=0, le=1, description="That share (update: share, uncertain)."
     )
-    rescore: bool = Field(
+    rescore_kept: bool = Field(
         default=False,
         description="Whether kept tokens are judged by the latest pass's prediction at their"
         " position, likely or not to be the token kept, as in RDM.",
@@ -57,13 +57,13 @@ class Decoding(Settings):
         "cosine",
         "constant",
         "count",
-        "rejecter",
+        "critic",
     ] = Field(
         default="stutter",
         description="What is hidden again between passes: nothing, tokens equal to their left"
         " neighbour, the less certain of two equal neighbours, what is less certain than every"
         " neighbour it is coupled with, the least probable in a number that falls"
-        " linearly or as a cosine, a constant share or count of them, or what the model's rejecter"
+        " linearly or as a cosine, a constant share or count of them, or what the model's critic"
         " says is wrong.",
     )
     coupled_by: Literal["attention", "predictions", "entropy"] = Field(
@@ -118,7 +118,7 @@ class Decoding(Settings):
         " or repeated tokens (parallel systems). Repeats that the source has too are kept. Words"
         " of Chinese and Japanese are pieces.",
     )
-    rescorer: Name | None = Field(
+    reranker: Name | None = Field(
         default=None,
         description="AR entry under `models` whose first seed ranks the candidates by its own"
         " log-probability (parallel systems); null: the model's own ranks them.",

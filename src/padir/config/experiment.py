@@ -171,7 +171,7 @@ class Config(Settings):
         self._ablations_resolve()
         self._parameters_resolve()
         self._warm_starts_resolve()
-        self._rescorers_resolve()
+        self._rerankers_resolve()
         for name, sampler in self.evaluation.samplers.items():
             if sampler.model not in parallel_models(self.models):
                 allowed = ", ".join(parallel_models(self.models)) or "none"
@@ -303,27 +303,27 @@ class Config(Settings):
                     f" {owner.seeds}"
                 )
 
-    def _rescorers_resolve(self) -> None:
-        """A rescorer is an AR model trained under its own name, which reads all that it ranks."""
+    def _rerankers_resolve(self) -> None:
+        """A reranker is an AR model trained under its own name, which reads all that it ranks."""
         for name, run in self.models.items():
-            rescorer = run.decoding.rescorer
-            if rescorer is None:
+            reranker = run.decoding.reranker
+            if reranker is None:
                 continue
-            found = self.models.get(rescorer)
+            found = self.models.get(reranker)
             if found is None or found.parallel or found.parameters is not None:
                 trained = [n for n, m in self.models.items() if not (m.parallel or m.parameters)]
                 raise ValueError(
-                    f"models.{name}.decoding.rescorer is {rescorer!r}: allowed are AR models with"
+                    f"models.{name}.decoding.reranker is {reranker!r}: allowed are AR models with"
                     f" parameters of their own ({', '.join(sorted(trained)) or 'none'})"
                 )
             if found.vocabulary != run.vocabulary:
                 raise ValueError(
-                    f"models.{name}.decoding.rescorer is {rescorer!r}, whose vocabulary is"
+                    f"models.{name}.decoding.reranker is {reranker!r}, whose vocabulary is"
                     f" {found.vocabulary}; here it is {run.vocabulary}"
                 )
             reads, needed = (one.architecture.max_positions for one in (found, run))
             if reads < needed:
                 raise ValueError(
-                    f"models.{name}.decoding.rescorer {rescorer!r} reads {reads} tokens"
+                    f"models.{name}.decoding.reranker {reranker!r} reads {reads} tokens"
                     f" (architecture.max_positions), at least {needed} are needed"
                 )

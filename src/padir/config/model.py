@@ -271,18 +271,18 @@ class ModelRun(Settings):
                 f" objective.corruption {self.objective.corruption} never trains that: start and"
                 f" replacement may use {', '.join(sorted(trained))}"
             )
-        if self.decoding.rescorer is not None and not self.parallel:
+        if self.decoding.reranker is not None and not self.parallel:
             raise ValueError(
-                f"decoding.rescorer {self.decoding.rescorer!r} ranks candidates of a parallel"
+                f"decoding.reranker {self.decoding.reranker!r} ranks candidates of a parallel"
                 f" model: a model of system {self.system} has none to rank"
             )
-        if self.decoding.remask == "rejecter" and self.decoding.update != "all":
+        if self.decoding.remask == "critic" and self.decoding.update != "all":
             raise ValueError(
-                f"decoding.update {self.decoding.update} keeps tokens that the rejecter has not"
-                " judged: remask rejecter needs update all"
+                f"decoding.update {self.decoding.update} keeps tokens that the critic has not"
+                " judged: remask critic needs update all"
             )
-        if self.decoding.remask == "rejecter" and not self.objective.rejecter_weight:
-            raise ValueError("decoding.remask rejecter needs objective.rejecter_weight above 0")
+        if self.decoding.remask == "critic" and not self.objective.critic_weight:
+            raise ValueError("decoding.remask critic needs objective.critic_weight above 0")
         own = "position_mask"
         if own in (self.objective.corruption, self.decoding.start) and (
             self.architecture.extra_ids < self.architecture.max_positions

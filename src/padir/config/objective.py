@@ -68,7 +68,7 @@ class Objective(Settings):
     glancing_end: float = Field(
         default=0.3, ge=0, le=1, description="That share at the end of training."
     )
-    rejecter_weight: float = Field(
+    critic_weight: float = Field(
         default=0.0,
         ge=0,
         description="Weight of the loss of a head that tells right predictions from wrong ones;"

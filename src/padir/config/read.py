@@ -195,9 +195,9 @@ def training_digest(config: Config, dataset: str, direction: str, model: str) ->
     if isinstance(teacher, ModelTeacher):
         taught["seed"] = config.models[teacher.model].seeds[0]
         taught["training"] = training_digest(config, dataset, direction, teacher.model)
-        # A teacher is AR and has no rescorer: whether the setting exists starts nothing anew.
+        # A teacher is AR and has no reranker: whether the setting exists starts nothing anew.
         decoding = config.models[teacher.model].decoding
-        taught["decoding"] = decoding.model_dump(mode="json", exclude={"rescorer"})
+        taught["decoding"] = decoding.model_dump(mode="json", exclude={"reranker"})
     if isinstance(teacher, CloudTeacher):
         # A higher limit or another ledger trains nothing anew.
         taught = teacher.what_it_writes()

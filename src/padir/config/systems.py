@@ -78,7 +78,7 @@ SYSTEMS: dict[str, System] = {
                 "start": "mask",
                 "remask": "cosine",
                 "update": "hidden",
-                "rescore": True,
+                "rescore_kept": True,
                 "stop": "fixed",
             },
         },

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Int
 
 from padir.config.model import ModelRun
+from padir.devices import padded_rows
 from padir.ids import EOS, PAD
-from padir.sharding import padded_rows
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from padir.config.decoding import Decoding
 from padir.decode.predict import forbid, log_normaliser, most_likely
-from padir.draw import draw
+from padir.tokens import draw
 
 RowKeys = UInt32[Array, "B 2"]
 

@@ -4,7 +4,7 @@ A parallel model refines any hypothesis, so text may be given anywhere in it. Gi
 change and are seen by every pass; `Refiner.proposed` predicts the others.
 
 Template: fixed texts and gaps. The model's own lengths are tried where they hold it; what is not
-fixed is shared evenly among the gaps and starts as in plain decoding. A rescorer ranks them as it
+fixed is shared evenly among the gaps and starts as in plain decoding. A reranker ranks them as it
 does free candidates.
 Draft: the hypothesis to start from, at its own length; nothing is fixed.
 Terms: texts that have to stand somewhere. The free translation says where (see `_hold`).
@@ -132,7 +132,7 @@ class Constraints:
                 self._refined(sources, proposals, passes, width), scores, strict=True
             )
         ]
-        return self.translator.rescored(sources, found)
+        return self.translator.reranked(sources, found)
 
     def _repair(
         self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]

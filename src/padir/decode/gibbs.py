@@ -46,9 +46,9 @@ from padir.decode.load import LoadedModel
 from padir.decode.policies import sentence_keys
 from padir.decode.predict import forbid, predictable
 from padir.decode.refiner import SHORTEST, length_candidates
-from padir.draw import draw
 from padir.files import InputError, shown
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
+from padir.tokens import draw
 
 CHAINS_TOGETHER = 32
 """Most chains of one compiled loop; their energies make as many rows as they have positions."""

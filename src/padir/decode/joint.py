@@ -26,7 +26,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from padir.config.decoding import Decoding
 from padir.decode.predict import entropy, log_normaliser, top_tokens
-from padir.loss import first_argmax
+from padir.tokens import first_argmax
 
 
 class Candidates(NamedTuple):

@@ -23,8 +23,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from padir.config.decoding import Decoding
-from padir.corrupt import lowest, stutters
 from padir.ids import FIRST_PIECE, MASK
+from padir.tokens import lowest, stutters
 
 
 @runtime_checkable
@@ -98,7 +98,7 @@ class PassView(NamedTuple):
         hidden: positions that were hidden in it.
         tokens: the hypothesis after the pass; EOS and padding stand in their places.
         log_probability: of each token; 0 where tokens are given.
-        keep_probability: that the model's rejecter calls the token right; 1 without that head.
+        keep_probability: that the model's critic calls the token right; 1 without that head.
         is_piece: where tokens are predicted.
         done: passes made before this one.
         passes: passes asked for (T).
@@ -282,7 +282,7 @@ class ConstantCount:
 
 @dataclass(frozen=True)
 class Rejected:
-    """Tokens that the model's own rejecter calls wrong."""
+    """Tokens that the model's own critic calls wrong."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         return (view.keep_probability < 0.5) & view.is_piece
@@ -353,7 +353,7 @@ REMASKS: dict[str, Callable[[Decoding], Policy]] = {
     "cosine": lambda settings: Falling(cosine=True),
     "constant": lambda settings: ConstantShare(settings.remask_share),
     "count": lambda settings: ConstantCount(settings.remask_count),
-    "rejecter": lambda settings: Rejected(),
+    "critic": lambda settings: Rejected(),
 }
 STOPS: dict[str, Callable[[Decoding], Stop]] = {
     "fixed": lambda settings: StopNever(),

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from padir.ids import EOS, FIRST_PIECE
-from padir.loss import first_argmax
+from padir.tokens import first_argmax
 
 GROUP = 64
 """Ids per group in `top_tokens`."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from padir.sharding import data_mesh, replicated, split_sentences
+from padir.devices import data_mesh, replicated, split_sentences
 
 
 class Programs:

@@ -20,10 +20,10 @@ class Candidate:
             the limit without EOS counts its tokens only.
         log_probability: sum over the predicted tokens, natural logarithm. PaDIR: at the pass that
             predicted them, given the tokens fed to that pass, EOS not included as it is given.
-            Rescored: the AR model's, EOS included.
+            Reranked: the AR model's, EOS included.
         length_log_probability: of the length, for PaDIR; 0 for AR.
         passes: decoder passes until nothing changed, or the most allowed; AR: one per token.
-            That of a rescorer is not counted.
+            That of a reranker is not counted.
     """
 
     tokens: tuple[int, ...]

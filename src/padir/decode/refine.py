@@ -20,7 +20,7 @@ from padir.decode.choose import RowKeys, chances, position_keys
 from padir.decode.joint import Candidates, NoRepeat
 from padir.decode.policies import PassView, Policy, Stop
 from padir.ids import EOS, MASK, PAD
-from padir.loss import first_argmax
+from padir.tokens import first_argmax
 
 
 class Prediction(NamedTuple):
@@ -29,7 +29,7 @@ class Prediction(NamedTuple):
     Attributes:
         token: predicted at each position.
         log_probability: of that token.
-        keep_probability: that the model's rejecter calls it right; 1 without that head.
+        keep_probability: that the model's critic calls it right; 1 without that head.
         logits: over all ids, where a policy asks for them; else None.
         candidates: the likeliest tokens, where they are chosen together; else None.
         coupling: of each position with those before it, nearest first, where a policy asks for it
@@ -51,7 +51,7 @@ class Policies(NamedTuple):
     remask: Policy
     stop: Stop
     replacement: str = "start"
-    rescore: bool = False
+    rescore_kept: bool = False
     easy_first: bool = False
     joint: NoRepeat | None = None
 
@@ -64,7 +64,7 @@ class Refinement(NamedTuple):
         fed: tokens that the next pass reads.
         hidden: positions that are hidden in `fed`.
         tokens: the hypothesis; the result.
-        log_probability: of each token, at the pass that predicted it, or with `rescore` of the
+        log_probability: of each token, at the pass that predicted it, or with `rescore_kept` of the
             latest prediction at its position; 0 where tokens are given.
         first: log-probability of the first pass, the order of easy-first decoding.
         summed: logits of all passes, where a policy asks for them; else None.
@@ -152,7 +152,7 @@ def refine(
             )
             likely = jnp.where(taken, own, likely)
         tokens = jnp.where(taken, chosen, state.tokens)
-        scored = is_piece if policies.rescore else taken
+        scored = is_piece if policies.rescore_kept else taken
         score = jnp.where(scored, likely, state.log_probability)
         view = view._replace(tokens=tokens, log_probability=score)
         hidden = policies.remask(view) & is_piece

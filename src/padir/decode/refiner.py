@@ -78,7 +78,7 @@ def policies_of(settings: Decoding) -> Policies:
         remask=REMASKS[settings.remask](settings),
         stop=STOPS[settings.stop](settings),
         replacement=settings.replacement,
-        rescore=settings.rescore,
+        rescore_kept=settings.rescore_kept,
         easy_first=settings.context == "easy_first",
         joint=joint_choice(settings),
     )
@@ -107,7 +107,7 @@ def predictor(
     coupled_by = settings.coupled_by if settings.remask == "coupled" else None
     if settings.joint == "attention":
         coupled_by = "attention"
-    needs_keeps = settings.remask == "rejecter"
+    needs_keeps = settings.remask == "critic"
 
     def predict(tokens, visible, position_keys):
         hidden, attentions = model.hidden(tokens, cross, visible)

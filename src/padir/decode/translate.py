@@ -12,7 +12,7 @@ from padir.decode.drop import drop_repeats
 from padir.decode.load import Decoding, LoadedModel
 from padir.decode.rank import Candidate, LengthRule
 from padir.decode.refiner import Refiner
-from padir.decode.rescore import Rescorer, check_rescorer
+from padir.decode.rerank import Reranker, check_reranker
 from padir.files import InputError, shown
 
 
@@ -26,7 +26,7 @@ class Hypothesis:
         tokens: ids without EOS, after the drop.
         tokens_before_drop: ids before it.
         steps: decoder passes: the most that any candidate took; AR: tokens. The pass of a
-            rescorer is not among them.
+            reranker is not among them.
         log_probability: of the chosen candidate (see `Candidate`), before the drop.
         length: of the chosen candidate, EOS included; 0 for an empty source.
         candidates: hypotheses that were compared; 0 for an empty source, which no model sees.
@@ -61,10 +61,10 @@ class Translator:
         rule: the length rule; the bundle's own by default.
         beam: beam width; the spec's by default.
         candidates: target lengths tried; the spec's by default.
-        rescorer: ranks candidates; needed where the spec names one, refused where it does not.
+        reranker: ranks candidates; needed where the spec names one, refused where it does not.
 
     Raises:
-        InputError: a decoding or rescorer that does not fit, or no length rule where one is needed.
+        InputError: a decoding or reranker that does not fit, or no length rule where one is needed.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class Translator:
         rule: LengthRule | None = None,
         beam: int | None = None,
         candidates: int | None = None,
-        rescorer: Rescorer | None = None,
+        reranker: Reranker | None = None,
     ):
         loaded.check(decoding)
-        check_rescorer(loaded, rescorer)
-        self.loaded, self.decoding, self.rescorer = loaded, decoding, rescorer
+        check_reranker(loaded, reranker)
+        self.loaded, self.decoding, self.reranker = loaded, decoding, reranker
         run = loaded.spec.run
         settings = run.decoding
         count = settings.length_candidates if candidates is None else candidates
@@ -105,7 +105,7 @@ class Translator:
     @property
     def files(self) -> list[Path]:
         """What translations depend on, for provenance."""
-        return [*self.loaded.files, *(self.rescorer.files if self.rescorer else [])]
+        return [*self.loaded.files, *(self.reranker.files if self.reranker else [])]
 
     def use(self, rule: LengthRule) -> None:
         """Change the length rule; nothing is compiled again."""
@@ -171,7 +171,7 @@ class Translator:
         report: Callable[[int], None] | None = None,
         references: Sequence[str] | None = None,
     ) -> list[list[Candidate]]:
-        """Candidates of each source, rescored, in order; none for an empty one.
+        """Candidates of each source, reranked, in order; none for an empty one.
 
         Args:
             sources: piece ids, at most `longest_source` each.
@@ -197,13 +197,13 @@ class Translator:
                 report(len(batch.indices))
         if report and len(filled) < len(sources):
             report(len(sources) - len(filled))
-        return self.rescored(sources, found)
+        return self.reranked(sources, found)
 
-    def rescored(
+    def reranked(
         self, sources: Sequence[Sequence[int]], candidates: list[list[Candidate]]
     ) -> list[list[Candidate]]:
-        """The candidates as the rescorer ranks them; as they are where there is none."""
-        return self.rescorer.rescore(sources, candidates) if self.rescorer else candidates
+        """The candidates as the reranker ranks them; as they are where there is none."""
+        return self.reranker.rerank(sources, candidates) if self.reranker else candidates
 
     def finish(
         self,

@@ -10,7 +10,7 @@ from typing import Any
 
 from padir.decode.load import Decoding, LoadedModel
 from padir.decode.rank import LengthRule
-from padir.decode.rescore import Rescorer
+from padir.decode.rerank import Reranker
 from padir.decode.translate import Hypothesis, Translator
 
 Score = Callable[[Sequence[str]], float]
@@ -29,7 +29,7 @@ def tune(
     bleu: Score,
     references: Sequence[str],
     report: Callable[[int], None] | None = None,
-    rescorer: Rescorer | None = None,
+    reranker: Reranker | None = None,
     warn: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Try every rule on validation sentences.
@@ -42,7 +42,7 @@ def tune(
         references: one of them per line, whose lengths a model with an oracle is told.
         report: called with the number of sentences just finished, of `passes_over(loaded)` times
             as many as there are lines.
-        rescorer: of the model, where its settings name one; candidates are rescored once.
+        reranker: of the model, where its settings name one; candidates are reranked once.
         warn: called with a message about each line that is too long for the model and cut; None
             refuses such lines.
 
@@ -58,7 +58,7 @@ def tune(
         score = bleu([one.hypothesis for one in found])
         rows.append({"alpha": rule.alpha, "weight": rule.weight, "bleu": score})
 
-    translator = Translator(loaded, decoding, LengthRule(), rescorer=rescorer)
+    translator = Translator(loaded, decoding, LengthRule(), reranker=reranker)
     sources = translator.encode(lines)
     translator.fit(sources, name, warn)
     if decoding.passes:

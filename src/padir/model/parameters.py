@@ -26,7 +26,7 @@ def build(run: ModelRun, table_size: int, seed: int | UInt32[Array, ""] = 0) -> 
         table_size,
         length_id=LENGTH,
         causal=not run.parallel,
-        rejecter=run.parallel and run.objective.rejecter_weight > 0,
+        critic=run.parallel and run.objective.critic_weight > 0,
         rngs=nnx.Rngs(params=jax.random.key(seed)),
     )
 

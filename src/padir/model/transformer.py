@@ -38,7 +38,7 @@ class Transformer(nnx.Module):
         table_size: rows of the embedding table (V).
         length_id: id of the extra source token that the length predictor `token` reads.
         causal: True for autoregressive models.
-        rejecter: whether there is a head that tells right predictions from wrong ones.
+        critic: whether there is a head that tells right predictions from wrong ones.
         rngs: a `params` stream, for the initial values.
 
     Attributes:
@@ -55,7 +55,7 @@ class Transformer(nnx.Module):
         *,
         length_id: int,
         causal: bool,
-        rejecter: bool = False,
+        critic: bool = False,
         rngs: nnx.Rngs,
     ):
         dtype = jnp.dtype(architecture.compute_dtype)
@@ -73,9 +73,9 @@ class Transformer(nnx.Module):
         self.length_oracle = predictor is not None and predictor.oracle
         if predictor is not None:
             self.length_predictor = predictor(architecture, rngs)
-        self.rejects = rejecter
-        if rejecter:
-            self.rejecter = linear(architecture.width, 2, dtype, rngs)
+        self.rejects = critic
+        if critic:
+            self.critic = linear(architecture.width, 2, dtype, rngs)
 
     def memory(self, source: SourceTokens, key: DropoutKey = None) -> LengthInput:
         """The encoder's vectors, where they stand for a token, and that of the LENGTH token.
@@ -104,16 +104,16 @@ class Transformer(nnx.Module):
         return self.output(hidden).astype(jnp.float32)
 
     def keeps(self, hidden: Hidden) -> Float[Array, "B L 2"]:
-        """Float32 logits of the learned rejecter: class 1 keeps the prediction at a position.
+        """Float32 logits of the learned critic: class 1 keeps the prediction at a position.
 
-        No gradient reaches the decoder. Source: the published code's learned rejecter.
+        No gradient reaches the decoder. Source: the published code's learned critic.
 
         Raises:
-            ValueError: if the model was built without a rejecter.
+            ValueError: if the model was built without a critic.
         """
         if not self.rejects:
-            raise ValueError("this model has no rejecter: objective.rejecter_weight is 0")
-        return self.rejecter(jax.lax.stop_gradient(hidden)).astype(jnp.float32)
+            raise ValueError("this model has no critic: objective.critic_weight is 0")
+        return self.critic(jax.lax.stop_gradient(hidden)).astype(jnp.float32)
 
     def hidden(
         self,

@@ -64,7 +64,7 @@ def decoding_flops(run: ModelRun, size: Size, decoding: str, source: float, targ
     """Operations of decoding one sentence: all passes, candidates or places of the beam.
 
     The most there can be: hypotheses that are finished before the last pass are counted on, and a
-    rescorer is not in it (see `rescoring_flops`).
+    reranker is not in it (see `reranking_flops`).
 
     Args:
         decoding: T<passes>, greedy or beam.
@@ -79,7 +79,7 @@ def decoding_flops(run: ModelRun, size: Size, decoding: str, source: float, targ
     return 2.0 * PADDING * (size.encoder * source + passes * rows * size.after_encoder * target)
 
 
-def rescoring_flops(size: Size, candidates: int, source: float, target: float) -> float:
+def reranking_flops(size: Size, candidates: int, source: float, target: float) -> float:
     """Operations of one pass of an AR model of that size over a sentence's candidates."""
     return 2.0 * PADDING * (size.encoder * source + candidates * size.after_encoder * target)
 

@@ -168,10 +168,10 @@ def _decodings(
             continue
         lengths = lines.source, lines.target
         each = cost.decoding_flops(run, sizes[corpus.name, model], decoding, *lengths)
-        rescorer = run.decoding.rescorer
-        if rescorer is not None:
+        reranker = run.decoding.reranker
+        if reranker is not None:
             count = run.decoding.length_candidates * run.decoding.restarts
-            each += cost.rescoring_flops(sizes[corpus.name, rescorer], count, *lengths)
+            each += cost.reranking_flops(sizes[corpus.name, reranker], count, *lengths)
         seeds = len(run.seeds)
         flops += seeds * times * lines.count * each
         if is_scored:

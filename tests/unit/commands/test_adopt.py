@@ -32,7 +32,7 @@ def adopt(folder, owner, spec):
 
 def test_parameters_stay_and_decoding_changes(tmp_path):
     owner = write_tiny_bundle(tmp_path / "owner", "padir")
-    changes = {"decoding__remask": "none", "decoding__rescorer": "tiny_ar"}
+    changes = {"decoding__remask": "none", "decoding__reranker": "tiny_ar"}
     spec = spec_file(tmp_path, owner, **changes, parameters="tiny_padir")
     assert adopt(tmp_path, owner, spec) == 0
     ours, theirs = read_bundle(tmp_path / "bundle"), read_bundle(owner)
@@ -41,7 +41,7 @@ def test_parameters_stay_and_decoding_changes(tmp_path):
         np.testing.assert_array_equal(ours.arrays[name], array)
     loaded = load(tmp_path / "bundle")
     assert (loaded.spec.model, loaded.spec.run.decoding.remask) == ("other", "none")
-    assert loaded.spec.run.decoding.rescorer == "tiny_ar"
+    assert loaded.spec.run.decoding.reranker == "tiny_ar"
     assert "tiny_padir" in (tmp_path / "bundle" / "README.md").read_text()
     assert (tmp_path / "provenance.json").exists()
 

@@ -39,7 +39,7 @@ def test_a_models_own_settings_come_over_its_systems():
             "has positions of its own",
         ),
         ({"system": "disco", "decoding": {"context": "all"}}, "do not go together"),
-        ({"decoding": {"remask": "rejecter"}}, "needs objective.rejecter_weight above 0"),
+        ({"decoding": {"remask": "critic"}}, "needs objective.critic_weight above 0"),
         ({"objective": {"corruption": "position_mask"}}, "never trains that|table row for each"),
         ({"decoding": {"temperature": 0.5}}, "temperature it need not"),
         ({"decoding": {"update": "uncertain"}}, "update: uncertain it need not"),
@@ -76,9 +76,9 @@ def test_these_go_together():
     [
         ("models.padir.parameters", "ar", "parameters is 'ar', but"),
         ("models.padir.parameters", "none", "allowed are"),
-        ("models.padir.decoding.rescorer", "no", r"rescorer is 'no': allowed .* \(ar\)"),
-        ("models.padir.decoding.rescorer", "padir", r"is 'padir': allowed are AR .* \(ar\)"),
-        ("models.ar.decoding.rescorer", "ar", "ranks candidates of a parallel model: .* system ar"),
+        ("models.padir.decoding.reranker", "no", r"reranker is 'no': allowed .* \(ar\)"),
+        ("models.padir.decoding.reranker", "padir", r"is 'padir': allowed are AR .* \(ar\)"),
+        ("models.ar.decoding.reranker", "ar", "ranks candidates of a parallel model: .* system ar"),
         (
             "models.padir.vocabulary",
             "no",
@@ -151,18 +151,18 @@ def test_borrowed_parameters_need_their_own_vocabulary():
         check_config(config)
 
 
-def test_a_rescorer_is_trained_under_its_own_name_and_reads_what_it_ranks():
-    config = changed("models.padir.decoding.rescorer", "ar")
-    assert check_config(config).models["padir"].decoding.rescorer == "ar"
+def test_a_reranker_is_trained_under_its_own_name_and_reads_what_it_ranks():
+    config = changed("models.padir.decoding.reranker", "ar")
+    assert check_config(config).models["padir"].decoding.reranker == "ar"
     other = with_vocabulary(toy={}, real={})
-    other["models"]["padir"]["decoding"] = {"rescorer": "ar"}
+    other["models"]["padir"]["decoding"] = {"reranker": "ar"}
     with pytest.raises(InputError, match=r"is 'ar', whose vocabulary is None; here it is other"):
         check_config(other)
     config["models"]["borrowed"] = {**config["models"]["ar"], "parameters": "ar"}
-    config["models"]["padir"]["decoding"]["rescorer"] = "borrowed"
+    config["models"]["padir"]["decoding"]["reranker"] = "borrowed"
     with pytest.raises(InputError, match=r"is 'borrowed': allowed are AR models .* \(ar\)"):
         check_config(config)
-    config = changed("models.padir.decoding.rescorer", "ar")
+    config = changed("models.padir.decoding.reranker", "ar")
     config["models"]["ar"]["architecture"] = {"max_positions": 128}
-    with pytest.raises(InputError, match=r"rescorer 'ar' reads 128 tokens .* 256 are needed"):
+    with pytest.raises(InputError, match=r"reranker 'ar' reads 128 tokens .* 256 are needed"):
         check_config(config)

@@ -80,7 +80,7 @@ def test_a_dataset_survives_its_file_and_knows_nothing_of_vocabulary_and_directi
         ("models.padir.seeds", [3, 4], True),
         ("models.padir.decoding.length_candidates", 2, True),
         ("models.padir.decoding.remask", "none", True),
-        ("models.padir.decoding.rescorer", "ar", True),
+        ("models.padir.decoding.reranker", "ar", True),
         ("models.padir.objective.hide_stutter", False, False),
         ("models.ar.decoding.remask", "none", False),  # decoding of the teacher, as a whole
         ("models.padir.training.steps", 31, False),

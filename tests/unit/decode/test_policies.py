@@ -107,7 +107,7 @@ def test_shares_by_hand():
     ]
 
 
-def test_the_rejecter_hides_what_it_calls_wrong():
+def test_the_critic_hides_what_it_calls_wrong():
     view = seen([[9, 9, 1]], [[True, True, False]], keep=[[0.4, 0.6, 0.1]])
     np.testing.assert_array_equal(Rejected()(view), [[True, False, False]])
 

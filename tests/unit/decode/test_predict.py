@@ -7,7 +7,7 @@ import pytest
 
 from padir.decode.predict import most_likely, predictable, top_tokens
 from padir.ids import EOS, FIRST_PIECE
-from padir.objective import best_pieces
+from padir.training.objective import best_pieces
 
 
 def test_special_ids_and_rows_past_the_vocabulary_are_never_predicted():

@@ -29,7 +29,7 @@ class FakeTranslator(Translator):
 
     def __init__(self, folder: Path, survive: int = 10**9, alpha: float = 0.0):
         self.loaded = SimpleNamespace(files=[folder / "model"])
-        self.rescorer = None
+        self.reranker = None
         self.rule, self.decoding = LengthRule(alpha), Decoding("beam")
         self.survive, self.seen = survive, 0
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from padir.config.model import Architecture
-from padir.loss import length_cross_entropy
 from padir.model.length import PREDICTORS, LengthInput, top_lengths, window_lengths
 from padir.model.parameters import to_arrays
 from padir.model.transformer import Transformer
+from padir.training.loss import length_cross_entropy
 
 SMALL = Architecture(
     width=16,

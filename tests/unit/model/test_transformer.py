@@ -146,11 +146,11 @@ def test_bfloat16_stays_near_float32_and_keeps_float32_parameters() -> None:
     assert float(jnp.abs(a - b).max()) < 0.1 * float(jnp.abs(a).max())
 
 
-def test_the_rejecter_is_a_head_of_its_own_that_trains_nothing_below() -> None:
+def test_the_critic_is_a_head_of_its_own_that_trains_nothing_below() -> None:
     plain = build(run("padir"), 40)
-    with pytest.raises(ValueError, match="no rejecter"):
+    with pytest.raises(ValueError, match="no critic"):
         plain.keeps(jnp.zeros((1, 3, 16)))
-    weighted = run("padir").model_copy(update={"objective": Objective(rejecter_weight=0.5)})
+    weighted = run("padir").model_copy(update={"objective": Objective(critic_weight=0.5)})
     model = build(weighted, 40)
     assert parameter_count(model) == parameter_count(plain) + 2 * 16
     source, tokens = ids([9, 10, 11, 1]), ids([12, 13, 14, 1])
@@ -161,7 +161,7 @@ def test_the_rejecter_is_a_head_of_its_own_that_trains_nothing_below() -> None:
 
     gradient = to_arrays(nnx.grad(kept)(model))
     moved = {name for name, values in gradient.items() if np.abs(values).max() > 0}
-    assert moved == {"rejecter/kernel"}
+    assert moved == {"critic/kernel"}
 
 
 def test_parameters_survive_the_way_through_named_arrays() -> None:

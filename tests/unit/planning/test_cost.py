@@ -63,8 +63,8 @@ def test_a_sentence_costs_its_passes_and_candidates(run, decoding, target_passes
     assert found == pytest.approx(by_hand)
 
 
-def test_rescoring_is_one_pass_of_the_other_model():
-    found = cost.rescoring_flops(SIZE, candidates=5, source=10.0, target=8.0)
+def test_reranking_is_one_pass_of_the_other_model():
+    found = cost.reranking_flops(SIZE, candidates=5, source=10.0, target=8.0)
     assert found == pytest.approx(2 * PADDED * (6 * 10 + 5 * 17 * 8))
 
 

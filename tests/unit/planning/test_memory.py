@@ -4,7 +4,7 @@ import pytest
 
 from padir.config.model import ModelRun
 from padir.planning.memory import device_memory
-from padir.trainer import Trainer
+from padir.training.step import Trainer
 
 PARAMETERS, TABLE = 67_000_000, 32_128 * 512
 

@@ -43,7 +43,7 @@ CONFIG = {
             "targets": "ar",
             "decode": ["T4"],
             "parameters": "padir",
-            "decoding": {"rescorer": "ar"},
+            "decoding": {"reranker": "ar"},
         },
     },
     "evaluation": {"scorers": {"bleurt": {"kind": "bleurt", "checkpoint": "absent"}}},
@@ -75,12 +75,12 @@ def test_what_an_experiment_decodes(tmp_path):
     assert found.rating == pytest.approx(2 * 10 * (1 + 2 * 2) * 2 * 579e6 * 66)
 
 
-def test_a_model_that_borrows_decodes_and_its_rescorer_too(tmp_path):
+def test_a_model_that_borrows_decodes_and_its_reranker_too(tmp_path):
     with_it, without = (
         added_up(tmp_path, names) for names in (["ar", "padir", "ranked"], ["ar", "padir"])
     )
-    rescored = sentence(3)
-    by_hand = 100 * (sentence(2 * 3) + rescored) + 10 * (sentence(4 * 3) + rescored)
+    reranked = sentence(3)
+    by_hand = 100 * (sentence(2 * 3) + reranked) + 10 * (sentence(4 * 3) + reranked)
     assert with_it.decoding - without.decoding == pytest.approx(2 * by_hand)
     assert with_it.rating == without.rating
     assert with_it.disk.bundles == without.disk.bundles

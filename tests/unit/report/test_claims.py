@@ -20,7 +20,7 @@ def record(made_up, claim: str) -> dict:
     return next(entry for entry in found if entry["id"] == claim)
 
 
-def rescore(made_up, model: str, decoding: str, bleu: float) -> None:
+def rerank(made_up, model: str, decoding: str, bleu: float) -> None:
     for seed in made_up.config.models[model].seeds:
         made_up.score(model, decoding, seed, bleu=bleu)
 

@@ -51,16 +51,3 @@ def length_cross_entropy(
     """
     classes = jnp.clip(length - 1, 0, logits.shape[-1] - 1)
     return cross_entropy(logits, classes)
-
-
-def first_argmax(logits: Float[Array, "*axes V"]) -> Int[Array, "*axes"]:
-    """Index of the largest entry, the lowest index among equals.
-
-    A maximum, and a minimum over indices as floats, are plain reductions that the CPU compiler
-    vectorises; its own arg-max, and a reduction of whole numbers, are several times slower.
-    Indices stay exact up to 2 ** 24.
-    """
-    best = jnp.max(logits, axis=-1, keepdims=True)
-    index = jax.lax.broadcasted_iota(jnp.float32, logits.shape, logits.ndim - 1)
-    first = jnp.min(jnp.where(logits == best, index, float(logits.shape[-1])), axis=-1)
-    return first.astype(jnp.int32)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from padir.checkpoint import WorkFolder
 from padir.config.model import RunSpec
 from padir.data.batches import BatchPlan, in_order
 from padir.data.encode import encode_pairs
+from padir.devices import is_first_process, on_any_process, wait_for_all
 from padir.files import (
     MODEL_FILE,
     Bundle,
@@ -25,10 +25,10 @@ from padir.files import (
     sha256_file,
     shown,
 )
-from padir.optimize import learning_rate
 from padir.progress import Progress
-from padir.sharding import is_first_process, on_any_process, wait_for_all
-from padir.trainer import Losses, Totals, Trainer, TrainState, means
+from padir.training.checkpoints import WorkFolder
+from padir.training.optimizer import learning_rate
+from padir.training.step import Losses, Totals, Trainer, TrainState, means
 from padir.vocab import Vocabulary
 
 REPORT_STEPS = 50

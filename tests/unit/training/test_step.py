@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.corrupt import first_hypothesis
-from padir.objective import batch_losses
-from padir.trainer import Trainer, micro_batches
+from padir.training.corruption import first_hypothesis
+from padir.training.objective import batch_losses
+from padir.training.step import Trainer, micro_batches
 from tests.training import VOCABULARY, batch, numpy_cross_entropy, quiet, tiny_run
 
 

@@ -21,6 +21,7 @@ import orbax.checkpoint as ocp
 import safetensors
 import safetensors.numpy
 
+from padir.devices import wait_for_all
 from padir.files import (
     InputError,
     atomic_path,
@@ -31,8 +32,7 @@ from padir.files import (
     write_json,
     write_jsonl,
 )
-from padir.sharding import wait_for_all
-from padir.trainer import TrainState
+from padir.training.step import TrainState
 
 
 class WorkFolder:

@@ -12,7 +12,7 @@ from padir.config.model import RunSpec
 from padir.decode.constrain import read_constraints
 from padir.decode.load import Decoding, load
 from padir.decode.rank import Candidate, LengthRule
-from padir.decode.rescore import Rescorer
+from padir.decode.rerank import Reranker
 from padir.decode.translate import Translator
 from padir.decode.tune import tune
 from padir.files import InputError, read_bundle, write_bundle, write_lines
@@ -26,7 +26,7 @@ T3 = Decoding.parse("T3")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("rescore")
+    return tmp_path_factory.mktemp("rerank")
 
 
 @pytest.fixture(scope="module")
@@ -36,22 +36,22 @@ def ar(folder):
 
 @pytest.fixture(scope="module")
 def padir(folder):
-    return tiny_model(folder / "padir", "padir", rescorer="tiny_ar")
+    return tiny_model(folder / "padir", "padir", reranker="tiny_ar")
 
 
 @pytest.fixture(scope="module")
-def rescorer(ar):
-    return Rescorer(ar)
+def reranker(ar):
+    return Reranker(ar)
 
 
 @pytest.fixture(scope="module")
-def rescored(padir, rescorer):
-    return Translator(padir, T3, RULE, rescorer=rescorer)
+def reranked(padir, reranker):
+    return Translator(padir, T3, RULE, reranker=reranker)
 
 
 @pytest.fixture(scope="module")
 def plain(folder):
-    """The same parallel model without a rescorer."""
+    """The same parallel model without a reranker."""
     return Translator(tiny_model(folder / "plain", "padir"), T3, RULE)
 
 
@@ -82,10 +82,10 @@ def equal(ours, theirs):
             assert replace(one, log_probability=0.0) == replace(other, log_probability=0.0)
 
 
-def test_log_probability_is_that_of_every_token_and_eos(plain, rescorer, expected):
+def test_log_probability_is_that_of_every_token_and_eos(plain, reranker, expected):
     sources = plain.encode(LINES)
     before = plain.candidates(sources)
-    after = rescorer.rescore(sources, before)
+    after = reranker.rerank(sources, before)
     wanted = [
         [replace(one, log_probability=expected(source, one.tokens)) for one in several]
         for source, several in zip(sources, before, strict=True)
@@ -97,69 +97,69 @@ def test_log_probability_is_that_of_every_token_and_eos(plain, rescorer, expecte
 
 
 @pytest.mark.parametrize("search", ["greedy", "beam"])
-def test_what_ar_search_finds_gets_the_log_probability_that_it_found(ar, rescorer, search):
+def test_what_ar_search_finds_gets_the_log_probability_that_it_found(ar, reranker, search):
     searcher = Translator(ar, Decoding.parse(search), RULE)
     sources = searcher.encode(LINES)
     found = searcher.candidates(sources)
     ended = [[one for one in several if one.length == len(one.tokens) + 1] for several in found]
     assert any(ended)
-    equal(rescorer.rescore(sources, ended), ended)
+    equal(reranker.rerank(sources, ended), ended)
 
 
-def test_batch_padding_order_and_neighbours_do_not_matter(folder, plain, rescorer):
+def test_batch_padding_order_and_neighbours_do_not_matter(folder, plain, reranker):
     sources = plain.encode(LINES)
     candidates = plain.candidates(sources)
-    large = rescorer.rescore(sources, candidates)
+    large = reranker.rerank(sources, candidates)
     tight = tiny_model(folder / "tight", "ar", seed=10, buckets=(4, 8, 12), batch_sentences=2)
-    equal(Rescorer(tight).rescore(sources, candidates), large)
+    equal(Reranker(tight).rerank(sources, candidates), large)
     order = np.random.default_rng(0).permutation(len(LINES))
-    shuffled = rescorer.rescore([sources[i] for i in order], [candidates[i] for i in order])
+    shuffled = reranker.rerank([sources[i] for i in order], [candidates[i] for i in order])
     equal(shuffled, [large[i] for i in order])
     for index in (1, 4):
         alone = [[one] for one in candidates[index]]
-        found = rescorer.rescore([sources[index]] * len(alone), alone)
+        found = reranker.rerank([sources[index]] * len(alone), alone)
         equal([[one for (one,) in found]], [large[index]])
     # Sentences with different numbers of candidates, and the same candidate twice.
     several = [own[: 1 + index % 3] * 2 for index, own in enumerate(candidates)]
     equal(
-        rescorer.rescore(sources, several),
+        reranker.rerank(sources, several),
         [own[: 1 + index % 3] * 2 for index, own in enumerate(large)],
     )
 
 
-def test_nothing_to_rescore(rescorer):
-    assert rescorer.rescore([], []) == []
-    assert rescorer.rescore([[], [8]], [[], []]) == [[], []]
+def test_nothing_to_rerank(reranker):
+    assert reranker.rerank([], []) == []
+    assert reranker.rerank([[], [8]], [[], []]) == [[], []]
 
 
-def test_the_rescorer_decides_between_candidates(rescored, rescorer, expected):
+def test_the_reranker_decides_between_candidates(reranked, reranker, expected):
     """Its own model prefers the first by far; the AR model, the second."""
-    source = rescored.encode(["ba ko mi"])[0]
+    source = reranked.encode(["ba ko mi"])[0]
     first, second = sorted(((8, 9, 10), (11, 12, 13)), key=lambda tokens: expected(source, tokens))
     candidates = [
         Candidate(tokens, 4, own, 0.0, 2) for tokens, own in ((first, -0.5), (second, -90.0))
     ]
     assert RULE.choose(candidates).tokens == first
-    chosen = rescored.finish([source], rescored.rescored([source], [candidates]))[0]
+    chosen = reranked.finish([source], reranked.reranked([source], [candidates]))[0]
     assert chosen.tokens_before_drop == second
     assert chosen.log_probability == pytest.approx(expected(source, second), abs=1e-4)
     assert chosen.steps == 2
 
 
-def test_translations_are_chosen_by_the_rescorer(plain, rescored, expected):
+def test_translations_are_chosen_by_the_reranker(plain, reranked, expected):
     sources = plain.encode(LINES)
     wanted = []
     for source, several in zip(sources, plain.candidates(sources), strict=True):
         ranked = [replace(c, log_probability=expected(source, c.tokens)) for c in several]
         wanted.append(RULE.choose(ranked).tokens if ranked else ())
-    found = rescored.translate(LINES, "lines")
+    found = reranked.translate(LINES, "lines")
     free = plain.translate(LINES, "lines")
     assert [one.tokens_before_drop for one in found] == wanted
     assert wanted != [one.tokens_before_drop for one in free]
     assert [one.steps for one in found] == [one.steps for one in free]
 
 
-def test_the_length_rule_is_chosen_with_rescored_candidates(padir, plain, rescorer, rescored):
+def test_the_length_rule_is_chosen_with_reranked_candidates(padir, plain, reranker, reranked):
     """Every rule sees what decoding with that rule would give."""
 
     def tried(loaded, **given):
@@ -168,8 +168,8 @@ def test_the_length_rule_is_chosen_with_rescored_candidates(padir, plain, rescor
         return seen
 
     settings = padir.spec.run.decoding
-    seen = tried(padir, rescorer=rescorer)
-    other = Translator(padir, Decoding.parse("T4"), RULE, rescorer=rescorer)
+    seen = tried(padir, reranker=reranker)
+    other = Translator(padir, Decoding.parse("T4"), RULE, reranker=reranker)
     rules = [LengthRule(a, w) for a in settings.length_alphas for w in settings.length_weights]
     for rule, texts in zip(rules, seen, strict=True):
         other.use(rule)
@@ -177,20 +177,20 @@ def test_the_length_rule_is_chosen_with_rescored_candidates(padir, plain, rescor
     assert seen != tried(plain.loaded)
 
 
-def test_filled_templates_are_ranked_by_the_rescorer_too(rescored, expected, tmp_path):
+def test_filled_templates_are_ranked_by_the_reranker_too(reranked, expected, tmp_path):
     lines = [line for line in LINES if line]
     write_lines(tmp_path / "gaps", ["___ ko ___"] * len(lines))
-    constraints = read_constraints(rescored, {"infill": tmp_path / "gaps"})
-    sources = rescored.encode(lines)
+    constraints = read_constraints(reranked, {"infill": tmp_path / "gaps"})
+    sources = reranked.encode(lines)
     for source, one in zip(sources, constraints.translate(sources), strict=True):
         wanted = expected(source, one.tokens_before_drop)
         assert one.log_probability == pytest.approx(wanted, abs=1e-4)
 
 
-def test_files_name_both_models_but_not_the_rescorers_length_rule(rescored, folder):
+def test_files_name_both_models_but_not_the_rerankers_length_rule(reranked, folder):
     (folder / "ar" / "decoding.json").write_text("{}")
     (folder / "padir" / "decoding.json").write_text("{}")
-    found = [path.relative_to(folder).as_posix() for path in rescored.files]
+    found = [path.relative_to(folder).as_posix() for path in reranked.files]
     (folder / "ar" / "decoding.json").unlink()
     (folder / "padir" / "decoding.json").unlink()
     parts = ("model.safetensors", "spec.json", "spm.model")
@@ -204,24 +204,24 @@ def rewritten(source, target, vocabulary=None, **changes):
     spec = RunSpec.model_validate(bundle.spec["run_spec"]).model_copy(update=changes)
     content = bundle.spec | {"run_spec": spec.model_dump(mode="json")}
     write_bundle(target, bundle.arrays, content, vocabulary or bundle.vocabulary, "changed\n")
-    return Rescorer(load(target))
+    return Reranker(load(target))
 
 
-def test_a_rescorer_that_is_asked_for_must_be_given(padir):
-    with pytest.raises(InputError, match=r"padir: decoding.rescorer is tiny_ar: .*--rescorer$"):
+def test_a_reranker_that_is_asked_for_must_be_given(padir):
+    with pytest.raises(InputError, match=r"padir: decoding.reranker is tiny_ar: .*--reranker$"):
         Translator(padir, T3, RULE)
 
 
-def test_a_rescorer_that_is_not_asked_for_is_refused(plain, rescorer, ar):
+def test_a_reranker_that_is_not_asked_for_is_refused(plain, reranker, ar):
     with pytest.raises(InputError, match=r"plain ranks its own candidates: .* is null"):
-        Translator(plain.loaded, T3, RULE, rescorer=rescorer)
+        Translator(plain.loaded, T3, RULE, reranker=reranker)
     with pytest.raises(InputError, match="ar ranks its own candidates"):
-        Translator(ar, Decoding.parse("greedy"), RULE, rescorer=rescorer)
+        Translator(ar, Decoding.parse("greedy"), RULE, reranker=reranker)
 
 
-def test_a_parallel_model_is_no_rescorer(padir):
-    with pytest.raises(InputError, match="model of system padir: only AR models rescore"):
-        Rescorer(padir)
+def test_a_parallel_model_is_no_reranker(padir):
+    with pytest.raises(InputError, match="model of system padir: only AR models rerank"):
+        Reranker(padir)
 
 
 def test_another_vocabulary_is_refused(padir, folder, tmp_path):
@@ -229,7 +229,7 @@ def test_another_vocabulary_is_refused(padir, folder, tmp_path):
     train_vocabulary(["aa bb cc dd ee ff gg hh"] * 3, pieces, tmp_path / "other")
     other = rewritten(folder / "ar", tmp_path / "ar", tmp_path / "other")
     with pytest.raises(InputError, match=r"its vocabulary is not that of .*padir$"):
-        Translator(padir, T3, RULE, rescorer=other)
+        Translator(padir, T3, RULE, reranker=other)
 
 
 @pytest.mark.parametrize(
@@ -239,19 +239,19 @@ def test_another_vocabulary_is_refused(padir, folder, tmp_path):
 def test_another_model_or_direction_is_refused(padir, folder, ar, tmp_path, change, found):
     other = rewritten(folder / "ar", tmp_path / "ar", **change)
     with pytest.raises(InputError, match=f"is model {found}, but .* is ranked by tiny_ar of xs-xt"):
-        Translator(padir, T3, RULE, rescorer=other)
+        Translator(padir, T3, RULE, reranker=other)
 
 
-def test_a_rescorer_that_reads_less_is_refused(padir, folder, ar, tmp_path):
+def test_a_reranker_that_reads_less_is_refused(padir, folder, ar, tmp_path):
     run = ar.spec.run
     short = run.architecture.model_copy(update={"max_positions": 8})
     training = run.training.model_copy(update={"buckets": [8]})
     run = run.model_copy(update={"architecture": short, "training": training})
     other = rewritten(folder / "ar", tmp_path / "ar", run=run)
     with pytest.raises(InputError, match=r"reads at most 8 tokens, .*padir up to 16"):
-        Translator(padir, T3, RULE, rescorer=other)
+        Translator(padir, T3, RULE, reranker=other)
 
 
-def test_an_ar_bundle_that_names_a_rescorer_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="rescorer 'x' ranks candidates of a parallel model"):
-        write_tiny_bundle(tmp_path / "ar", "ar", rescorer="x")
+def test_an_ar_bundle_that_names_a_reranker_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="reranker 'x' ranks candidates of a parallel model"):
+        write_tiny_bundle(tmp_path / "ar", "ar", reranker="x")

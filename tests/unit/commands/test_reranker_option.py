@@ -1,4 +1,4 @@
-"""`--rescorer` of decode, tune, translate, distill and latency, from files to files."""
+"""`--reranker` of decode, tune, translate, distill and latency, from files to files."""
 
 import io
 import sys
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from padir.commands import decode, distill, latency, translate, tune
-from padir.decode.rescore import Rescorer
+from padir.decode.rerank import Reranker
 from padir.files import InputError, read_json, read_lines, write_lines
 from tests.decoding import LINES, write_tiny_bundle
 
@@ -25,42 +25,42 @@ def run(module, *arguments):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """An AR bundle, and a parallel model with and without it as rescorer; each with a rule."""
+    """An AR bundle, and a parallel model with and without it as reranker; each with a rule."""
     folder = tmp_path_factory.mktemp("commands")
     write_lines(folder / "source", LINES)
     one = {"length_alphas": [1.0], "length_weights": [0.0]}
     write_tiny_bundle(folder / "ar", "ar", seed=4, **one)
     write_tiny_bundle(folder / "plain", "padir", **one)
-    write_tiny_bundle(folder / "rescored", "padir", rescorer="tiny_ar", **one)
+    write_tiny_bundle(folder / "reranked", "padir", reranker="tiny_ar", **one)
     return folder
 
 
-def decoded(place, tmp_path, bundle, *rescorer):
+def decoded(place, tmp_path, bundle, *reranker):
     out, text = tmp_path / "out.jsonl", tmp_path / "out.txt"
     arguments = ["--bundle", place / bundle, "--decoding", "T2", "--source", place / "source"]
-    assert run(decode, *arguments, "--out", out, "--text", text, *rescorer) == 0
+    assert run(decode, *arguments, "--out", out, "--text", text, *reranker) == 0
     return read_lines(text)
 
 
 def test_decode_translate_and_distill_agree(place, tmp_path, monkeypatch, capfd):
-    given = ["--rescorer", place / "ar"]
-    lines = decoded(place, tmp_path, "rescored", *given)
+    given = ["--reranker", place / "ar"]
+    lines = decoded(place, tmp_path, "reranked", *given)
     assert lines != decoded(place, tmp_path, "plain")
     content = "".join(f"{line}\n" for line in LINES).encode()
     stdin = SimpleNamespace(buffer=io.BytesIO(content), isatty=lambda: False)
     monkeypatch.setattr(sys, "stdin", stdin)
     capfd.readouterr()
-    assert run(translate, "--model", place / "rescored", "--steps", 2, *given) == 0
+    assert run(translate, "--model", place / "reranked", "--steps", 2, *given) == 0
     assert capfd.readouterr().out.split("\n")[:-1] == lines
-    arguments = ["--bundle", place / "rescored", "--decode", "T2", "--source", place / "source"]
+    arguments = ["--bundle", place / "reranked", "--decode", "T2", "--source", place / "source"]
     assert run(distill, *arguments, *given, "--out", tmp_path / "distilled") == 0
     assert read_lines(tmp_path / "distilled") == lines
 
 
-def test_tune_and_decode_record_the_rescorer(place, tmp_path):
-    given = ["--rescorer", place / "ar"]
-    decoded(place, tmp_path, "rescored", *given)
-    arguments = ["--bundle", place / "rescored", "--source", place / "source"]
+def test_tune_and_decode_record_the_reranker(place, tmp_path):
+    given = ["--reranker", place / "ar"]
+    decoded(place, tmp_path, "reranked", *given)
+    arguments = ["--bundle", place / "reranked", "--source", place / "source"]
     arguments += ["--references", place / "source", "--out", tmp_path / "decoding.json"]
     assert run(tune, *arguments, *given) == 0
     for name in ("out.jsonl", "decoding.json"):
@@ -69,34 +69,34 @@ def test_tune_and_decode_record_the_rescorer(place, tmp_path):
 
 
 @pytest.mark.parametrize("module", [tune, translate, decode, distill, latency])
-def test_every_verb_refuses_to_leave_the_rescorer_out(place, tmp_path, module):
+def test_every_verb_refuses_to_leave_the_reranker_out(place, tmp_path, module):
     source, out = ["--source", place / "source"], ["--out", tmp_path / "out"]
     arguments = {
-        tune: ["--bundle", place / "rescored", *source, "--references", place / "source", *out],
-        translate: ["--model", place / "rescored"],
-        decode: ["--bundle", place / "rescored", "--decoding", "T2", *source, *out],
-        distill: ["--bundle", place / "rescored", "--decode", "T2", *source, *out],
-        latency: ["--runs", place / "rescored", "--decodings", "T2", *source, *out],
+        tune: ["--bundle", place / "reranked", *source, "--references", place / "source", *out],
+        translate: ["--model", place / "reranked"],
+        decode: ["--bundle", place / "reranked", "--decoding", "T2", *source, *out],
+        distill: ["--bundle", place / "reranked", "--decode", "T2", *source, *out],
+        latency: ["--runs", place / "reranked", "--decodings", "T2", *source, *out],
     }[module]
     arguments += ["--text", tmp_path / "text"] if module is decode else []
-    with pytest.raises(InputError, match="is tiny_ar: give that model's bundle with --rescorer"):
+    with pytest.raises(InputError, match="is tiny_ar: give that model's bundle with --reranker"):
         run(module, *arguments)
     assert not (tmp_path / "out").exists()
 
 
-def test_latency_times_the_rescorer_for_those_that_name_it(place, tmp_path, monkeypatch):
+def test_latency_times_the_reranker_for_those_that_name_it(place, tmp_path, monkeypatch):
     from padir.analysis import speed
 
     monkeypatch.setattr(speed, "PEAK_SIZE", 64)
     called = []
-    rescore = Rescorer.rescore
+    rerank = Reranker.rerank
     monkeypatch.setattr(
-        Rescorer, "rescore", lambda self, *given: called.append(1) or rescore(self, *given)
+        Reranker, "rerank", lambda self, *given: called.append(1) or rerank(self, *given)
     )
-    arguments = ["--runs", place / "ar", place / "plain", place / "rescored", "--source"]
+    arguments = ["--runs", place / "ar", place / "plain", place / "reranked", "--source"]
     arguments += [place / "source", "--decodings", "greedy", "T1", "T3", "--sentences", 3]
     arguments += ["--repeats", 2, "--out", tmp_path / "latency.json"]
-    assert run(latency, *arguments, "--rescorer", place / "ar") == 0
+    assert run(latency, *arguments, "--reranker", place / "ar") == 0
     rows = read_json(tmp_path / "latency.json")["rows"]
     assert len(rows) == 5 and all(row["recompiled"] == 0 for row in rows)
     # Each sentence once to compile, by T1 for T3 too, and twice by each of them.
@@ -104,7 +104,7 @@ def test_latency_times_the_rescorer_for_those_that_name_it(place, tmp_path, monk
     assert rows[4]["passes_mean"] == rows[2]["passes_mean"]  # its own pass is not counted
 
 
-def test_latency_refuses_a_rescorer_that_ranks_nothing(place, tmp_path):
+def test_latency_refuses_a_reranker_that_ranks_nothing(place, tmp_path):
     arguments = ["--runs", place / "plain", "--decodings", "T1", "--source", place / "source"]
     with pytest.raises(InputError, match="no given model is ranked by tiny_ar"):
-        run(latency, *arguments, "--out", tmp_path / "o", "--rescorer", place / "ar")
+        run(latency, *arguments, "--out", tmp_path / "o", "--reranker", place / "ar")

@@ -15,17 +15,17 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from padir.config.model import ModelRun
-from padir.model.parameters import build, to_arrays, warm_started
-from padir.objective import Losses, batch_losses
-from padir.optimize import make_optimizer
-from padir.sharding import (
+from padir.devices import (
     data_mesh,
-    dealt_out,
     padded_rows,
     placed,
     replicated,
+    sharded_leaves,
     split_sentences,
 )
+from padir.model.parameters import build, to_arrays, warm_started
+from padir.training.objective import Losses, batch_losses
+from padir.training.optimizer import make_optimizer
 
 # Steps are counted from 0; validation's noise uses this number instead.
 VALIDATION_STEP = 2**31 - 1
@@ -97,7 +97,7 @@ class Trainer:
         split = split_sentences(self.mesh, axis=2)
         self._state_sharding = TrainState(everywhere, everywhere, everywhere)  # pyright: ignore
         if run.training.shard_parameters:
-            self._state_sharding = dealt_out(
+            self._state_sharding = sharded_leaves(
                 self.mesh, jax.eval_shape(self._fresh_state, self.seed)
             )
         self._steps = jax.jit(
@@ -168,7 +168,7 @@ class Trainer:
         # Every system divides by all target tokens, so that its positions weigh alike in every
         # batch, however many of them count.
         loss = losses.token / tokens + objective.length_loss_weight * losses.length / sentences
-        return loss + objective.rejecter_weight * losses.rejecter / tokens, losses
+        return loss + objective.critic_weight * losses.critic / tokens, losses
 
     def _gradient(self, parameters, source, target, step, seed):
         """Gradient of the batch's mean loss, in micro-batches that fit memory."""

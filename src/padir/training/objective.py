@@ -12,13 +12,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from padir.config.model import ModelRun
-from padir.corrupt import Corrupted, contexts, first_hypothesis, is_piece, lowest, next_hypothesis
-from padir.draw import draw
 from padir.ids import FIRST_PIECE, PAD, START
-from padir.loss import cross_entropy, first_argmax, length_cross_entropy, masked_sum
 from padir.model.decoder import CrossMemory
 from padir.model.transformer import Transformer, split_dropout
 from padir.shapes import DropoutKey, Hidden, Logits, Mask, SourceTokens, Tokens
+from padir.tokens import draw, first_argmax, is_piece, lowest
+from padir.training.corruption import Corrupted, contexts, first_hypothesis, next_hypothesis
+from padir.training.loss import cross_entropy, length_cross_entropy, masked_sum
 
 Scalar = Float[Array, ""] | float
 
@@ -29,7 +29,7 @@ class Losses(NamedTuple):
     Attributes:
         token: cross-entropy in nats, averaged over stages, summed over the positions that count.
         length: cross-entropy of the length in nats, summed over sentences; 0 for AR.
-        rejecter: cross-entropy of right against wrong, averaged over stages; 0 without that head.
+        critic: cross-entropy of right against wrong, averaged over stages; 0 without that head.
         correct: of `predicted`, those that the last stage gets right.
         tokens: positions that count in `token`, averaged over stages.
         predicted: positions that count and whose token is not given: EOS is, for parallel systems.
@@ -38,7 +38,7 @@ class Losses(NamedTuple):
 
     token: Scalar
     length: Scalar
-    rejecter: Scalar
+    critic: Scalar
     correct: Scalar
     tokens: Scalar
     predicted: Scalar
@@ -81,7 +81,7 @@ def autoregressive_losses(
     return Losses(
         token=masked_sum(loss, real),
         length=jnp.zeros(()),
-        rejecter=jnp.zeros(()),
+        critic=jnp.zeros(()),
         correct=count((first_argmax(logits) == target) & real),
         tokens=count(real),
         predicted=count(real),
@@ -119,7 +119,7 @@ def counted(corrupted: Corrupted, target: Tokens, loss_on: str) -> Mask:
     return target != PAD
 
 
-def rejecter_loss(model: Transformer, hidden: Hidden, right: Mask) -> Float[Array, "B L"]:
+def critic_loss(model: Transformer, hidden: Hidden, right: Mask) -> Float[Array, "B L"]:
     """Cross-entropy of the head that tells right predictions (class 1) from wrong ones."""
     return cross_entropy(model.keeps(hidden), right.astype(jnp.int32))
 
@@ -128,7 +128,7 @@ class Stages(NamedTuple):
     """Sums over the stages from one first hypothesis; see `Losses`."""
 
     token: Scalar
-    rejecter: Scalar
+    critic: Scalar
     correct: Scalar
     tokens: Scalar
     predicted: Scalar
@@ -165,7 +165,7 @@ def stage_losses(
     hypothesis = best = corrupted.tokens
     predicted_mask = piece
     weight = corrupted.weight[:, None]
-    total = tokens = rejecter = jnp.zeros(())
+    total = tokens = critic = jnp.zeros(())
     for stage in range(objective.stages):
         stage_key = None if decoder_key is None else jax.random.fold_in(decoder_key, stage)
         hidden, _ = model.hidden(hypothesis, cross, visible, stage_key)
@@ -178,16 +178,16 @@ def stage_losses(
         if objective.unroll == "sample":
             stage_noise = jax.random.fold_in(noise_key, 3 + stage)
             predicted = drawn_pieces(stage_noise, fixed, vocabulary_size)
-        if objective.rejecter_weight:
-            right = rejecter_loss(model, hidden, predicted == target)
-            rejecter = rejecter + masked_sum(right, piece)
+        if objective.critic_weight:
+            right = critic_loss(model, hidden, predicted == target)
+            critic = critic + masked_sum(right, piece)
         predicted_mask = mask & piece
         hypothesis = next_hypothesis(predicted, corrupted.tokens, piece, objective.hide_stutter)
         # Later stages correct whole hypotheses, whatever stage 1 was asked.
         mask, weight = real, jnp.ones_like(weight)
     return Stages(
         token=total / objective.stages,
-        rejecter=rejecter / objective.stages,
+        critic=critic / objective.stages,
         correct=count((best == target) & predicted_mask),
         tokens=tokens / objective.stages,
         predicted=count(predicted_mask),

@@ -1,4 +1,4 @@
-"""The learned rejecter learns where predictions are wrong.
+"""The learned critic learns where predictions are wrong.
 
 The toy language (targets are the reversed sources), but one word's translation is drawn among
 three: whatever is predicted in its place is wrong two times in three, and nothing else need be.
@@ -15,7 +15,7 @@ from padir.decode.policies import RandomStart
 from padir.files import read_lines
 from padir.ids import EOS, FIRST_PIECE, PAD
 from padir.model.parameters import from_arrays
-from padir.train import TrainingText, train
+from padir.training.loop import TrainingText, train
 from padir.vocab import Vocabulary, train_vocabulary
 from tests.training import learning_spec, write_toy
 
@@ -40,7 +40,7 @@ def write_drawn_toy(folder: Path) -> tuple[TrainingText, Path]:
 
 def test_it_rejects_what_nobody_can_know_and_keeps_the_rest(tmp_path: Path) -> None:
     text, vocabulary = write_drawn_toy(tmp_path)
-    spec = learning_spec("padir", {"rejecter_weight": 1.0}, {"remask": "rejecter"})
+    spec = learning_spec("padir", {"critic_weight": 1.0}, {"remask": "critic"})
     pieces = Vocabulary.load(vocabulary)
     size = pieces.size
     trained = train(spec, vocabulary, size, text, 0, tmp_path / "work")

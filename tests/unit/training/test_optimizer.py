@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from padir.config.model import Optimizer
-from padir.optimize import learning_rate, make_optimizer
+from padir.training.optimizer import learning_rate, make_optimizer
 
 
 def test_schedule_ramps_then_decays_as_a_cosine() -> None:

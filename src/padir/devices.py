@@ -26,7 +26,7 @@ def split_sentences(mesh: Mesh, axis: int) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(*(None,) * axis, "data"))
 
 
-def dealt_out(mesh: Mesh, shapes: Any) -> Any:
+def sharded_leaves(mesh: Mesh, shapes: Any) -> Any:
     """A sharding per leaf: its longest axis that the devices divide evenly, or copies of it.
 
     Args:

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from padir.checkpoint import WorkFolder
 from padir.commands.train import main
 from padir.files import InputError, read_bundle
 from padir.model.parameters import to_arrays
-from padir.optimize import learning_rate
-from padir.train import read_start, train
-from padir.trainer import Trainer
+from padir.training.checkpoints import WorkFolder
+from padir.training.loop import read_start, train
+from padir.training.optimizer import learning_rate
+from padir.training.step import Trainer
 from tests.training import tiny_spec, train_arguments, write_toy
 
 
@@ -247,7 +247,7 @@ def test_a_diverging_run_names_its_step_and_keeps_the_checkpoint(
         return float("inf") if step >= spoilt else learning_rate(settings, step, steps)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("padir.train.learning_rate", rate)
+        patch.setattr("padir.training.loop.learning_rate", rate)
         with pytest.raises(InputError, match=message):
             train(spec, vocabulary, 14, text, 0, tmp_path / "work")
     assert [path.name for path in (tmp_path / "work" / "checkpoints").glob("[0-9]*")] == ["4"]

@@ -1,11 +1,11 @@
-"""Ranking the candidates of a parallel model by an AR model (`decoding.rescorer`).
+"""Ranking the candidates of a parallel model by an AR model (`decoding.reranker`).
 
 The log-probability that the length rule reads becomes the AR model's, of all tokens and EOS, each
 given the source and the tokens before it. That is one decoder pass over whole hypotheses, all
 candidates of a sentence together; it changes no token. Source: noisy parallel decoding, Gu et al.
 2018; fairseq's reranking divides by the length, here the length rule does (departure D37).
 
-`decoding.rescore` is something else: how a parallel model judges tokens between its passes.
+`decoding.rescore_kept` is something else: how a parallel model judges tokens between its passes.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from padir.files import VOCABULARY_FILE, InputError, read_bytes, shown
 from padir.ids import EOS, PAD, START
 
 
-class Rescorer:
+class Reranker:
     """Gives candidates the log-probabilities of an AR model.
 
     Args:
@@ -41,8 +41,8 @@ class Rescorer:
         run = loaded.spec.run
         if run.parallel:
             raise InputError(
-                f"--rescorer {shown(loaded.folder)}: is a model of system {run.system}: only AR"
-                " models rescore"
+                f"--reranker {shown(loaded.folder)}: is a model of system {run.system}: only AR"
+                " models rerank"
             )
         self.loaded = loaded
         self.buckets = length_buckets(run)
@@ -74,7 +74,7 @@ class Rescorer:
         """What the log-probabilities depend on, for provenance."""
         return [path for path in self.loaded.files if path.name != RULE_FILE]
 
-    def rescore(
+    def rerank(
         self, sources: Sequence[Sequence[int]], candidates: Sequence[Sequence[Candidate]]
     ) -> list[list[Candidate]]:
         """The same candidates with this model's log-probabilities, in natural logarithm.
@@ -122,26 +122,26 @@ class Rescorer:
         return ids
 
 
-def check_rescorer(ranked: LoadedModel, rescorer: Rescorer | None) -> None:
-    """Refuse a rescorer that is not the one of a model's settings, or none where they name one.
+def check_reranker(ranked: LoadedModel, reranker: Reranker | None) -> None:
+    """Refuse a reranker that is not the one of a model's settings, or none where they name one.
 
     Args:
         ranked: the model whose candidates are ranked.
-        rescorer: what was given for it.
+        reranker: what was given for it.
 
     Raises:
         InputError: with what is needed.
     """
-    name, folder = ranked.spec.run.decoding.rescorer, shown(ranked.folder)
-    if rescorer is None:
+    name, folder = ranked.spec.run.decoding.reranker, shown(ranked.folder)
+    if reranker is None:
         if name is not None:
             raise InputError(
-                f"{folder}: decoding.rescorer is {name}: give that model's bundle with --rescorer"
+                f"{folder}: decoding.reranker is {name}: give that model's bundle with --reranker"
             )
         return
-    given, own = rescorer.loaded, f"--rescorer {shown(rescorer.loaded.folder)}"
+    given, own = reranker.loaded, f"--reranker {shown(reranker.loaded.folder)}"
     if name is None:
-        raise InputError(f"{own}: {folder} ranks its own candidates: its decoding.rescorer is null")
+        raise InputError(f"{own}: {folder} ranks its own candidates: its decoding.reranker is null")
     if (given.spec.model, given.spec.direction) != (name, ranked.spec.direction):
         raise InputError(
             f"{own}: is model {given.spec.model} of {given.spec.direction}, but {folder} is ranked"

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.draw import draw
+from padir.tokens import draw
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 64, 65, 993, 5000])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from padir.config.model import ModelRun
-from padir.corrupt import first_hypothesis
 from padir.ids import EOS, FIRST_PIECE, PAD
 from padir.model.parameters import build
-from padir.objective import batch_losses
+from padir.training.corruption import first_hypothesis
+from padir.training.objective import batch_losses
 from tests.training import VOCABULARY, batch, numpy_cross_entropy, quiet, tiny_run
 
 SOURCE, TARGET = (side[0] for side in batch(1, seed=3))
@@ -20,7 +20,7 @@ KEY = jax.random.key(5)
 @pytest.fixture(scope="module")
 def model():
     """Fresh parameters, with the head that tells right from wrong."""
-    return build(quiet(tiny_run(), rejecter_weight=0.5), VOCABULARY, 5)
+    return build(quiet(tiny_run(), critic_weight=0.5), VOCABULARY, 5)
 
 
 def likeliest(logits: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ def plain_losses(model, run: ModelRun, progress: float) -> dict[str, float]:
     counts = {"all": real, "hidden": hidden, "noised": tokens != TARGET}[objective.loss_on]
     weight = np.asarray(first.weight)[:, None]
     read = tokens.copy()
-    token = rejecter = number = 0.0
+    token = critic = number = 0.0
     for stage in range(objective.stages):
         logits, keeps = look(read)
         token += (weight * numpy_cross_entropy(logits, TARGET))[counts].sum()
@@ -75,9 +75,9 @@ def plain_losses(model, run: ModelRun, progress: float) -> dict[str, float]:
         best = chosen = likeliest(logits)
         if objective.unroll == "sample":
             chosen = drawn(logits, chances(3 + stage))
-        if objective.rejecter_weight:
+        if objective.critic_weight:
             judged = numpy_cross_entropy(keeps, (chosen == TARGET).astype(int))
-            rejecter += sum(judged[place] for place in PIECES)
+            critic += sum(judged[place] for place in PIECES)
         asked = [place for place in PIECES if counts[place]]
         for place in PIECES:
             read[place] = chosen[place]
@@ -89,7 +89,7 @@ def plain_losses(model, run: ModelRun, progress: float) -> dict[str, float]:
     return {
         "token": token / objective.stages,
         "tokens": number / objective.stages,
-        "rejecter": rejecter / objective.stages,
+        "critic": critic / objective.stages,
         "correct": sum(best[place] == TARGET[place] for place in asked),
         "predicted": len(asked),
     }
@@ -106,8 +106,8 @@ OPTIONS = {
     "of noised": {"loss_on": "noised"},
     "of hidden": {"loss_on": "hidden", "stages": 1},
     "weighed": {"hiding": "time", "diffusion_steps": 8, "time_weight": "linear"},
-    "rejecter": {"rejecter_weight": 0.5},
-    "rejecter of samples": {"rejecter_weight": 0.5, "unroll": "sample"},
+    "critic": {"critic_weight": 0.5},
+    "critic of samples": {"critic_weight": 0.5, "unroll": "sample"},
     "glancing": GLANCING,
     "glancing, of hidden": {**GLANCING, "loss_on": "hidden", "corruption": "mask"},
     "glancing, of noised": {**GLANCING, "loss_on": "noised", "stages": 2},

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from padir.config.objective import Objective
-from padir.ids import EOS, FIRST_PIECE, MASK, PAD
+from padir.ids import EOS, FIRST_PIECE, MASK
 from padir.shapes import Mask, Tokens
+from padir.tokens import is_piece, lowest, stutters
 
 
 class Corrupted(NamedTuple):
@@ -28,11 +29,6 @@ class Corrupted(NamedTuple):
     tokens: Tokens
     hidden: Mask
     weight: Float[Array, " B"]
-
-
-def is_piece(target: Tokens) -> Mask:
-    """True at tokens of text: neither EOS nor padding."""
-    return (target != PAD) & (target != EOS)
 
 
 def fillers(
@@ -56,17 +52,6 @@ def fillers(
         return pieces
     masked = jax.random.bernoulli(jax.random.fold_in(key, 1), 0.5, (shape[0], 1))
     return jnp.where(masked, MASK, pieces)
-
-
-def lowest(scores: Float[Array, "B L"], eligible: Mask, count: Int[Array, " B"]) -> Mask:
-    """True at the `count` eligible positions of each row with the smallest scores.
-
-    Ties go to the leftmost. Where fewer are eligible, all of them.
-    """
-    keyed = jnp.where(eligible, scores, jnp.inf)
-    order = jnp.argsort(keyed, axis=1, stable=True)
-    rank = jnp.argsort(order, axis=1, stable=True)
-    return (rank < count[:, None]) & eligible
 
 
 def hidden_positions(
@@ -146,16 +131,6 @@ def contexts(key: PRNGKeyArray, target: Tokens) -> Bool[Array, "B L L"]:
     rows = (batch * length, length)
     seen = lowest(scores.reshape(rows), others.reshape(rows), count.reshape(-1))
     return seen.reshape(batch, length, length) | (target == EOS)[:, None, :]
-
-
-def stutters(tokens: Tokens) -> Mask:
-    """True where a token equals its left neighbour; never at padding.
-
-    Position 0 has no left neighbour (the published code compares it with the last position).
-    """
-    same = tokens[:, 1:] == tokens[:, :-1]
-    first = jnp.zeros((tokens.shape[0], 1), bool)
-    return jnp.concatenate([first, same], axis=1) & (tokens != PAD)
 
 
 def next_hypothesis(predicted: Tokens, start: Tokens, piece: Mask, hide_stutter: bool) -> Tokens:

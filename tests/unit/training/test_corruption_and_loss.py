@@ -5,17 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from padir.config.objective import Objective
-from padir.corrupt import (
-    Corrupted,
-    contexts,
-    first_hypothesis,
-    lowest,
-    next_hypothesis,
-    stutters,
-)
 from padir.ids import MASK
-from padir.loss import cross_entropy, first_argmax, length_cross_entropy, masked_sum
-from padir.objective import drawn_pieces, glanced, shifted
+from padir.tokens import first_argmax, lowest, stutters
+from padir.training.corruption import Corrupted, contexts, first_hypothesis, next_hypothesis
+from padir.training.loss import cross_entropy, length_cross_entropy, masked_sum
+from padir.training.objective import drawn_pieces, glanced, shifted
 
 
 def ids(*rows: list[int]) -> jax.Array:

@@ -1,0 +1,1 @@
+"""Training: loop, step, objective, corruption, losses, optimizer, checkpoints."""
