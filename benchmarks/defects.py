@@ -54,7 +54,7 @@ class Work:
 
     def spec(self) -> Any:
         """The model's spec, with the steps that were asked for."""
-        from padir.config.model import ModelRun
+        from padir.config.training import TrainingRun
         from padir.config.read import read_spec
 
         spec = read_spec(self.model / "spec.json")
@@ -64,7 +64,7 @@ class Work:
         given["training"] |= {"steps": self.steps}
         warmup = min(given["optimizer"]["warmup_steps"], self.steps - 1)
         given["optimizer"] |= {"warmup_steps": warmup}
-        return spec.model_copy(update={"run": ModelRun(**given)})
+        return spec.model_copy(update={"run": TrainingRun(**given)})
 
     def paths(self) -> dict[str, Any]:
         """Vocabulary, training text, and sources and references of the other splits.
@@ -145,7 +145,7 @@ def measure(job: tuple[Work, int]) -> dict[str, Any]:
 
 def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
     """Scores of one variant with one model; the length rule is chosen with the variant itself."""
-    from padir.config.model import ModelRun
+    from padir.config.training import TrainingRun
     from padir.decode.load import Decoding
     from padir.decode.rank import LengthRule
     from padir.decode.tune import tune
@@ -157,7 +157,7 @@ def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
     def with_settings(**settings):
         given = loaded.spec.run.model_dump()
         given["decoding"] |= settings
-        spec = loaded.spec.model_copy(update={"run": ModelRun(**given)})
+        spec = loaded.spec.model_copy(update={"run": TrainingRun(**given)})
         return dataclasses.replace(loaded, spec=spec)
 
     paths, decoding = work.paths(), Decoding.parse(work.decoding)
@@ -348,7 +348,7 @@ def main() -> int:
     spec, first = work.spec(), next(iter(found.values()))["shipped"]
     rows = compared(found)
     report = {
-        "model": spec.model,
+        "model": spec.training,
         "steps": spec.run.training.steps,
         "seeds": arguments.seeds,
         "decoding": arguments.decoding,

@@ -135,7 +135,7 @@ def encode(folder: Path, threads: int) -> None:
 
 def batches(folder: Path, threads: int) -> None:
     """The same, and the plan of an epoch with 200 of its batches of 65,536 tokens."""
-    from padir.config.model import Training
+    from padir.config.training import Training
     from padir.data.batches import BatchPlan
     from padir.data.encode import encode_pairs
     from padir.vocab import Vocabulary

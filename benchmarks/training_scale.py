@@ -34,12 +34,12 @@ def parser() -> argparse.ArgumentParser:
 
 def paper_run(system: str, dtype: str, batch_tokens: int = 262_144):
     """The paper's model and recipe."""
-    from padir.config.model import ModelRun
+    from padir.config.training import TrainingRun
 
     sizes = {"extra_ids": 100, "table_multiple": 128, "compute_dtype": dtype}
     decode = ["beam"] if system == "ar" else ["T4"]
     training = {"batch_tokens": batch_tokens}
-    return ModelRun(system=system, decode=decode, architecture=sizes, training=training)
+    return TrainingRun(system=system, decode=decode, architecture=sizes, training=training)
 
 
 def drawn_pairs(count: int):

@@ -72,13 +72,13 @@ def time_step(name: str, system: str, repeats: int) -> dict[str, object]:
     import jax
     import numpy as np
 
-    from padir.config.model import ModelRun
+    from padir.config.training import TrainingRun
     from padir.data.batches import sentences_per_batch
     from padir.training.step import Trainer
 
     shape = SHAPES[name]
     bucket, vocabulary = shape["bucket"], shape["vocabulary"]
-    run = ModelRun(
+    run = TrainingRun(
         system=system,
         decode=["greedy"] if system == "ar" else ["T4"],
         architecture=shape["architecture"],

@@ -6,7 +6,7 @@ from pathlib import Path
 from flax import nnx
 
 from padir.config.data import VocabularySettings
-from padir.config.model import ModelRun, RunSpec
+from padir.config.training import TrainingRun, RunSpec
 from padir.decode.load import LoadedModel, load
 from padir.files import write_bundle
 from padir.model.parameters import build, to_arrays
@@ -27,12 +27,12 @@ LINES = (
 )
 
 
-def tiny_run(system: str, buckets=(16,), decoder_layers: int = 1, **decoding) -> ModelRun:
+def tiny_run(system: str, buckets=(16,), decoder_layers: int = 1, **decoding) -> TrainingRun:
     """Settings of a tiny model with decoding settings of the test's choice.
 
     One bucket compiles one program; more show that padding does not matter.
     """
-    return ModelRun(
+    return TrainingRun(
         system=system,
         decode=["greedy", "beam"] if system == "ar" else ["T1", "T4"],
         architecture={

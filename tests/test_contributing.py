@@ -13,7 +13,7 @@ import yaml
 from pydantic import ValidationError
 
 from padir.config.decoding import Decoding
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -24,7 +24,7 @@ import json, sys
 from pathlib import Path
 import jax.numpy as jnp
 import padir
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.config.read import check_config
 from padir.decode.refine import Prediction, refine
 from padir.decode.refiner import Refiner, policies_of
@@ -45,7 +45,7 @@ sources = Vocabulary.load(vocabulary).encode(read_lines(text.valid_source))
 found = {"package": padir.__file__, "start": spec.run.decoding.start}
 for name, entry in entries.items():
     given = spec.run.model_dump()
-    run = ModelRun(**{**given, "decoding": {**given["decoding"], **entry.get("decoding", {})}})
+    run = TrainingRun(**{**given, "decoding": {**given["decoding"], **entry.get("decoding", {})}})
     refiner = Refiner(from_arrays(run, 14, trained.arrays), run, 14, 0)
     tokens = {}
     for batch, several in refiner.batches(sources, 3):
@@ -118,6 +118,6 @@ def test_the_system_and_the_policy_of_the_page_train_and_decode(tmp_path):
 
 def test_the_examples_are_not_there_without_the_edits():
     with pytest.raises(ValidationError):
-        ModelRun(system="masked_padir")
+        TrainingRun(system="masked_padir")
     with pytest.raises(ValidationError):
         Decoding(remask="every_second")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from padir.config.data import VocabularySettings
-from padir.config.model import ModelRun, RunSpec
+from padir.config.training import TrainingRun, RunSpec
 from padir.training.loop import TrainingText
 from padir.vocab import train_vocabulary
 
@@ -18,10 +18,10 @@ VOCABULARY = 20
 WORDS = ("ba", "ko", "mi", "re", "su", "ta")
 
 
-def tiny_run(system: str = "padir", steps: int = 12, **training) -> ModelRun:
+def tiny_run(system: str = "padir", steps: int = 12, **training) -> TrainingRun:
     """A model of width 16 that trains in seconds."""
     decode = ["greedy"] if system == "ar" else ["T1", "T2"]
-    return ModelRun(
+    return TrainingRun(
         system=system,
         decode=decode,
         architecture={
@@ -75,10 +75,10 @@ def learning_spec(
     given["decoding"] |= decoding or {}
     given["architecture"] |= {"dropout": 0.0}
     given["optimizer"] |= {"kind": "adafactor", "peak_learning_rate": 0.1, "warmup_steps": 20}
-    return spec.model_copy(update={"run": ModelRun(**given)})
+    return spec.model_copy(update={"run": TrainingRun(**given)})
 
 
-def quiet(run: ModelRun, **objective) -> ModelRun:
+def quiet(run: TrainingRun, **objective) -> TrainingRun:
     """The run without anything random but the noise."""
     return run.model_copy(
         update={

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from padir.config.model import Architecture
+from padir.config.training import Architecture
 from padir.model.transformer import Transformer
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

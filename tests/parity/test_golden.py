@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from padir.config.model import Architecture
+from padir.config.training import Architecture
 from padir.model.attention import relative_position_buckets
 from padir.model.length import top_lengths
 from padir.model.transformer import Transformer

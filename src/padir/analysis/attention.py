@@ -94,7 +94,7 @@ class Extractor:
         settings = run.decoding
         if settings.joint != "none":
             raise InputError(
-                f"{loaded.spec.model}: decoding.joint is {settings.joint}: the analysis is of"
+                f"{loaded.spec.training}: decoding.joint is {settings.joint}: the analysis is of"
                 " passes whose tokens are chosen apart; allowed is none"
             )
         self.distance, self.alternatives = distance, alternatives

@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     from pydantic import ValidationError
 
-    from padir.config.model import RunSpec
+    from padir.config.training import RunSpec
     from padir.config.read import read_spec
     from padir.files import CARD_FILE, InputError, read_bundle, shown, write_bundle
     from padir.provenance import write_provenance
@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
         )
     content = {**bundle.spec, "run_spec": spec.model_dump(mode="json")}
     card = (bundle.folder / CARD_FILE).read_text(encoding="utf-8")
-    note = f"The parameters of `{owner.model}`, under the decoding settings of `{spec.model}`.\n\n"
+    note = f"The parameters of `{owner.model}`, under the decoding settings of `{spec.training}`.\n\n"
     write_bundle(arguments.out, bundle.arrays, content, bundle.vocabulary, note + card)
     beside = arguments.out.parent if arguments.out.name == "bundle" else arguments.out
     write_provenance(

@@ -120,16 +120,16 @@ def main(argv: list[str]) -> int:
     options = Options(tuple(arguments.passes), arguments.samples, arguments.mode_strength or 0.0)
     extractor = Extractor(loaded, arguments.distance, arguments.alternatives)
     total = count * (len(options.passes) + (grammar is not None))
-    with Progress(total, "sentences", f"analyse {loaded.spec.model}") as progress:
+    with Progress(total, "sentences", f"analyse {loaded.spec.training}") as progress:
         found = analyse(translator, extractor, test, options, progress.update)
     spec = loaded.spec
-    place = f"{spec.dataset} {spec.direction}, {spec.model}"
+    place = f"{spec.dataset} {spec.direction}, {spec.training}"
     for claim in found["claims"]:
         claim |= {"dataset": place, "seeds": [loaded.seed]}
     labels = {
         "dataset": spec.dataset,
         "direction": spec.direction,
-        "model": spec.model,
+        "model": spec.training,
         "system": spec.run.system,
         "targets": spec.run.targets,
         "seed": loaded.seed,

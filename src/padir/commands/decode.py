@@ -115,7 +115,7 @@ def main(argv: list[str]) -> int:
         lines, references = read_aligned(arguments.source, arguments.references)
     else:
         lines = read_lines(arguments.source)
-    label = f"decode {loaded.spec.model} {decoding.name}"
+    label = f"decode {loaded.spec.training} {decoding.name}"
     with Progress(len(lines), "sentences", label) as progress:
         hypotheses = translator.translate(
             lines,

@@ -81,13 +81,13 @@ def main(argv: list[str]) -> int:
     translator = Translator(loaded, Decoding.parse(arguments.decode), reranker=reranker)
     sources = Span(arguments.source, *shard_bounds(count_aligned(arguments.source), *shard))
     work = arguments.work or arguments.out.with_name(arguments.out.name + ".parts")
-    label = f"distill {loaded.spec.model} {arguments.decode}"
+    label = f"distill {loaded.spec.training} {arguments.decode}"
     with Progress(len(sources), "sentences", label) as progress:
         parts, too_long = distill(translator, sources, work, progress.update)
     if too_long:
         print(
             f"{arguments.source}: {too_long:,} of {len(sources):,} lines have more than the"
-            f" {translator.longest_source} tokens that {loaded.spec.model} reads; their"
+            f" {translator.longest_source} tokens that {loaded.spec.training} reads; their"
             " translations are empty, and training leaves their pairs out",
             file=sys.stderr,
         )

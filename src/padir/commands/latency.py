@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{shown(arguments.source)}: no line to translate")
     decodings = list(map(Decoding.parse, arguments.decodings))
     models = [load(folder) for folder in arguments.runs]
-    rerankers = {one.loaded.spec.model: one for one in map(Reranker, map(load, arguments.reranker))}
+    rerankers = {one.loaded.spec.training: one for one in map(Reranker, map(load, arguments.reranker))}
     unused = rerankers.keys() - {loaded.spec.run.decoding.reranker for loaded in models}
     if unused:
         raise InputError(f"--reranker: no given model is ranked by {', '.join(sorted(unused))}")
@@ -83,7 +83,7 @@ def main(argv: list[str]) -> int:
             if shared is None or not compiled:
                 reranker = rerankers.get(loaded.spec.run.decoding.reranker or "")
                 shared = Translator(loaded, decoding, reranker=reranker)
-            timed.append(Timed(loaded.spec.model, shared.with_decoding(decoding), compiled))
+            timed.append(Timed(loaded.spec.training, shared.with_decoding(decoding), compiled))
     given = lines
     for one in timed:
         read = one.translator.readable(lines)

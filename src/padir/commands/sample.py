@@ -167,7 +167,7 @@ def main(argv: list[str]) -> int:
     filled = [index for index, source in enumerate(sources) if source]
     found: list[list[Chain]] = [[] for _ in sources]
     began = time.monotonic()
-    with Progress(max(1, len(lines)), "sentences", f"sample {loaded.spec.model}") as progress:
+    with Progress(max(1, len(lines)), "sentences", f"sample {loaded.spec.training}") as progress:
         for batch, several in sampler.batches([sources[index] for index in filled]):
             for index, chains in zip(batch.indices, several, strict=True):
                 found[filled[index]] = chains

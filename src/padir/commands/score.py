@@ -142,7 +142,7 @@ def labels(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         "dataset": spec and spec.dataset,
         "direction": spec and spec.direction,
-        "model": spec and spec.model,
+        "model": spec and spec.training,
         "system": spec and spec.run.system,
         "targets": spec and spec.run.targets,
         "seed": arguments.seed,

@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
     lines, *references = read_aligned(arguments.source, *arguments.references)
     target_language = loaded.spec.direction.split("-")[1]
     with Progress(
-        len(lines) * passes_over(loaded), "sentences", f"tune {loaded.spec.model}"
+        len(lines) * passes_over(loaded), "sentences", f"tune {loaded.spec.training}"
     ) as progress:
         content = tune(
             loaded,

@@ -12,8 +12,8 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from pydantic.fields import FieldInfo
 
 from padir.config.base import Settings
+from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.experiment import Config
-from padir.config.model import ModelRun
 
 SCHEMA_PATH = "workflow/schemas/config.schema.json"
 README_PATH = "config/README.md"
@@ -26,11 +26,14 @@ Written by `padir schema` from the models in `src/padir/config`; do not edit by 
 - `config.yaml` is what a bare `snakemake --cores N` runs. `--configfile config/multi30k.yaml`
   runs that file instead of it: a config file is complete in itself. Several files after
   `--configfile` are merged in order, mapping by mapping, and everything else is replaced.
+- `extends: grid.yaml` in a file puts that file below it: one level, relative to the file.
 - A single value on the command line:
-  `snakemake --cores 2 --config 'model_defaults={training: {steps: 100}}'`. It is merged over the
-  files and validated in the same way.
-- `model_defaults` takes every key of an entry under `models`; an entry gives its differences.
-- Editing one model reruns that model and what is made of it, nothing else.
+  `snakemake --cores 2 --config 'trainings={padir: {training: {steps: 100}}}'`. It is merged over
+  the files and validated in the same way.
+- `training_defaults` takes every key of an entry under `trainings`, which gives its differences;
+  `decoder_defaults` likewise for `decoders`. A value that an entry gives itself wins.
+- A row is a training, its decoder and the number of passes: `padir/joint/T4`, or `ar/beam`.
+- Editing a training trains it anew; editing a decoder decodes anew what uses it. Nothing else runs.
 - Threads, memory and accelerators are no settings: they stand in `workflow/profiles` and change no
   result.
 - Names of datasets, teachers and models become parts of paths: a letter, then letters, digits and
@@ -41,9 +44,16 @@ Written by `padir schema` from the models in `src/padir/config`; do not edit by 
 def schema() -> dict[str, Any]:
     """JSON schema (draft 2020-12) of a config file."""
     written = Config.model_json_schema()
-    written["properties"]["model_defaults"] = {
-        "$ref": "#/$defs/ModelRun",
-        "description": "What all models share; same keys as an entry under `models`.",
+    written["properties"] |= {
+        "extends": {"type": "string", "description": "Config file below this one."},
+        "training_defaults": {
+            "$ref": "#/$defs/TrainingRun",
+            "description": "What all trainings share; same keys as an entry under `trainings`.",
+        },
+        "decoder_defaults": {
+            "type": "object",
+            "description": "What all decoders share; same keys as an entry under `decoders`.",
+        },
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **written}
 
@@ -64,7 +74,11 @@ def readme_text() -> str:
             *(_row(name, field) for name, field in kind.model_fields.items()),
         ]
         if kind is Config:
-            rows.append("| `model_defaults` | keys of a model | `{}` | What all models share. |")
+            rows += [
+                "| `training_defaults` | keys of a training | `{}` | What all trainings share. |",
+                "| `decoder_defaults` | keys of a decoder | `{}` | What all decoders share. |",
+                "| `extends` | text | none | Config file below this one. |",
+            ]
         sections.append(
             "\n\n".join([title, " ".join((kind.__doc__ or "").split()), "\n".join(rows)])
         )
@@ -97,8 +111,11 @@ def _settings_in(annotation: Any, suffix: str = "") -> list[tuple[str, type[Sett
         return _settings_in(arguments[0], suffix + "[]")
     if isinstance(annotation, type) and issubclass(annotation, Settings):
         kinds = annotation.model_fields.get("kind")
-        tag = get_args(kinds.annotation) if kinds and annotation is not ModelRun else ()
-        return [(suffix + (f" (kind: {tag[0]})" if len(tag) == 1 else ""), annotation)]
+        tags = get_args(kinds.annotation) if kinds else ()
+        # Vocabularies and optimizers have kinds too, but one group of settings for all of them.
+        united = len(tags) > 1 and annotation not in (SearchDecoder, RefinementDecoder)
+        shown = f" (kind: {', '.join(tags)})" if tags and not united else ""
+        return [(suffix + shown, annotation)]
     return []
 
 

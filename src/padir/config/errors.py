@@ -13,6 +13,21 @@ from padir.files import shown
 
 SHOWN_CHARACTERS = 60
 
+DEFAULTS = {"trainings": "training_defaults", "decoders": "decoder_defaults"}
+
+# Keys of configs from before trainings and decoders were two things -> what to write instead.
+REPLACED = {
+    "models": "write `trainings`: what is learnt, and `decoders`: how hypotheses are made",
+    "model_defaults": "write `training_defaults` and `decoder_defaults`",
+    "parameters": "write the other decoding as an entry of `decoders`; any training that fits is"
+    " decoded by it, as in evaluation.core: [{trainings: [padir], decoders: [joint], passes: [4]}]",
+    "decoding": "write these settings as an entry of `decoders`",
+    "decode": "write rows of evaluation.core, such as {trainings: [padir], decoders: [padir],"
+    " passes: [1, 4]}",
+    "model": "write the training's name as `training`, or for a teacher `row: ar/beam`",
+    "batch_sentences": "it changes no result: `padir decode --batch-sentences N`",
+}
+
 
 def describe(
     error: pydantic.ValidationError,
@@ -51,6 +66,8 @@ def _one(
     context = problem.get("ctx", {})
     match problem["type"]:
         case "extra_forbidden":
+            if path[-1] in REPLACED:
+                return f"unknown key; {REPLACED[path[-1]]}", ""
             keys = sorted(_keys_at(kind, path[:-1], settings))
             nearest = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.0)
             return f"unknown key; nearest known key: {nearest[0]}", ", ".join(keys)
@@ -106,10 +123,11 @@ def _path(problem: Any, settings: Mapping[str, Any]) -> list[str]:
 
 
 def _as_written(path: list[str], given: Mapping[str, Any]) -> list[str]:
-    """`models.NAME.KEY` as `model_defaults.KEY` where the user wrote it there."""
-    if len(path) < 3 or path[0] != "models" or not _holds(given, ["model_defaults", *path[2:]]):
+    """`trainings.NAME.KEY` as `training_defaults.KEY` where the user wrote it there."""
+    if len(path) < 3 or path[0] not in DEFAULTS or _holds(given, path):
         return path
-    return path if _holds(given, path) else ["model_defaults", *path[2:]]
+    written = [DEFAULTS[path[0]], *path[2:]]
+    return written if _holds(given, written) else path
 
 
 def _holds(here: Any, path: list[str]) -> bool:
@@ -128,7 +146,8 @@ def _keys_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any])
     for candidate in _types_at(kind, path, settings):
         if isinstance(candidate, type) and issubclass(candidate, Settings):
             keys.update(candidate.model_fields)
-    return keys | ({"model_defaults"} if not path and "models" in keys else set())
+    top = not path and "trainings" in keys
+    return keys | ({*DEFAULTS.values(), "extends"} if top else set())
 
 
 def _types_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]) -> list[Any]:
@@ -148,16 +167,15 @@ def _types_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]
         here = here[int(part)] if isinstance(here, list) else here[part]
         tag = here.get("kind") if isinstance(here, Mapping) else None
         chosen = [
-            candidate for candidate in following if tag is not None and _tag(candidate) == tag
+            candidate for candidate in following if tag is not None and tag in _tags_of(candidate)
         ]
         candidates = chosen or following
     return candidates
 
 
-def _tag(candidate: Any) -> str | None:
+def _tags_of(candidate: Any) -> tuple[str, ...]:
     fields = getattr(candidate, "model_fields", {})
-    choices = get_args(fields["kind"].annotation) if "kind" in fields else ()
-    return choices[0] if len(choices) == 1 else None
+    return get_args(fields["kind"].annotation) if "kind" in fields else ()
 
 
 def _members(annotation: Any) -> Iterator[Any]:

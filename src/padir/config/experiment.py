@@ -1,14 +1,24 @@
-"""The whole experiment: datasets, models, teachers, evaluation."""
+"""The whole experiment: datasets, teachers, trainings, decoders, and what is made of them.
 
+What a part of the report shows is a list of rows (`padir.config.rows`): a training, its decoder and
+the number of passes.
+"""
+
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from padir.config.base import Name, Settings
 from padir.config.data import Dataset
-from padir.config.model import ModelRun
+from padir.config.decoder import Decoder, RefinementDecoder
+from padir.config.rows import Decoding, Passes, Row, Rows, RowText
 from padir.config.teacher import ModelTeacher, Teacher
 from padir.config.theory import Theory
+from padir.config.training import TrainingRun
+
+DEFAULT_PASSES = (1, 2, 4, 8, 10)
+QUALITY_PASSES = 4
 
 
 class BleurtScorer(Settings):
@@ -32,14 +42,11 @@ Scorer = Annotated[BleurtScorer | ChrfWordsScorer, Field(discriminator="kind")]
 
 
 class Ablation(Settings):
-    """Two models that differ in little: what the difference does."""
+    """Two rows that differ in little: what the difference does."""
 
     name: Name = Field(description="Claim or question that the comparison decides.")
-    base: Name = Field(description="Entry under `models` with the feature.")
-    variant: Name = Field(description="Entry under `models` without it, or with it changed.")
-    decoding: str | None = Field(
-        default=None, description="Decoding compared; null: the largest common T up to 4."
-    )
+    base: RowText = Field(description="Row with the feature, such as padir/padir/T4.")
+    variant: RowText = Field(description="Row without it, or with it changed.")
     helps: bool = Field(
         default=True,
         description="Whether the claim is that base is better, or else within 1 BLEU.",
@@ -49,7 +56,7 @@ class Ablation(Settings):
 class ChainSampler(Settings):
     """k-Gibbs chains over translations, in the trained conditionals. Paper: 2.3, 2.4, slides."""
 
-    model: Name = Field(description="Parallel model under `models`; its first seed.")
+    training: Name = Field(description="Training of a parallel system; its first seed.")
     chains: int = Field(default=4, ge=1, description="Chains per sentence.")
     steps: int = Field(default=100, ge=1, description="Steps per chain.")
     block: int = Field(default=1, ge=1, description="Tokens drawn per step (k).")
@@ -68,11 +75,13 @@ class ChainSampler(Settings):
 class Analysis(Settings):
     """Dependence between target positions (paper: 3.4, tables 4 and 5)."""
 
-    models: list[Name] | None = Field(
+    rows: list[RowText] | None = Field(
         default=None,
-        description="Parallel models looked at, each with its first seed; null: those of `core`.",
+        description="Parallel trainings and their decoders, such as padir/padir/T1, each with its"
+        " first seed; the passes looked at are those of `passes`. null: the parallel trainings of"
+        " `core`, each with its first decoder there.",
     )
-    passes: list[int] = Field(
+    passes: list[Passes] = Field(
         default=[1, 2, 4],
         min_length=1,
         description="Decoder passes looked at; the claims are about the first.",
@@ -91,20 +100,28 @@ class Evaluation(Settings):
     bootstrap_samples: int = Field(
         default=1000, ge=100, description="Resamples for intervals and tests."
     )
-    baseline: Name = Field(default="ar", description="Model that paired tests compare with.")
-    candidate: Name | None = Field(
+    baseline: RowText | None = Field(
         default=None,
-        description="PaDIR model that the claims speak of; null: the first on distilled targets.",
+        description="AR row that paired tests compare with; null: the last AR row of the first AR"
+        " training of `core`.",
     )
-    core: list[Name] | None = Field(
+    candidate: RowText | None = Field(
         default=None,
-        description="Models of table 1, the figures, the claims and the page; the others are"
-        " trained when targets table2, ablations or everything are asked for. null: all models.",
+        description="PaDIR row that the claims speak of; null: the first PaDIR training of `core`"
+        f" on distilled targets, with up to {QUALITY_PASSES} passes.",
     )
-    systems: list[Name] | None = Field(
+    core: list[Rows] | None = Field(
         default=None,
-        description="Models of table 2, trained at like cost; null: all but those that only"
-        " `ablations` names.",
+        description="Rows of table 1, the figures and most claims; null: every training, AR with"
+        " greedy and beam, parallel systems with their decoder and T = 1, 2, 4, 8 and 10.",
+    )
+    systems: list[Rows] | None = Field(
+        default=None, description="Rows of table 2, trained at like cost; null: those of `core`."
+    )
+    dependency: list[Rows] = Field(
+        default_factory=list,
+        description="Rows of table `dependency_decoding`, each compared with the same training"
+        " under its system's decoder.",
     )
     ablations: list[Ablation] = Field(
         default_factory=list, description="Comparisons of table `ablations`."
@@ -116,11 +133,6 @@ class Evaluation(Settings):
         default_factory=dict,
         description="Further scorers of table 3, by name; each runs in a process of its own.",
     )
-    dependency: list[Name] = Field(
-        default_factory=list,
-        description="Models of table `dependency_decoding`, each compared with the one whose"
-        " parameters it takes.",
-    )
     analysis: Analysis = Analysis()
     latency_sentences: int = Field(default=200, ge=10, description="Sentences timed at batch 1.")
     latency_repeats: int = Field(
@@ -128,202 +140,258 @@ class Evaluation(Settings):
     )
 
 
-def parallel_models(models: dict[str, ModelRun]) -> list[str]:
-    """Names of the models that predict all positions at once."""
-    return sorted(name for name, run in models.items() if run.parallel)
-
-
 class Config(Settings):
     """The merged configuration of one experiment."""
 
     datasets: dict[Name, Dataset] = Field(min_length=1, description="Datasets by name.")
     teachers: dict[Name, Teacher] = Field(default_factory=dict, description="Teachers by name.")
-    models: dict[Name, ModelRun] = Field(
-        min_length=1, description="Models by name: differences from `model_defaults`."
+    trainings: dict[Name, TrainingRun] = Field(
+        min_length=1, description="Trainings by name: differences from `training_defaults`."
+    )
+    decoders: dict[Name, Decoder] = Field(
+        default_factory=dict,
+        description="Decoders by name: differences from `decoder_defaults`. greedy, beam and one"
+        " per parallel system exist without an entry.",
     )
     evaluation: Evaluation = Evaluation()
     theory: Theory = Theory()
+    default_target: Literal["core", "everything"] = Field(
+        default="everything", description="What a bare `snakemake` makes."
+    )
+
+    # Rows of the report's parts, in the order of the config.
+
+    def core_rows(self) -> list[Row]:
+        """Rows of table 1, the figures and most claims."""
+        if self.evaluation.core is not None:
+            return _unique(self.evaluation.core)
+        return [row for name in self.trainings for row in self._default_rows(name)]
+
+    def system_rows(self) -> list[Row]:
+        """Rows of table 2."""
+        systems = self.evaluation.systems
+        return self.core_rows() if systems is None else _unique(systems)
+
+    def dependency_rows(self) -> list[Row]:
+        """Rows of table dependency_decoding, each after its plain row."""
+        rows = _unique(self.evaluation.dependency)
+        return list(dict.fromkeys(row for named in rows for row in (self.plain_row(named), named)))
+
+    def plain_row(self, row: Row) -> Row:
+        """The same training and passes under its system's decoder."""
+        return Row(row.training, row.decoding._replace(decoder=self.trainings[row.training].system))
+
+    def ablation_rows(self) -> list[Row]:
+        """Rows that ablations compare."""
+        entries = self.evaluation.ablations
+        texts = (text for entry in entries for text in (entry.base, entry.variant))
+        return list(dict.fromkeys(map(Row.parse, texts)))
+
+    def baseline(self) -> Row | None:
+        """The AR row that paired tests compare with; None where no training is AR."""
+        if self.evaluation.baseline is not None:
+            return Row.parse(self.evaluation.baseline)
+        rows = [row for row in self.core_rows() if not self.trainings[row.training].parallel]
+        first = [row for row in rows if row.training == rows[0].training]
+        return first[-1] if first else None
+
+    def candidate(self) -> Row | None:
+        """The PaDIR row that the claims speak of; None where the core has no PaDIR training."""
+        if self.evaluation.candidate is not None:
+            return Row.parse(self.evaluation.candidate)
+        core = [row for row in self.core_rows() if self.trainings[row.training].system == "padir"]
+        distilled = [row for row in core if self.trainings[row.training].targets != "raw"]
+        rows = distilled or core
+        first = [row for row in rows if row[0] == rows[0][0] and row[1][0] == rows[0][1][0]]
+        few = [row for row in first if (row.decoding.passes or 0) <= QUALITY_PASSES]
+        return max(few or first, key=lambda row: row.decoding.passes or 0, default=None)
+
+    def analysed_rows(self) -> list[Row]:
+        """Parallel trainings of tables 4 and 5 with their decoders."""
+        if self.evaluation.analysis.rows is not None:
+            return [Row.parse(text) for text in self.evaluation.analysis.rows]
+        first: dict[str, Row] = {}
+        for row in self.core_rows():
+            decoder = self.decoders[row.decoding.decoder]
+            if isinstance(decoder, RefinementDecoder) and decoder.joint == "none":
+                first.setdefault(row.training, row)
+        return list(first.values())
+
+    def teacher_row(self, name: str) -> Row | None:
+        """The training and decoder behind a teacher; None where it is no model of ours."""
+        teacher = self.teachers.get(name)
+        return Row.parse(teacher.row) if isinstance(teacher, ModelTeacher) else None
+
+    def all_rows(self) -> list[Row]:
+        """Every row that is decoded and scored."""
+        lists = (
+            *(self.core_rows(), self.system_rows(), self.ablation_rows(), self.dependency_rows()),
+            [row for row in (self.baseline(), self.candidate()) if row],
+        )
+        return list(dict.fromkeys(row for rows in lists for row in rows))
+
+    def _default_rows(self, name: str) -> list[Row]:
+        run = self.trainings[name]
+        if not run.parallel:
+            return [Row(name, Decoding("greedy")), Row(name, Decoding("beam"))]
+        return [Row(name, Decoding(run.system, passes)) for passes in DEFAULT_PASSES]
 
     @model_validator(mode="after")
-    def _references_resolve(self) -> "Config":
-        for name, model in self.models.items():
-            if model.targets != "raw" and model.targets not in self.teachers:
-                raise ValueError(
-                    f"models.{name}.targets is {model.targets!r}: allowed are raw"
-                    f" and the entries of teachers ({', '.join(sorted(self.teachers)) or 'none'})"
-                )
-        for name, teacher in self.teachers.items():
-            if not isinstance(teacher, ModelTeacher):
-                continue
-            if teacher.model not in self.models:
-                raise ValueError(
-                    f"teachers.{name}.model is {teacher.model!r}:"
-                    f" allowed are {', '.join(sorted(self.models))}"
-                )
-            if self.models[teacher.model].targets != "raw":
-                raise ValueError(
-                    f"teachers.{name}.model {teacher.model!r} must itself train on raw targets"
-                )
-            if self.models[teacher.model].parallel:
-                raise ValueError(f"teachers.{name}.model {teacher.model!r} must be an AR model")
-        self._evaluation_resolves()
-        self._vocabularies_resolve()
-        self._ablations_resolve()
-        self._parameters_resolve()
-        self._warm_starts_resolve()
-        self._rerankers_resolve()
-        for name, sampler in self.evaluation.samplers.items():
-            if sampler.model not in parallel_models(self.models):
-                allowed = ", ".join(parallel_models(self.models)) or "none"
-                raise ValueError(
-                    f"evaluation.samplers.{name}.model is {sampler.model!r}: allowed are parallel"
-                    f" models ({allowed})"
-                )
+    def _names_resolve(self) -> "Config":
         if "raw" in self.teachers:
             raise ValueError("teachers: the name raw is taken by the original targets")
-        if self.evaluation.baseline not in self.models:
-            raise ValueError(
-                f"evaluation.baseline is {self.evaluation.baseline!r}:"
-                f" allowed are {', '.join(sorted(self.models))}"
-            )
-        candidate = self.evaluation.candidate
-        parallel = sorted(name for name, run in self.models.items() if run.system == "padir")
-        if candidate is not None and candidate not in parallel:
-            raise ValueError(
-                f"evaluation.candidate is {candidate!r}: allowed are {', '.join(parallel)}"
-            )
+        for name, run in self.trainings.items():
+            if run.targets != "raw":
+                allowed = {"raw": None, **self.teachers}
+                _known(f"trainings.{name}.targets", run.targets, allowed)
+            self._vocabulary_resolves(name, run)
+            self._warm_start_resolves(name, run)
+        for name, decoder in self.decoders.items():
+            if decoder.reranker is not None:
+                fresh = {n: r for n, r in self.trainings.items() if not r.parallel}
+                _known(f"decoders.{name}.reranker", decoder.reranker, fresh, "AR trainings")
+        for name in self.teachers:
+            self._teacher_resolves(name)
+        self._evaluation_resolves()
         return self
 
-    def _warm_starts_resolve(self) -> None:
-        """A warm start needs an AR model that starts fresh, with an encoder of the same shape."""
-        shape = ("width", "heads", "head_width", "encoder_layers", "feed_forward_width")
-        shape += ("activation", "extra_ids", "table_multiple")
-        fresh = {n: m for n, m in self.models.items() if not m.parallel}
-        fresh = {n: m for n, m in fresh.items() if m.training.warm_start is None}
-        for name, run in self.models.items():
-            start = run.training.warm_start
-            if start is None:
-                continue
-            if start not in fresh or fresh[start].parameters is not None:
-                raise ValueError(
-                    f"models.{name}.training.warm_start is {start!r}: allowed are AR models that"
-                    f" start fresh ({', '.join(sorted(fresh)) or 'none'})"
-                )
-            if run.vocabulary != fresh[start].vocabulary:
-                raise ValueError(
-                    f"models.{name}.training.warm_start is {start!r}, whose vocabulary is"
-                    f" {fresh[start].vocabulary}; here it is {run.vocabulary}"
-                )
-            for key in shape:
-                ours, theirs = (getattr(m.architecture, key) for m in (run, fresh[start]))
-                if ours != theirs:
-                    raise ValueError(
-                        f"models.{name}.training.warm_start is {start!r}, whose architecture.{key}"
-                        f" is {theirs}; here it is {ours}"
-                    )
+    def _teacher_resolves(self, name: str) -> None:
+        row = self.teacher_row(name)
+        if row is None:
+            return
+        self._row_resolves(f"teachers.{name}.row", row)
+        run = self.trainings[row.training]
+        if run.parallel or run.targets != "raw":
+            raise ValueError(
+                f"teachers.{name}.row is {row.name!r}: a teacher is an AR training on raw targets"
+            )
+
+    def _row_resolves(self, key: str, row: Row) -> None:
+        """Check that a row names a training and a decoder that fits it.
+
+        Raises:
+            ValueError: with what may stand there instead.
+        """
+        _known(key, row.training, self.trainings, "trainings")
+        _known(key, row.decoding.decoder, self.decoders, "decoders")
+        run, decoder = self.trainings[row.training], self.decoders[row.decoding.decoder]
+        try:
+            run.check_decoder(row.decoding.decoder, decoder)
+        except ValueError as error:
+            raise ValueError(f"{key}: training {row.training}: {error}") from None
+        if decoder.parallel and row.decoding.passes is None:
+            raise ValueError(
+                f"{key}: {row.name} needs a number of passes, such as {row.name}/T{QUALITY_PASSES}"
+                f" (or passes: [{QUALITY_PASSES}])"
+            )
+        if not decoder.parallel and row.decoding.passes is not None:
+            raise ValueError(f"{key}: {row.name}: {decoder.kind} search has no number of passes")
+        if decoder.reranker is not None:
+            self._reranker_fits(key, row, self.trainings[decoder.reranker])
+
+    def _reranker_fits(self, key: str, row: Row, reranker: TrainingRun) -> None:
+        run = self.trainings[row.training]
+        name = self.decoders[row.decoding.decoder].reranker
+        if reranker.vocabulary != run.vocabulary:
+            raise ValueError(
+                f"{key}: {row.name}: reranker {name} has vocabulary {reranker.vocabulary}, the"
+                f" training {run.vocabulary}"
+            )
+        reads, needed = (r.architecture.max_positions for r in (reranker, run))
+        if reads < needed:
+            raise ValueError(
+                f"{key}: {row.name}: reranker {name} reads {reads} tokens"
+                f" (architecture.max_positions), at least {needed} are needed"
+            )
 
     def _evaluation_resolves(self) -> None:
         evaluation = self.evaluation
-        lists = {
-            "core": evaluation.core,
-            "systems": evaluation.systems,
-            "dependency": evaluation.dependency or None,
-        }
-        for key, names in lists.items():
-            unknown = [name for name in names or () if name not in self.models]
-            if unknown or names == []:
-                found = repr(unknown[0]) if unknown else "an empty list"
-                raise ValueError(
-                    f"evaluation.{key} holds {found}: allowed are {', '.join(sorted(self.models))}"
-                )
-        apart = [n for n in parallel_models(self.models) if self.models[n].decoding.joint == "none"]
-        for name in evaluation.analysis.models or ():
-            if name not in apart:
-                raise ValueError(
-                    f"evaluation.analysis.models holds {name!r}: allowed are parallel models with"
-                    f" decoding.joint none ({', '.join(apart) or 'none'})"
-                )
-        core = evaluation.core
+        for key in ("core", "systems", "dependency"):
+            groups = getattr(evaluation, key)
+            if groups == [] and key != "dependency":
+                raise ValueError(f"evaluation.{key} is an empty list: allowed are rows, or null")
+            for row in _unique(groups or []):
+                self._row_resolves(f"evaluation.{key}", row)
         for key in ("baseline", "candidate"):
-            name = getattr(evaluation, key)
-            if core is not None and name is not None and name not in core:
-                raise ValueError(
-                    f"evaluation.{key} is {name!r}, which evaluation.core leaves out: allowed are"
-                    f" {', '.join(core)}"
-                )
-
-    def _vocabularies_resolve(self) -> None:
-        for name, run in self.models.items():
-            for dataset, settings in self.datasets.items():
-                if run.vocabulary is None or run.vocabulary in settings.vocabularies:
-                    continue
-                entries = ", ".join(sorted(settings.vocabularies)) or "none"
-                raise ValueError(
-                    f"models.{name}.vocabulary is {run.vocabulary!r}: allowed are null and the"
-                    f" entries of datasets.{dataset}.vocabularies ({entries})"
-                )
-
-    def _ablations_resolve(self) -> None:
-        for number, ablation in enumerate(self.evaluation.ablations):
-            for side in (ablation.base, ablation.variant):
-                if side not in self.models:
+            text = getattr(evaluation, key)
+            if text is not None:
+                row = Row.parse(text)
+                self._row_resolves(f"evaluation.{key}", row)
+                if row not in self.core_rows():
                     raise ValueError(
-                        f"evaluation.ablations.{number}: no model {side!r}:"
-                        f" allowed are {', '.join(sorted(self.models))}"
+                        f"evaluation.{key} is {text!r}, which is no row of evaluation.core: allowed"
+                        f" are {', '.join(row.name for row in self.core_rows())}"
                     )
-                if ablation.decoding not in (None, *self.models[side].decode):
-                    raise ValueError(
-                        f"evaluation.ablations.{number}.decoding is {ablation.decoding!r}:"
-                        f" {side} has {', '.join(self.models[side].decode)}"
-                    )
-
-    def _parameters_resolve(self) -> None:
-        """A model with borrowed parameters differs from their owner in decoding alone."""
-        later = {"seeds", "decode", "decoding", "parameters"}
-        for name, run in self.models.items():
-            if run.parameters is None:
-                continue
-            owner = self.models.get(run.parameters)
-            if owner is None or owner.parameters is not None:
-                owners = sorted(n for n, m in self.models.items() if m.parameters is None)
+                parallel = key == "candidate"
+                if self.trainings[row.training].parallel != parallel:
+                    kind = "a parallel" if parallel else "an AR"
+                    raise ValueError(f"evaluation.{key} is {text!r}: {kind} training is needed")
+        seen: set[tuple[str, str, str]] = set()
+        for number, entry in enumerate(evaluation.ablations):
+            for side in ("base", "variant"):
+                key = f"evaluation.ablations.{number}.{side}"
+                self._row_resolves(key, Row.parse(getattr(entry, side)))
+            pair = (entry.name, entry.base, entry.variant)
+            if pair in seen:
                 raise ValueError(
-                    f"models.{name}.parameters is {run.parameters!r}:"
-                    f" allowed are {', '.join(owners)}"
+                    f"evaluation.ablations.{number}: {', '.join(pair)} is given twice: Holm's"
+                    " correction would count it twice"
                 )
-            ours, theirs = run.model_dump(exclude=later), owner.model_dump(exclude=later)
-            for group in ours:
-                if ours[group] != theirs[group]:
-                    raise ValueError(
-                        f"models.{name}.parameters is {run.parameters!r}, but {group} differs:"
-                        " only decode and decoding may"
-                    )
-            if not set(run.seeds) <= set(owner.seeds):
+            seen.add(pair)
+        parallel = {name: run for name, run in self.trainings.items() if run.parallel}
+        for name, sampler in evaluation.samplers.items():
+            key = f"evaluation.samplers.{name}.training"
+            _known(key, sampler.training, parallel, "parallel trainings")
+        for row in self.analysed_rows():
+            self._row_resolves("evaluation.analysis.rows", row)
+            decoder = self.decoders[row.decoding.decoder]
+            if not isinstance(decoder, RefinementDecoder) or decoder.joint != "none":
                 raise ValueError(
-                    f"models.{name}.seeds {run.seeds} must be among those of {run.parameters}:"
-                    f" {owner.seeds}"
+                    f"evaluation.analysis.rows holds {row.name!r}: allowed are rows of parallel"
+                    " trainings whose decoder has joint none"
                 )
 
-    def _rerankers_resolve(self) -> None:
-        """A reranker is an AR model trained under its own name, which reads all that it ranks."""
-        for name, run in self.models.items():
-            reranker = run.decoding.reranker
-            if reranker is None:
-                continue
-            found = self.models.get(reranker)
-            if found is None or found.parallel or found.parameters is not None:
-                trained = [n for n, m in self.models.items() if not (m.parallel or m.parameters)]
-                raise ValueError(
-                    f"models.{name}.decoding.reranker is {reranker!r}: allowed are AR models with"
-                    f" parameters of their own ({', '.join(sorted(trained)) or 'none'})"
-                )
-            if found.vocabulary != run.vocabulary:
-                raise ValueError(
-                    f"models.{name}.decoding.reranker is {reranker!r}, whose vocabulary is"
-                    f" {found.vocabulary}; here it is {run.vocabulary}"
-                )
-            reads, needed = (one.architecture.max_positions for one in (found, run))
-            if reads < needed:
-                raise ValueError(
-                    f"models.{name}.decoding.reranker {reranker!r} reads {reads} tokens"
-                    f" (architecture.max_positions), at least {needed} are needed"
-                )
+    def _vocabulary_resolves(self, name: str, run: TrainingRun) -> None:
+        for dataset, settings in self.datasets.items():
+            if run.vocabulary is not None:
+                key = f"trainings.{name}.vocabulary"
+                where = f"null and datasets.{dataset}.vocabularies"
+                _known(key, run.vocabulary, settings.vocabularies, where)
+
+    def _warm_start_resolves(self, name: str, run: TrainingRun) -> None:
+        """A warm start needs an AR training that starts fresh, with an encoder of this shape."""
+        start = run.training.warm_start
+        if start is None:
+            return
+        key = f"trainings.{name}.training.warm_start"
+        fresh = {
+            other: candidate
+            for other, candidate in self.trainings.items()
+            if not candidate.parallel and candidate.training.warm_start is None
+        }
+        _known(key, start, fresh, "AR trainings that start fresh")
+        shape = ("width", "heads", "head_width", "encoder_layers", "feed_forward_width")
+        shape += ("activation", "extra_ids", "table_multiple")
+        pairs = [("vocabulary", run.vocabulary, fresh[start].vocabulary)] + [
+            (f"architecture.{field}", getattr(run.architecture, field), value)
+            for field, value in fresh[start].architecture.model_dump(include=set(shape)).items()
+        ]
+        for field, here, there in pairs:
+            if here != there:
+                raise ValueError(f"{key} is {start!r}, whose {field} is {there}; here it is {here}")
+
+
+def _unique(groups: list[Rows]) -> list[Row]:
+    return list(dict.fromkeys(row for group in groups for row in group.rows()))
+
+
+def _known(key: str, name: str, allowed: Mapping[str, object], kind: str = "") -> None:
+    """Refuse a name that is none of the allowed ones.
+
+    Raises:
+        ValueError: naming the key, the name and what is allowed.
+    """
+    if name not in allowed:
+        listed = ", ".join(sorted(allowed)) or "none"
+        what = f"{kind} ({listed})" if kind else listed
+        raise ValueError(f"{key} is {name!r}: allowed are {what}")

@@ -1,9 +1,10 @@
 """Reading settings: YAML files to one validated `Config`, and spec files to a `RunSpec`.
 
-Several files are merged in order: mappings key by key, everything else replaced. `models.NAME` is
-then `model_defaults` merged with the model's own differences. Validation is strict: no text
-where a number belongs, no true for 1, no unknown key. All errors are reported, one line each:
-the key's path, what was found, what is allowed, and the nearest known key.
+Several files are merged in order: mappings key by key, everything else replaced. `trainings.NAME`
+is then `training_defaults` merged with the entry's differences, and likewise for decoders.
+Validation is strict: no text where a number belongs, no true for 1, no unknown key. All errors are
+reported, one line each: the key's path, what was found, what is allowed, and the nearest known
+key.
 """
 
 import datetime
@@ -16,12 +17,14 @@ import pydantic
 import yaml
 
 from padir.config.base import Settings
-from padir.config.data import Dataset, SyntheticSource, VocabularySpec
+from padir.config.data import Dataset, VocabularySpec
+from padir.config.decoder import SearchDecoder, builtin_decoders
 from padir.config.errors import describe
 from padir.config.experiment import Config
-from padir.config.model import RunSpec
-from padir.config.teacher import CloudTeacher, ModelTeacher
-from padir.files import InputError, digest, shown
+from padir.config.systems import SEARCHES
+from padir.config.teacher import CloudTeacher
+from padir.config.training import RunSpec
+from padir.files import InputError, shown
 
 S = TypeVar("S", bound=Settings)
 
@@ -113,20 +116,34 @@ def _scalar(text: str) -> str | int | float | bool:
 
 
 def _with_defaults(mapping: dict[str, Any]) -> dict[str, Any]:
-    """Replace `model_defaults` and each model's differences by whole models."""
-    settings = {key: value for key, value in mapping.items() if key != "model_defaults"}
-    defaults = mapping.get("model_defaults", {})
-    if not isinstance(defaults, dict):
-        raise InputError(f"model_defaults: found {defaults!r}, allowed: a mapping of settings")
-    models = settings.get("models")
-    if isinstance(models, dict):
-        settings["models"] = {
-            name: merge(defaults, {} if model is None else model)
-            if model is None or isinstance(model, dict)
-            else model
-            for name, model in models.items()
+    """Replace defaults and differences by whole trainings and decoders; add built-in decoders."""
+    settings = dict(mapping)
+    for key, kind in (("trainings", "training_defaults"), ("decoders", "decoder_defaults")):
+        defaults = settings.pop(kind, {})
+        if not isinstance(defaults, dict):
+            raise InputError(f"{kind}: found {defaults!r}, allowed: a mapping of settings")
+        entries = settings.get(key, {} if key == "decoders" else None)
+        if not isinstance(entries, dict):
+            continue
+        if key == "decoders":
+            entries = {**{name: {} for name in builtin_decoders()}, **entries}
+        settings[key] = {
+            name: _whole(key, name, defaults, {} if entry is None else entry)
+            for name, entry in entries.items()
         }
     return settings
+
+
+def _whole(key: str, name: str, defaults: dict[str, Any], entry: Any) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    if key == "decoders":
+        # A built-in decoder is of the kind that it is named after, any other PaDIR's by default.
+        entry = {"kind": name if name in builtin_decoders() else "padir", **entry}
+        if entry["kind"] in SEARCHES:
+            search = SearchDecoder.model_fields
+            defaults = {field: value for field, value in defaults.items() if field in search}
+    return merge(defaults, entry)
 
 
 def _validate(kind: type[S], mapping: Mapping[str, Any], given: Mapping[str, Any], label: str) -> S:
@@ -147,6 +164,26 @@ def check_config(mapping: Mapping[str, Any]) -> Config:
     return _validate(Config, _with_defaults(given), given, "config: ")
 
 
+def with_base(mapping: Mapping[str, Any], paths: Sequence[str | Path]) -> dict[str, Any]:
+    """A merged mapping over the file that its key `extends` names.
+
+    Args:
+        mapping: of all config files and the command line.
+        paths: the config files; `extends` is relative to the first that has it.
+    """
+    given = dict(mapping)
+    base = given.pop("extends", None)
+    if base is None:
+        return given
+    if not isinstance(base, str):
+        raise InputError(f"extends: found {base!r}, allowed: the path of a config file")
+    homes = [Path(path).parent for path in paths if "extends" in read_yaml(path)] or [Path()]
+    below = read_yaml(homes[0] / base)
+    if "extends" in below:
+        raise InputError(f"{shown(str(homes[0] / base))}: a file that is extended extends no other")
+    return merge(below, given)
+
+
 def load_config(paths: Sequence[str | Path], overrides: Mapping[str, Any] | None = None) -> Config:
     """Read, merge and validate YAML files.
 
@@ -159,86 +196,13 @@ def load_config(paths: Sequence[str | Path], overrides: Mapping[str, Any] | None
     merged: dict[str, Any] = {}
     for path in paths:
         merged = merge(merged, read_yaml(path))
-    return check_config(merge(merged, overrides or {}))
+    return check_config(with_base(merge(merged, overrides or {}), paths))
 
 
 def refuse_repeated_keys(paths: Iterable[str | Path]) -> None:
     """Read files for the one error that is lost once they are merged: a key given twice."""
     for path in paths:
         read_yaml(path)
-
-
-def run_spec(config: Config, dataset: str, direction: str, model: str) -> RunSpec:
-    """What one model reads on one dataset in one direction."""
-    for kind, name, known in (
-        ("datasets", dataset, config.datasets),
-        ("models", model, config.models),
-    ):
-        if name not in known:
-            raise InputError(f"{kind}: no entry {name!r}, allowed: {', '.join(known)}")
-    if direction not in config.datasets[dataset].directions:
-        allowed = ", ".join(config.datasets[dataset].directions)
-        raise InputError(f"datasets.{dataset}.directions: no {direction!r}, allowed: {allowed}")
-    run = config.models[model]
-    # Only the workflow reads these two; at fixed values, one more seed or decoding of a model
-    # leaves its spec, and so what is trained already, as it is.
-    fixed = {"seeds": [0], "decode": ["T1"] if run.parallel else ["greedy"]}
-    run = run.model_copy(update=fixed)
-    return RunSpec(dataset=dataset, direction=direction, model=model, run=run)
-
-
-def training_digest(config: Config, dataset: str, direction: str, model: str) -> str:
-    """SHA-256 over all settings that a model's training depends on, its teacher's included."""
-    targets, named = config.models[model].targets, config.models[model].vocabulary
-    teacher = config.teachers.get(targets)
-    taught = teacher.model_dump(mode="json") if teacher else {}
-    if isinstance(teacher, ModelTeacher):
-        taught["seed"] = config.models[teacher.model].seeds[0]
-        taught["training"] = training_digest(config, dataset, direction, teacher.model)
-        # A teacher is AR and has no reranker: whether the setting exists starts nothing anew.
-        decoding = config.models[teacher.model].decoding
-        taught["decoding"] = decoding.model_dump(mode="json", exclude={"reranker"})
-    if isinstance(teacher, CloudTeacher):
-        # A higher limit or another ledger trains nothing anew.
-        taught = teacher.what_it_writes()
-    start = config.models[model].training.warm_start
-    started: dict[str, Any] = {}
-    if start is not None:
-        training = training_digest(config, dataset, direction, start)
-        started = {"seed": config.models[start].seeds[0], "training": training}
-    return digest(
-        {
-            "warm_start": started,
-            "run": run_spec(config, dataset, direction, model).training_part(),
-            "data": data_spec(config, dataset),
-            "vocabulary": config.datasets[dataset].vocabulary_named(named).model_dump(mode="json"),
-            "teacher": taught,
-        }
-    )
-
-
-def data_spec(config: Config, dataset: str) -> dict[str, Any]:
-    """What getting and cleaning a dataset reads: a `Dataset` without vocabularies, and with the
-    pair as its one direction, so that a further direction or another vocabulary keeps the data."""
-    settings = config.datasets[dataset]
-    alone = Dataset(source=settings.source, directions=[settings.pair], cleaning=settings.cleaning)
-    return alone.model_dump(mode="json", exclude={"vocabulary", "vocabularies"})
-
-
-def vocabulary_spec(config: Config, dataset: str, name: str | None) -> dict[str, Any]:
-    """What learning a vocabulary reads beside text: its settings, and where foreign pairs are drawn
-    the synthetic source that they are foreign to: the pair's own, or beside other data the default.
-
-    Args:
-        name: an entry of the dataset's `vocabularies`; None: its own.
-    """
-    source = config.datasets[dataset].source
-    chosen = config.datasets[dataset].vocabulary_named(name)
-    if not isinstance(source, SyntheticSource):
-        source = SyntheticSource()
-    if not chosen.foreign_pairs:
-        source = None
-    return VocabularySpec(**chosen.model_dump(), source=source).model_dump(mode="json")
 
 
 def _read_json_settings(kind: type[S], path: str | Path) -> S:

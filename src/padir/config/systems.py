@@ -1,25 +1,37 @@
-"""The systems by name: what each one changes in a model's settings, whose defaults are PaDIR's.
+"""The systems by name: what each one changes in the settings of a training and of a decoder.
 
-A system is no code of its own but a combination of the choices in `Objective` and `Decoding`; a
-model's own settings, `model_defaults` among them, come over it. A new combination is an entry here.
+The defaults are PaDIR's. A system is no code of its own but a combination of the choices in
+`Architecture`, `Objective` and `RefinementDecoder`; settings of a training or decoder come over
+it. A new combination is an entry here.
 
 Sources: Ghazvininejad et al. 2019 (CMLM), Savinov et al. 2022 (SUNDAE), Kasai et al. 2020 (DisCo),
 Zheng et al. 2023 (RDM). Where they are changed to fit one interface: docs/departures.md.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+AUTOREGRESSIVE = "ar"
+SEARCHES = ("greedy", "beam")
 
 
 class System(NamedTuple):
-    """A system's name in words, for model cards, and its settings by group."""
+    """A system's full name, for model cards, and the settings that it changes.
 
-    words: str
-    settings: dict[str, dict[str, Any]]
+    Attributes:
+        title: for model cards.
+        training: settings of a training, by group.
+        decoder: settings of its refinement decoder; unused for AR.
+    """
+
+    title: str
+    training: Mapping[str, Mapping[str, Any]] = {}
+    decoder: Mapping[str, Any] = {}
 
 
 SYSTEMS: dict[str, System] = {
-    "ar": System("autoregressive", {}),
-    "padir": System("PaDIR, parallel decoding by iterative refinement", {}),
+    AUTOREGRESSIVE: System("autoregressive"),
+    "padir": System("PaDIR, parallel decoding by iterative refinement"),
     "cmlm": System(
         "CMLM, Mask-Predict",
         {
@@ -31,8 +43,8 @@ SYSTEMS: dict[str, System] = {
                 "loss_on": "hidden",
                 "label_smoothing": 0.1,
             },
-            "decoding": {"start": "mask", "remask": "linear", "update": "hidden", "stop": "fixed"},
         },
+        {"start": "mask", "remask": "linear", "update": "hidden", "stop": "fixed"},
     ),
     "sundae": System(
         "SUNDAE, step-unrolled denoising",
@@ -44,14 +56,14 @@ SYSTEMS: dict[str, System] = {
                 "unroll": "sample",
                 "hide_stutter": False,
             },
-            "decoding": {
-                "start": "random",
-                "remask": "none",
-                "temperature": 0.1,
-                "update": "share",
-                "update_share": 0.7,
-                "stop": "fixed",
-            },
+        },
+        {
+            "start": "random",
+            "remask": "none",
+            "temperature": 0.1,
+            "update": "share",
+            "update_share": 0.7,
+            "stop": "fixed",
         },
     ),
     "disco": System(
@@ -59,8 +71,8 @@ SYSTEMS: dict[str, System] = {
         {
             "architecture": {"disentangled": True},
             "objective": {"stages": 1, "hiding": "context", "label_smoothing": 0.1},
-            "decoding": {"start": "mask", "context": "easy_first", "remask": "none"},
         },
+        {"start": "mask", "context": "easy_first", "remask": "none"},
     ),
     "rdm": System(
         "RDM, reparameterised discrete diffusion",
@@ -74,25 +86,35 @@ SYSTEMS: dict[str, System] = {
                 "time_weight": "linear",
                 "label_smoothing": 0.1,
             },
-            "decoding": {
-                "start": "mask",
-                "remask": "cosine",
-                "update": "hidden",
-                "rescore_kept": True,
-                "stop": "fixed",
-            },
+        },
+        {
+            "start": "mask",
+            "remask": "cosine",
+            "update": "hidden",
+            "rescore_kept": True,
+            "stop": "fixed",
         },
     ),
 }
+PARALLEL_SYSTEMS = tuple(name for name in SYSTEMS if name != AUTOREGRESSIVE)
 
 
-def with_system(run: dict[str, Any]) -> dict[str, Any]:
-    """A model's settings over those of the system that it names."""
-    name = run.get("system", "padir")
-    preset = SYSTEMS.get(name) if isinstance(name, str) else None
-    merged = dict(run)
-    for group, values in preset.settings.items() if preset else ():
-        own = run.get(group, {})
-        if isinstance(own, dict):
-            merged[group] = {**values, **own}
+def training_preset(given: dict[str, Any]) -> dict[str, Any]:
+    """A training's settings over those of the system that it names."""
+    system = SYSTEMS.get(given.get("system", "padir")) if _named(given, "system") else None
+    merged = dict(given)
+    for group, values in system.training.items() if system else ():
+        settings = given.get(group, {})
+        if isinstance(settings, dict):
+            merged[group] = {**values, **settings}
     return merged
+
+
+def decoder_preset(given: dict[str, Any]) -> dict[str, Any]:
+    """A refinement decoder's settings over those of the system that its `kind` names."""
+    system = SYSTEMS.get(given.get("kind", "")) if _named(given, "kind") else None
+    return {**system.decoder, **given} if system else given
+
+
+def _named(given: dict[str, Any], key: str) -> bool:
+    return isinstance(given.get(key, ""), str)

@@ -7,16 +7,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from padir.config.base import Name, Settings
+from padir.config.base import Settings
+from padir.config.rows import RowText
 
 
 class ModelTeacher(Settings):
-    """Targets written by one of the project's own models."""
+    """Targets written by an AR model of the experiment: sequence-level distillation."""
 
     kind: Literal["model"] = "model"
-    model: Name = Field(description="Entry under `models`; its first seed is the teacher.")
-    decode: Literal["greedy", "beam"] = Field(
-        default="beam", description="How the teacher decodes."
+    row: RowText = Field(
+        description="AR training and its decoder, such as ar/beam; the first seed teaches."
     )
     shards: int = Field(
         default=1, ge=1, le=1024, description="Parts that the training set is cut into."

@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from padir.config.model import Training
+from padir.config.training import Training
 from padir.ids import EOS
 
 # Batches hold a multiple of this many sentences, so that 1, 2, 4 and 8 devices share them evenly.

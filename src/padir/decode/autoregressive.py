@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.decode.batches import Batch, length_buckets, padded_sources, plan_batches
 from padir.decode.predict import forbid, most_likely, predictable
 from padir.decode.programs import Programs
@@ -80,7 +80,7 @@ class Searcher:
     def __init__(
         self,
         model: Transformer,
-        run: ModelRun,
+        run: TrainingRun,
         vocabulary_size: int,
         search: Literal["greedy", "beam"],
         alpha: float = 0.0,

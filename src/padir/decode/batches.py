@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.devices import padded_rows
 from padir.ids import EOS, PAD
 
@@ -30,7 +30,7 @@ class Batch:
     length: int
 
 
-def length_buckets(run: ModelRun) -> tuple[int, ...]:
+def length_buckets(run: TrainingRun) -> tuple[int, ...]:
     """Padded lengths: the buckets of training, and the model's longest input."""
     return tuple(sorted({*run.training.buckets, run.architecture.max_positions}))
 

@@ -39,7 +39,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
 from padir.decode.choose import uniform
 from padir.decode.load import LoadedModel
@@ -126,7 +126,7 @@ class Hiding:
         return drawn(_each(keys, position))
 
 
-def hiding_of(run: ModelRun, vocabulary_size: int) -> Hiding:
+def hiding_of(run: TrainingRun, vocabulary_size: int) -> Hiding:
     """How the model's training hid tokens: with the mask where there is one, else random pieces."""
     if run.architecture.disentangled:
         return Hiding("mask", vocabulary_size, unseen=True)

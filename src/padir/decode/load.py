@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from padir.config.model import RunSpec
+from padir.config.training import RunSpec
 from padir.decode.rank import LengthRule
 from padir.files import (
     MODEL_FILE,

@@ -13,7 +13,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int
 
 from padir.config.decoding import Decoding
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
 from padir.decode.choose import choose
 from padir.decode.joint import joint_choice, lesser_entropy, likeliest, overlap
@@ -159,7 +159,7 @@ class Refiner:
     def __init__(
         self,
         model: Transformer,
-        run: ModelRun,
+        run: TrainingRun,
         vocabulary_size: int,
         seed: int,
         candidates: int | None = None,

@@ -142,9 +142,9 @@ def check_reranker(ranked: LoadedModel, reranker: Reranker | None) -> None:
     given, own = reranker.loaded, f"--reranker {shown(reranker.loaded.folder)}"
     if name is None:
         raise InputError(f"{own}: {folder} ranks its own candidates: its decoding.reranker is null")
-    if (given.spec.model, given.spec.direction) != (name, ranked.spec.direction):
+    if (given.spec.training, given.spec.direction) != (name, ranked.spec.direction):
         raise InputError(
-            f"{own}: is model {given.spec.model} of {given.spec.direction}, but {folder} is ranked"
+            f"{own}: is model {given.spec.training} of {given.spec.direction}, but {folder} is ranked"
             f" by {name} of {ranked.spec.direction}"
         )
     ours, theirs = (read_bytes(one.folder / VOCABULARY_FILE) for one in (given, ranked))

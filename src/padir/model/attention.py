@@ -11,7 +11,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.config.model import Architecture
+from padir.config.training import Architecture
 from padir.model.layers import dropout, linear
 from padir.shapes import DropoutKey
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from padir.config.model import RunSpec
+from padir.config.training import RunSpec
 from padir.config.systems import SYSTEMS
 
 
@@ -30,7 +30,7 @@ def model_card(
     without = summary["pairs_empty"]
     empty = f" and {without:,} with an empty side" if without else ""
     rows = [
-        ("System", SYSTEMS[run.system].words),
+        ("System", SYSTEMS[run.system].title),
         ("Direction", spec.direction),
         ("Dataset", spec.dataset),
         ("Trained on", targets),
@@ -58,7 +58,7 @@ def model_card(
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     option = " --steps 4" if run.parallel else ""
     return (
-        f"# {spec.model}: {spec.direction}\n\n| | |\n|---|---|\n{table}\n\n"
+        f"# {spec.training}: {spec.direction}\n\n| | |\n|---|---|\n{table}\n\n"
         f"    padir translate --model FOLDER{option} < source.txt > translation.txt\n\n"
         "The files are `model.safetensors` (parameters), `spec.json` (settings) and `spm.model`\n"
         "(vocabulary). Quality on the test set is in the report of the experiment, not here.\n"

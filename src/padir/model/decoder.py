@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.config.model import Architecture
+from padir.config.training import Architecture
 from padir.model.attention import Attention, RelativePositionBias, additive
 from padir.model.layers import Embedding, FeedForward, RMSNorm, dropout, split
 from padir.shapes import DropoutKey, Hidden, Mask, Memory, SourceMask

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from flax import nnx
 
-from padir.config.model import Architecture
+from padir.config.training import Architecture
 from padir.model.attention import Attention, RelativePositionBias, additive
 from padir.model.layers import FeedForward, RMSNorm, dropout, split
 from padir.shapes import DropoutKey, Memory, SourceMask

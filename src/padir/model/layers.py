@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int
 
-from padir.config.model import Architecture
+from padir.config.training import Architecture
 from padir.shapes import DropoutKey
 
 NORM_EPSILON = 1e-6

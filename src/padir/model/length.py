@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int
 
-from padir.config.model import Architecture
+from padir.config.training import Architecture
 from padir.model.layers import Embedding, linear
 from padir.shapes import LengthLogits, Memory, SourceMask
 

@@ -8,7 +8,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, UInt32
 
-from padir.config.model import Architecture, ModelRun
+from padir.config.training import Architecture, TrainingRun
 from padir.ids import LENGTH
 from padir.model.transformer import Transformer
 
@@ -19,7 +19,7 @@ def table_size(architecture: Architecture, vocabulary_size: int) -> int:
     return -(-rows // multiple) * multiple
 
 
-def build(run: ModelRun, table_size: int, seed: int | UInt32[Array, ""] = 0) -> Transformer:
+def build(run: TrainingRun, table_size: int, seed: int | UInt32[Array, ""] = 0) -> Transformer:
     """A freshly initialised model of the run's architecture and system."""
     return Transformer(
         run.architecture,
@@ -48,7 +48,7 @@ def to_arrays(state: nnx.State) -> dict[str, np.ndarray]:
     return {name: np.asarray(leaf) for name, leaf in zip(flat_names(state), leaves, strict=True)}
 
 
-def from_arrays(run: ModelRun, table_size: int, arrays: Mapping[str, np.ndarray]) -> Transformer:
+def from_arrays(run: TrainingRun, table_size: int, arrays: Mapping[str, np.ndarray]) -> Transformer:
     """The run's model with the given parameters.
 
     Raises:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int
 
-from padir.config.model import Architecture
+from padir.config.training import Architecture
 from padir.ids import PAD
 from padir.model.decoder import Attentions, Cache, CrossMemory, Decoder, PairMask
 from padir.model.encoder import Encoder

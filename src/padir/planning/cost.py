@@ -9,7 +9,7 @@ Attention between positions is left out: little at a sentence's length.
 from pathlib import Path
 from typing import NamedTuple
 
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 
 FLOAT_BYTES = 4
 CHECKPOINTS = 2
@@ -35,7 +35,7 @@ class Size(NamedTuple):
         return self.parameters - self.encoder
 
 
-def parameter_counts(run: ModelRun, vocabulary: int) -> Size:
+def parameter_counts(run: TrainingRun, vocabulary: int) -> Size:
     """Parameters of a model with a vocabulary of so many pieces; allocates nothing."""
     import jax
     from flax import nnx
@@ -50,7 +50,7 @@ def parameter_counts(run: ModelRun, vocabulary: int) -> Size:
     return Size(sum(leaves), rows * run.architecture.width, encoder)
 
 
-def training_flops(run: ModelRun, size: Size) -> float:
+def training_flops(run: TrainingRun, size: Size) -> float:
     """Operations of one training: 6 per parameter and position, 2 forward and 4 backward.
 
     The decoder runs once per stage, each with the output layer, which is the embedding table.
@@ -60,7 +60,7 @@ def training_flops(run: ModelRun, size: Size) -> float:
     return 6.0 * each * run.training.steps * run.training.batch_tokens
 
 
-def decoding_flops(run: ModelRun, size: Size, decoding: str, source: float, target: float) -> float:
+def decoding_flops(run: TrainingRun, size: Size, decoding: str, source: float, target: float) -> float:
     """Operations of decoding one sentence: all passes, candidates or places of the beam.
 
     The most there can be: hypotheses that are finished before the last pass are counted on, and a
@@ -95,7 +95,7 @@ def rating_flops(parameters: int, reference: float, hypothesis: float) -> float:
     return 2.0 * parameters * (reference + hypothesis)
 
 
-def tuning_decodings(run: ModelRun) -> tuple[str, int]:
+def tuning_decodings(run: TrainingRun) -> tuple[str, int]:
     """How the validation set is decoded to choose the length rule, and how often.
 
     As `padir.decode.tune` does it.
@@ -110,7 +110,7 @@ def bundle_bytes(parameters: int) -> int:
     return FLOAT_BYTES * parameters
 
 
-def checkpoint_bytes(run: ModelRun, parameters: int) -> int:
+def checkpoint_bytes(run: TrainingRun, parameters: int) -> int:
     """Bytes of one seed's work folder: `CHECKPOINTS` states of parameters and optimizer, and the
     parameters that validation may still choose."""
     state = 3 if run.optimizer.kind == "adam" else 1.1

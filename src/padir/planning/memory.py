@@ -8,7 +8,7 @@ one counts. docs/scale.md sets the estimate beside the compiler's own count.
 
 from dataclasses import dataclass
 
-from padir.config.model import Architecture, ModelRun
+from padir.config.training import Architecture, TrainingRun
 
 FLOAT = 4
 # Logits, their probabilities, and the gradient of both.
@@ -49,7 +49,7 @@ def layer_values(architecture: Architecture, length: int) -> int:
     return attention + 2 * architecture.width + 3 * architecture.feed_forward_width
 
 
-def device_memory(run: ModelRun, parameters: int, table: int, devices: int) -> DeviceMemory:
+def device_memory(run: TrainingRun, parameters: int, table: int, devices: int) -> DeviceMemory:
     """What one of `devices` devices holds while a step runs on the longest bucket.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from padir.config.experiment import Ablation
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.report.results import Estimate, Group, Results, Row
 from padir.report.selection import compared_decoding
 from padir.report.tables import Cell, Column, Table
@@ -78,7 +78,7 @@ class Comparison:
         return words if self.bleu.seeds_resampled else f"{words}, {UNDECIDED}"
 
 
-def differing_settings(one: ModelRun, other: ModelRun) -> dict[str, tuple[Any, Any]]:
+def differing_settings(one: TrainingRun, other: TrainingRun) -> dict[str, tuple[Any, Any]]:
     """Dotted keys in which two models differ, each with both values.
 
     Seeds, the list of decodings, and whose parameters a model takes are no such settings.

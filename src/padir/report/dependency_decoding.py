@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.report.ablations import contrast
 from padir.report.results import Estimate, Results, Row
 from padir.report.selection import DEPENDENCY_DECODINGS, dependency_models
@@ -179,7 +179,7 @@ def _cells(results: Results, row: Row) -> dict[str, Cell]:
     return cells
 
 
-def _training_passes(run: ModelRun) -> int:
+def _training_passes(run: TrainingRun) -> int:
     """Decoder passes of a training: what its cost goes with."""
     return run.training.steps * run.objective.stages
 

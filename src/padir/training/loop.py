@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from padir.config.model import RunSpec
+from padir.config.training import RunSpec
 from padir.data.batches import BatchPlan, in_order
 from padir.data.encode import encode_pairs
 from padir.devices import is_first_process, on_any_process, wait_for_all
@@ -144,7 +144,7 @@ class Run:
     def _loop(self, work: WorkFolder, state: TrainState, step: int) -> None:
         from tensorboardX import SummaryWriter
 
-        label = f"train {self.spec.model} seed {self.seed}"
+        label = f"train {self.spec.training} seed {self.seed}"
         total = self.training.steps
         writer = SummaryWriter(str(work.folder / "tensorboard")) if work.first else None
         report = Report(self.spec, work, writer)
@@ -179,7 +179,7 @@ class Run:
 
     def _diverged(self, work: WorkFolder, what: str) -> InputError:
         return InputError(
-            f"train {self.spec.model} seed {self.seed}: {what}; the last good checkpoint is kept in"
+            f"train {self.spec.training} seed {self.seed}: {what}; the last good checkpoint is kept in"
             f" {shown(work.folder)}; lower optimizer.peak_learning_rate or raise"
             " optimizer.warmup_steps"
         )
@@ -302,14 +302,14 @@ def read_start(spec: RunSpec, vocabulary: Path, folder: Path | None) -> Bundle |
     if name is None or folder is None:
         found = f"training.warm_start is {name or 'null'}"
         wanted = "drop --warm-start" if name is None else "name its bundle by --warm-start"
-        raise InputError(f"train {spec.model}: {found}: {wanted}")
+        raise InputError(f"train {spec.training}: {found}: {wanted}")
     bundle = read_bundle(folder)
     theirs = bundle.spec.get("run_spec", {})
     for key, ours in (("model", name), ("dataset", spec.dataset), ("direction", spec.direction)):
         if theirs.get(key) != ours:
             raise InputError(
                 f"{shown(folder)}: its {key} is {theirs.get(key)!r}; for the warm start of"
-                f" {spec.model} it must be {ours!r}"
+                f" {spec.training} it must be {ours!r}"
             )
     if sha256_file(bundle.vocabulary) != sha256_file(vocabulary):
         raise InputError(f"{shown(folder)}: its vocabulary is not {shown(vocabulary)}")

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.ids import FIRST_PIECE, PAD, START
 from padir.model.decoder import CrossMemory
 from padir.model.transformer import Transformer, split_dropout
@@ -69,7 +69,7 @@ def count(mask: Bool[Array, "*axes"]) -> Float[Array, ""]:
 
 
 def autoregressive_losses(
-    model: Transformer, run: ModelRun, source: SourceTokens, target: Tokens, key: DropoutKey
+    model: Transformer, run: TrainingRun, source: SourceTokens, target: Tokens, key: DropoutKey
 ) -> Losses:
     """Cross-entropy of each target token given the ones before it."""
     encoder_key, decoder_key = split_dropout(key)
@@ -136,7 +136,7 @@ class Stages(NamedTuple):
 
 def stage_losses(
     model: Transformer,
-    run: ModelRun,
+    run: TrainingRun,
     vocabulary_size: int,
     cross: CrossMemory,
     target: Tokens,
@@ -196,7 +196,7 @@ def stage_losses(
 
 def parallel_losses(
     model: Transformer,
-    run: ModelRun,
+    run: TrainingRun,
     vocabulary_size: int,
     source: SourceTokens,
     target: Tokens,
@@ -244,7 +244,7 @@ def parallel_losses(
 
 def batch_losses(
     model: Transformer,
-    run: ModelRun,
+    run: TrainingRun,
     vocabulary_size: int,
     source: SourceTokens,
     target: Tokens,

@@ -4,7 +4,7 @@ import math
 
 import optax
 
-from padir.config.model import Optimizer
+from padir.config.training import Optimizer
 
 
 def make_optimizer(settings: Optimizer) -> optax.GradientTransformation:

@@ -14,7 +14,7 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.devices import (
     data_mesh,
     padded_rows,
@@ -81,7 +81,7 @@ class Trainer:
         traces: how often the training step was traced, once per shape after warm-up.
     """
 
-    def __init__(self, run: ModelRun, table_size: int, vocabulary_size: int, seed: int):
+    def __init__(self, run: TrainingRun, table_size: int, vocabulary_size: int, seed: int):
         self.run, self.table_size, self.vocabulary_size = run, table_size, vocabulary_size
         # Handed to compiled code as an argument: every seed of a model shares one program.
         self.seed = np.uint32(seed)
@@ -295,7 +295,7 @@ def all_finite(parameters: dict) -> Bool[Array, ""]:
     return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(parameters)]).all()
 
 
-def means(losses: Losses, run: ModelRun) -> dict[str, float]:
+def means(losses: Losses, run: TrainingRun) -> dict[str, float]:
     """Losses per token and per sentence, their weighted sum, and the share of right tokens."""
     tokens, sentences = max(float(losses.tokens), 1.0), max(float(losses.sentences), 1.0)
     token, length = float(losses.token) / tokens, float(losses.length) / sentences

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from padir.commands.adopt import main
-from padir.config.model import ModelRun, RunSpec
+from padir.config.training import TrainingRun, RunSpec
 from padir.decode.load import load
 from padir.files import InputError, read_bundle
 from tests.decoding import write_tiny_bundle
@@ -20,7 +20,7 @@ def spec_file(folder, owner, **changes):
         group, _, name = key.partition("__")
         given[group] = {**given[group], name: value} if name else value
     path = folder / "spec.json"
-    made = spec.model_copy(update={"model": "other", "run": ModelRun(**given)})
+    made = spec.model_copy(update={"model": "other", "run": TrainingRun(**given)})
     path.write_text(json.dumps(made.model_dump(mode="json")), encoding="utf-8")
     return path
 
@@ -40,7 +40,7 @@ def test_parameters_stay_and_decoding_changes(tmp_path):
     for name, array in theirs.arrays.items():
         np.testing.assert_array_equal(ours.arrays[name], array)
     loaded = load(tmp_path / "bundle")
-    assert (loaded.spec.model, loaded.spec.run.decoding.remask) == ("other", "none")
+    assert (loaded.spec.training, loaded.spec.run.decoding.remask) == ("other", "none")
     assert loaded.spec.run.decoding.reranker == "tiny_ar"
     assert "tiny_padir" in (tmp_path / "bundle" / "README.md").read_text()
     assert (tmp_path / "provenance.json").exists()

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from padir.commands import decode, distill, distill_card, latency, translate, tune
-from padir.config.model import Training
+from padir.config.training import Training
 from padir.data.batches import BatchPlan, in_order
 from padir.data.encode import encode_pairs
 from padir.files import InputError, read_json, read_jsonl, read_lines, write_lines

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.config.read import check_config
 from padir.config.systems import SYSTEMS
 from padir.files import InputError
@@ -14,13 +14,13 @@ MASKS = {"architecture": {"extra_ids": 256}}
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_system_is_whole(system):
-    run = ModelRun(system=system, decode=["T1"] if system != "ar" else ["greedy"])
+    run = TrainingRun(system=system, decode=["T1"] if system != "ar" else ["greedy"])
     for group, values in SYSTEMS[system].settings.items():
         assert values.items() <= getattr(run, group).model_dump().items()
 
 
 def test_a_models_own_settings_come_over_its_systems():
-    run = ModelRun(system="cmlm", decode=["T1"], objective={"stages": 3})
+    run = TrainingRun(system="cmlm", decode=["T1"], objective={"stages": 3})
     assert (run.objective.stages, run.objective.corruption) == (3, "mask")
 
 
@@ -62,13 +62,13 @@ def test_a_models_own_settings_come_over_its_systems():
 )
 def test_refused(given, message):
     with pytest.raises(ValidationError, match=message):
-        ModelRun(**{"decode": ["T1"], **given})
+        TrainingRun(**{"decode": ["T1"], **given})
 
 
 def test_these_go_together():
-    ModelRun(decode=["T1"], objective={"corruption": "mixed"}, decoding={"start": "mask"})
+    TrainingRun(decode=["T1"], objective={"corruption": "mixed"}, decoding={"start": "mask"})
     position = {"objective": {"corruption": "position_mask"}}
-    ModelRun(decode=["T1"], **position, **MASKS, decoding={"start": "position_mask"})
+    TrainingRun(decode=["T1"], **position, **MASKS, decoding={"start": "position_mask"})
 
 
 @pytest.mark.parametrize(

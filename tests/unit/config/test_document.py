@@ -8,7 +8,7 @@ import yaml
 
 from padir.cli import main
 from padir.config import document
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_the_schema_refuses_an_unknown_key(repository):
 
 def test_every_setting_has_a_row_with_a_meaning(repository):
     rows = [line for line in document.readme_text().splitlines() if line.startswith("| `")]
-    groups = [field.annotation for field in ModelRun.model_fields.values()]
+    groups = [field.annotation for field in TrainingRun.model_fields.values()]
     names = [
         name for group in groups if hasattr(group, "model_fields") for name in group.model_fields
     ]

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from padir.config.experiment import Config
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.config.read import check_config
 
 
@@ -18,7 +18,7 @@ def both(repository) -> tuple[Config, Config]:
     return demo, real
 
 
-def kind(run: ModelRun) -> dict:
+def kind(run: TrainingRun) -> dict:
     """What a model is, whatever its size, its steps, its seeds and its list of decodings."""
     # AR is trained with label smoothing on real text, and without on the demo's.
     free = set() if run.parallel else {"label_smoothing"}

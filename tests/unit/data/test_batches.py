@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from padir.config.model import Training
+from padir.config.training import Training
 from padir.data.batches import BatchPlan, Pairs, Ragged, in_order, sentences_per_batch
 
 

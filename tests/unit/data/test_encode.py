@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from padir.config.data import VocabularySettings
-from padir.config.model import Training
+from padir.config.training import Training
 from padir.data import encode
 from padir.data.batches import BatchPlan, Ragged
 from padir.data.encode import encode_pairs

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from padir.config.data import VocabularySettings
-from padir.config.model import RunSpec
+from padir.config.training import RunSpec
 from padir.decode.constrain import read_constraints
 from padir.decode.load import Decoding, load
 from padir.decode.rank import Candidate, LengthRule

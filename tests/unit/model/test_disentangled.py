@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from padir.config.model import Architecture
+from padir.config.training import Architecture
 from padir.model.transformer import Transformer, parameter_count
 
 LENGTH = 6

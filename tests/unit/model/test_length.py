@@ -9,7 +9,7 @@ from flax import nnx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from padir.config.model import Architecture
+from padir.config.training import Architecture
 from padir.model.length import PREDICTORS, LengthInput, top_lengths, window_lengths
 from padir.model.parameters import to_arrays
 from padir.model.transformer import Transformer

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from padir.config.model import Architecture, ModelRun
+from padir.config.training import Architecture, TrainingRun
 from padir.config.objective import Objective
 from padir.model.layers import dropout
 from padir.model.parameters import build, from_arrays, table_size, to_arrays
@@ -24,10 +24,10 @@ SMALL = Architecture(
 )
 
 
-def run(system: str, **architecture) -> ModelRun:
+def run(system: str, **architecture) -> TrainingRun:
     decode = ["greedy"] if system == "ar" else ["T1"]
     merged = SMALL.model_copy(update=architecture)
-    return ModelRun(system=system, decode=decode, architecture=merged, training={"buckets": [16]})
+    return TrainingRun(system=system, decode=decode, architecture=merged, training={"buckets": [16]})
 
 
 def ids(*rows: list[int]) -> jax.Array:

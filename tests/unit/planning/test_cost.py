@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from padir.config.decoding import Decoding
-from padir.config.model import Architecture, ModelRun, Objective, Optimizer, Training
+from padir.config.training import Architecture, TrainingRun, Objective, Optimizer, Training
 from padir.decode import tune
 from padir.decode.load import LoadedModel
 from padir.decode.translate import Hypothesis
@@ -20,12 +20,12 @@ PADDED = 100 / 69
 
 
 def ar(**decoding):
-    return ModelRun(system="ar", decode=["beam"], decoding=Decoding(**decoding))
+    return TrainingRun(system="ar", decode=["beam"], decoding=Decoding(**decoding))
 
 
 def test_a_second_stage_costs_one_more_decoder_pass():
     def flops(stages: int) -> float:
-        run = ModelRun(
+        run = TrainingRun(
             objective=Objective(stages=stages), training=Training(steps=10_001, batch_tokens=128)
         )
         return cost.training_flops(run, SIZE)
@@ -36,7 +36,7 @@ def test_a_second_stage_costs_one_more_decoder_pass():
 
 
 def test_the_paper_s_size_has_the_paper_s_parameters():
-    run = ModelRun(architecture=Architecture(extra_ids=100, table_multiple=128))
+    run = TrainingRun(architecture=Architecture(extra_ids=100, table_multiple=128))
     size = cost.parameter_counts(run, 32_000)
     assert size.table == 32_128 * 512
     assert round(size.parameters, -3) == 66_998_000
@@ -49,9 +49,9 @@ def test_the_paper_s_size_has_the_paper_s_parameters():
     ("run", "decoding", "target_passes"),
     [
         # Four passes over five candidates; three starts of each.
-        (ModelRun(decoding=Decoding(length_candidates=5)), "T4", 4 * 5),
-        (ModelRun(decoding=Decoding(length_candidates=5, restarts=3)), "T10", 10 * 15),
-        (ModelRun(decoding=Decoding(length_candidates=1)), "T1", 1),
+        (TrainingRun(decoding=Decoding(length_candidates=5)), "T4", 4 * 5),
+        (TrainingRun(decoding=Decoding(length_candidates=5, restarts=3)), "T10", 10 * 15),
+        (TrainingRun(decoding=Decoding(length_candidates=1)), "T1", 1),
         # With its cache an AR model goes through the decoder once for each token and place.
         (ar(beam=5, length_candidates=7), "beam", 5),
         (ar(beam=5), "greedy", 1),
@@ -69,7 +69,7 @@ def test_reranking_is_one_pass_of_the_other_model():
 
 
 def test_length_rules_are_chosen_as_tuning_chooses_them():
-    padir = ModelRun(decoding=Decoding(tuning_passes=3))
+    padir = TrainingRun(decoding=Decoding(tuning_passes=3))
     for run, expected in ((padir, ("T3", 1)), (ar(length_alphas=[0.0, 0.5, 1.0]), ("beam", 3))):
         assert cost.tuning_decodings(run) == expected
         # Of a loaded model tuning asks for its settings alone.
@@ -98,7 +98,7 @@ def test_bleurt_costs_its_parameters_for_each_piece_of_both_sides(tmp_path):
     ],
 )
 def test_what_a_work_folder_holds(optimizer, selection, copies):
-    run = ModelRun(
+    run = TrainingRun(
         optimizer=Optimizer(kind=optimizer),
         training=Training(selection=selection, average_count=5, steps=20_000),
     )

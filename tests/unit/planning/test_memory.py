@@ -2,15 +2,15 @@
 
 import pytest
 
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.planning.memory import device_memory
 from padir.training.step import Trainer
 
 PARAMETERS, TABLE = 67_000_000, 32_128 * 512
 
 
-def run(architecture: dict | None = None, **training) -> ModelRun:
-    return ModelRun(architecture=architecture or {}, training=training)
+def run(architecture: dict | None = None, **training) -> TrainingRun:
+    return TrainingRun(architecture=architecture or {}, training=training)
 
 
 def test_devices_and_micro_batches_share_tokens_and_sharding_shares_the_state():
@@ -46,7 +46,7 @@ def test_a_token_more_costs_what_the_compiler_says(system):
         "encoder_layers": 3, "decoder_layers": 3,
     }  # fmt: skip
     rows, length = (16, 64), 32
-    model = ModelRun(
+    model = TrainingRun(
         system=system,
         decode=["greedy"] if system == "ar" else ["T4"],
         architecture=sizes,

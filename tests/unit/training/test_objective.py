@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.config.model import ModelRun
+from padir.config.training import TrainingRun
 from padir.ids import EOS, FIRST_PIECE, PAD
 from padir.model.parameters import build
 from padir.training.corruption import first_hypothesis
@@ -50,7 +50,7 @@ def glance(logits, tokens, hidden, share) -> None:
             tokens[row, i], hidden[row, i] = TARGET[row, i], False
 
 
-def plain_losses(model, run: ModelRun, progress: float) -> dict[str, float]:
+def plain_losses(model, run: TrainingRun, progress: float) -> dict[str, float]:
     """What `batch_losses` sums over the batch, as the settings' descriptions read."""
     objective = run.objective
     cross, real = model.encode(jnp.asarray(SOURCE)).cross, TARGET != PAD
@@ -114,7 +114,7 @@ OPTIONS = {
 }
 
 
-def found_losses(model, run: ModelRun, progress: float):
+def found_losses(model, run: TrainingRun, progress: float):
     """The package's."""
     ids = jnp.asarray(SOURCE), jnp.asarray(TARGET)
     return batch_losses(model, run, VOCABULARY, *ids, KEY, None, progress)

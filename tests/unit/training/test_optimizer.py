@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.config.model import Optimizer
+from padir.config.training import Optimizer
 from padir.training.optimizer import learning_rate, make_optimizer
 
 

@@ -1,19 +1,17 @@
-"""Settings of one model run: architecture, objective, optimizer, training, decoding.
+"""Settings of one training: architecture, objective, optimizer, length.
 
 The defaults are the paper's (sections 3.2, L.1, L.2); what the paper's text does not give is
 a choice of ours and listed in docs/departures.md.
 """
 
-from collections.abc import Callable
-from operator import not_
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from padir.config.base import Direction, Name, Settings
-from padir.config.decoding import Decoding
+from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.objective import Objective
-from padir.config.systems import SYSTEMS, with_system
+from padir.config.systems import AUTOREGRESSIVE, SYSTEMS, training_preset
 
 # What a random key is made of.
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
@@ -82,10 +80,8 @@ class Architecture(Settings):
     compute_dtype: Literal["float32", "bfloat16"] = Field(
         default="float32", description="Precision of activations; parameters stay float32."
     )
-    # Not written while false: what was trained without it stays valid.
     rematerialise: bool = Field(
         default=False,
-        exclude_if=not_,
         description="Keep only each layer's input for the backward pass and compute the rest again:"
         " less memory, about a third more work, the same result.",
     )
@@ -139,10 +135,8 @@ class Training(Settings):
         " seed); null: all parameters start fresh. Reports and model cards say so.",
     )
     accumulate: int = Field(default=1, ge=1, description="Micro-batches per step.")
-    # Not written while false: what was trained without it stays valid.
     shard_parameters: bool = Field(
         default=False,
-        exclude_if=not_,
         description="Deal parameters and optimizer state out to the devices instead of copying them"
         " to each: less memory, more communication, the same result.",
     )
@@ -167,13 +161,13 @@ class Training(Settings):
         return self
 
 
-class ModelRun(Settings):
-    """Everything that one model reads."""
+class TrainingRun(Settings):
+    """One training: what is learnt, from which targets, with which seeds."""
 
     system: SystemName = Field(
         default="padir",
-        description="Autoregressive, PaDIR, or another parallel system: its settings, as below,"
-        " hold where the model gives none of its own.",
+        description="Autoregressive, PaDIR, or another parallel system, whose settings hold where"
+        " the training gives none of its own.",
     )
     targets: Name = Field(
         default="raw",
@@ -181,56 +175,91 @@ class ModelRun(Settings):
     )
     vocabulary: Name | None = Field(
         default=None,
-        description="Entry of `vocabularies` that every dataset must have; null: its own.",
+        description="Entry of `vocabularies` that every dataset must have; null: the dataset's"
+        " `vocabulary`.",
     )
     seeds: list[Seed] = Field(default=[0], min_length=1, description="Seeds to train with.")
-    decode: list[str] = Field(
-        default=["T1", "T2", "T4", "T8", "T10"],
-        min_length=1,
-        description="Decodings to run: T<passes> for parallel systems; greedy or beam for AR.",
-    )
-    parameters: Name | None = Field(
-        default=None,
-        description="Model whose trained parameters are used: only `decode` and `decoding` differ.",
-    )
     architecture: Architecture = Architecture()
     objective: Objective = Objective()
     optimizer: Optimizer = Optimizer()
     training: Training = Training()
-    decoding: Decoding = Decoding()
 
     @model_validator(mode="before")
     @classmethod
     def _of_its_system(cls, given: Any) -> Any:
-        return with_system(given) if isinstance(given, dict) else given
+        return training_preset(given) if isinstance(given, dict) else given
 
     @property
     def parallel(self) -> bool:
         """Whether all positions are predicted at once: every system but AR."""
-        return self.system != "ar"
+        return self.system != AUTOREGRESSIVE
+
+    def check_decoder(self, name: str, decoder: SearchDecoder | RefinementDecoder) -> None:
+        """Refuse a decoder that needs what this training does not teach.
+
+        Args:
+            name: of the decoder, for the message.
+            decoder: its settings.
+
+        Raises:
+            ValueError: with what would fit.
+        """
+        if isinstance(decoder, SearchDecoder) or not self.parallel:
+            if decoder.parallel != self.parallel:
+                fitting = "a decoder of a parallel system" if self.parallel else "greedy or beam"
+                raise ValueError(
+                    f"decoder {name} (kind {decoder.kind}) does not fit system {self.system}:"
+                    f" allowed is {fitting}"
+                )
+            return
+        architecture, corruption = self.architecture, self.objective.corruption
+        if architecture.disentangled != (decoder.context == "easy_first"):
+            raise ValueError(
+                f"decoder {name} has context {decoder.context}, the training has"
+                f" architecture.disentangled {str(architecture.disentangled).lower()}: a"
+                " disentangled model needs context easy_first, any other context all"
+            )
+        trained = {"random", "mask"} if corruption == "mixed" else {corruption}
+        read = {decoder.start}
+        if decoder.remask != "none" and decoder.replacement == "mask":
+            read.add("mask")
+        if not architecture.disentangled and not read <= trained:
+            raise ValueError(
+                f"decoder {name} starts from or remasks with {', '.join(sorted(read - trained))},"
+                f" but objective.corruption {corruption} never trains that: start and replacement"
+                f" may use {', '.join(sorted(trained))}"
+            )
+        if decoder.remask == "critic" and not self.objective.critic_weight:
+            raise ValueError(f"decoder {name}: remask critic needs objective.critic_weight above 0")
 
     @model_validator(mode="after")
-    def _fits(self) -> "ModelRun":
-        for key, values in (("seeds", self.seeds), ("decode", self.decode)):
-            if len(set(values)) < len(values):
-                raise ValueError(f"{key} {list(values)} names one twice")
-        allowed = (
-            (lambda d: d in {f"T{passes}" for passes in range(1, 101)})
-            if self.parallel
-            else (lambda d: d in ("greedy", "beam"))
-        )
-        for decoding in self.decode:
-            if not allowed(decoding):
-                choices = "T1 to T100" if self.parallel else "greedy, beam"
+    def _fits(self) -> "TrainingRun":
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds {self.seeds} names one twice")
+        architecture, objective = self.architecture, self.objective
+        if architecture.disentangled and architecture.input_positions:
+            raise ValueError(
+                "architecture.input_positions true does not fit disentangled true, which has"
+                " positions of its own"
+            )
+        if architecture.disentangled != (objective.hiding == "context"):
+            raise ValueError(
+                f"architecture.disentangled {architecture.disentangled} and objective.hiding"
+                f" {objective.hiding} do not go together: a disentangled decoder needs hiding"
+                " context, and only it"
+            )
+        if objective.corruption == "position_mask":
+            needed = architecture.max_positions
+            if architecture.extra_ids < needed:
                 raise ValueError(
-                    f"decode entry {decoding!r} does not fit system {self.system}:"
-                    f" allowed {choices}"
+                    "objective.corruption position_mask needs a table row for each position:"
+                    f" architecture.extra_ids is {architecture.extra_ids}, at least {needed}"
+                    " (max_positions) are needed"
                 )
-        self._check_system()
-        if self.training.buckets[-1] > self.architecture.max_positions:
+        if self.training.buckets[-1] > architecture.max_positions:
             raise ValueError(
                 f"training.buckets ends at {self.training.buckets[-1]}, above"
-                f" architecture.max_positions {self.architecture.max_positions}"
+                f" architecture.max_positions {architecture.max_positions}"
             )
         if self.optimizer.warmup_steps >= self.training.steps:
             raise ValueError(
@@ -239,79 +268,20 @@ class ModelRun(Settings):
             )
         return self
 
-    def _check_system(self) -> None:
-        """Refuse choices that do not go together.
-
-        Raises:
-            ValueError: naming both.
-        """
-        if self.architecture.disentangled and self.architecture.input_positions:
-            raise ValueError(
-                "architecture.input_positions true does not fit disentangled true, which has"
-                " positions of its own"
-            )
-        disentangled, hiding = self.architecture.disentangled, self.objective.hiding
-        if disentangled != (hiding == "context") or disentangled != (
-            self.decoding.context == "easy_first"
-        ):
-            raise ValueError(
-                f"architecture.disentangled {disentangled}, objective.hiding {hiding} and"
-                f" decoding.context {self.decoding.context} do not go together: a disentangled"
-                " decoder needs hiding context and context easy_first, any other neither"
-            )
-        trained = {self.objective.corruption}
-        if "mixed" in trained:
-            trained = {"random", "mask"}
-        read = {self.decoding.start}
-        if self.decoding.remask != "none" and self.decoding.replacement == "mask":
-            read.add("mask")
-        if self.parallel and not disentangled and not read <= trained:
-            raise ValueError(
-                f"decoding starts from or hides behind {', '.join(sorted(read - trained))}, but"
-                f" objective.corruption {self.objective.corruption} never trains that: start and"
-                f" replacement may use {', '.join(sorted(trained))}"
-            )
-        if self.decoding.reranker is not None and not self.parallel:
-            raise ValueError(
-                f"decoding.reranker {self.decoding.reranker!r} ranks candidates of a parallel"
-                f" model: a model of system {self.system} has none to rank"
-            )
-        if self.decoding.remask == "critic" and self.decoding.update != "all":
-            raise ValueError(
-                f"decoding.update {self.decoding.update} keeps tokens that the critic has not"
-                " judged: remask critic needs update all"
-            )
-        if self.decoding.remask == "critic" and not self.objective.critic_weight:
-            raise ValueError("decoding.remask critic needs objective.critic_weight above 0")
-        own = "position_mask"
-        if own in (self.objective.corruption, self.decoding.start) and (
-            self.architecture.extra_ids < self.architecture.max_positions
-        ):
-            raise ValueError(
-                f"position_mask needs a table row for each position: architecture.extra_ids is"
-                f" {self.architecture.extra_ids}, at least {self.architecture.max_positions}"
-                " (max_positions) are needed"
-            )
-
 
 class RunSpec(Settings):
-    """What `spec.json` holds: one model on one dataset in one direction."""
+    """What `spec.json` holds: one training on one dataset in one direction.
+
+    `digests` identifies what the training depends on (see `padir.config.identity`).
+    """
 
     dataset: Name
     direction: Direction
-    model: Name
-    run: ModelRun
+    training: Name
+    run: TrainingRun
+    digests: dict[str, str] = Field(default_factory=dict)
 
-    @model_serializer(mode="wrap")
-    def _without_own_vocabulary(self, write: Callable[["RunSpec"], Any]) -> dict[str, Any]:
-        """The dataset's own vocabulary is not written: specs from before there were others, and
-        what was trained by them, stay valid."""
-        written = write(self)
-        if "run" in written and self.run.vocabulary is None:
-            written["run"] = {k: v for k, v in written["run"].items() if k != "vocabulary"}
-        return written
-
-    def training_part(self) -> dict[str, object]:
-        """What training depends on, as JSON data: a change of the rest keeps a finished run."""
-        only_later = {"seeds", "decode", "decoding", "parameters"}
-        return self.model_dump(mode="json", exclude={"run": only_later})
+    @property
+    def label(self) -> str:
+        """For messages and documents, such as `synthetic xs-xt, padir`."""
+        return f"{self.dataset} {self.direction}, {self.training}"

@@ -1,17 +1,62 @@
-"""Settings of decoding: starts, passes, what is kept between them, and the choice at the end."""
+"""Settings of decoders: how hypotheses are made from a trained model.
 
-from typing import Literal
+A decoder is named once, under `decoders`, and decodes any training that it fits. `greedy`, `beam`
+and one decoder per parallel system exist without an entry.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from padir.config.base import Name, Settings
+from padir.config.systems import PARALLEL_SYSTEMS, SEARCHES, decoder_preset
+
+MOST_PASSES = 100
+
+if TYPE_CHECKING:
+    SystemName = str
+else:
+    # A type made of data: the names are written once, in `SYSTEMS`.
+    SystemName = Literal[*PARALLEL_SYSTEMS]
 
 
-class Decoding(Settings):
-    """How hypotheses are made. Paper: 3.2, L.1.1, L.2."""
+class SearchDecoder(Settings):
+    """Left-to-right search with an AR model: greedy, or beam search after Wu et al. 2016."""
 
+    kind: Literal["greedy", "beam"] = Field(description="Search.")
+    beam: int = Field(default=5, ge=1, description="Beam width (kind: beam).")
+    length_alphas: list[float] = Field(
+        default=[0.0, 0.6, 1.0, 1.5],
+        min_length=1,
+        description="Length penalties that validation chooses from: score = log-probability /"
+        " ((5 + length) / 6) ** alpha (kind: beam).",
+    )
+
+    @property
+    def parallel(self) -> bool:
+        """Whether it decodes parallel models: it does not."""
+        return False
+
+    @property
+    def reranker(self) -> None:
+        """An AR search ranks its own hypotheses."""
+        return None
+
+    @property
+    def tuned(self) -> bool:
+        """Whether validation chooses a length rule: greedy search has no candidates."""
+        return self.kind == "beam"
+
+
+class RefinementDecoder(Settings):
+    """Parallel decoding by iterative refinement, T passes. Paper: 3.2, L.1.1, L.2."""
+
+    kind: SystemName = Field(
+        default="padir",
+        description="System whose decoder this is: its settings hold where the entry gives none.",
+    )
     length_candidates: int = Field(
-        default=5, ge=1, description="Target lengths tried per sentence (parallel systems)."
+        default=5, ge=1, description="Target lengths tried per sentence."
     )
     length_search: Literal["top", "window"] = Field(
         default="top", description="The likeliest lengths, or those around the likeliest."
@@ -60,11 +105,11 @@ class Decoding(Settings):
         "critic",
     ] = Field(
         default="stutter",
-        description="What is hidden again between passes: nothing, tokens equal to their left"
-        " neighbour, the less certain of two equal neighbours, what is less certain than every"
-        " neighbour it is coupled with, the least probable in a number that falls"
-        " linearly or as a cosine, a constant share or count of them, or what the model's critic"
-        " says is wrong.",
+        description="What is remasked between passes. none: nothing; stutter: tokens equal to their"
+        " left neighbour; weaker_stutter: the less certain of two equal neighbours; coupled: tokens"
+        " less certain than every neighbour they are coupled with; linear, cosine: the n least"
+        " confident tokens, n decaying to 0; constant, count: a fixed share or number of them;"
+        " critic: tokens that the model's critic rejects.",
     )
     coupled_by: Literal["attention", "predictions", "entropy"] = Field(
         default="attention",
@@ -79,19 +124,20 @@ class Decoding(Settings):
     )
     joint: Literal["none", "neighbours", "attention"] = Field(
         default="none",
-        description="How a pass's tokens are chosen: each for itself; or together, the likeliest"
-        " sequence where equal tokens nearby cost `joint_cost`, or that times the overlap of their"
-        " cross-attention. Sentences whose source repeats a token nearby are left alone.",
+        description="How a pass chooses its tokens. none: each on its own; neighbours: jointly, the"
+        " likeliest sequence under a pairwise repetition penalty, `joint_penalty`; attention: the"
+        " same, the penalty scaled by the overlap of the two positions' cross-attention. No penalty"
+        " where the source itself repeats a token that close.",
     )
     joint_reach: int = Field(
         default=1,
         ge=1,
         le=2,
-        description="How far apart equal tokens cost: 1, neighbours; 2, also with one between"
-        " (joint).",
+        description="Largest distance of two equal tokens that are penalised: 1, neighbours; 2,"
+        " also with one token between (joint).",
     )
-    joint_cost: float = Field(
-        default=10.0, gt=0, le=100, description="Cost of a pair of equal tokens, in nats (joint)."
+    joint_penalty: float = Field(
+        default=10.0, gt=0, le=100, description="Penalty of a repeated pair, in nats (joint)."
     )
     remask_share: float = Field(
         default=0.3, ge=0, le=1, description="Share hidden again (remask: constant)."
@@ -120,15 +166,14 @@ class Decoding(Settings):
     )
     reranker: Name | None = Field(
         default=None,
-        description="AR entry under `models` whose first seed ranks the candidates by its own"
-        " log-probability (parallel systems); null: the model's own ranks them.",
+        description="AR training whose first seed ranks the candidates by its own log-probability;"
+        " null: the decoded model ranks them itself.",
     )
     tuning_passes: int = Field(
         default=4,
         ge=1,
-        le=100,
-        description="Decoder passes (T) with which validation chooses the length rule"
-        " (parallel systems).",
+        le=MOST_PASSES,
+        description="Decoder passes (T) with which validation chooses the length rule.",
     )
     length_alphas: list[float] = Field(
         default=[0.0, 0.6, 1.0, 1.5],
@@ -139,18 +184,26 @@ class Decoding(Settings):
     length_weights: list[float] = Field(
         default=[0.0, 1.0],
         min_length=1,
-        description="Weights of the length's log-probability that validation chooses from"
-        " (parallel systems).",
-    )
-    beam: int = Field(default=5, ge=1, description="Beam width (AR).")
-    batch_sentences: int = Field(
-        default=64,
-        ge=1,
-        description="Sentences decoded together; the devices of the machine share them.",
+        description="Weights of the length's log-probability that validation chooses from.",
     )
 
+    @property
+    def parallel(self) -> bool:
+        """Whether it decodes parallel models: it does."""
+        return True
+
+    @property
+    def tuned(self) -> bool:
+        """Whether validation chooses a length rule."""
+        return True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_its_system(cls, given: Any) -> Any:
+        return decoder_preset(given) if isinstance(given, dict) else given
+
     @model_validator(mode="after")
-    def _agrees(self) -> "Decoding":
+    def _agrees(self) -> "RefinementDecoder":
         if self.joint != "none" and self.temperature > 0:
             raise ValueError(
                 f"joint {self.joint} takes the likeliest tokens; with temperature"
@@ -160,6 +213,11 @@ class Decoding(Settings):
             raise ValueError(
                 f"coupling_threshold {self.coupling_threshold:g} with coupled_by {self.coupled_by}:"
                 " no overlap is above 1, allowed are 0 to 1"
+            )
+        if self.remask == "critic" and self.update != "all":
+            raise ValueError(
+                f"update {self.update} keeps tokens that the critic has not judged: remask critic"
+                " needs update all"
             )
         blocks = self.remask == "coupled"
         if blocks and self.joint == "attention" and self.coupled_by != "attention":
@@ -181,3 +239,11 @@ class Decoding(Settings):
                 f" {found[0]} it need not: stop fixed and confidence are allowed"
             )
         return self
+
+
+Decoder = Annotated[SearchDecoder | RefinementDecoder, Field(discriminator="kind")]
+
+
+def builtin_decoders() -> list[str]:
+    """Decoders that exist without an entry: the AR searches, and each parallel system's own."""
+    return [*SEARCHES, *PARALLEL_SYSTEMS]

@@ -1,0 +1,175 @@
+"""What a result depends on, as digests of exactly the settings that each stage reads.
+
+A training has a digest of all that training reads: its settings without seeds, the data, the
+vocabulary and the targets, and with them a teacher's training and decoder. A decoder has one of its
+settings, and of the reranker's training. Hypotheses have one of training, seed, decoder, passes and
+split. Every file that is made of them carries `digests`; the report shows a number only where these
+are the digests of the config at hand.
+"""
+
+from typing import Any
+
+from padir.config.data import Dataset, SyntheticSource, VocabularySpec
+from padir.config.experiment import Config
+from padir.config.rows import Row
+from padir.config.teacher import CloudTeacher
+from padir.config.training import RunSpec
+from padir.files import InputError, digest
+
+Digests = dict[str, str]
+
+
+def short_digest(value: Any) -> str:
+    """The first 16 hexadecimal digits of the digest of JSON data."""
+    return digest(value)[:16]
+
+
+def data_spec(config: Config, dataset: str) -> dict[str, Any]:
+    """What getting and cleaning a dataset reads: a `Dataset` without vocabularies, and with the
+    pair as its one direction, so that a further direction or another vocabulary keeps the data."""
+    settings = config.datasets[dataset]
+    alone = Dataset(source=settings.source, directions=[settings.pair], cleaning=settings.cleaning)
+    return alone.model_dump(mode="json", exclude={"vocabulary", "vocabularies"})
+
+
+def vocabulary_spec(config: Config, dataset: str, name: str | None) -> dict[str, Any]:
+    """What learning a vocabulary reads beside text: its settings, and where foreign pairs are drawn
+    the synthetic source that they are foreign to: the pair's own, or beside other data the default.
+
+    Args:
+        name: an entry of the dataset's `vocabularies`; None: its own.
+    """
+    source = config.datasets[dataset].source
+    chosen = config.datasets[dataset].vocabulary_named(name)
+    if not isinstance(source, SyntheticSource):
+        source = SyntheticSource()
+    if not chosen.foreign_pairs:
+        source = None
+    return VocabularySpec(**chosen.model_dump(), source=source).model_dump(mode="json")
+
+
+def teacher_seed(config: Config, teacher: str) -> int:
+    """A model teaches with its first seed; other teachers have none and count as seed 0."""
+    row = config.teacher_row(teacher)
+    return 0 if row is None else config.trainings[row.training].seeds[0]
+
+
+def targets_digest(config: Config, dataset: str, direction: str, targets: str) -> str:
+    """Of the training targets: the data alone if raw, else also of what made the text."""
+    data = short_digest(data_spec(config, dataset))
+    if targets == "raw":
+        return data
+    teacher, row = config.teachers[targets], config.teacher_row(targets)
+    if row is not None:
+        seed = teacher_seed(config, targets)
+        made_by: Any = hypotheses_digests(config, dataset, direction, row, seed)
+    elif isinstance(teacher, CloudTeacher):
+        # A higher limit or another ledger translates nothing anew.
+        made_by = teacher.what_it_writes()
+    else:
+        made_by = teacher.model_dump(mode="json")
+    return short_digest({"data": data, "direction": direction, "teacher": made_by})
+
+
+def training_digests(config: Config, dataset: str, direction: str, training: str) -> Digests:
+    """Digests of the data, vocabulary and targets of a training, and of the training itself."""
+    run = config.trainings[training]
+    digests = {
+        "data": short_digest(data_spec(config, dataset)),
+        "vocabulary": short_digest(vocabulary_spec(config, dataset, run.vocabulary)),
+        "targets": targets_digest(config, dataset, direction, run.targets),
+    }
+    start = run.training.warm_start
+    started: dict[str, Any] = {}
+    if start is not None:
+        started = {
+            "training": training_digests(config, dataset, direction, start)["training"],
+            "seed": config.trainings[start].seeds[0],
+        }
+    settings = run.model_dump(mode="json", exclude={"seeds", "targets", "vocabulary"})
+    settings["training"]["warm_start"] = started
+    learnt = {"direction": direction, "settings": settings, **digests}
+    return {**digests, "training": short_digest(learnt)}
+
+
+def decoder_digest(config: Config, dataset: str, direction: str, decoder: str) -> str:
+    """Of a decoder's settings, and of the training of its reranker."""
+    settings = config.decoders[decoder].model_dump(mode="json")
+    reranker = config.decoders[decoder].reranker
+    if reranker is not None:
+        settings["reranker"] = {
+            "training": training_digests(config, dataset, direction, reranker)["training"],
+            "seed": config.trainings[reranker].seeds[0],
+        }
+    return short_digest(settings)
+
+
+def hypotheses_digests(
+    config: Config, dataset: str, direction: str, row: Row, seed: int
+) -> Digests:
+    """Digests of a training and its decoder, and of the hypotheses that they make."""
+    digests = training_digests(config, dataset, direction, row.training)
+    digests["decoder"] = decoder_digest(config, dataset, direction, row.decoding.decoder)
+    return with_hypotheses(digests, seed, row.decoding.passes)
+
+
+def with_hypotheses(digests: Digests, seed: int, passes: int | None) -> Digests:
+    """Digests of a training and a decoder with that of the hypotheses they make together."""
+    made_by = [digests["training"], seed, digests["decoder"], passes]
+    return {**digests, "hypotheses": short_digest(made_by)}
+
+
+def score_digests(config: Config, dataset: str, direction: str, row: Row, seed: int) -> Digests:
+    """Digests of hypotheses, and of their scores: split, resamples and what tests compare with."""
+    evaluation, baseline = config.evaluation, config.baseline()
+    digests = hypotheses_digests(config, dataset, direction, row, seed)
+    compared = None
+    if baseline is not None:
+        first = config.trainings[baseline.training].seeds[0]
+        compared = hypotheses_digests(config, dataset, direction, baseline, first)["hypotheses"]
+    scored = [digests["hypotheses"], evaluation.split, evaluation.bootstrap_samples, compared]
+    return {**digests, "score": short_digest(scored)}
+
+
+def sample_digests(config: Config, dataset: str, direction: str, sampler: str) -> Digests:
+    """Digests of a training, and of the chains of a sampler on its first seed."""
+    settings, evaluation = config.evaluation.samplers[sampler], config.evaluation
+    digests = training_digests(config, dataset, direction, settings.training)
+    seed = config.trainings[settings.training].seeds[0]
+    drawn = [digests["training"], seed, settings.model_dump(mode="json")]
+    scored = [drawn, evaluation.split, evaluation.bootstrap_samples]
+    return {**digests, "hypotheses": short_digest(drawn), "score": short_digest(scored)}
+
+
+def analysis_digests(config: Config, dataset: str, direction: str, row: Row) -> Digests:
+    """Digests of a row's first seed, and of the analysis of its dependence."""
+    evaluation = config.evaluation
+    seed = config.trainings[row.training].seeds[0]
+    digests = hypotheses_digests(config, dataset, direction, row, seed)
+    options = evaluation.analysis.model_dump(mode="json", exclude={"rows"})
+    scored = [digests["training"], seed, digests["decoder"], options]
+    scored += [evaluation.split, evaluation.bootstrap_samples]
+    return {**digests, "analysis": short_digest(scored)}
+
+
+def run_spec(config: Config, dataset: str, direction: str, training: str) -> RunSpec:
+    """What one training reads on one dataset in one direction.
+
+    Raises:
+        InputError: the config has no such dataset, direction or training.
+    """
+    for kind, name, known in (
+        ("datasets", dataset, config.datasets),
+        ("trainings", training, config.trainings),
+    ):
+        if name not in known:
+            raise InputError(f"{kind}: no entry {name!r}, allowed: {', '.join(known)}")
+    if direction not in config.datasets[dataset].directions:
+        allowed = ", ".join(config.datasets[dataset].directions)
+        raise InputError(f"datasets.{dataset}.directions: no {direction!r}, allowed: {allowed}")
+    # Seeds are the workflow's: one more seed leaves the spec, and what is trained, as it is.
+    run = config.trainings[training].model_copy(update={"seeds": [0]})
+    digests = training_digests(config, dataset, direction, training)
+    return RunSpec(
+        dataset=dataset, direction=direction, training=training, run=run, digests=digests
+    )

@@ -1,0 +1,279 @@
+"""Where each result lies below `results/`, and the digests that it must carry for a config.
+
+The one list of what an experiment consists of: the workflow's rules ask for these files, and the
+report reads them and nothing else.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from padir.config import identity
+from padir.config.experiment import Config
+from padir.config.identity import Digests
+from padir.config.rows import Row
+
+RESULTS = "results"
+
+
+class Place(NamedTuple):
+    """A dataset in one direction: a test set."""
+
+    dataset: str
+    direction: str
+
+
+class Artifact(NamedTuple):
+    """One file below `results/`.
+
+    Attributes:
+        path: relative to the working folder.
+        digests: what the file, or the provenance beside it, must carry to be shown.
+    """
+
+    path: str
+    digests: Digests
+
+    @property
+    def command(self) -> str:
+        """What makes it, or makes it anew."""
+        return f"snakemake --cores all {self.path}"
+
+
+def places(config: Config) -> list[Place]:
+    """Every dataset in each of its directions, in the config's order."""
+    return [
+        Place(dataset, direction)
+        for dataset, settings in config.datasets.items()
+        for direction in settings.directions
+    ]
+
+
+def run_folder(place: Place, training: str, seed: int) -> str:
+    """Folder of one training with one seed."""
+    return f"{RESULTS}/runs/{place.dataset}/{place.direction}/{training}/seed{seed}"
+
+
+def spec_path(place: Place, training: str) -> str:
+    """Settings of a training."""
+    return f"{RESULTS}/runs/{place.dataset}/{place.direction}/{training}/spec.json"
+
+
+def bundle_path(place: Place, training: str, seed: int) -> str:
+    """Parameters of a trained model; its bundle is the folder."""
+    return f"{run_folder(place, training, seed)}/bundle/model.safetensors"
+
+
+def decoder_path(place: Place, training: str, seed: int, decoder: str) -> str:
+    """A decoder tuned for a trained model, inside its bundle."""
+    return f"{run_folder(place, training, seed)}/bundle/decoders/{decoder}.json"
+
+
+def hypotheses_path(place: Place, row: Row, seed: int, split: str, ending: str = "txt") -> str:
+    """Hypotheses as text (txt), or with their records (jsonl)."""
+    return f"{run_folder(place, row.training, seed)}/decode/{split}.{row.decoding.name}.{ending}"
+
+
+def score_path(place: Place, row: Row, seed: int, split: str) -> str:
+    """Scores of hypotheses."""
+    return f"{run_folder(place, row.training, seed)}/score/{split}.{row.decoding.name}.json"
+
+
+def rating_path(place: Place, row: Row, seed: int, split: str, scorer: str) -> str:
+    """A further score of hypotheses, by one of `evaluation.scorers`."""
+    name = f"{split}.{row.decoding.name}.{scorer}.json"
+    return f"{run_folder(place, row.training, seed)}/rate/{name}"
+
+
+def metrics_path(place: Place, training: str, seed: int) -> str:
+    """Losses and speed of a training, by step; `provenance.json` beside it carries its digests."""
+    return f"{run_folder(place, training, seed)}/metrics.jsonl"
+
+
+def analysis_path(place: Place, row: Row, seed: int) -> str:
+    """Analysis of the dependence between a row's target positions."""
+    folder = f"{RESULTS}/analysis/{place.dataset}/{place.direction}/{row.training}"
+    return f"{folder}/{row.decoding.decoder}.seed{seed}.json"
+
+
+def latency_path(place: Place, timing: str) -> str:
+    """Times of the rows of one part of the report: core, systems or dependency."""
+    return f"{RESULTS}/latency/{place.dataset}/{place.direction}/{timing}.json"
+
+
+def sample_path(place: Place, sampler: str, split: str, ending: str = "json") -> str:
+    """Chains of a sampler (jsonl), their text (txt), or its scores (json)."""
+    return f"{RESULTS}/samples/{place.dataset}/{place.direction}/{split}.{sampler}.{ending}"
+
+
+def card_path(place: Place, teacher: str, seed: int) -> str:
+    """Card of distilled targets."""
+    folder = f"{RESULTS}/distill/{place.dataset}/{place.direction}/{teacher}/seed{seed}"
+    return f"{folder}/card.json"
+
+
+def statistics_path(dataset: str, pair: str) -> str:
+    """Statistics of a cleaned dataset."""
+    return f"{RESULTS}/data/{dataset}/{pair}/statistics.json"
+
+
+def theory_path(experiment: str, seed: int) -> str:
+    """Results of one Ising experiment."""
+    return f"{RESULTS}/theory/{experiment}/seed{seed}.json"
+
+
+# What parts of the report are made of.
+
+
+def seeds(config: Config, row: Row) -> list[int]:
+    """Seeds of a row's training, rising."""
+    return sorted(config.trainings[row.training].seeds)
+
+
+def scores(config: Config, rows: Iterable[Row]) -> list[Artifact]:
+    """Scores of rows, over all test sets and seeds."""
+    split = config.evaluation.split
+    return [
+        Artifact(
+            score_path(place, row, seed, split),
+            identity.score_digests(config, *place, row, seed),
+        )
+        for place in places(config)
+        for row in rows
+        for seed in seeds(config, row)
+    ]
+
+
+def ratings(config: Config, rows: Iterable[Row]) -> list[Artifact]:
+    """Ratings of rows by every scorer, over all test sets and seeds."""
+    split = config.evaluation.split
+    return [
+        Artifact(
+            rating_path(place, row, seed, split, scorer),
+            identity.score_digests(config, *place, row, seed),
+        )
+        for place in places(config)
+        for row in rows
+        for seed in seeds(config, row)
+        for scorer in config.evaluation.scorers
+    ]
+
+
+TIMINGS = ("core", "systems", "dependency")
+
+
+def timed_rows(config: Config, timing: str) -> list[Row]:
+    """Rows that a timing run times, in one process."""
+    rows = {
+        "core": config.core_rows,
+        "systems": config.system_rows,
+        "dependency": config.dependency_rows,
+    }
+    return rows[timing]()
+
+
+def timing_of_systems(config: Config) -> str:
+    """The timing run that table 2 shows: the core's where that times all of its rows."""
+    return "core" if set(config.system_rows()) <= set(config.core_rows()) else "systems"
+
+
+def latencies(config: Config, timing: str) -> list[Artifact]:
+    """A timing run per test set; each of its rows carries digests."""
+    return [
+        Artifact(latency_path(place, timing), timing_digests(config, place, timing))
+        for place in places(config)
+        if timed_rows(config, timing)
+    ]
+
+
+def timing_digests(config: Config, place: Place, timing: str) -> Digests:
+    """Of all rows of a timing run, by label, and of how often what is timed."""
+    evaluation = config.evaluation
+    hypotheses = {
+        row.name: identity.hypotheses_digests(config, *place, row, seeds(config, row)[0])
+        for row in timed_rows(config, timing)
+    }
+    how = [evaluation.latency_sentences, evaluation.latency_repeats]
+    timed = [how, {name: digests["hypotheses"] for name, digests in hypotheses.items()}]
+    return {
+        "data": identity.short_digest(identity.data_spec(config, place.dataset)),
+        "timing": identity.short_digest(timed),
+    }
+
+
+def metrics(config: Config, rows: Iterable[Row]) -> list[Artifact]:
+    """Training metrics of the rows' trainings, over all test sets and seeds."""
+    trainings = dict.fromkeys(row.training for row in rows)
+    return [
+        Artifact(
+            metrics_path(place, training, seed),
+            identity.training_digests(config, *place, training),
+        )
+        for place in places(config)
+        for training in trainings
+        for seed in sorted(config.trainings[training].seeds)
+    ]
+
+
+def cards(config: Config, rows: Iterable[Row]) -> list[Artifact]:
+    """Cards of the targets that the rows' trainings learn from."""
+    used = dict.fromkeys(config.trainings[row.training].targets for row in rows)
+    return [
+        Artifact(
+            card_path(place, teacher, identity.teacher_seed(config, teacher)),
+            {"targets": identity.targets_digest(config, *place, teacher)},
+        )
+        for place in places(config)
+        for teacher in used
+        if teacher != "raw"
+    ]
+
+
+def statistics(config: Config) -> list[Artifact]:
+    """Statistics of every dataset."""
+    return [
+        Artifact(
+            statistics_path(dataset, settings.pair),
+            {"data": identity.short_digest(identity.data_spec(config, dataset))},
+        )
+        for dataset, settings in config.datasets.items()
+    ]
+
+
+def samples(config: Config) -> list[Artifact]:
+    """Scores of every sampler; the chains lie beside them."""
+    return [
+        Artifact(
+            sample_path(place, sampler, config.evaluation.split),
+            identity.sample_digests(config, *place, sampler),
+        )
+        for place in places(config)
+        for sampler in config.evaluation.samplers
+    ]
+
+
+def analyses(config: Config) -> list[Artifact]:
+    """Analyses of tables 4 and 5."""
+    return [
+        Artifact(
+            analysis_path(place, row, seeds(config, row)[0]),
+            identity.analysis_digests(config, *place, row),
+        )
+        for place in places(config)
+        for row in config.analysed_rows()
+    ]
+
+
+def theory(config: Config, experiments: Iterable[str]) -> list[Artifact]:
+    """Ising experiments with every seed."""
+    return [
+        Artifact(
+            theory_path(experiment, seed),
+            {
+                "settings": identity.short_digest(
+                    getattr(config.theory, experiment).model_dump(mode="json")
+                )
+            },
+        )
+        for experiment in experiments
+        for seed in config.theory.seeds
+    ]
