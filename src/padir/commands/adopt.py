@@ -51,7 +51,9 @@ def main(argv: list[str]) -> int:
         )
     content = {**bundle.spec, "run_spec": spec.model_dump(mode="json")}
     card = (bundle.folder / CARD_FILE).read_text(encoding="utf-8")
-    note = f"The parameters of `{owner.model}`, under the decoding settings of `{spec.training}`.\n\n"
+    note = (
+        f"The parameters of `{owner.model}`, under the decoding settings of `{spec.training}`.\n\n"
+    )
     write_bundle(arguments.out, bundle.arrays, content, bundle.vocabulary, note + card)
     beside = arguments.out.parent if arguments.out.name == "bundle" else arguments.out
     write_provenance(

@@ -63,7 +63,9 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{shown(arguments.source)}: no line to translate")
     decodings = list(map(Decoding.parse, arguments.decodings))
     models = [load(folder) for folder in arguments.runs]
-    rerankers = {one.loaded.spec.training: one for one in map(Reranker, map(load, arguments.reranker))}
+    rerankers = {
+        one.loaded.spec.training: one for one in map(Reranker, map(load, arguments.reranker))
+    }
     unused = rerankers.keys() - {loaded.spec.run.decoding.reranker for loaded in models}
     if unused:
         raise InputError(f"--reranker: no given model is ranked by {', '.join(sorted(unused))}")

@@ -60,7 +60,9 @@ def training_flops(run: TrainingRun, size: Size) -> float:
     return 6.0 * each * run.training.steps * run.training.batch_tokens
 
 
-def decoding_flops(run: TrainingRun, size: Size, decoding: str, source: float, target: float) -> float:
+def decoding_flops(
+    run: TrainingRun, size: Size, decoding: str, source: float, target: float
+) -> float:
     """Operations of decoding one sentence: all passes, candidates or places of the beam.
 
     The most there can be: hypotheses that are finished before the last pass are counted on, and a
