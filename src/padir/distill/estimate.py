@@ -119,7 +119,7 @@ def plan_lines(config: Config, results: Path) -> list[str]:
     The ledger is only read: without one, nothing is paid for yet.
     """
     lines: list[str] = []
-    used = {run.targets for run in config.models.values()}
+    used = {run.targets for run in config.trainings.values()}
     for name, teacher in config.teachers.items():
         if name not in used or not isinstance(teacher, CloudTeacher):
             continue
