@@ -65,7 +65,9 @@ def main(argv: list[str]) -> int:
     if (arguments.checkpoint is None) == (arguments.scorer == "bleurt"):
         wanted = "needs" if arguments.scorer == "bleurt" else "takes no"
         raise InputError(f"--scorer {arguments.scorer} {wanted} --checkpoint")
-    hypotheses, *references = read_aligned(arguments.hypotheses, *arguments.references)
+    hypotheses, *references = read_aligned(
+        arguments.hypotheses, *arguments.references, strip_bom=True
+    )
     if not hypotheses:
         raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
     document = {**labels(arguments), "scorer": arguments.scorer}
