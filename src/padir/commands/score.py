@@ -80,19 +80,18 @@ def main(argv: list[str]) -> int:
     hypotheses, *references = texts[: 1 + len(arguments.references)]
     if not hypotheses:
         raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
-    sources = texts[-1] if arguments.sources is not None else None
     baseline = texts[1 + len(references)] if arguments.baseline is not None else None
     decoded = None
     if arguments.decode is not None:
         records = read_jsonl(arguments.decode)
         decoded = decoded_from_records(records, hypotheses, shown(arguments.decode))
-    valid = lexemes = None
-    if sources is not None:
+    valid = sources = lexemes = None
+    if arguments.grammar is not None:
         from padir.data.grammar import Grammar
         from padir.data.lexicon import lexeme_maps
         from padir.score.redundancy import Lexemes
 
-        grammar = Grammar.load(arguments.grammar)
+        grammar, sources = Grammar.load(arguments.grammar), texts[-1]
         valid = grammar.valid_lines(sources, hypotheses, shown(arguments.sources))
         lexemes = Lexemes(*lexeme_maps(grammar.lexicon))
     document = labels(arguments) | score_corpus(

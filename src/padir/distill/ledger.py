@@ -23,6 +23,7 @@ from padir.distill.ledger_reader import (
     DiskFull,
     LedgerReader,
     Task,
+    checksum,
     split_digests,
 )
 from padir.distill.owners import Owner, is_alive, sweep
@@ -76,6 +77,13 @@ SUMS = (
     " GROUP BY task, state, usd_per_million",
     f"CREATE TRIGGER request_added AFTER INSERT ON requests BEGIN {_ADD}; END",
     f"CREATE TRIGGER request_ended AFTER UPDATE OF state ON requests BEGIN {_TAKE}; {_ADD}; END",
+)
+
+CHECKSUMS = (
+    "CREATE TABLE checksums (task INTEGER NOT NULL, digest BLOB NOT NULL, checksum BLOB NOT NULL,"
+    " PRIMARY KEY (task, digest)) WITHOUT ROWID",
+    "INSERT INTO checksums SELECT task, digest, checksum(digest, CAST(text AS BLOB))"
+    " FROM translations",
 )
 
 
@@ -156,9 +164,11 @@ class Ledger(LedgerReader):
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {VERSION}")
             self._check_kind()
-            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'sums'").fetchone() is None:
-                for statement in SUMS:
-                    db.execute(statement)
+            db.create_function("checksum", 2, checksum, deterministic=True)
+            for table, statements in (("sums", SUMS), ("checksums", CHECKSUMS)):
+                if not self._exists(table):
+                    for statement in statements:
+                        db.execute(statement)
 
     def close(self) -> None:
         """Close the file and leave."""
@@ -236,6 +246,12 @@ class Ledger(LedgerReader):
             db.executemany(
                 "INSERT OR IGNORE INTO translations VALUES (?, ?, ?, ?)",
                 [(task, line.digest, text, request) for line, text in rows],
+            )
+            db.executemany(
+                "INSERT OR IGNORE INTO checksums SELECT task, digest,"
+                " checksum(digest, CAST(text AS BLOB)) FROM translations"
+                " WHERE task = ? AND digest = ?",
+                [(task, line.digest) for line in lines],
             )
             self._end(request, "done")
 

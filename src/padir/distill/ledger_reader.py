@@ -3,6 +3,7 @@
 `LedgerReader` opens the file read-only, for whoever only asks; `padir.distill.ledger` writes it.
 """
 
+import hashlib
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,11 @@ QUERY_DIGESTS = 10_000
 DIGEST_BYTES = 32
 
 Reader = TypeVar("Reader", bound="LedgerReader")
+
+
+def checksum(digest: bytes, text: bytes) -> bytes:
+    """Eight bytes that a translation is checked by: of the source's digest and the UTF-8 text."""
+    return hashlib.blake2b(digest + text, digest_size=8).digest()
 
 
 def split_digests(joined: bytes) -> list[bytes]:
@@ -117,12 +123,51 @@ class LedgerReader:
         return None if found is None else found[0]
 
     def known(self, task: int, digests: Sequence[bytes]) -> set[bytes]:
-        """Those texts that are translated."""
-        return {digest for (digest,) in self._select("digest", task, digests)}
+        """Those texts that are translated. Raises InputError as `translations` does."""
+        return set(self.translations(task, digests))
 
     def translations(self, task: int, digests: Sequence[bytes]) -> dict[bytes, str]:
-        """The translations of those texts that have one, as the service gave them."""
-        return {digest: text for digest, text in self._select("digest, text", task, digests)}
+        """The translations of those texts that have one, as the service gave them.
+
+        Rows without a checksum, written by older versions, are taken as they are.
+
+        Raises:
+            InputError: a row does not match its checksum, or the row of a checksum is missing.
+        """
+        texts: dict[bytes, str] = {}
+        for start in range(0, len(digests), QUERY_DIGESTS):
+            part = digests[start : start + QUERY_DIGESTS]
+            where = f"WHERE task = ? AND digest IN ({', '.join('?' * len(part))})"
+            with self._lock, self._in_words():
+                rows = self._db.execute(
+                    f"SELECT digest, CAST(text AS BLOB) FROM translations {where}", (task, *part)
+                ).fetchall()
+                checksums = {}
+                if self._exists("checksums"):
+                    query = f"SELECT digest, checksum FROM checksums {where}"
+                    checksums = dict(self._db.execute(query, (task, *part)))
+            for digest, text in rows:
+                expected = checksums.pop(digest, None)
+                if expected is not None and expected != checksum(digest, text):
+                    raise self._damaged_row(digest)
+                try:
+                    texts[digest] = text.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise self._damaged_row(digest) from error
+            if checksums:
+                raise self._damaged_row(min(checksums))
+        return texts
+
+    def _exists(self, table: str) -> bool:
+        query = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?)"
+        return bool(self._db.execute(query, (table,)).fetchone()[0])
+
+    def _damaged_row(self, digest: bytes) -> InputError:
+        return InputError(
+            f"{shown(self.path)}: the translation of the text with SHA-256 {digest.hex()} is"
+            " damaged: restore a copy of the ledger, or delete this digest from"
+            " its tables translations and checksums to buy the line again"
+        )
 
     def has_translations(self, task: int) -> bool:
         """Whether anything was ever translated for a task."""
@@ -139,14 +184,6 @@ class LedgerReader:
         with self._lock, self._in_words():
             found = self._db.execute(query, (task,)).fetchall()
         return {digest for (joined,) in found for digest in split_digests(joined)}
-
-    def _select(self, columns: str, task: int, digests: Sequence[bytes]) -> Iterator[tuple]:
-        for start in range(0, len(digests), QUERY_DIGESTS):
-            part = digests[start : start + QUERY_DIGESTS]
-            holes = ", ".join("?" * len(part))
-            query = f"SELECT {columns} FROM translations WHERE task = ? AND digest IN ({holes})"
-            with self._lock, self._in_words():
-                yield from self._db.execute(query, (task, *part)).fetchall()
 
     def spent(self, provider: str) -> Spent:
         """What all requests to a provider may have cost, at the prices of their time.

@@ -287,6 +287,52 @@ def test_a_damaged_ledger_is_named_and_left_as_it_is(path):
         assert ledger.spent("somebody").usd > 0
 
 
+def filled(path):
+    """A ledger with three translations; their lines."""
+    lines = lines_of("eins", "zwei", "drei")
+    with Ledger(path) as ledger:
+        claim = ledger.claim(TASK, lines, FREE)
+        ledger.finish(claim.request, claim.lines, ["the first one", "the second one", "three"])
+    return lines
+
+
+@pytest.mark.parametrize(("place", "bit"), [(-1, 1), (-1, 0x80), (31, 1)])
+def test_a_flipped_bit_is_named_and_nothing_is_bought_again(path, place, bit):
+    lines = filled(path)
+    content = bytearray(path.read_bytes())
+    # A row's digest and text lie side by side: bits of the text, one that spoils its UTF-8, and
+    # one of the digest.
+    row = text_digest("zwei") + b"the second one"
+    content[content.index(row) + place % len(row)] ^= bit
+    path.write_bytes(content)
+    named = rf"ledger\.sqlite: the translation of the text with SHA-256 {text_digest('zwei').hex()}"
+    with Ledger(path) as ledger:
+        number = ledger.task(TASK)
+        for ask in (
+            lambda: ledger.claim(TASK, [*lines, *lines_of("vier")], FREE),
+            lambda: ledger.known(number, all_digests(lines)),
+            lambda: ledger.translations(number, all_digests(lines)),
+        ):
+            with pytest.raises(InputError, match=named):
+                ask()
+        assert len(ledger.translations(number, all_digests([lines[0], lines[2]]))) == 2
+    with LedgerReader(path) as reader, pytest.raises(InputError, match=named):
+        reader.known(number, all_digests(lines))
+    assert path.read_bytes() == bytes(content)
+
+
+def test_a_ledger_without_checksums_is_readable_and_gets_them(path):
+    lines = filled(path)
+    with sqlite3.connect(path) as old:
+        old.execute("DROP TABLE checksums")
+    old.close()
+    with LedgerReader(path) as reader:
+        assert len(reader.translations(1, all_digests(lines))) == 3
+    with Ledger(path) as ledger:
+        assert len(ledger.translations(1, all_digests(lines))) == 3
+        assert ledger._db.execute("SELECT count(*) FROM checksums").fetchone() == (3,)
+
+
 def test_other_databases_and_later_versions_are_refused(path):
     path.parent.mkdir()
     with sqlite3.connect(path) as other:
