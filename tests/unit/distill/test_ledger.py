@@ -143,8 +143,11 @@ def test_the_limit_holds_for_all_that_was_ever_sent(path):
     limits = Limits(usd=1.0, usd_per_million=1e4, characters_per_minute=10**9)
     with Ledger(path) as ledger:
         ledger.claim(TASK, lines_of("a" * 60), limits)
-        with pytest.raises(LimitReached, match=r"max_usd is 1\.00: 0\.60 USD are spent .* 0\.41"):
+        with pytest.raises(LimitReached, match=r"max_usd is 1\.00: 0\.60 USD .* make that 1\.01"):
             ledger.claim(TASK._replace(source="fr"), lines_of("b" * 41), limits)
+        close = limits._replace(usd=1.00999)
+        with pytest.raises(LimitReached, match=r"max_usd is 1\.00999: .* make that 1\.01000 USD"):
+            ledger.claim(TASK, lines_of("b" * 41), close)
         assert ledger.claim(TASK._replace(source="fr"), lines_of("b" * 40), limits).request
         # What another provider costs is another matter.
         assert ledger.claim(TASK._replace(provider="x"), lines_of("b" * 100), limits).request
