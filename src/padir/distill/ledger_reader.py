@@ -209,7 +209,9 @@ class LedgerReader:
             rows = self._db.execute(query, (provider,)).fetchall()
         doubt = [row for row in rows if row[0] == "doubt" or (row[0] == "sent" and row[1] in dead)]
         return Spending(
-            sum(row[3] for row in rows), int(sum(row[2] for row in doubt)), sum(r[3] for r in doubt)
+            sum((usd for *_, usd in rows), 0.0),
+            int(sum(characters for *_, characters, _ in doubt)),
+            sum((usd for *_, usd in doubt), 0.0),
         )
 
     # SQLite
