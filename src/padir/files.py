@@ -1,14 +1,16 @@
-"""Files of every kind: parallel text, JSON, JSON lines, model bundles. All writes are atomic.
+"""Parallel text, JSON, JSON lines and model bundles on disk. All writes are atomic.
 
-Text is UTF-8, and a line ends at "\\n" and nowhere else: carriage returns, U+2028, NEL and their
-kind stay inside the line, so that files of a pair never lose their alignment. What cannot be
-text (invalid UTF-8, a NUL character) or hides in it (a byte order mark) is an error, not a guess.
+Text is UTF-8, and lines end at "\\n" only: carriage returns, U+2028 and NEL stay inside the line,
+so that the files of a pair keep their alignment. Invalid UTF-8, a NUL character and a byte order
+mark are errors.
 """
 
 import hashlib
 import json
 import os
+import platform
 import secrets
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -49,28 +51,33 @@ def _readable(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a path to write to, which takes the place of `path` once the block ends well.
+    """Give a path to write to, which replaces `path` once the block ends without an error.
 
-    The file appears whole, synced to disk, or not at all; after a failure nothing is left behind
-    and an older file at `path` stands untouched. Missing folders are made.
+    The file appears whole, synced to disk, or not at all. A failed block leaves an older file at
+    `path` untouched. Missing folders are made, and temporary files that killed processes of this
+    machine left for the same `path` are removed.
 
     Raises:
         InputError: the file cannot be written (no permission, full disk, ...).
     """
     path = Path(path)
-    temporary = path.parent / f".padir-{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    owner = hashlib.sha256(f"{platform.node()}/{path.name}".encode(errors="surrogateescape"))
+    prefix = f".padir-{owner.hexdigest()[:12]}"
+    temporary = path.parent / f"{prefix}-{os.getpid()}-{secrets.token_hex(4)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        for stale in path.parent.glob(f"{prefix}-*.tmp"):
+            if not _is_running(int(stale.name.split("-")[2])):
+                stale.unlink(missing_ok=True)
         yield temporary
         _sync(temporary)
         temporary.replace(path)
         _sync(path.parent)
     except OSError as error:
-        if error.filename is not None and os.fspath(error.filename) not in _own_names(
-            path, temporary
-        ):
+        ours = {str(temporary), str(path), *map(str, path.parents)}
+        if error.filename is not None and os.fspath(error.filename) not in ours:
             raise
-        # Making a folder where a file stands is reported as that file's existence.
+        # mkdir reports a file in a folder's place as that file's existence.
         reason = "Not a directory" if isinstance(error, FileExistsError) else error.strerror
         raise InputError(f"{shown(path)}: cannot write: {reason}") from error
     finally:
@@ -79,8 +86,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def _own_names(path: Path, temporary: Path) -> set[str]:
-    return {str(temporary), str(path), *map(str, path.parents)}
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _sync(path: Path) -> None:
@@ -108,20 +121,35 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         return Path(path).read_bytes()
 
 
-def iter_lines(path: str | os.PathLike[str]) -> Iterator[str]:
+def iter_lines(path: str | os.PathLike[str], *, strip_bom: bool = False) -> Iterator[str]:
     """Yield a text file's lines without their "\\n"; a final "\\n" ends the last line.
+
+    Args:
+        path: of the file.
+        strip_bom: remove a byte order mark at the start, with a note on stderr, instead of
+            refusing it.
 
     Raises:
         InputError: unreadable; a byte order mark; invalid UTF-8 (line, and byte within the line,
             both from 1); a NUL character (line).
     """
     with _readable(path), Path(path).open("rb") as file:
+        if strip_bom and file.read(len(BOM)) == BOM:
+            note = "starts with a byte order mark, which was removed"
+            print(f"{shown(path)}: {note}", file=sys.stderr)
+        elif strip_bom:
+            file.seek(0)
         yield from decode_lines(file, shown(path))
 
 
 def decode_lines(file: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
-    """As `iter_lines`, from an open binary file; `name` stands for it in messages, and `first` is
-    the number of the line that it begins with."""
+    """Decode an open binary file as `iter_lines` does.
+
+    Args:
+        file: yields lines with their ends.
+        name: of the file, for messages.
+        first: number of the first line that `file` yields.
+    """
     for number, raw in enumerate(file, start=first):
         if number == 1 and raw.startswith(BOM):
             raise InputError(
@@ -138,24 +166,24 @@ def decode_lines(file: Iterable[bytes], name: str, first: int = 1) -> Iterator[s
         yield line
 
 
-def read_lines(path: str | os.PathLike[str]) -> list[str]:
-    """All lines of a text file; errors as in `iter_lines`."""
-    return list(iter_lines(path))
+def read_lines(path: str | os.PathLike[str], *, strip_bom: bool = False) -> list[str]:
+    """All lines of a text file; arguments and errors as in `iter_lines`."""
+    return list(iter_lines(path, strip_bom=strip_bom))
 
 
-def read_aligned(*paths: str | os.PathLike[str]) -> list[list[str]]:
-    """The lines of files that belong together line for line.
+def read_aligned(*paths: str | os.PathLike[str], strip_bom: bool = False) -> list[list[str]]:
+    """The lines of files that are aligned line for line.
 
     Raises:
         InputError: as in `iter_lines`; or line counts that differ, with both files named.
     """
-    files = [read_lines(path) for path in paths]
+    files = [read_lines(path, strip_bom=strip_bom) for path in paths]
     _check_counts(paths, [len(lines) for lines in files])
     return files
 
 
 def count_aligned(*paths: str | os.PathLike[str]) -> int:
-    """How many lines files of any size have that belong together line for line.
+    """Number of lines of files that are aligned line for line, read as streams.
 
     Raises:
         InputError: as in `read_aligned`.
@@ -166,10 +194,10 @@ def count_aligned(*paths: str | os.PathLike[str]) -> int:
 
 
 def iter_aligned(*paths: str | os.PathLike[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the lines that belong together, of files of any size; all are checked beforehand.
+    """Yield aligned lines of files of any size; all are checked beforehand.
 
     Raises:
-        InputError: as in `read_aligned`, before the first lines are given.
+        InputError: as in `read_aligned`, before the first line is yielded.
     """
     count_aligned(*paths)
     yield from zip(*map(iter_lines, paths), strict=True)

@@ -20,6 +20,7 @@ from padir.files import (
     count_aligned,
     digest,
     iter_aligned,
+    read_aligned,
     read_bundle,
     read_json,
     read_jsonl,
@@ -91,6 +92,15 @@ def test_byte_order_mark_is_refused(tmp_path):
         read_lines(path)
 
 
+def test_byte_order_mark_is_stripped_with_a_note_where_that_is_asked_for(tmp_path, capsys):
+    marked, plain = tmp_path / "bom.de", tmp_path / "plain.de"
+    marked.write_bytes(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n")
+    write_lines(plain, ["a", "\ufeffb"])
+    assert read_aligned(marked, plain, strip_bom=True) == [["a", "\ufeffb"]] * 2
+    note = f"{marked}: starts with a byte order mark, which was removed\n"
+    assert capsys.readouterr() == ("", note)
+
+
 def test_missing_file_and_folder_in_place_of_file(tmp_path):
     with fails("nowhere: cannot read: No such file or directory"):
         read_lines(tmp_path / "nowhere")
@@ -135,6 +145,30 @@ def test_failure_leaves_the_old_file_and_nothing_else(tmp_path):
         raise RuntimeError
     assert read_lines(path) == ["old"]
     assert names(tmp_path) == ["text"]
+
+
+KILLED = """
+import os, signal, sys
+from padir.files import atomic_path
+with atomic_path(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_temporary_file_of_a_killed_process_goes_with_the_next_write(tmp_path):
+    path = tmp_path / "text"
+    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    (stale,) = names(tmp_path)
+    write_lines(tmp_path / "other", ["another file leaves it alone"])
+    assert stale in names(tmp_path)
+    with atomic_path(path) as ours:
+        ours.write_text("ours")
+        # This process is alive, so a second write of the same file leaves its temporary alone.
+        write_lines(path, ["whole"])
+        assert names(tmp_path) == sorted([ours.name, "other", "text"])
+    assert path.read_text() == "ours"
+    assert names(tmp_path) == ["other", "text"]
 
 
 def test_full_disk_at_sync(tmp_path, monkeypatch):

@@ -65,15 +65,17 @@ def main(argv: list[str]) -> int:
     if (arguments.checkpoint is None) == (arguments.scorer == "bleurt"):
         wanted = "needs" if arguments.scorer == "bleurt" else "takes no"
         raise InputError(f"--scorer {arguments.scorer} {wanted} --checkpoint")
-    hypotheses, *references = read_aligned(arguments.hypotheses, *arguments.references)
+    hypotheses, *references = read_aligned(
+        arguments.hypotheses, *arguments.references, strip_bom=True
+    )
     if not hypotheses:
         raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
     document = {**labels(arguments), "scorer": arguments.scorer}
     if arguments.checkpoint and arguments.allow_missing and not arguments.checkpoint.exists():
         document |= not_run(f"no folder {shown(arguments.checkpoint)}")
     else:
-        counts = _counts(arguments, hypotheses, references)
-        document |= rating(counts, references, arguments.samples)
+        counts, checkpoint = _counts(arguments, hypotheses, references)
+        document |= {"checkpoint": checkpoint, **rating(counts, references, arguments.samples)}
     if arguments.json is not None:
         write_json(arguments.json, document)
         inputs = [arguments.hypotheses, *arguments.references]
@@ -85,12 +87,14 @@ def main(argv: list[str]) -> int:
 
 def _counts(
     arguments: argparse.Namespace, hypotheses: list[str], references: list[list[str]]
-) -> Any:
+) -> tuple[Any, dict[str, Any] | None]:
+    """Counts of the scorer, and the identity of its checkpoint."""
     if arguments.scorer == "chrf++":
         from padir.score.bleu import chrf_words_counts
 
-        return chrf_words_counts(hypotheses, references)
+        return chrf_words_counts(hypotheses, references), None
     from padir.score.bleurt import bleurt_counts, read_checkpoint
 
     checkpoint = read_checkpoint(arguments.checkpoint)
-    return bleurt_counts(checkpoint, hypotheses, references, arguments.threads)
+    counts = bleurt_counts(checkpoint, hypotheses, references, arguments.threads)
+    return counts, checkpoint.identity

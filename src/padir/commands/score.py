@@ -67,7 +67,7 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     import json
 
-    from padir.files import InputError, read_jsonl, read_lines, shown, write_json
+    from padir.files import InputError, read_aligned, read_jsonl, shown, write_json
     from padir.provenance import write_provenance
     from padir.score.summary import decoded_from_records, score_corpus
 
@@ -75,20 +75,12 @@ def main(argv: list[str]) -> int:
         raise InputError(f"--samples is {arguments.samples}: allowed are 40 and more")
     if (arguments.grammar is None) != (arguments.sources is None):
         raise InputError("--grammar and --sources go together: give both or neither")
-    hypotheses = read_lines(arguments.hypotheses)
-
-    def aligned(path: Path) -> list[str]:
-        lines = read_lines(path)
-        if len(lines) != len(hypotheses):
-            raise InputError(
-                f"line counts differ: {shown(arguments.hypotheses)} has {len(hypotheses)},"
-                f" {shown(path)} has {len(lines)}"
-            )
-        return lines
-
-    references = [aligned(path) for path in arguments.references]
+    others = [path for path in (arguments.baseline, arguments.sources) if path is not None]
+    texts = read_aligned(arguments.hypotheses, *arguments.references, *others, strip_bom=True)
+    hypotheses, *references = texts[: 1 + len(arguments.references)]
     if not hypotheses:
         raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
+    baseline = texts[1 + len(references)] if arguments.baseline is not None else None
     decoded = None
     if arguments.decode is not None:
         records = read_jsonl(arguments.decode)
@@ -99,8 +91,7 @@ def main(argv: list[str]) -> int:
         from padir.data.lexicon import lexeme_maps
         from padir.score.redundancy import Lexemes
 
-        grammar = Grammar.load(arguments.grammar)
-        sources = aligned(arguments.sources)
+        grammar, sources = Grammar.load(arguments.grammar), texts[-1]
         valid = grammar.valid_lines(sources, hypotheses, shown(arguments.sources))
         lexemes = Lexemes(*lexeme_maps(grammar.lexicon))
     document = labels(arguments) | score_corpus(
@@ -108,7 +99,7 @@ def main(argv: list[str]) -> int:
         references,
         arguments.target_language,
         decoded=decoded,
-        baseline=None if arguments.baseline is None else aligned(arguments.baseline),
+        baseline=baseline,
         baseline_name=arguments.baseline_name or str(arguments.baseline),
         valid=valid,
         sources=sources,
