@@ -174,12 +174,43 @@ def read_lines(path: str | os.PathLike[str], *, strip_bom: bool = False) -> list
 def read_aligned(*paths: str | os.PathLike[str], strip_bom: bool = False) -> list[list[str]]:
     """The lines of files that are aligned line for line.
 
+    A file whose name ends in .jsonl holds a JSON list a line: several texts, such as all references
+    of each sentence.
+
     Raises:
         InputError: as in `iter_lines`; or line counts that differ, with both files named.
     """
-    files = [read_lines(path, strip_bom=strip_bom) for path in paths]
-    _check_counts(paths, [len(lines) for lines in files])
+    files, names = [], []
+    for path in paths:
+        texts = _texts(path) if is_jsonl(path) else [read_lines(path, strip_bom=strip_bom)]
+        files += texts
+        names += [path] * len(texts)
+    _check_counts(names, [len(lines) for lines in files])
     return files
+
+
+def is_jsonl(path: str | os.PathLike[str]) -> bool:
+    """Whether a file's name says that it holds a JSON value a line."""
+    return os.fspath(path).endswith(".jsonl")
+
+
+def _texts(path: str | os.PathLike[str]) -> list[list[str]]:
+    """The texts of a file of JSON lists, all of one length."""
+    rows = [_row_of_texts(path, line, number) for number, line in _numbered(path)]
+    if len({len(row) for row in rows}) > 1:
+        raise InputError(f"{shown(path)}: its lists differ in length")
+    return [list(column) for column in zip(*rows, strict=True)] or [[]]
+
+
+def _numbered(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    return enumerate(iter_lines(path), start=1)
+
+
+def _row_of_texts(path: str | os.PathLike[str], line: str, number: int) -> list[str]:
+    row = _parse(path, line.encode(), number)
+    if not isinstance(row, list) or not row or not all(isinstance(text, str) for text in row):
+        raise InputError(f"{shown(path)}: line {number}: allowed is a JSON list of texts")
+    return row
 
 
 def count_aligned(*paths: str | os.PathLike[str]) -> int:
@@ -200,7 +231,13 @@ def iter_aligned(*paths: str | os.PathLike[str]) -> Iterator[tuple[str, ...]]:
         InputError: as in `read_aligned`, before the first line is yielded.
     """
     count_aligned(*paths)
-    yield from zip(*map(iter_lines, paths), strict=True)
+    for rows in zip(*map(_iter_rows, paths), strict=True):
+        yield tuple(text for row in rows for text in row)
+
+
+def _iter_rows(path: str | os.PathLike[str]) -> Iterator[list[str]]:
+    for number, line in _numbered(path):
+        yield _row_of_texts(path, line, number) if is_jsonl(path) else [line]
 
 
 def _check_counts(paths: Sequence[str | os.PathLike[str]], counts: Sequence[int]) -> None:
@@ -245,11 +282,13 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     return _parse(path, read_bytes(path), 0)
 
 
-def write_jsonl(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) -> int:
-    """Write one JSON object a line, atomically; return how many."""
+def write_jsonl(
+    path: str | os.PathLike[str], values: Iterable[Mapping[str, Any] | Sequence[Any]]
+) -> int:
+    """Write one JSON object or list a line, atomically; return how many."""
     return write_lines(
         path,
-        (json.dumps(dict(record), ensure_ascii=False, allow_nan=False) for record in records),
+        (json.dumps(value, ensure_ascii=False, allow_nan=False) for value in values),
     )
 
 

@@ -29,8 +29,8 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     from pydantic import ValidationError
 
-    from padir.config.training import RunSpec
     from padir.config.read import read_spec
+    from padir.config.training import RunSpec
     from padir.files import CARD_FILE, InputError, read_bundle, shown, write_bundle
     from padir.provenance import write_provenance
 

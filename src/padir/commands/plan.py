@@ -208,8 +208,8 @@ def jobs(config: Config, plans: Sequence[TrainingPlan], rows: Sequence[Row]) -> 
     timings = pairs * (1 + (set(rows) > set(config.core_rows())))
     return (
         f"jobs: {sum(plan.seeds for plan in plans)} trainings, {distilled * pairs} distilled"
-        f" training sets, {decodings} decodings and scores, {rated * len(config.evaluation.scorers)} further"
-        f" scores, {timings} latency runs"
+        f" training sets, {decodings} decodings and scores,"
+        f" {rated * len(config.evaluation.scorers)} further scores, {timings} latency runs"
     )
 
 

@@ -70,7 +70,8 @@ def main(argv: list[str]) -> int:
     )
     if not hypotheses:
         raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
-    document = {**labels(arguments), "scorer": arguments.scorer}
+    said, digests = labels(arguments)
+    document = {**said, "digests": digests, "scorer": arguments.scorer}
     if arguments.checkpoint and arguments.allow_missing and not arguments.checkpoint.exists():
         document |= not_run(f"no folder {shown(arguments.checkpoint)}")
     else:
@@ -79,7 +80,9 @@ def main(argv: list[str]) -> int:
     if arguments.json is not None:
         write_json(arguments.json, document)
         inputs = [arguments.hypotheses, *arguments.references]
-        write_provenance(arguments.json, ["rate", *argv], inputs=inputs, seed=arguments.seed)
+        write_provenance(
+            arguments.json, ["rate", *argv], inputs=inputs, labels=said, digests=digests
+        )
     shorter = {key: value for key, value in document.items() if key != "replicates"}
     print(json.dumps(shorter, indent=2, ensure_ascii=False))
     return 0

@@ -55,11 +55,12 @@ def parser() -> argparse.ArgumentParser:
 
 def add_labels(made: argparse.ArgumentParser) -> None:
     """Arguments that say what is scored."""
-    labels = made.add_argument_group("labels that the report reads from the full document")
-    labels.add_argument("--spec", type=Path, metavar="F", help="the model's spec.json")
-    labels.add_argument("--seed", type=int, metavar="N", help="seed of the model's training")
-    labels.add_argument("--split", metavar="NAME", help="valid or test")
-    labels.add_argument("--decoding", metavar="NAME", help="T<passes>, greedy or beam")
+    labels = made.add_argument_group("what the report reads from the full document")
+    labels.add_argument(
+        "--provenance", type=Path, metavar="F", help="what padir decode or sample wrote beside"
+        " the hypotheses: labels and digests of training, decoder and data",
+    )  # fmt: skip
+    labels.add_argument("--digests", metavar="JSON", help="digests that the config expects")
 
 
 def main(argv: list[str]) -> int:
@@ -77,10 +78,10 @@ def main(argv: list[str]) -> int:
         raise InputError("--grammar and --sources go together: give both or neither")
     others = [path for path in (arguments.baseline, arguments.sources) if path is not None]
     texts = read_aligned(arguments.hypotheses, *arguments.references, *others, strip_bom=True)
-    hypotheses, *references = texts[: 1 + len(arguments.references)]
+    hypotheses, *references = texts[: len(texts) - len(others)]
     if not hypotheses:
         raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
-    baseline = texts[1 + len(references)] if arguments.baseline is not None else None
+    baseline = texts[len(texts) - len(others)] if arguments.baseline is not None else None
     decoded = None
     if arguments.decode is not None:
         records = read_jsonl(arguments.decode)
@@ -94,17 +95,22 @@ def main(argv: list[str]) -> int:
         grammar, sources = Grammar.load(arguments.grammar), texts[-1]
         valid = grammar.valid_lines(sources, hypotheses, shown(arguments.sources))
         lexemes = Lexemes(*lexeme_maps(grammar.lexicon))
-    document = labels(arguments) | score_corpus(
-        hypotheses,
-        references,
-        arguments.target_language,
-        decoded=decoded,
-        baseline=baseline,
-        baseline_name=arguments.baseline_name or str(arguments.baseline),
-        valid=valid,
-        sources=sources,
-        lexemes=lexemes,
-        samples=arguments.samples,
+    said = labels(arguments)
+    document = (
+        said["labels"]
+        | {"digests": said["digests"]}
+        | score_corpus(
+            hypotheses,
+            references,
+            arguments.target_language,
+            decoded=decoded,
+            baseline=baseline,
+            baseline_name=arguments.baseline_name or str(arguments.baseline),
+            valid=valid,
+            sources=sources,
+            lexemes=lexemes,
+            samples=arguments.samples,
+        )
     )
     if arguments.json is not None:
         write_json(arguments.json, document)
@@ -117,7 +123,8 @@ def main(argv: list[str]) -> int:
                 *arguments.references,
                 *(path for path in optional if path is not None),
             ],
-            seed=arguments.seed,
+            labels=said,
+            digests=digests,
         )
     # A thousand numbers per metric are for the report, not for a reader.
     shorter = {key: value for key, value in document.items() if key != "replicates"}
@@ -125,18 +132,20 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def labels(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What was scored: null where the command line does not say."""
-    from padir.config.read import read_spec
+LABELS = ("dataset", "direction", "training", "system", "targets", "seed", "decoder", "passes")
 
-    spec = None if arguments.spec is None else read_spec(arguments.spec)
-    return {
-        "dataset": spec and spec.dataset,
-        "direction": spec and spec.direction,
-        "model": spec and spec.training,
-        "system": spec and spec.run.system,
-        "targets": spec and spec.run.targets,
-        "seed": arguments.seed,
-        "decoding": arguments.decoding,
-        "split": arguments.split,
-    }
+
+def labels(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, str]]:
+    """What made the hypotheses: labels, null where nothing says so, and digests.
+
+    Raises:
+        InputError: the hypotheses were made with other settings than `--digests` has.
+    """
+    from padir.files import read_json
+    from padir.provenance import checked_digests, given_digests
+
+    path, expected = arguments.provenance, given_digests(arguments.digests)
+    made_by = {} if path is None else read_json(path)
+    checked_digests(expected, made_by.get("digests", {}), arguments.hypotheses)
+    said = {**dict.fromkeys((*LABELS, "split")), **made_by.get("labels", {})}
+    return said, {**made_by.get("digests", {}), **expected}

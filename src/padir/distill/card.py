@@ -13,7 +13,7 @@ Bleu = Callable[[Iterable[tuple[str, ...]]], dict[str, Any]]
 
 def describe(
     teacher: str,
-    decode: str,
+    row: str,
     train: tuple[Path, Path],
     valid: tuple[Path, Sequence[Path]],
     bleu: Bleu,
@@ -25,7 +25,8 @@ def describe(
 
     Args:
         teacher: name of the teacher.
-        decode: greedy or beam; files for ready-made translations, cloud for bought ones.
+        row: training and decoder, such as ar/beam; files for ready-made translations, cloud for
+            bought ones.
         train: translations of the training sources, and the raw targets.
         valid: translations of the validation sources, and their references.
         bleu: corpus BLEU.
@@ -45,7 +46,7 @@ def describe(
             raise InputError(f"{shown(path)}: all lines are empty; a translation is needed")
     card: dict[str, Any] = {
         "teacher": teacher,
-        "decode": decode,
+        "row": row,
         "lines": lines,
         "sha256": sha256_file(train[0]),
         "valid_sha256": sha256_file(valid[0]),

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from padir.config.training import RunSpec
 from padir.config.systems import SYSTEMS
+from padir.config.training import RunSpec
 
 
 def model_card(
