@@ -95,11 +95,8 @@ def main(argv: list[str]) -> int:
         grammar, sources = Grammar.load(arguments.grammar), texts[-1]
         valid = grammar.valid_lines(sources, hypotheses, shown(arguments.sources))
         lexemes = Lexemes(*lexeme_maps(grammar.lexicon))
-    said = labels(arguments)
-    document = (
-        said["labels"]
-        | {"digests": said["digests"]}
-        | score_corpus(
+    said, digests = labels(arguments)
+    document = {**said, "digests": digests} | score_corpus(
             hypotheses,
             references,
             arguments.target_language,
