@@ -97,17 +97,16 @@ def main(argv: list[str]) -> int:
         lexemes = Lexemes(*lexeme_maps(grammar.lexicon))
     said, digests = labels(arguments)
     document = {**said, "digests": digests} | score_corpus(
-            hypotheses,
-            references,
-            arguments.target_language,
-            decoded=decoded,
-            baseline=baseline,
-            baseline_name=arguments.baseline_name or str(arguments.baseline),
-            valid=valid,
-            sources=sources,
-            lexemes=lexemes,
-            samples=arguments.samples,
-        )
+        hypotheses,
+        references,
+        arguments.target_language,
+        decoded=decoded,
+        baseline=baseline,
+        baseline_name=arguments.baseline_name or str(arguments.baseline),
+        valid=valid,
+        sources=sources,
+        lexemes=lexemes,
+        samples=arguments.samples,
     )
     if arguments.json is not None:
         write_json(arguments.json, document)
