@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from padir.commands.train import main
-from padir.files import InputError, read_bundle
+from padir.files import InputError, read_bundle, read_jsonl
 from padir.training.checkpoints import WorkFolder
-from padir.training.loop import read_warm_start, train
+from padir.training.loop import Stopped, read_warm_start, train
 from padir.training.optimizer import learning_rate
 from padir.training.step import Trainer
 from tests.training import tiny_spec, train_arguments, write_toy
@@ -121,6 +121,55 @@ def test_resumed_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
     assert model_bytes(broken) == model_bytes(whole)
 
 
+def test_a_resumed_run_reports_the_same_metrics(tmp_path: Path, monkeypatch) -> None:
+    """Stopped at step 8, three steps after a line: sums go on, and so do the clocks."""
+    text, vocabulary = write_toy(tmp_path)
+    monkeypatch.setattr("padir.training.loop.REPORT_STEPS", 5)
+    train(tiny_spec("ar"), vocabulary, text, 0, tmp_path / "whole")
+    save = WorkFolder.save
+
+    def save_and_stop(self, step, *arguments):
+        save(self, step, *arguments)
+        if step == 8:
+            raise Stopped(step)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkFolder, "save", save_and_stop)
+        with pytest.raises(Stopped):
+            train(tiny_spec("ar"), vocabulary, text, 0, tmp_path / "broken")
+    before = json.loads((tmp_path / "broken" / "saved" / "8.json").read_text())["progress"]
+    train(tiny_spec("ar"), vocabulary, text, 0, tmp_path / "broken")
+    whole, broken = (read_jsonl(tmp_path / name / "metrics.jsonl") for name in ("whole", "broken"))
+    clocks = ("seconds", "cpu_seconds", "tokens_per_second")
+    assert [{k: v for k, v in line.items() if k not in clocks} for line in broken] == [
+        {k: v for k, v in line.items() if k not in clocks} for line in whole
+    ]
+    assert [line["step"] for line in broken if "train_loss" in line] == [5, 10]
+    for clock in clocks[:2]:
+        times = [line[clock] for line in broken]
+        assert times == sorted(times)
+        assert all(line[clock] >= before[clock] > 0 for line in broken if line["step"] > 8)
+
+
+def test_starting_over_is_asked_for_and_recorded(tmp_path: Path, capsys) -> None:
+    write_toy(tmp_path)
+    arguments = train_arguments(tmp_path, tiny_spec("ar", steps=4))
+    assert main(arguments) == 0
+    first = model_bytes(tmp_path)
+    for path in (tmp_path / "work" / "checkpoints").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"not a checkpoint")
+    # The second call says what the first one said.
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"no checkpoint can be read .*train --restart"):
+            main(arguments)
+    assert main([*arguments, "--restart"]) == 0
+    assert model_bytes(tmp_path) == first
+    assert read_jsonl(tmp_path / "metrics.jsonl")[0]["restarts"] == 1
+    card = (tmp_path / "bundle" / "README.md").read_text()
+    assert "| Started over | 1 times, by --restart |" in card
+
+
 def test_the_last_step_is_validated_once_and_again_by_a_run_that_has_nothing_left_to_do(
     tmp_path: Path, monkeypatch
 ) -> None:
@@ -203,16 +252,6 @@ def test_a_truncated_checkpoint_is_set_aside(tmp_path: Path) -> None:
     assert (tmp_path / "work" / "unreadable" / "12").is_dir()
     for name, array in whole.arrays.items():
         np.testing.assert_array_equal(again.arrays[name], array)
-
-
-def test_only_foreign_checkpoints_are_an_error(tmp_path: Path) -> None:
-    text, vocabulary = write_toy(tmp_path)
-    train(tiny_spec(steps=4), vocabulary, text, 0, tmp_path / "work")
-    for path in (tmp_path / "work" / "checkpoints").rglob("*"):
-        if path.is_file():
-            path.write_bytes(b"not a checkpoint")
-    with pytest.raises(InputError, match="no checkpoint can be read"):
-        train(tiny_spec(steps=4), vocabulary, text, 0, tmp_path / "work")
 
 
 def test_unequal_files_and_empty_files(tmp_path: Path) -> None:
