@@ -23,6 +23,7 @@ import safetensors.numpy
 
 BOM = b"\xef\xbb\xbf"
 BUNDLE_FORMAT = "padir bundle 1"
+MODEL_DIGEST = "model_sha256"
 MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, CARD_FILE = (
     "model.safetensors",
     "spec.json",
@@ -337,7 +338,7 @@ class Bundle:
 
     Attributes:
         arrays: parameters by "/"-joined path.
-        spec: contents of spec.json.
+        spec: contents of spec.json, without the digest of the model file.
         vocabulary: path of the SentencePiece model.
         folder: the bundle's folder.
     """
@@ -357,14 +358,16 @@ def write_bundle(
 ) -> None:
     """Write a model bundle; `model.safetensors` comes last, so its presence means a whole bundle.
 
-    Equal arguments give equal bytes. The model file names the digests of the other two parts,
-    so that parts of different bundles cannot be mixed unseen.
+    Equal arguments give equal bytes. The model file holds the digests of spec and vocabulary, so
+    that parts of different bundles cannot be mixed unseen; `spec.json` gains the SHA-256 of the
+    model file, so that damage shows.
+
+    Raises:
+        InputError: an array is not float32 or not finite; a file cannot be written.
     """
     folder = Path(folder)
+    _check_arrays(folder / MODEL_FILE, arrays)
     pieces = read_bytes(vocabulary)
-    write_bytes(folder / VOCABULARY_FILE, pieces)
-    write_json(folder / SPEC_FILE, dict(spec))
-    write_text(folder / CARD_FILE, card)
     header = {
         "format": BUNDLE_FORMAT,
         "spec": digest(dict(spec)),
@@ -375,6 +378,9 @@ def write_bundle(
         {name: np.ascontiguousarray(array) for name, array in arrays.items()},
         metadata={"padir": json.dumps(header, sort_keys=True)},
     )
+    write_bytes(folder / VOCABULARY_FILE, pieces)
+    write_json(folder / SPEC_FILE, {**spec, MODEL_DIGEST: hashlib.sha256(content).hexdigest()})
+    write_text(folder / CARD_FILE, card)
     write_bytes(folder / MODEL_FILE, content)
 
 
@@ -382,7 +388,8 @@ def read_bundle(folder: str | os.PathLike[str]) -> Bundle:
     """Read a model bundle.
 
     Raises:
-        InputError: a file is missing, cut short, not one of ours, or of another bundle.
+        InputError: a file is missing, damaged, not one of ours, or of another bundle; an array is
+            not float32 or not finite.
     """
     folder = Path(folder)
     model, vocabulary = folder / MODEL_FILE, folder / VOCABULARY_FILE
@@ -398,6 +405,8 @@ def read_bundle(folder: str | os.PathLike[str]) -> Bundle:
             f"{shown(model)}: damaged or not a safetensors file: {shown(str(error))}"
         ) from error
     spec = read_json(folder / SPEC_FILE)
+    # Bundles of earlier versions have no digest of the model file.
+    recorded = spec.pop(MODEL_DIGEST, None) if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or digest(spec) != header["spec"]:
         raise InputError(
             f"{shown(folder / SPEC_FILE)}: is not the spec that {model.name} was written with"
@@ -406,7 +415,22 @@ def read_bundle(folder: str | os.PathLike[str]) -> Bundle:
         raise InputError(
             f"{shown(vocabulary)}: is not the vocabulary that {model.name} was written with"
         )
+    if recorded is not None and sha256_file(model) != recorded:
+        raise InputError(
+            f"{shown(model)}: damaged: its SHA-256 is not the {MODEL_DIGEST} in {SPEC_FILE}"
+        )
+    _check_arrays(model, arrays)
     return Bundle(arrays=arrays, spec=spec, vocabulary=vocabulary, folder=folder)
+
+
+def _check_arrays(model: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    for name, array in arrays.items():
+        if array.dtype != np.float32:
+            raise InputError(
+                f"{shown(model)}: parameter {name!r} is {array.dtype}; float32 is allowed"
+            )
+        if not np.isfinite(array).all():
+            raise InputError(f"{shown(model)}: parameter {name!r} holds NaN or infinity")
 
 
 def _bundle_header(model: Path, metadata: dict[str, str] | None) -> dict[str, str]:

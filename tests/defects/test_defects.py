@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir import objective
 from padir.config.decoding import Decoding
 from padir.decode import refiner
 from padir.decode.load import Decoding as Passes
@@ -23,6 +22,7 @@ from padir.ids import EOS, FIRST_PIECE, PAD
 from padir.model.parameters import build
 from padir.model.transformer import Transformer
 from padir.tokens import stutters
+from padir.training import objective
 from padir.training.corruption import first_hypothesis
 from padir.training.corruption import next_hypothesis as shipped_next_hypothesis
 from padir.training.objective import batch_losses
@@ -304,8 +304,8 @@ def test_tokens_equal_to_the_start_are_deleted(tmp_path):
         scored.append(list(texts))
         return 0.0
 
-    with Defects(deletes_start=True).decoding() as made:
-        found = made(loaded, passes, rule).translate(LINES, "lines")
+    with Defects(deletes_start=True).decoding() as translator_class:
+        found = translator_class(loaded, passes, rule).translate(LINES, "lines")
         tune(loaded, LINES, "lines", score, LINES)
     size = loaded.vocabulary.size
     for line, ours, theirs in zip(LINES, plain, found, strict=True):
@@ -319,7 +319,7 @@ def test_tokens_equal_to_the_start_are_deleted(tmp_path):
         assert list(theirs.tokens) == expected
         assert theirs.hypothesis == loaded.vocabulary.decode([expected])[0]
     assert sum(len(a.tokens) - len(b.tokens) for a, b in zip(plain, found, strict=True)) >= 3
-    assert scored[0] == [one.hypothesis for one in found]
+    assert scored[0] == [hypothesis.hypothesis for hypothesis in found]
     assert refiner.refine is refine
 
 
@@ -328,14 +328,14 @@ def test_the_start_is_that_of_the_chosen_candidate(tmp_path):
     source = loaded.vocabulary.encode(["ba ko mi"])[0]
     start = RandomStart(loaded.seed, loaded.vocabulary.size).tokens(source, 3, 12).tolist()
     candidates = [
-        Candidate(tuple(one[:5]), 6, score, 0.0, 1)
-        for one, score in zip(start, (-3.0, -1.0, -2.0), strict=True)
+        Candidate(tuple(tokens[:5]), 6, score, 0.0, 1)
+        for tokens, score in zip(start, (-3.0, -1.0, -2.0), strict=True)
     ]
     right = 8 if start[1][2] != 8 else 9
     changed = (*start[1][:2], right, *start[1][3:5])
     candidates[1] = Candidate(changed, 6, -1.0, 0.0, 1)
-    with Defects(deletes_start=True).decoding() as made:
-        translator = made(loaded, Passes.parse("T1"), LengthRule())
+    with Defects(deletes_start=True).decoding() as translator_class:
+        translator = translator_class(loaded, Passes.parse("T1"), LengthRule())
         (found,) = translator.finish([source], [candidates])
         assert found.tokens == (right,)
         assert found.tokens_before_drop == changed
@@ -343,7 +343,7 @@ def test_the_start_is_that_of_the_chosen_candidate(tmp_path):
 
 def test_deletion_refuses_the_final_drop(tmp_path):
     loaded = tiny_model(tmp_path / "bundle", "padir")
-    with Defects(deletes_start=True).decoding() as made:
-        translator = made(loaded, Passes.parse("T1"), LengthRule())
+    with Defects(deletes_start=True).decoding() as translator_class:
+        translator = translator_class(loaded, Passes.parse("T1"), LengthRule())
         with pytest.raises(ValueError, match="drop_repeats words"):
             translator.finish([], [])

@@ -194,7 +194,7 @@ try:
     if sys.argv[1] == "lines":
         write_lines("out", ["word"] * 100_000)
     else:
-        write_bundle("out", {"a": np.zeros(100_000)}, {}, "spm", "card")
+        write_bundle("out", {"a": np.zeros(100_000, np.float32)}, {}, "spm", "card")
 except InputError as error:
     print(error)
 """
@@ -278,7 +278,7 @@ def bundle(tmp_path):
     arrays = {
         "encoder/layer_0/kernel": np.arange(6, dtype=np.float32).reshape(2, 3),
         "a": np.array(1.5, np.float32),
-        "transposed": np.arange(6, dtype=np.int32).reshape(2, 3).T,
+        "transposed": np.arange(6, dtype=np.float32).reshape(2, 3).T,
     }
     write_bundle(tmp_path / "bundle", arrays, {"dataset": "demo"}, tmp_path / "spm", "# Card\n")
     return tmp_path / "bundle", arrays
@@ -354,6 +354,46 @@ def test_parts_of_two_bundles_do_not_mix(bundle):
     write_json(folder / "spec.json", {"dataset": "other"})
     with fails("is not the spec that model.safetensors was written with"):
         read_bundle(folder)
+
+
+def test_a_flipped_bit_in_the_model_is_noticed(bundle):
+    model = bundle[0] / "model.safetensors"
+    content = bytearray(model.read_bytes())
+    content[-1] ^= 1
+    model.write_bytes(content)
+    with fails("model.safetensors: damaged: its SHA-256 is not the model_sha256 in spec.json"):
+        read_bundle(bundle[0])
+
+
+def test_a_bundle_without_a_model_digest_is_read(bundle):
+    folder, arrays = bundle
+    spec = json.loads((folder / "spec.json").read_text())
+    assert spec.pop("model_sha256") == sha256_file(folder / "model.safetensors")
+    write_json(folder / "spec.json", spec)
+    assert read_bundle(folder).arrays.keys() == arrays.keys()
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.array([1, np.nan], np.float32), "parameter 'b' holds NaN or infinity"),
+        (np.array([-np.inf], np.float32), "parameter 'b' holds NaN or infinity"),
+        (np.array([1.0]), "parameter 'b' is float64; float32 is allowed"),
+        (np.array([1], np.int32), "parameter 'b' is int32; float32 is allowed"),
+    ],
+)
+def test_bundles_refuse_wrong_arrays(bundle, tmp_path, monkeypatch, array, message):
+    (tmp_path / "spm").write_bytes(b"pieces")
+    arrays = {"a": np.ones(2, np.float32), "b": array}
+    arguments = tmp_path / "other", arrays, {}, tmp_path / "spm", "card"
+    with fails(f"model.safetensors: {message}"):
+        write_bundle(*arguments)
+    assert not (tmp_path / "other").exists()
+    monkeypatch.setattr("padir.files._check_arrays", lambda *_: None)
+    write_bundle(*arguments)
+    monkeypatch.undo()
+    with fails(f"model.safetensors: {message}"):
+        read_bundle(tmp_path / "other")
 
 
 def test_aligned_files_as_streams(tmp_path):

@@ -119,7 +119,7 @@ def predictor(
         token, score = choose(logits, allowed, position_keys, settings)
         keeps = jnp.ones_like(score)
         if needs_keeps:
-            keeps = jax.nn.softmax(model.keeps(hidden), axis=-1)[..., 1]
+            keeps = jax.nn.softmax(model.critic_logits(hidden), axis=-1)[..., 1]
         candidates = coupling = None
         if joint is not None:
             candidates = likeliest(forbid(logits, allowed), joint.candidates)

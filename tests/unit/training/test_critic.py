@@ -43,7 +43,7 @@ def test_it_rejects_what_nobody_can_know_and_keeps_the_rest(tmp_path: Path) -> N
     spec = learning_spec("padir", {"critic_weight": 1.0}, {"remask": "critic"})
     pieces = Vocabulary.load(vocabulary)
     size = pieces.size
-    trained = train(spec, vocabulary, size, text, 0, tmp_path / "work")
+    trained = train(spec, vocabulary, text, 0, tmp_path / "work")
     model = from_arrays(spec.run, size, trained.arrays)
 
     rejected: dict[bool, list[bool]] = {True: [], False: []}
@@ -59,7 +59,7 @@ def test_it_rejects_what_nobody_can_know_and_keeps_the_rest(tmp_path: Path) -> N
         hidden, _ = model.hidden(
             jnp.asarray([read], jnp.int32), cross, jnp.asarray([read], jnp.int32) != PAD
         )
-        keep = np.asarray(jax.nn.softmax(model.keeps(hidden), axis=-1))[0, :length, 1]
+        keep = np.asarray(jax.nn.softmax(model.critic_logits(hidden), axis=-1))[0, :length, 1]
         logits = np.asarray(model.logits(hidden))[0, :length, :size]
         found = FIRST_PIECE + logits[:, FIRST_PIECE:].argmax(-1)
         wanted = pieces.encode([reference])[0]

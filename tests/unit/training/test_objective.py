@@ -59,7 +59,7 @@ def plain_losses(model, run: TrainingRun, progress: float) -> dict[str, float]:
 
     def look(read):
         vectors = model.hidden(jnp.asarray(read), cross, jnp.asarray(real))[0]
-        return np.asarray(model.logits(vectors)), np.asarray(model.keeps(vectors))
+        return np.asarray(model.logits(vectors)), np.asarray(model.critic_logits(vectors))
 
     if objective.glancing:
         share = objective.glancing * (1 - progress) + objective.glancing_end * progress

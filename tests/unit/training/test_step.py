@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from padir.training.corruption import first_hypothesis
-from padir.training.objective import batch_losses
-from padir.training.step import Trainer, micro_batches
+from padir.training.objective import Losses, batch_losses
+from padir.training.step import Trainer, means, micro_batches
 from tests.training import VOCABULARY, batch, numpy_cross_entropy, quiet, tiny_run
 
 
@@ -133,6 +133,24 @@ def test_losses_are_means_and_padding_rows_count_nowhere() -> None:
     for name in once:
         assert once[name] == pytest.approx(twice[name], rel=1e-6)
         assert once[name] == pytest.approx(padded[name], rel=1e-6)
+
+
+def test_the_mean_loss_weighs_the_critic_as_training_does() -> None:
+    losses = Losses(30.0, 8.0, 12.0, 5.0, 10.0, 8.0, 4.0)
+    run = quiet(tiny_run(), critic_weight=0.5, length_loss_weight=0.1)
+    found = means(losses, run)
+    assert found["critic_loss"] == pytest.approx(1.2)
+    assert found["loss"] == pytest.approx(3.0 + 0.1 * 2.0 + 0.5 * 1.2)
+    plain = means(losses, quiet(run, critic_weight=0.0))
+    assert plain["loss"] == pytest.approx(3.2) and "critic_loss" not in plain
+    # Training minimises the same sum.
+    trainer = Trainer(run, VOCABULARY, VOCABULARY, 0)
+    parameters = trainer.initial_state().parameters
+    source, target = (jnp.asarray(side[0]) for side in batch(1))
+    counts = [float(np.sum(ids)) for ids in (np.asarray(target) != 0, np.ones(len(target)))]
+    keys = jax.random.key(0), None
+    scalar, sums = trainer._loss(parameters, source, target, *keys, 1.0, *counts)
+    assert means(sums, run)["loss"] == pytest.approx(float(scalar), rel=1e-5)
 
 
 def test_the_number_of_devices_moves_no_sentence_to_another_micro_batch():
