@@ -11,12 +11,18 @@ from padir.config import theory as settings
 from padir.files import InputError, read_json, write_json
 from padir.report import theory_figures
 from padir.theory import counterexamples
-from padir.theory.claims import mean_interval, plain, share_interval
 from padir.theory.enumeration import exact_law
 from padir.theory.experiments import mode_reaching
 from padir.theory.ising import ising_on_graph
 from padir.theory.masks import uniform_masks
-from padir.theory.runs import EXPERIMENTS, check_settings, run_experiment
+from padir.theory.runs import (
+    EXPERIMENTS,
+    check_settings,
+    mean_interval,
+    plain,
+    run_experiment,
+    share_interval,
+)
 from padir.theory.tensorisation import tensorisation_lower_bound
 
 SMALL = {
