@@ -19,7 +19,7 @@ from padir.config.training import RunSpec
 from padir.data.batches import BatchPlan, in_order
 from padir.data.encode import encode_pairs
 from padir.devices import is_first_process, on_any_process
-from padir.files import MODEL_FILE, Bundle, InputError, digest, read_bundle, sha256_file, shown
+from padir.files import MODEL_FILE, Bundle, InputError, read_bundle, sha256_file, shown
 from padir.model.parameters import table_size
 from padir.progress import Progress
 from padir.training.checkpoints import WorkFolder
@@ -99,7 +99,7 @@ def train(
     vocabulary = Vocabulary.load(vocabulary_path)
     start = read_warm_start(spec, vocabulary_path, warm_start)
     identity = {
-        "spec": digest(spec.training_part()),
+        "training": spec.identity,
         "vocabulary": sha256_file(vocabulary_path),
         "table_size": table_size(spec.run.architecture, vocabulary.size),
         "seed": seed,
@@ -122,10 +122,12 @@ def read_warm_start(spec: RunSpec, vocabulary: Path, folder: Path | None) -> Bun
         return None
     if name is None or folder is None:
         advice = "drop --warm-start" if name is None else "name its bundle by --warm-start"
-        raise InputError(f"train {spec.training}: training.warm_start is {name or 'null'}: {advice}")
+        raise InputError(
+            f"train {spec.training}: training.warm_start is {name or 'null'}: {advice}"
+        )
     bundle = read_bundle(folder)
     owner = bundle.spec.get("run_spec", {})
-    expected = {"model": name, "dataset": spec.dataset, "direction": spec.direction}
+    expected = {"training": name, "dataset": spec.dataset, "direction": spec.direction}
     for key, value in expected.items():
         if owner.get(key) != value:
             raise InputError(
