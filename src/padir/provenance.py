@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from padir.files import digest, sha256_file, write_json
+from padir.files import InputError, digest, sha256_file, shown, write_json
 
 PACKAGES = ("padir", "jax", "jaxlib", "flax", "optax", "numpy", "sentencepiece", "sacrebleu")
 
@@ -54,6 +54,29 @@ def devices() -> list[str]:
     return [] if jax is None else [str(device.device_kind) for device in jax.devices()]
 
 
+def checked_digests(
+    expected: Mapping[str, str], carried: Mapping[str, str], path: str | Path
+) -> None:
+    """Refuse an input that other settings made than those of the config.
+
+    Args:
+        expected: digests of the config, by stage; empty checks nothing.
+        carried: digests of the input. Stages that only one of the two has are not compared.
+        path: of the input, which is the Snakemake target that makes it anew.
+
+    Raises:
+        InputError: naming the first stage whose digests differ.
+    """
+    for stage, wanted in expected.items():
+        actual = carried.get(stage, wanted)
+        if actual != wanted:
+            verb = "trained" if stage == "training" else "made"
+            raise InputError(
+                f"{shown(path)}: was {verb} with other settings ({stage} {actual}, the config has"
+                f" {wanted}): run snakemake {shown(path)}"
+            )
+
+
 def write_provenance(
     output: Path,
     argv: Iterable[str],
@@ -62,6 +85,8 @@ def write_provenance(
     spec: Mapping[str, object] | None = None,
     seed: int | None = None,
     notes: Mapping[str, object] | None = None,
+    labels: Mapping[str, object] | None = None,
+    digests: Mapping[str, str] | None = None,
 ) -> Path:
     """Write what made `output` beside it.
 
@@ -72,6 +97,8 @@ def write_provenance(
         spec: the settings that were used; their digest is kept.
         seed: the run's seed, if it has one.
         notes: what else there is to say of the output, by key.
+        labels: which training, decoder and data the output is of.
+        digests: of the settings that it depends on, by stage.
 
     Returns:
         The path of the file written.
@@ -91,7 +118,11 @@ def write_provenance(
             "devices": devices(),
             "python": platform.python_version(),
             "platform": platform.platform(),
-            **({} if notes is None else {"notes": dict(notes)}),
+            **{
+                key: dict(value)
+                for key, value in (("notes", notes), ("labels", labels), ("digests", digests))
+                if value is not None
+            },
         },
     )
     return path

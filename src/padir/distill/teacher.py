@@ -78,7 +78,7 @@ def distill(
     A line that is too long for the model has an empty translation, which training leaves out.
 
     Args:
-        translator: the teacher with its decoding.
+        translator: the teacher with its decoder.
         sources: what to translate. All is read once before the first part is translated.
         work: folder for the parts, made here and the caller's to remove. Parts of another teacher,
             rule or text are never taken: they stand under another name.
@@ -105,7 +105,7 @@ def distill(
             encoded = translator.encode(lines)
             part = [source if translator.reads(source) else [] for source in encoded]
             hypotheses = translator.finish(part, translator.candidates(part, report))
-            write_lines(path, (one.hypothesis for one in hypotheses))
+            write_lines(path, (each.hypothesis for each in hypotheses))
         found.append(path)
         done += len(lines)
     if done != len(sources):
@@ -122,7 +122,8 @@ def _survey(translator: Translator, sources: Span) -> tuple[str, int]:
     identity = digest(
         {
             "files": [sha256_file(path) for path in translator.files],
-            "decoding": translator.decoding.name,
+            "decoder": translator.decoder.settings.model_dump(mode="json"),
+            "passes": translator.decoding.passes,
             "rule": [translator.rule.alpha, translator.rule.weight],
             "lines": text.hexdigest(),
             "part_lines": PART_LINES,
