@@ -6,9 +6,13 @@ from pathlib import Path
 from flax import nnx
 
 from padir.config.data import VocabularySettings
-from padir.config.training import TrainingRun, RunSpec
-from padir.decode.load import LoadedModel, load
-from padir.files import write_bundle
+from padir.config.decoder import RefinementDecoder, SearchDecoder
+from padir.config.systems import SEARCHES
+from padir.config.training import RunSpec, TrainingRun
+from padir.decode.candidates import LengthRule
+from padir.decode.load import LoadedModel, TunedDecoder, load
+from padir.decode.translate import Translator
+from padir.files import write_bundle, write_json
 from padir.model.parameters import build, to_arrays
 from padir.vocab import Vocabulary, train_vocabulary
 
@@ -27,14 +31,13 @@ LINES = (
 )
 
 
-def tiny_run(system: str, buckets=(16,), decoder_layers: int = 1, **decoding) -> TrainingRun:
-    """Settings of a tiny model with decoding settings of the test's choice.
+def tiny_run(system: str, buckets=(16,), decoder_layers: int = 1) -> TrainingRun:
+    """Settings of a tiny model.
 
     One bucket compiles one program; more show that padding does not matter.
     """
     return TrainingRun(
         system=system,
-        decode=["greedy", "beam"] if system == "ar" else ["T1", "T4"],
         architecture={
             "width": 16,
             "heads": 2,
@@ -46,8 +49,33 @@ def tiny_run(system: str, buckets=(16,), decoder_layers: int = 1, **decoding) ->
             "length_classes": 12,
         },
         training={"buckets": list(buckets)},
-        decoding={"length_candidates": 3, "batch_sentences": 8, "beam": 3} | decoding,
     )
+
+
+def tiny_decoder(
+    kind: str, rule: LengthRule | None = None, name: str | None = None, **settings
+) -> TunedDecoder:
+    """A decoder of a tiny model, with settings of the test's choice.
+
+    Args:
+        kind: greedy, beam or a parallel system.
+        rule: length rule.
+        name: that of its kind by default.
+        settings: over those of the kind.
+    """
+    if kind in SEARCHES:
+        return TunedDecoder(name or kind, SearchDecoder(kind=kind, **{"beam": 3} | settings), rule)
+    settings = {"length_candidates": 3} | settings
+    return TunedDecoder(name or kind, RefinementDecoder(kind=kind, **settings), rule)
+
+
+def write_decoder(path: Path, decoder: TunedDecoder, **more) -> Path:
+    """The decoder's file, with a length rule if it has one."""
+    content = {"name": decoder.name, "settings": decoder.settings.model_dump(mode="json"), **more}
+    if decoder.rule is not None:
+        content |= {"length_rule": {"alpha": decoder.rule.alpha, "weight": decoder.rule.weight}}
+    write_json(path, content)
+    return path
 
 
 def write_tiny_bundle(
@@ -61,7 +89,7 @@ def write_tiny_bundle(
     size = Vocabulary.load(vocabulary_path).size
     # Two rows past the vocabulary, which may never be predicted.
     model = build(run, size + 2, seed=seed)
-    spec = RunSpec(dataset="toy", direction="xs-xt", model=f"tiny_{system}", run=run)
+    spec = RunSpec(dataset="toy", direction="xs-xt", training=f"tiny_{system}", run=run)
     content = {
         "format": 1,
         "run_spec": spec.model_dump(mode="json"),
@@ -82,3 +110,18 @@ def write_tiny_bundle(
 def tiny_model(folder: Path, system: str, seed: int = 2, **settings) -> LoadedModel:
     """The same, loaded."""
     return load(write_tiny_bundle(folder, system, seed, **settings))
+
+
+def tiny_translator(
+    folder: Path,
+    kind: str,
+    passes: int | None = None,
+    rule: LengthRule | None = None,
+    sentences: int | None = 8,
+    buckets=(16,),
+    **decoder,
+) -> Translator:
+    """A translator of a tiny model of the decoder's system."""
+    loaded = tiny_model(folder, "ar" if kind in SEARCHES else kind, buckets=buckets)
+    decoder = tiny_decoder(kind, rule, **decoder)
+    return Translator(loaded, decoder, passes, sentences=sentences)

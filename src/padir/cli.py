@@ -18,7 +18,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "clean": ("padir.commands.clean", "drop unusable pairs and count them by reason"),
     "vocab": ("padir.commands.vocab", "learn one SentencePiece vocabulary for a language pair"),
     "train": ("padir.commands.train", "train one model with one seed; resumes by itself"),
-    "adopt": ("padir.commands.adopt", "a trained model under other decoding settings"),
     "tune": ("padir.commands.tune", "choose the length rule of decoding on validation data"),
     "distill": ("padir.commands.distill", "translate the training sources with a teacher"),
     "distill-cloud": ("padir.commands.distill_cloud", "buy translations from Cloud Translation"),

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from padir.decode.choose import choose
-from padir.decode.joint import Candidates
+from padir.decode.joint import TopTokens
+from padir.decode.predict import choose
 from padir.decode.refine import Prediction
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
 
@@ -73,8 +73,8 @@ def fake_predict(tokens, visible, keys, count=3):
     token, score = jax.pure_callback(host, shapes, tokens, visible)
     several = [(token - FIRST_PIECE + i) % PIECES + FIRST_PIECE for i in range(count)]
     scores = [score - gap * stretch(score) for gap in GAPS[:count]]
-    candidates = Candidates(jnp.stack(several, axis=-1), jnp.stack(scores, axis=-1))
-    return Prediction(token, score, jnp.exp(score), None, candidates, near_and_far(score))
+    top_tokens = TopTokens(jnp.stack(several, axis=-1), jnp.stack(scores, axis=-1))
+    return Prediction(token, score, jnp.exp(score), None, top_tokens, near_and_far(score))
 
 
 def fake_draw(settings):
@@ -119,14 +119,14 @@ def plain_joint(settings, first, scores, kept, update, may_repeat):
             ]
             prices = (gap * stretch(scores[i]) for gap in GAPS)
             own = [(t, scores[i] - p) for t, p in zip(shifts, prices, strict=False)]
-        costs = [0.0 if spared else settings.joint_cost for spared in may_repeat]
+        penalties = [0.0 if spared else settings.joint_penalty for spared in may_repeat]
         if settings.joint == "attention":
-            costs = [cost * coupling_of(scores[i], d) for d, cost in enumerate(costs, 1)]
+            penalties = [cost * coupling_of(scores[i], d) for d, cost in enumerate(penalties, 1)]
         grown = {}
         for (before, left), (value, path) in best.items():
             for t, score in own:
                 near = (left, before)
-                paid = sum(cost for cost, other in zip(costs, near, strict=False) if other == t)
+                paid = sum(cost for cost, other in zip(penalties, near, strict=False) if other == t)
                 total = value + score - paid
                 if (left, t) not in grown or total > grown[left, t][0]:
                     grown[left, t] = (total, [*path, (t, score)])

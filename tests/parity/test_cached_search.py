@@ -9,7 +9,7 @@ from padir.decode.autoregressive import Memory, Searcher, beam_step, target_limi
 from padir.decode.predict import predictable
 from padir.decode.search import beam_search
 from padir.ids import EOS, START
-from tests.decoding import LINES, tiny_model
+from tests.decoding import LINES, tiny_decoder, tiny_model
 
 LENGTH = 16
 
@@ -45,7 +45,8 @@ def decoded(loaded):
 
 def pairs(loaded, search):
     found_pairs = []
-    searcher = Searcher(loaded.model, loaded.spec.run, loaded.vocabulary.size, search, 0.6)
+    settings = tiny_decoder(search).settings
+    searcher = Searcher(loaded.model, loaded.spec.run, settings, loaded.vocabulary.size, 0.6)
     given = [ids for ids in loaded.vocabulary.encode(LINES) if ids]
     for batch, found in searcher.batches(given):
         for index, (one,) in zip(batch.indices, found, strict=True):

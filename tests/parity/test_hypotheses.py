@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.decode.policies import Everything, MaskStart, Nothing, PositionMaskStart, StopNever
+from padir.decode.policies import AllPositions, MaskStart, NoPosition, PositionMaskStart, StopNever
 from padir.decode.refine import Policies, Prediction, refine
 from padir.decode.refiner import length_candidates
 from padir.ids import EOS, MASK
@@ -76,7 +76,7 @@ def after_two_passes(start, first, second, hidden, replacement, stop=None, logit
         return Prediction(token, jnp.zeros(fed.shape), jnp.ones(fed.shape), logits)
 
     policies = Policies(
-        Everything(), FromSecond(wide(hidden).astype(bool)), stop or StopNever(), replacement
+        AllPositions(), FromSecond(wide(hidden).astype(bool)), stop or StopNever(), replacement
     )
     return refined(predict, start, [length] * len(start), 2, policies).fed[:, :-1]
 
@@ -128,7 +128,7 @@ def test_passes_see_a_hypothesis_up_to_its_eos_and_padding_follows():
         [case["tokens"] for case in cases],
         [case["tokens"].index(EOS) + 1 for case in cases],
         1,
-        Policies(Everything(), Nothing(), StopNever(), "summed"),
+        Policies(AllPositions(), NoPosition(), StopNever(), "summed"),
     )
     np.testing.assert_array_equal(state.summed[..., 0], [case["mask"] for case in cases])
     np.testing.assert_array_equal(state.tokens, [case["pad_after_eos"] for case in cases])
@@ -138,7 +138,7 @@ def test_passes_see_a_hypothesis_up_to_its_eos_and_padding_follows():
 def test_eos_stands_at_the_end_of_each_length(case):
     result, start = np.asarray(case["result"]), case["expanded_tokens"]
     place = np.argmax(result == case["eos_id"], axis=1)
-    policies = Policies(Everything(), Everything(), StopNever())
+    policies = Policies(AllPositions(), AllPositions(), StopNever())
     keep = jax.jit(lambda fed, visible, keys: Prediction(fed, fed * 0.0, fed * 0.0))
     np.testing.assert_array_equal(refined(keep, start, place + 1, 1, policies).fed, result)
     # The lengths themselves, where the window of the published code is not cut at an end. A place

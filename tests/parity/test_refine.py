@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.config.decoding import Decoding
+from padir.config.decoder import RefinementDecoder
 from padir.config.systems import SYSTEMS
 from padir.decode.refine import Prediction, easy_first_context, refine
 from padir.decode.refiner import policies_of
@@ -16,7 +16,7 @@ from padir.training.corruption import next_hypothesis
 from tests.parity.plain_refine import PIECES, fake_draw, fake_predict, plain_refine
 
 SETTINGS = {
-    **{name: one.settings.get("decoding", {}) for name, one in SYSTEMS.items() if name != "ar"},
+    **{name: {"kind": name} for name in SYSTEMS.items() if name != "ar"},
     "plain": {"remask": "none"},
     "linear": {"remask": "linear", "update": "hidden", "replacement": "mask", "stop": "fixed"},
     "cosine": {"remask": "cosine", "update": "hidden", "rescore_kept": True, "stop": "fixed"},
@@ -32,10 +32,10 @@ SETTINGS = {
     "coupled_hidden": {
         **{"remask": "coupled", "coupling_threshold": 0.5, "update": "hidden", "stop": "fixed"},
     },
-    "joint": {"remask": "none", "joint": "neighbours", "joint_cost": 0.5},
-    "joint_attention": {"joint": "attention", "joint_cost": 0.9},
-    "joint_far": {"remask": "none", "joint": "neighbours", "joint_cost": 0.7, "joint_reach": 2},
-    "joint_far_attention": {"joint": "attention", "joint_cost": 1.1, "joint_reach": 2},
+    "joint": {"remask": "none", "joint": "neighbours", "joint_penalty": 0.5},
+    "joint_attention": {"joint": "attention", "joint_penalty": 0.9},
+    "joint_far": {"remask": "none", "joint": "neighbours", "joint_penalty": 0.7, "joint_reach": 2},
+    "joint_far_attention": {"joint": "attention", "joint_penalty": 1.1, "joint_reach": 2},
     "joint_hidden": {
         **{"joint": "neighbours", "remask": "linear", "update": "hidden", "stop": "fixed"},
         **{"replacement": "mask", "rescore_kept": True},
@@ -48,7 +48,7 @@ SETTINGS = {
 @pytest.mark.parametrize("some_given", [False, True])
 def test_equals_plain_python(passes, name, some_given):
     random = np.random.default_rng(0)
-    settings = Decoding(**SETTINGS[name])
+    settings = RefinementDecoder(**SETTINGS[name])
     start = random.integers(FIRST_PIECE, FIRST_PIECE + PIECES, (40, 9))
     lengths = random.integers(1, 10, 40)
     given = random.random(start.shape) < (0.3 if some_given else 0)
@@ -88,7 +88,14 @@ def test_stopping_early_changes_nothing_but_the_count():
     lengths = jnp.asarray(random.integers(1, 9, 30), jnp.int32)
     keys = jnp.zeros((30, 2), jnp.uint32)
     early, full = (
-        refine(fake_predict, start, lengths, jnp.int32(20), policies_of(Decoding(stop=stop)), keys)
+        refine(
+            fake_predict,
+            start,
+            lengths,
+            jnp.int32(20),
+            policies_of(RefinementDecoder(stop=stop)),
+            keys,
+        )
         for stop in ("unchanged", "fixed")
     )
     np.testing.assert_array_equal(early.tokens, full.tokens)
@@ -110,7 +117,7 @@ def test_a_pass_is_fed_what_a_later_training_stage_reads(stutter):
         start,
         lengths,
         jnp.int32(1),
-        policies_of(Decoding(remask="stutter" if stutter else "none")),
+        policies_of(RefinementDecoder(remask="stutter" if stutter else "none")),
         jnp.zeros((30, 2), jnp.uint32),
     )
     position = jnp.arange(9)[None, :]
@@ -132,7 +139,9 @@ def test_summed_logits_replace_what_is_hidden():
         return Prediction(token, jnp.zeros(token.shape), jnp.ones(token.shape), logits)
 
     start = np.full((1, 7), 9, np.int32)
-    settings = Decoding(remask="constant", remask_share=0.5, replacement="summed", stop="fixed")
+    settings = RefinementDecoder(
+        remask="constant", remask_share=0.5, replacement="summed", stop="fixed"
+    )
     fed = np.where(np.arange(7) < 6, 9, EOS)[None]
     summed = 0.0
     for done in range(1, 5):
@@ -168,7 +177,7 @@ def test_easy_first_sees_what_the_first_pass_was_surer_of():
         token = jnp.full(tokens.shape, FIRST_PIECE, jnp.int32)
         return Prediction(token, jnp.broadcast_to(score, tokens.shape), jnp.ones(tokens.shape))
 
-    settings = Decoding(remask="none", context="easy_first", stop="fixed", start="mask")
+    settings = RefinementDecoder(remask="none", context="easy_first", stop="fixed", start="mask")
     state = refine(
         predict,
         jnp.full((1, 5), MASK, jnp.int32),
@@ -187,7 +196,7 @@ def test_easy_first_sees_what_the_first_pass_was_surer_of():
 
 def test_a_random_share_is_updated():
     """Each position about as often as the share says; all of them in the first pass."""
-    settings = Decoding(remask="none", update="share", update_share=0.3, stop="fixed")
+    settings = RefinementDecoder(remask="none", update="share", update_share=0.3, stop="fixed")
 
     def predict(tokens, visible, keys):
         token = jnp.where(tokens == 9, 10, 9).astype(jnp.int32)

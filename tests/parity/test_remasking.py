@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.decode.rank import length_penalty
+from padir.decode.candidates import length_penalty
 from padir.tokens import lowest, stutters
 from tests.parity.golden import FIXTURES
 

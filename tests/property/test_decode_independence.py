@@ -4,22 +4,20 @@ import numpy as np
 import pytest
 
 from padir.config.systems import SYSTEMS
-from padir.decode.load import Decoding
-from padir.decode.rank import LengthRule
-from padir.decode.translate import Translator
+from padir.decode.candidates import LengthRule
 from padir.ids import EOS, FIRST_PIECE
-from tests.decoding import LINES, tiny_model
+from tests.decoding import LINES, tiny_translator
 
 RULE = LengthRule(0.6, 1.0)
 
 
 KINDS = {
-    "greedy": ("ar", "greedy", {}),
-    "beam": ("ar", "beam", {}),
-    **{system: (system, "T3", {}) for system in SYSTEMS if system != "ar"},
+    "greedy": ("greedy", None, {}),
+    "beam": ("beam", None, {}),
+    **{system: (system, 3, {}) for system in SYSTEMS if system != "ar"},
     "window": (
         "padir",
-        "T3",
+        3,
         {
             **{"length_search": "window", "restarts": 2, "stop": "fixed"},
             **{"remask": "constant", "replacement": "summed"},
@@ -27,24 +25,24 @@ KINDS = {
     ),
     "uncertain": (
         "padir",
-        "T3",
+        3,
         {"update": "uncertain", "update_share": 0.4, "remask": "none", "stop": "fixed"},
     ),
-    "confident": ("padir", "T3", {"stop": "confidence", "stop_confidence": 0.3}),
-    "joint": ("padir", "T3", {"joint": "neighbours"}),
-    "joint_attention": ("cmlm", "T3", {"joint": "attention", "joint_cost": 3.0}),
-    "joint_far": ("padir", "T3", {"joint": "neighbours", "joint_reach": 2}),
-    "weaker": ("padir", "T3", {"remask": "weaker_stutter"}),
-    "coupled": ("padir", "T3", {"remask": "coupled", "coupling_threshold": 0.3}),
+    "confident": ("padir", 3, {"stop": "confidence", "stop_confidence": 0.3}),
+    "joint": ("padir", 3, {"joint": "neighbours"}),
+    "joint_attention": ("cmlm", 3, {"joint": "attention", "joint_penalty": 3.0}),
+    "joint_far": ("padir", 3, {"joint": "neighbours", "joint_reach": 2}),
+    "weaker": ("padir", 3, {"remask": "weaker_stutter"}),
+    "coupled": ("padir", 3, {"remask": "coupled", "coupling_threshold": 0.3}),
     "coupled_by": (
         "padir",
-        "T3",
+        3,
         {
             **{"remask": "coupled", "update": "hidden", "stop": "fixed"},
             **{"coupled_by": "entropy", "coupling_threshold": 0.3},
         },
     ),
-    "drawn": ("padir", "T3", {"temperature": 1.0, "top_p": 0.9, "top_k": 5, "stop": "fixed"}),
+    "drawn": ("padir", 3, {"temperature": 1.0, "top_p": 0.9, "top_k": 5, "stop": "fixed"}),
 }
 
 
@@ -52,12 +50,12 @@ KINDS = {
 def translators(request, tmp_path_factory):
     """The same model decoding with small batches and close padding, and the other way round."""
     folder = tmp_path_factory.mktemp(request.param)
-    system, name, policies = KINDS[request.param]
-    decoding = Decoding.parse(name)
-    settings = ({"buckets": (6,), "batch_sentences": 2}, {"buckets": (16,), "batch_sentences": 16})
+    kind, passes, policies = KINDS[request.param]
     return [
-        Translator(tiny_model(folder / str(index), system, **policies, **extra), decoding, RULE)
-        for index, extra in enumerate(settings)
+        tiny_translator(
+            folder / str(bucket), kind, passes, RULE, sentences, buckets=(bucket,), **policies
+        )
+        for bucket, sentences in ((6, 2), (16, 16))
     ]
 
 
@@ -72,13 +70,13 @@ def same(ours, theirs):
         assert one.log_probability == pytest.approx(other.log_probability, abs=1e-4)
 
 
-def test_batch_size_and_padding_do_not_matter(translators):
+def test_batch_size_and_padding_do_not_change_output(translators):
     small, large = (one.translate(LINES, "lines") for one in translators)
     same(small, large)
     assert len({one.hypothesis for one in large}) >= 3  # the model tells sentences apart
 
 
-def test_order_and_neighbours_do_not_matter(translators):
+def test_order_and_neighbours_do_not_change_output(translators):
     translator = translators[1]
     straight = translator.translate(LINES, "lines")
     order = np.random.default_rng(0).permutation(len(LINES))
@@ -112,7 +110,7 @@ def test_candidates_of_a_sentence_have_distinct_lengths(translators):
     if not translator.decoding.passes:
         assert all(len(several) <= 1 for several in found)
         return
-    settings = translator.loaded.spec.run.decoding
+    settings = translator.decoder.settings
     for several in filter(None, found):
         lengths = [one.length for one in several]
         assert len(lengths) == 3 * settings.restarts and len(set(lengths)) == 3

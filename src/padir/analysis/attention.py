@@ -12,15 +12,17 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
 from jaxtyping import Array, Bool, Float, Int
 
 from padir.analysis import dependence
 from padir.analysis.dependence import Measures, Ranks
-from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
-from padir.decode.load import LoadedModel
+from padir.config.decoder import SearchDecoder
+from padir.decode.batches import Batch
+from padir.decode.candidates import Candidate, LengthRule
+from padir.decode.load import LoadedModel, TunedDecoder
 from padir.decode.policies import STARTS, sentence_keys
 from padir.decode.predict import entropy, forbid, predictable
+from padir.decode.programs import CompiledModel
 from padir.decode.refine import Policies, Refinement, easy_first_context, refine
 from padir.decode.refiner import policies_of, predictor
 from padir.files import InputError
@@ -30,7 +32,7 @@ from padir.tokens import first_argmax
 
 
 class Chosen(NamedTuple):
-    """The hypothesis of a sentence that is looked at.
+    """The hypothesis of a sentence that is analysed.
 
     Attributes:
         length: with EOS.
@@ -39,6 +41,12 @@ class Chosen(NamedTuple):
 
     length: int
     number: int = 0
+
+    @classmethod
+    def best(cls, candidates: Sequence[Candidate], rule: LengthRule) -> "Chosen":
+        """The candidate that the length rule chooses; the first of equals."""
+        number = max(range(len(candidates)), key=lambda k: rule.score(candidates[k]))
+        return cls(candidates[number].length, number)
 
 
 class PassInput(NamedTuple):
@@ -78,61 +86,58 @@ class Extractor:
 
     Args:
         loaded: the model.
+        decoder: how its hypotheses were made.
         distance: largest distance of the pairs looked at.
         alternatives: tokens tried at a position by the probe.
-        sentences: of a batch; as in decoding by default.
+        sentences: of a batch; see `CompiledModel`.
 
     Raises:
-        InputError: the model chooses a pass's tokens together: what is looked at here is where
-            tokens that are chosen apart fail.
+        InputError: the decoder chooses a pass's tokens jointly; the analysis asks where independent
+            choices fail.
     """
 
     def __init__(
-        self, loaded: LoadedModel, distance: int, alternatives: int, sentences: int | None = None
+        self,
+        loaded: LoadedModel,
+        decoder: TunedDecoder,
+        distance: int,
+        alternatives: int,
+        sentences: int | None = None,
     ):
-        run, size = loaded.spec.run, loaded.vocabulary.size
-        settings = run.decoding
-        if settings.joint != "none":
+        run, size, settings = loaded.spec.run, loaded.vocabulary.size, decoder.settings
+        if isinstance(settings, SearchDecoder) or settings.joint != "none":
+            joint = "none" if isinstance(settings, SearchDecoder) else settings.joint
             raise InputError(
-                f"{loaded.spec.training}: decoding.joint is {settings.joint}: the analysis is of"
-                " passes whose tokens are chosen apart; allowed is none"
+                f"decoder {decoder.name} has kind {settings.kind} and joint {joint}: the analysis"
+                " is of parallel passes with independent choices; allowed is joint none"
             )
         self.distance, self.alternatives = distance, alternatives
         self.seed = loaded.seed
-        self.longest = min(run.architecture.length_classes, run.architecture.max_positions)
-        self.buckets = length_buckets(run)
-        self.buffers = (*(b for b in self.buckets if b < self.longest), self.longest)
-        self.sentences = sentences or settings.batch_sentences
+        self._compiled = compiled = CompiledModel(loaded.model, run, sentences)
+        self.longest = compiled.longest_target
         self.start = STARTS[settings.start](loaded.seed, size)
         policies = policies_of(settings)
-        allowed = predictable(loaded.model.embedder.embedding.shape[0], size, eos=False)
-        graph, state = nnx.split(loaded.model)
-        self._leaves, structure = jax.tree.flatten(state)
+        allowed = predictable(compiled.table_size, size, eos=False)
 
-        def model(leaves):
-            return nnx.merge(graph, jax.tree.unflatten(structure, leaves))
-
-        def answers(merged, read: PassInput, cross) -> tuple[Float[Array, "B L V"], Attentions]:
-            hidden, attentions = merged.hidden(read.tokens, cross, read.visible)
-            logits = forbid(merged.logits(hidden), allowed)
+        def answers(model, cross, read: PassInput) -> tuple[Float[Array, "B L V"], Attentions]:
+            hidden, attentions = model.hidden(read.tokens, cross, read.visible)
+            logits = forbid(model.logits(hidden), allowed)
             return jax.nn.log_softmax(logits, axis=-1), attentions
 
-        def make(leaves, source, start, lengths, keys, passes) -> tuple[Pass, CrossMemory]:
-            merged = model(leaves)
-            cross = merged.encode(source).cross
+        def make(model, source, start, lengths, keys, passes) -> tuple[Pass, CrossMemory]:
+            cross = model.encode(source).cross
             # A policy that counts passes counts to the same end as in decoding.
             counted = policies._replace(
                 update=_of_passes(policies.update, passes),
                 remask=_of_passes(policies.remask, passes),
             )
-            predict = predictor(merged, cross, allowed, settings)
-            found = refine(predict, start, lengths, passes - 1, counted, keys)
-            read = PassInput(found.fed, seen(found, lengths, policies))
-            return reduced(read, *answers(merged, read, cross), distance), cross
+            predict = predictor(model, cross, allowed, settings)
+            state = refine(predict, start, lengths, passes - 1, counted, keys)
+            read = PassInput(state.fed, seen(state, lengths, policies))
+            return reduced(read, *answers(model, cross, read), distance), cross
 
-        def probe(leaves, cross, read: PassInput) -> Float[Array, "L B L"]:
-            merged = model(leaves)
-            log_probability, _ = answers(merged, read, cross)
+        def probe(model, cross, read: PassInput) -> Float[Array, "B L L"]:
+            log_probability, _ = answers(model, cross, read)
             likeliest, tokens = jax.lax.top_k(log_probability, alternatives)
             weights = jax.nn.softmax(likeliest, axis=-1)
             repeated = PassInput(*(jnp.repeat(x, alternatives, axis=0) for x in read))
@@ -140,21 +145,24 @@ class Extractor:
             def intervene(position, reactions):
                 given = tokens[:, position].reshape(-1)
                 changed = repeated._replace(tokens=repeated.tokens.at[:, position].set(given))
-                hidden, _ = merged.hidden(changed.tokens, cross, changed.visible)
-                found = merged.logits(hidden)[:, :, FIRST_PIECE:size]
-                found = found.reshape(-1, alternatives, *found.shape[1:])
-                reaction = dependence.information(found, weights[:, position])
+                hidden, _ = model.hidden(changed.tokens, cross, changed.visible)
+                logits = model.logits(hidden)[:, :, FIRST_PIECE:size]
+                logits = logits.reshape(-1, alternatives, *logits.shape[1:])
+                reaction = dependence.information(logits, weights[:, position])
                 return reactions.at[position].set(reaction)
 
             batch, length = read.tokens.shape
             # Nothing is asked about positions that are padding in every row.
             used = jnp.max(jnp.sum(read.tokens != PAD, axis=1))
             nothing = jnp.zeros((length, batch, length), jnp.float32)
-            return jax.lax.fori_loop(0, used, intervene, nothing)
+            return jnp.swapaxes(jax.lax.fori_loop(0, used, intervene, nothing), 0, 1)
 
-        self._make = jax.jit(make)
-        self._probe = jax.jit(probe)
-        self._answers = jax.jit(lambda leaves, cross, read: answers(model(leaves), read, cross))
+        self._make = compiled.compiled(make, [True, True, True, True, False])
+        self.probe = compiled.compiled(probe, [True, True])
+        """The probe [sentence, position replaced, position answering] of encoded sources and a
+        pass's input; see `dependence`."""
+        self.weights = compiled.compiled(answers, [True, True])
+        """A pass's log-probabilities and all its attention weights, of the same arguments."""
 
     def passes(
         self, sources: Sequence[Sequence[int]], chosen: Sequence[Chosen], number: int
@@ -169,31 +177,19 @@ class Extractor:
         Yields:
             a batch, its pass, and the encoded sources, for `probe` and `weights`.
         """
-        for batch in plan_batches([len(s) + 1 for s in sources], self.buckets, self.sentences):
-            mine = [chosen[index] for index in batch.indices]
+        for batch, source in self._compiled.batches(sources):
+            hypotheses = [chosen[index] for index in batch.indices]
             lengths = np.ones(batch.rows, np.int32)
-            lengths[: len(mine)] = [one.length for one in mine]
-            buffer = bucket_of(int(lengths.max()), self.buffers)
-            start = np.full((batch.rows, buffer), PAD, np.int32)
+            lengths[: len(hypotheses)] = [each.length for each in hypotheses]
+            length = self._compiled.padded_target(int(lengths.max()))
+            start = np.full((batch.rows, length), PAD, np.int32)
             keys = sentence_keys(self.seed, [sources[index] for index in batch.indices], batch.rows)
-            for row, (index, one) in enumerate(zip(batch.indices, mine, strict=True)):
-                drawn = self.start.tokens(sources[index], one.number + 1, self.longest)
-                start[row] = drawn[one.number, :buffer]
-                keys[row, 1] += np.uint32(one.number)
-            made, cross = self._make(
-                self._leaves, padded_sources(sources, batch), start, lengths, keys, np.int32(number)
-            )
+            for row, (index, each) in enumerate(zip(batch.indices, hypotheses, strict=True)):
+                drawn = self.start.tokens(sources[index], each.number + 1, self.longest)
+                start[row] = drawn[each.number, :length]
+                keys[row, 1] += np.uint32(each.number)
+            made, cross = self._make(source, start, lengths, keys, np.int32(number))
             yield batch, made, cross
-
-    def probe(self, cross: CrossMemory, read: PassInput) -> Float[Array, "L B L"]:
-        """The probe: position replaced, sentence, position answering; see `dependence`."""
-        return self._probe(self._leaves, cross, read)
-
-    def weights(
-        self, cross: CrossMemory, read: PassInput
-    ) -> tuple[Float[Array, "B L V"], Attentions]:
-        """The pass's log-probabilities and all its attention weights."""
-        return self._answers(self._leaves, cross, read)
 
 
 def reduced(
@@ -201,7 +197,7 @@ def reduced(
 ) -> Pass:
     """The numbers of a pass for pairs up to a distance."""
     every = [dependence.measures(attentions, d) for d in range(1, distance + 1)]
-    means = [jax.tree.map(lambda x: jnp.mean(x, axis=(1, 2)), one) for one in every]
+    means = [jax.tree.map(lambda x: jnp.mean(x, axis=(1, 2)), each) for each in every]
     shared = [dependence.overlap(log_probability, d) for d in range(1, distance + 1)]
     return Pass(
         input=read,
@@ -209,7 +205,7 @@ def reduced(
         log_probability=jnp.max(log_probability, axis=-1),
         entropy=entropy(log_probability),
         adjacent=every[0],
-        near=jax.tree.map(lambda *several: jnp.stack(several, axis=1), *means),
+        near=jax.tree.map(lambda *values: jnp.stack(values, axis=1), *means),
         overlap=jnp.stack(shared, axis=1),
         ranks=dependence.ranks(attentions),
     )

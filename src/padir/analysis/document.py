@@ -25,7 +25,6 @@ from padir.analysis.hypotheses import (
 from padir.analysis.pairs import PREDICTORS, Pairs, Repeats, collect, repeats
 from padir.analysis.verdicts import claims_of
 from padir.data.grammar import Grammar
-from padir.decode.load import Decoding
 from padir.decode.translate import Translator
 from padir.score.significance import resample_counts
 from padir.score.stutter import PER, token_counts, word_counts
@@ -112,16 +111,9 @@ def analyse(
 
 
 def _pass(translator, extractor, test, sources, number, resamples, report) -> dict[str, Any]:
-    decoding = Decoding(f"T{number}", number)
-    with_passes = translator.with_decoding(decoding)
-    several = with_passes.candidates(sources, references=test.references[0])
-    numbers = [
-        max(range(len(own)), key=lambda k, own=own: translator.rule.score(own[k]))
-        for own in several
-    ]
-    best = [own[k] for own, k in zip(several, numbers, strict=True)]
-    chosen = [Chosen(one.length, k) for one, k in zip(best, numbers, strict=True)]
-    tokens = [one.tokens for one in best]
+    candidates = translator.with_passes(number).candidates(sources, references=test.references[0])
+    chosen = [Chosen.best(row, translator.rule) for row in candidates]
+    tokens = [row[each.number].tokens for row, each in zip(candidates, chosen, strict=True)]
     pairs = collect(extractor, sources, chosen, number, report=report)
     encoded = [translator.encode(lines) for lines in test.references]
     found = repeats(pairs, tokens, list(zip(*encoded, strict=True)))
@@ -130,7 +122,6 @@ def _pass(translator, extractor, test, sources, number, resamples, report) -> di
     pieces = token_counts(tokens)
     return {
         "pass": number,
-        "decoding": decoding.name,
         "words_per_100": PER * float(words.stutters.sum() / words.units.sum()),
         "pieces_per_100": PER * float(pieces.stutters.sum() / pieces.units.sum()),
         "pairs": len(pairs.sentence),

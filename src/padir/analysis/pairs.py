@@ -132,7 +132,7 @@ def _gathered(made: Pass, answers: np.ndarray | None, rows: _Rows) -> Pairs:
         "distance": rows.distance.astype(np.float32),
     }
     if answers is not None:
-        directions = (answers[rows.left, rows.row, right], answers[right, rows.row, rows.left])
+        directions = (answers[rows.row, rows.left, right], answers[rows.row, right, rows.left])
         values["probe"] = sum(directions) / 2
     next_to = rows.distance == 1
     row, left = rows.row[next_to], rows.left[next_to]

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from padir.commands.decode import add_reranker_argument, given_reranker
+from padir.commands import options
 from padir.launch import prepare
 
 DESCRIPTION = """\
@@ -14,8 +14,8 @@ dependence. Writes one JSON document with tests and verdicts; no attention weigh
 
 EXAMPLES = """\
 examples:
-  padir analyse --bundle bundle --source test.de --references test.en --target-language en \\
-      --out analysis.json
+  padir analyse --bundle bundle --decoder padir --source test.de --references test.en \\
+      --target-language en --out analysis.json
   padir analyse --bundle bundle --source test.xs --references test.xt test.xt.1 \\
       --target-language xt --grammar grammar.json --mode-strength 0.8 --out analysis.json
 """
@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parse.add_argument("--bundle", type=Path, required=True, help="folder of a parallel model")
+    options.add_decoder(parse)
     parse.add_argument("--source", type=Path, required=True, help="one sentence a line, UTF-8")
     parse.add_argument("--references", type=Path, required=True, nargs="+", help="one file each")
     parse.add_argument("--target-language", required=True, metavar="L", help="language code")
@@ -54,8 +55,8 @@ def parser() -> argparse.ArgumentParser:
         "--mode-strength", type=float, help="source.mode_strength of its settings, with --grammar"
     )
     parse.add_argument("--split", default="test", help="label (default test)")
-    add_reranker_argument(parse)
-    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    options.add_digests(parse)
+    options.add_batch(parse)
     return parse
 
 
@@ -65,14 +66,12 @@ def check(arguments: argparse.Namespace) -> None:
     Raises:
         InputError: naming the option and what is allowed.
     """
-    from padir.decode.load import MOST_PASSES
+    from padir.config.decoder import MOST_PASSES
     from padir.files import InputError
 
-    least = {"sentences": 2, "distance": 1, "alternatives": 2, "samples": 40}
-    for option, fewest in least.items():
-        value = getattr(arguments, option)
-        if value < fewest:
-            raise InputError(f"--{option} is {value}: allowed are {fewest} and more")
+    options.check_least(
+        arguments, sentences=2, distance=1, alternatives=2, samples=40, batch_sentences=1
+    )
     for value in arguments.passes:
         if not 1 <= value <= MOST_PASSES:
             raise InputError(f"--passes holds {value}: allowed are 1 to {MOST_PASSES}")
@@ -91,24 +90,25 @@ def main(argv: list[str]) -> int:
     from padir.analysis.attention import Extractor
     from padir.analysis.document import Options, TestSet, analyse
     from padir.data.grammar import Grammar
-    from padir.decode.load import Decoding, load
-    from padir.decode.translate import Translator
+    from padir.decode.load import find_decoder
     from padir.files import InputError, read_aligned, shown, write_json
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
-    loaded = load(arguments.bundle)
-    first = arguments.passes[0]
-    reranker = given_reranker(arguments)
-    translator = Translator(loaded, Decoding(f"T{first}", first), reranker=reranker)
+    expected = arguments.digests
+    # The hypotheses of several numbers of passes are analysed.
+    arguments.digests = {key: value for key, value in expected.items() if key != "hypotheses"}
+    loaded = options.open_bundle(arguments.bundle, arguments.digests)
+    decoder = find_decoder(loaded, arguments.decoder)
+    translator = options.open_translator(arguments, loaded, decoder, arguments.passes[0])
     columns = read_aligned(arguments.source, *arguments.references)
-    full = [row for row in zip(*columns, strict=True) if row[0].strip()]
-    read = translator.readable([row[0] for row in full])
-    rows = [row for row, fits in zip(full, read, strict=True) if fits]
-    if len(rows) < len(full):
+    nonempty = [row for row in zip(*columns, strict=True) if row[0].strip()]
+    readable = translator.readable([row[0] for row in nonempty])
+    rows = [row for row, fits in zip(nonempty, readable, strict=True) if fits]
+    if len(rows) < len(nonempty):
         print(
-            f"padir analyse: {arguments.source}: {len(full) - len(rows)} of {len(full)} lines are"
-            " too long for the model and not looked at",
+            f"padir analyse: {arguments.source}: {len(nonempty) - len(rows)} of {len(nonempty)}"
+            " lines are too long for the model and not analysed",
             file=sys.stderr,
         )
     count = min(arguments.sentences, len(rows))
@@ -117,25 +117,21 @@ def main(argv: list[str]) -> int:
     lines, *references = zip(*(rows[i * len(rows) // count] for i in range(count)), strict=True)
     grammar = None if arguments.grammar is None else Grammar.load(arguments.grammar)
     test = TestSet(lines, references, arguments.target_language, grammar)
-    options = Options(tuple(arguments.passes), arguments.samples, arguments.mode_strength or 0.0)
-    extractor = Extractor(loaded, arguments.distance, arguments.alternatives)
-    total = count * (len(options.passes) + (grammar is not None))
-    with Progress(total, "sentences", f"analyse {loaded.spec.training}") as progress:
-        found = analyse(translator, extractor, test, options, progress.update)
+    measured = Options(tuple(arguments.passes), arguments.samples, arguments.mode_strength or 0.0)
+    extractor = Extractor(
+        loaded, decoder, arguments.distance, arguments.alternatives, arguments.batch_sentences
+    )
+    total = count * (len(measured.passes) + (grammar is not None))
+    label = f"analyse {loaded.spec.training} {decoder.name}"
+    with Progress(total, "sentences", label) as progress:
+        document = analyse(translator, extractor, test, measured, progress.update)
     spec = loaded.spec
     place = f"{spec.dataset} {spec.direction}, {spec.training}"
-    for claim in found["claims"]:
+    for claim in document["claims"]:
         claim |= {"dataset": place, "seeds": [loaded.seed]}
-    labels = {
-        "dataset": spec.dataset,
-        "direction": spec.direction,
-        "model": spec.training,
-        "system": spec.run.system,
-        "targets": spec.run.targets,
-        "seed": loaded.seed,
-        "split": arguments.split,
-    }
-    write_json(arguments.out, labels | found)
+    labels = {**loaded.labels, "decoder": decoder.name, "split": arguments.split}
+    digests = expected or {k: v for k, v in translator.digests.items() if k != "hypotheses"}
+    write_json(arguments.out, labels | {"digests": digests} | document)
     inputs = [arguments.source, *arguments.references, *translator.files]
     inputs += [arguments.grammar] if arguments.grammar else []
     write_provenance(
@@ -144,5 +140,7 @@ def main(argv: list[str]) -> int:
         inputs=inputs,
         spec=spec.model_dump(mode="json"),
         seed=loaded.seed,
+        labels=labels,
+        digests=digests,
     )
     return 0

@@ -5,12 +5,13 @@ import shutil
 import sys
 from pathlib import Path
 
+from padir.commands import options
 from padir.launch import prepare
 
 EXAMPLES = """\
 examples:
-  padir distill --bundle ar --decode beam --source train.de --out distilled.en
-  padir distill --bundle ar --decode beam --source train.de --shard 2/8 --out part2.en
+  padir distill --bundle ar --decoder beam --source train.de --out distilled.en
+  padir distill --bundle ar --decoder beam --source train.de --shard 2/8 --out part2.en
   padir distill --ready translated.en --source train.de --out distilled.en
   The same command again after an interruption goes on where it stopped. A source that is too long
   for the teacher has an empty translation: they are counted, and training leaves them out.
@@ -19,8 +20,6 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    from padir.commands.decode import add_reranker_argument
-
     parse = argparse.ArgumentParser(
         prog="padir distill",
         description="Translate training sources with a teacher, or take ready-made translations"
@@ -31,7 +30,8 @@ def parser() -> argparse.ArgumentParser:
     teacher = parse.add_mutually_exclusive_group(required=True)
     teacher.add_argument("--bundle", type=Path, help="the teacher's model bundle")
     teacher.add_argument("--ready", type=Path, help="translations made elsewhere, line for line")
-    parse.add_argument("--decode", default="beam", help="greedy or beam (default), or T<passes>")
+    options.add_decoder(parse)
+    parse.add_argument("--passes", type=int, metavar="T", help="decoder passes (parallel models)")
     parse.add_argument("--source", type=Path, required=True, help="sources, one a line")
     parse.add_argument("--out", type=Path, required=True, help="translations to write")
     parse.add_argument("--shard", metavar="i/n", help="part i of n of the sources, from 1")
@@ -40,14 +40,15 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         help="folder for finished parts (default OUT.parts), removed at the end",
     )
-    add_reranker_argument(parse)
-    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    options.add_digests(parse)
+    options.add_batch(parse)
     return parse
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
+    options.check_least(arguments, batch_sentences=1)
     from padir.distill.card import empty_lines
     from padir.distill.teacher import Span, parse_shard, shard_bounds
     from padir.files import count_aligned, iter_lines, write_lines
@@ -64,24 +65,26 @@ def main(argv: list[str]) -> int:
                 " empty; training leaves their pairs out",
                 file=sys.stderr,
             )
-        inputs = [arguments.source, arguments.ready]
-        notes = {"lines_empty": empty}
-        write_provenance(arguments.out, ["distill", *argv], inputs=inputs, notes=notes)
+        write_provenance(
+            arguments.out,
+            ["distill", *argv],
+            inputs=[arguments.source, arguments.ready],
+            notes={"lines_empty": empty},
+            digests=arguments.digests,
+        )
         return 0
 
     prepare(arguments.threads)
-    from padir.commands.decode import given_reranker
-    from padir.decode.load import Decoding, load
-    from padir.decode.translate import Translator
+    from padir.decode.load import find_decoder
     from padir.distill.teacher import distill
     from padir.progress import Progress
 
-    loaded = load(arguments.bundle)
-    reranker = given_reranker(arguments)
-    translator = Translator(loaded, Decoding.parse(arguments.decode), reranker=reranker)
+    loaded = options.open_bundle(arguments.bundle, arguments.digests)
+    decoder = find_decoder(loaded, arguments.decoder)
+    translator = options.open_translator(arguments, loaded, decoder, arguments.passes)
     sources = Span(arguments.source, *shard_bounds(count_aligned(arguments.source), *shard))
     work = arguments.work or arguments.out.with_name(arguments.out.name + ".parts")
-    label = f"distill {loaded.spec.training} {arguments.decode}"
+    label = f"distill {loaded.spec.training} {translator.decoding.label}"
     with Progress(len(sources), "sentences", label) as progress:
         parts, too_long = distill(translator, sources, work, progress.update)
     if too_long:
@@ -99,6 +102,8 @@ def main(argv: list[str]) -> int:
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,
         notes={"lines_too_long": too_long},
+        labels=translator.labels,
+        digests=translator.digests,
     )
     # Last of all: until here a run that is killed finds every part again.
     shutil.rmtree(work, ignore_errors=True)

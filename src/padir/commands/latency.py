@@ -4,12 +4,13 @@ import argparse
 import sys
 from pathlib import Path
 
+from padir.commands import options
 from padir.launch import prepare
 
 EXAMPLES = """\
 example:
-  padir latency --runs ar/bundle padir/bundle --decodings greedy beam T1 T4 --source test.de \\
-      --sentences 200 --out latency.json
+  padir latency --rows ar/bundle:greedy padir/bundle:padir.T1 padir/bundle:padir.T4 \\
+      --source test.de --sentences 200 --out latency.json
   Let nothing else run on the machine meanwhile.
 """
 
@@ -18,27 +19,33 @@ def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
     parse = argparse.ArgumentParser(
         prog="padir latency",
-        description="Time whole translations, text to text, one sentence at a time. Every model"
-        " runs with those of the decodings that fit its system.",
+        description="Time whole translations, text to text, one sentence at a time.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parse.add_argument("--runs", type=Path, nargs="+", required=True, help="model bundles")
+    parse.add_argument(
+        "--rows",
+        nargs="+",
+        required=True,
+        metavar="BUNDLE:DECODER[.T4]",
+        help="what is timed: a bundle, one of its decoders or a built-in one, and for parallel"
+        " models the number of passes",
+    )
     parse.add_argument(
         "--reranker",
         type=Path,
         nargs="+",
         default=[],
         metavar="BUNDLE",
-        help="AR models that rank candidates, each used for the models whose decoding.reranker"
-        " names it; their time is part of the sentence's",
+        help="AR models that rank candidates, each used for the decoders whose `reranker` names"
+        " it; their time is part of the sentence's",
     )
-    parse.add_argument("--decodings", nargs="+", required=True, help="T<passes>, greedy, beam")
     parse.add_argument("--source", type=Path, required=True, help="one sentence a line")
     parse.add_argument("--sentences", type=int, default=200, help="lines timed (default 200)")
     parse.add_argument("--repeats", type=int, default=3, help="timings per line (default 3)")
     parse.add_argument("--out", type=Path, required=True, help="JSON to write")
-    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    options.add_digests(parse)
+    options.add_threads(parse)
     return parse
 
 
@@ -46,75 +53,94 @@ def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
     prepare(arguments.threads)
-    from padir.analysis.speed import Timed, machine, measure
-    from padir.decode.load import Decoding, load
+    from padir.decode.latency import machine, measure
     from padir.decode.rerank import Reranker
-    from padir.decode.translate import Translator
     from padir.files import InputError, read_lines, shown, write_json
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
-    for option in ("sentences", "repeats"):
-        if getattr(arguments, option) < 1:
-            raise InputError(f"--{option} must be 1 or more")
+    options.check_least(arguments, sentences=1, repeats=1)
     lines = [line for line in read_lines(arguments.source) if line.strip()]
     lines = spread(lines, arguments.sentences)
     if not lines:
         raise InputError(f"{shown(arguments.source)}: no line to translate")
-    decodings = list(map(Decoding.parse, arguments.decodings))
-    models = [load(folder) for folder in arguments.runs]
-    rerankers = {
-        one.loaded.spec.training: one for one in map(Reranker, map(load, arguments.reranker))
-    }
-    unused = rerankers.keys() - {loaded.spec.run.decoding.reranker for loaded in models}
-    if unused:
-        raise InputError(f"--reranker: no given model is ranked by {', '.join(sorted(unused))}")
-    # A model that must be told lengths is a bound on quality, not a system to time.
-    models = [loaded for loaded in models if not loaded.model.length_oracle]
-    systems = {loaded.spec.run.parallel for loaded in models}
-    for decoding in decodings:
-        if decoding.parallel not in systems:
-            raise InputError(f"decoding {decoding.name} fits none of the given models")
-    timed = []
-    for loaded in models:
-        shared: Translator | None = None
-        for decoding in decodings:
-            if decoding.parallel != loaded.spec.run.parallel:
-                continue
-            compiled = shared is not None and decoding.passes > 0
-            if shared is None or not compiled:
-                reranker = rerankers.get(loaded.spec.run.decoding.reranker or "")
-                shared = Translator(loaded, decoding, reranker=reranker)
-            timed.append(Timed(loaded.spec.training, shared.with_decoding(decoding), compiled))
-    given = lines
-    for one in timed:
-        read = one.translator.readable(lines)
-        lines = [line for line, fits in zip(lines, read, strict=True) if fits]
+    opened = [Reranker(options.open_bundle(folder, {})) for folder in arguments.reranker]
+    rows = timed_rows(arguments, {each.loaded.spec.training: each for each in opened})
+    total = len(lines)
+    for row in rows:
+        fits = row.translator.readable(lines)
+        lines = [line for line, readable in zip(lines, fits, strict=True) if readable]
     if not lines:
         raise InputError(f"{shown(arguments.source)}: every line is too long for a model")
-    if len(lines) < len(given):
+    if len(lines) < total:
         print(
-            f"padir latency: {arguments.source}: {len(given) - len(lines)} of {len(given)} lines"
+            f"padir latency: {arguments.source}: {total - len(lines)} of {total} lines"
             " are too long for a model and not timed",
             file=sys.stderr,
         )
     about = machine(arguments.threads)
     with Progress(2 * len(lines), "sentences", "latency") as progress:
-        rows = measure(timed, lines, arguments.repeats, progress.update)
-    write_json(
+        measured = measure(rows, lines, arguments.repeats, progress.update)
+    content = {
+        "machine": about,
+        "sentences": len(lines),
+        "repeats": arguments.repeats,
+        "batch": 1,
+        "digests": arguments.digests,
+        "rows": measured,
+    }
+    write_json(arguments.out, content)
+    files = dict.fromkeys(path for row in rows for path in row.translator.files)
+    write_provenance(
         arguments.out,
-        {
-            "machine": about,
-            "sentences": len(lines),
-            "repeats": arguments.repeats,
-            "batch": 1,
-            "rows": rows,
-        },
+        ["latency", *argv],
+        inputs=[arguments.source, *files],
+        digests=arguments.digests,
     )
-    bundles = [*models, *rerankers.values()]
-    files = [path for bundle in bundles for path in bundle.files]
-    write_provenance(arguments.out, ["latency", *argv], inputs=[arguments.source, *files])
     return 0
+
+
+def timed_rows(arguments: argparse.Namespace, rerankers: dict) -> list:
+    """The rows of the command line. Rows of one bundle share its model, and those that differ in
+    passes alone share programs.
+
+    Raises:
+        InputError: a row that cannot be, or a reranker that no row uses.
+    """
+    from padir.config.rows import Decoding
+    from padir.decode.latency import TimedRow
+    from padir.decode.load import find_decoder
+    from padir.decode.translate import Translator
+    from padir.files import InputError
+
+    models, translators, rows, used = {}, {}, [], set()
+    for text in arguments.rows:
+        bundle, colon, name = text.rpartition(":")
+        if not colon or not bundle:
+            raise InputError(f"--rows: {text!r}: BUNDLE:DECODER or BUNDLE:DECODER.T4 is needed")
+        try:
+            name, passes = Decoding.parse(name)
+        except ValueError as error:
+            raise InputError(f"--rows: {error}") from error
+        if bundle not in models:
+            models[bundle] = options.open_bundle(Path(bundle), arguments.digests)
+        loaded = models[bundle]
+        shared = translators.get((bundle, name))
+        if shared is None:
+            decoder = find_decoder(loaded, name)
+            reranker = rerankers.get(decoder.settings.reranker)
+            used.add(decoder.settings.reranker)
+            translator = Translator(loaded, decoder, passes, reranker=reranker)
+            translators[bundle, name] = translator
+        else:
+            translator = shared.with_passes(passes)
+        # An oracle length predictor is a bound on quality, not a system to time.
+        if not loaded.model.length_oracle:
+            rows.append(TimedRow(translator, shares_programs=shared is not None))
+    unused = rerankers.keys() - used
+    if unused:
+        raise InputError(f"--reranker: no decoder of --rows names {', '.join(sorted(unused))}")
+    return rows
 
 
 def spread(lines: list[str], count: int) -> list[str]:

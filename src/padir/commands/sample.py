@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from padir.commands import options
 from padir.launch import prepare
 
 EXAMPLES = """\
@@ -60,7 +61,8 @@ def parser() -> argparse.ArgumentParser:
         help="steps between energies; each costs a row per token. With --mh always 1 (default 1)",
     )
     parse.add_argument("--seed", type=int, help="of all draws (default: that of training)")
-    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    options.add_digests(parse)
+    options.add_batch(parse)
     return parse
 
 
@@ -136,8 +138,8 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     prepare(arguments.threads)
     from padir.decode.gibbs import Chain, Sampler, Sampling
-    from padir.decode.load import load
-    from padir.files import InputError, read_lines, shown, write_jsonl, write_lines
+    from padir.decode.translate import check_lengths
+    from padir.files import InputError, read_lines, write_jsonl, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
@@ -150,37 +152,40 @@ def main(argv: list[str]) -> int:
         metropolis=arguments.mh,
         energy_every=arguments.energy_every,
     )
-    loaded = load(arguments.bundle)
+    options.check_least(arguments, batch_sentences=1)
+    loaded = options.open_bundle(arguments.bundle, arguments.digests)
     seed = loaded.seed if arguments.seed is None else arguments.seed
     if not 0 <= seed < 2**63:
         raise InputError(f"--seed is {seed}: allowed are whole numbers from 0, below 2^63")
-    sampler = Sampler(loaded, sampling, seed, arguments.chains, arguments.lengths)
+    chains, lengths = arguments.chains, arguments.lengths
+    sampler = Sampler(loaded, sampling, seed, chains, lengths, arguments.batch_sentences)
     lines = read_lines(arguments.source)
     sources = loaded.vocabulary.encode(lines)
     longest = loaded.spec.run.architecture.max_positions - 1
-    for number, source in enumerate(sources, start=1):
-        if len(source) > longest:
-            raise InputError(
-                f"{shown(arguments.source)}: line {number}: {len(source)} tokens, this model reads"
-                f" at most {longest}"
-            )
-    filled = [index for index, source in enumerate(sources) if source]
-    found: list[list[Chain]] = [[] for _ in sources]
+    check_lengths(sources, str(arguments.source), longest)
+    nonempty = [index for index, source in enumerate(sources) if source]
+    result: list[list[Chain]] = [[] for _ in sources]
     began = time.monotonic()
     with Progress(max(1, len(lines)), "sentences", f"sample {loaded.spec.training}") as progress:
-        for batch, several in sampler.batches([sources[index] for index in filled]):
-            for index, chains in zip(batch.indices, several, strict=True):
-                found[filled[index]] = chains
+        for batch, rows in sampler.batches([sources[index] for index in nonempty]):
+            for index, row in zip(batch.indices, rows, strict=True):
+                result[nonempty[index]] = row
             progress.update(len(batch.indices))
-        progress.update(len(lines) - len(filled))
+        progress.update(len(lines) - len(nonempty))
     seconds = time.monotonic() - began
     decode = loaded.vocabulary.decode
-    records = [record(i, chains, sampling.temperatures, decode) for i, chains in enumerate(found)]
+    records = [record(i, chains, sampling.temperatures, decode) for i, chains in enumerate(result)]
     write_jsonl(arguments.out, records)
     if arguments.text is not None:
-        write_lines(arguments.text, [least_energy(one) for one in records])
-    spec = loaded.spec.model_dump(mode="json")
-    inputs = [arguments.source, *loaded.files]
-    write_provenance(arguments.out, ["sample", *argv], inputs=inputs, spec=spec, seed=seed)
-    print(summary([one for several in found for one in several], seconds), file=sys.stderr)
+        write_lines(arguments.text, [least_energy(line) for line in records])
+    write_provenance(
+        arguments.out,
+        ["sample", *argv],
+        inputs=[arguments.source, *loaded.files],
+        spec=loaded.spec.model_dump(mode="json"),
+        seed=seed,
+        labels=loaded.labels,
+        digests=arguments.digests or loaded.spec.digests,
+    )
+    print(summary([chain for row in result for chain in row], seconds), file=sys.stderr)
     return 0

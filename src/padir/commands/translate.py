@@ -4,13 +4,14 @@ import argparse
 import sys
 from pathlib import Path
 
+from padir.commands import options
 from padir.launch import prepare
 
 EXAMPLES = """\
 examples:
   padir translate --model bundle < in.de > out.en
   padir translate --model bundle --steps 10 < in.de > out.en
-  padir translate --model reranked --reranker ar < in.de > out.en
+  padir translate --model bundle --decoder reranked --reranker ar < in.de > out.en
   echo "Ein Hund rennt." | padir translate --model ar --beam 5
 text that has to stand in the output (parallel models; line i belongs to input line i):
   padir translate --model bundle --prefix starts < in.de    # line i: A dog
@@ -32,8 +33,6 @@ CONSTRAINTS = {
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    from padir.commands.decode import add_reranker_argument, add_rule_arguments
-
     parse = argparse.ArgumentParser(
         prog="padir translate",
         description="Translate standard input to standard output with a trained model: one line"
@@ -42,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parse.add_argument("--model", type=Path, required=True, help="folder of the model bundle")
+    options.add_decoder(parse)
     how = parse.add_mutually_exclusive_group()
     how.add_argument(
         "--steps", type=int, metavar="T", help=f"decoder passes of PaDIR (default {DEFAULT_STEPS})"
@@ -49,8 +49,7 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument(
         "--beam", type=int, metavar="N", help="beam width of AR (default: greedy search)"
     )
-    add_rule_arguments(parse)
-    add_reranker_argument(parse)
+    options.add_rule(parse)
     constraints = parse.add_argument_group(
         "constraints",
         "Files with a line for each input line; an empty one asks for nothing. --prefix and"
@@ -59,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     for option, holds in CONSTRAINTS.items():
         constraints.add_argument(f"--{option}", type=Path, metavar="FILE", help=holds)
     parse.add_argument("--chunk", type=int, default=64, help="lines read ahead (default 64)")
-    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    options.add_threads(parse)
     return parse
 
 
@@ -67,31 +66,11 @@ def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
     prepare(arguments.threads)
-    from padir.commands.decode import given_reranker, given_rule
-    from padir.decode.constrain import read_constraints
-    from padir.decode.load import Decoding, load
-    from padir.decode.stream import translate_stream
-    from padir.decode.translate import Translator
-    from padir.files import InputError, decode_lines
+    from padir.decode.constrain import read_constraints, translate_stream
+    from padir.files import decode_lines
 
-    for option in ("beam", "chunk"):
-        value = getattr(arguments, option)
-        if value is not None and value < 1:
-            raise InputError(f"--{option} is {value}: allowed are 1 and more")
-    loaded = load(arguments.model)
-    if arguments.steps is not None:
-        name = f"T{arguments.steps}"
-    elif arguments.beam is not None:
-        name = "beam"
-    else:
-        name = f"T{DEFAULT_STEPS}" if loaded.spec.run.parallel else "greedy"
-    translator = Translator(
-        loaded,
-        Decoding.parse(name),
-        given_rule(arguments),
-        beam=arguments.beam,
-        reranker=given_reranker(arguments),
-    )
+    options.check_least(arguments, beam=1, chunk=1)
+    translator = open_translator(arguments)
     paths = {option: getattr(arguments, option) for option in CONSTRAINTS}
     given = {option: path for option, path in paths.items() if path is not None}
     constraints = read_constraints(translator, given) if given else None
@@ -108,3 +87,30 @@ def main(argv: list[str]) -> int:
     lines = decode_lines(sys.stdin.buffer, "standard input")
     translate_stream(translator, lines, write, warn, chunk, constraints)
     return 0
+
+
+def open_translator(arguments: argparse.Namespace):
+    """The translator of the command line; an AR model searches greedily unless it says otherwise.
+
+    Raises:
+        InputError: parts that do not fit each other.
+    """
+    from dataclasses import replace
+
+    from padir.decode.load import find_decoder
+    from padir.files import InputError
+
+    loaded = options.open_bundle(arguments.model, {})
+    name, steps, beam = arguments.decoder, arguments.steps, arguments.beam
+    if name is None and (beam is not None or not loaded.spec.run.parallel):
+        name = "greedy" if beam is None else "beam"
+    decoder = find_decoder(loaded, name)
+    settings = decoder.settings
+    if beam is not None:
+        if settings.kind != "beam":
+            raise InputError(f"--beam {beam} needs beam search; decoder {decoder.name} is none")
+        decoder = replace(decoder, settings=settings.model_copy(update={"beam": beam}))
+    if steps is None and settings.parallel:
+        steps = DEFAULT_STEPS
+    rule = options.length_rule(arguments)
+    return options.open_translator(arguments, loaded, decoder, steps, rule)

@@ -1,22 +1,22 @@
-"""`padir tune`: choose the length rule. In: bundle, validation text. Out: decoding.json."""
+"""`padir tune`: choose a decoder's length rule. In: bundle, decoder, validation text. Out: JSON."""
 
 import argparse
 import sys
 from pathlib import Path
 
+from padir.commands import options
 from padir.launch import prepare
 
 EXAMPLES = """\
 example:
-  padir tune --bundle bundle --source valid.de --references valid.en --out bundle/decoding.json
-  decoding.json inside the bundle is what decode, distill, translate and latency read.
+  padir tune --bundle bundle --decoder padir --source valid.de --references valid.en \\
+      --out bundle/decoders/padir.json
+  The decoders in a bundle's folder `decoders` are found by name.
 """
 
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    from padir.commands.decode import add_reranker_argument
-
     parse = argparse.ArgumentParser(
         prog="padir tune",
         description="Choose how much a hypothesis' length counts, by BLEU on validation data.",
@@ -24,52 +24,78 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parse.add_argument("--bundle", type=Path, required=True, help="folder of the model bundle")
+    options.add_decoder(parse)
     parse.add_argument("--source", type=Path, required=True, help="validation sources")
     parse.add_argument(
         "--references", type=Path, nargs="+", required=True, help="one file per reference"
     )
-    parse.add_argument("--out", type=Path, required=True, help="decoding.json to write")
-    add_reranker_argument(parse)
-    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    parse.add_argument("--out", type=Path, required=True, help="tuned decoder to write")
+    options.add_digests(parse)
+    options.add_batch(parse)
     return parse
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
+    options.check_least(arguments, batch_sentences=1)
     prepare(arguments.threads)
-    from padir.commands.decode import given_reranker
-    from padir.decode.load import load
-    from padir.decode.tune import passes_over, tune
+    from padir.config.decoder import RefinementDecoder
+    from padir.decode.candidates import LengthRule
+    from padir.decode.load import find_decoder
+    from padir.decode.tune import decodings_to_tune, tune
     from padir.files import read_aligned, write_json
     from padir.progress import Progress
     from padir.provenance import write_provenance
     from padir.score.bleu import RepeatedBleu
 
-    loaded = load(arguments.bundle)
-    reranker = given_reranker(arguments)
+    loaded = options.open_bundle(arguments.bundle, arguments.digests)
+    decoder = find_decoder(loaded, arguments.decoder)
+    settings = decoder.settings
+    passes = settings.tuning_passes if isinstance(settings, RefinementDecoder) else None
+    translator = options.open_translator(arguments, loaded, decoder, passes, LengthRule())
     lines, *references = read_aligned(arguments.source, *arguments.references)
-    target_language = loaded.spec.direction.split("-")[1]
-    with Progress(
-        len(lines) * passes_over(loaded), "sentences", f"tune {loaded.spec.training}"
-    ) as progress:
-        content = tune(
-            loaded,
-            lines,
-            str(arguments.source),
-            RepeatedBleu(references, target_language),
-            references[0],
-            progress.update,
-            reranker,
-            warn=lambda message: print(f"padir tune: {message}", file=sys.stderr),
-        )
+    best, rules = LengthRule(), []
+    if settings.tuned:
+        bleu = RepeatedBleu(references, loaded.spec.direction.split("-")[1])
+        total = len(lines) * decodings_to_tune(settings)
+        label = f"tune {loaded.spec.training} {decoder.name}"
+        with Progress(total, "sentences", label) as progress:
+            rules = tune(
+                translator,
+                lines,
+                str(arguments.source),
+                bleu,
+                references[0],
+                progress.update,
+                warn=lambda message: print(f"padir tune: {message}", file=sys.stderr),
+            )
+        # The first of equals, in the order of the settings.
+        best, _ = max(rules, key=lambda scored: scored[1])
+    digests = {k: v for k, v in translator.digests.items() if k != "hypotheses"}
+    content = {
+        "format": 2,
+        "name": decoder.name,
+        "settings": settings.model_dump(mode="json"),
+        "length_rule": {"alpha": best.alpha, "weight": best.weight},
+        "validation": {
+            "sentences": len(lines),
+            "passes": passes,
+            "rules": [
+                {"alpha": rule.alpha, "weight": rule.weight, "bleu": bleu} for rule, bleu in rules
+            ],
+        },
+        "digests": digests,
+        "seed": loaded.seed,
+    }
     write_json(arguments.out, content)
-    files = [*loaded.files, *(reranker.files if reranker else [])]
     write_provenance(
         arguments.out,
         ["tune", *argv],
-        inputs=[arguments.source, *arguments.references, *files],
+        inputs=[arguments.source, *arguments.references, *translator.files],
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,
+        labels={**loaded.labels, "decoder": decoder.name},
+        digests=digests,
     )
     return 0

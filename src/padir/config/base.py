@@ -1,8 +1,10 @@
 """What every group of settings has in common: frozen, and no key that nothing reads."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from padir.files import digest
 
 NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_]*$"
 
@@ -10,6 +12,15 @@ NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_]*$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=40)]
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
 Direction = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}-[a-z]{2,3}$")]
+
+
+# What a result depends on: a digest by stage (see `padir.config.identity`).
+Digests = dict[str, str]
+
+
+def short_digest(value: Any) -> str:
+    """The first 16 hexadecimal digits of the digest of JSON data."""
+    return digest(value)[:16]
 
 
 class Settings(BaseModel):

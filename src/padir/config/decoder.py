@@ -4,20 +4,41 @@ A decoder is named once, under `decoders`, and decodes any training that it fits
 and one decoder per parallel system exist without an entry.
 """
 
+import ast
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from padir.config.base import Name, Settings
+from padir.config.base import Name, Settings, short_digest
 from padir.config.systems import PARALLEL_SYSTEMS, SEARCHES, decoder_preset
 
 MOST_PASSES = 100
 
+
+def policy_names() -> dict[str, list[str]]:
+    """Names of the decoding policies, by mapping of `padir/decode/policies.py`.
+
+    Read from its source: importing it would load JAX wherever settings are read.
+    """
+    source = Path(__file__).parents[1] / "decode" / "policies.py"
+    return {
+        node.target.id: [ast.literal_eval(key) for key in node.value.keys if key]
+        for node in ast.parse(source.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and isinstance(node.value, ast.Dict)
+    }
+
+
 if TYPE_CHECKING:
-    SystemName = str
+    SystemName = StartName = UpdateName = RemaskName = StopName = str
 else:
-    # A type made of data: the names are written once, in `SYSTEMS`.
+    # Types made of data: each name is written once, in `SYSTEMS` or beside its policy.
     SystemName = Literal[*PARALLEL_SYSTEMS]
+    _POLICIES = policy_names()
+    StartName, UpdateName = Literal[*_POLICIES["STARTS"]], Literal[*_POLICIES["UPDATES"]]
+    RemaskName, StopName = Literal[*_POLICIES["REMASKS"]], Literal[*_POLICIES["STOPS"]]
 
 
 class SearchDecoder(Settings):
@@ -64,7 +85,7 @@ class RefinementDecoder(Settings):
     restarts: int = Field(
         default=1, ge=1, description="Starts per length, with random tokens of their own."
     )
-    start: Literal["random", "mask", "position_mask"] = Field(
+    start: StartName = Field(
         default="random",
         description="Initial hypothesis: random pieces, the mask token, or each position's own.",
     )
@@ -80,7 +101,7 @@ class RefinementDecoder(Settings):
     top_p: float = Field(
         default=1.0, gt=0, le=1, description="Sample among the likeliest that hold this mass."
     )
-    update: Literal["all", "hidden", "share", "uncertain"] = Field(
+    update: UpdateName = Field(
         default="all",
         description="Positions that take a pass's prediction: all, those hidden before it, a"
         " random share, or the least certain share; the first pass fills all.",
@@ -93,17 +114,7 @@ class RefinementDecoder(Settings):
         description="Whether kept tokens are judged by the latest pass's prediction at their"
         " position, likely or not to be the token kept, as in RDM.",
     )
-    remask: Literal[
-        "none",
-        "stutter",
-        "weaker_stutter",
-        "coupled",
-        "linear",
-        "cosine",
-        "constant",
-        "count",
-        "critic",
-    ] = Field(
+    remask: RemaskName = Field(
         default="stutter",
         description="What is remasked between passes. none: nothing; stutter: tokens equal to their"
         " left neighbour; weaker_stutter: the less certain of two equal neighbours; coupled: tokens"
@@ -150,7 +161,7 @@ class RefinementDecoder(Settings):
         description="What stands at positions hidden again: their start token, the mask token, the"
         " token read by the pass before, or the likeliest by the summed logits of all passes.",
     )
-    stop: Literal["fixed", "unchanged", "confidence"] = Field(
+    stop: StopName = Field(
         default="unchanged",
         description="When a hypothesis is finished before the last pass: never, when the next pass"
         " would read what this one did, or when every token is surer than `stop_confidence`.",
@@ -242,6 +253,24 @@ class RefinementDecoder(Settings):
 
 
 Decoder = Annotated[SearchDecoder | RefinementDecoder, Field(discriminator="kind")]
+
+
+def decoder_digest(
+    decoder: SearchDecoder | RefinementDecoder,
+    reranker: str | None = None,
+    reranker_seed: int | None = None,
+) -> str:
+    """Of a decoder's settings, and of its reranker.
+
+    Args:
+        decoder: settings.
+        reranker: digest of the reranker's training, where the settings name one.
+        reranker_seed: of that training.
+    """
+    settings = decoder.model_dump(mode="json")
+    if decoder.reranker is not None:
+        settings["reranker"] = {"training": reranker, "seed": reranker_seed}
+    return short_digest(settings)
 
 
 def builtin_decoders() -> list[str]:

@@ -9,19 +9,14 @@ are the digests of the config at hand.
 
 from typing import Any
 
+from padir.config.base import Digests, short_digest
 from padir.config.data import Dataset, SyntheticSource, VocabularySpec
+from padir.config.decoder import decoder_digest as digest_of_decoder
 from padir.config.experiment import Config
-from padir.config.rows import Row
+from padir.config.rows import Row, with_hypotheses
 from padir.config.teacher import CloudTeacher
 from padir.config.training import RunSpec
-from padir.files import InputError, digest
-
-Digests = dict[str, str]
-
-
-def short_digest(value: Any) -> str:
-    """The first 16 hexadecimal digits of the digest of JSON data."""
-    return digest(value)[:16]
+from padir.files import InputError
 
 
 def data_spec(config: Config, dataset: str) -> dict[str, Any]:
@@ -94,14 +89,12 @@ def training_digests(config: Config, dataset: str, direction: str, training: str
 
 def decoder_digest(config: Config, dataset: str, direction: str, decoder: str) -> str:
     """Of a decoder's settings, and of the training of its reranker."""
-    settings = config.decoders[decoder].model_dump(mode="json")
-    reranker = config.decoders[decoder].reranker
-    if reranker is not None:
-        settings["reranker"] = {
-            "training": training_digests(config, dataset, direction, reranker)["training"],
-            "seed": config.trainings[reranker].seeds[0],
-        }
-    return short_digest(settings)
+    settings = config.decoders[decoder]
+    if settings.reranker is None:
+        return digest_of_decoder(settings)
+    digests = training_digests(config, dataset, direction, settings.reranker)
+    seed = config.trainings[settings.reranker].seeds[0]
+    return digest_of_decoder(settings, digests["training"], seed)
 
 
 def data_digests(config: Config, dataset: str) -> Digests:
@@ -135,12 +128,6 @@ def hypotheses_digests(
     names = row.training, row.decoding.decoder
     digests = decoder_digests(config, dataset, direction, *names)
     return with_hypotheses(digests, seed, row.decoding.passes)
-
-
-def with_hypotheses(digests: Digests, seed: int, passes: int | None) -> Digests:
-    """Digests of a training and a decoder with that of the hypotheses they make together."""
-    made_by = [digests["training"], seed, digests["decoder"], passes]
-    return {**digests, "hypotheses": short_digest(made_by)}
 
 
 def score_digests(config: Config, dataset: str, direction: str, row: Row, seed: int) -> Digests:

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field
 
-from padir.config.base import NAME_PATTERN, Name, Settings
+from padir.config.base import NAME_PATTERN, Digests, Name, Settings, short_digest
 from padir.config.decoder import MOST_PASSES
 
 Passes = Annotated[int, Field(ge=1, le=MOST_PASSES)]
@@ -87,6 +87,12 @@ class Row(NamedTuple):
     def label(self) -> str:
         """For people, such as `padir joint T4`."""
         return f"{self.training} {self.decoding.label}"
+
+
+def with_hypotheses(digests: Digests, seed: int, passes: int | None) -> Digests:
+    """Digests of a training and a decoder with that of the hypotheses they make together."""
+    made_by = [digests["training"], seed, digests["decoder"], passes]
+    return {**digests, "hypotheses": short_digest(made_by)}
 
 
 def parse_passes(text: str, where: str) -> int:

@@ -1,18 +1,17 @@
 """Greedy and beam decoding of token ids with a causal model and its key-value cache."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
 
+from padir.config.decoder import SearchDecoder
 from padir.config.training import TrainingRun
-from padir.decode.batches import Batch, length_buckets, padded_sources, plan_batches
+from padir.decode.batches import Batch
+from padir.decode.candidates import Candidate
 from padir.decode.predict import forbid, most_likely, predictable
-from padir.decode.programs import Programs
-from padir.decode.rank import Candidate
+from padir.decode.programs import CompiledModel
 from padir.decode.search import beam_search, greedy_search
 from padir.ids import EOS, START
 from padir.model.decoder import Cache, CrossMemory
@@ -61,7 +60,7 @@ def beam_step(model: Transformer, allowed):
 
 
 def smaller_batches(rows: int) -> tuple[int, ...]:
-    """Batch sizes in which the last open rows go on: each makes the program longer to compile."""
+    """Sizes of the batches in which the last open rows go on; each adds to the compile time."""
     return tuple(size for size in (rows // 4, rows // 16) if size >= LEAST_ROWS)
 
 
@@ -71,52 +70,48 @@ class Searcher:
     Args:
         model: a causal model.
         run: its settings.
+        settings: greedy search, or beam search and its width.
         vocabulary_size: ids in use.
-        search: greedy, or beam.
         alpha: of the beam's length penalty.
-        beam: its width; that of `run.decoding` by default.
+        sentences: of a batch; see `CompiledModel`.
     """
 
     def __init__(
         self,
         model: Transformer,
         run: TrainingRun,
+        settings: SearchDecoder,
         vocabulary_size: int,
-        search: Literal["greedy", "beam"],
         alpha: float = 0.0,
-        beam: int | None = None,
+        sentences: int | None = None,
     ):
-        table_size = model.embedder.embedding.shape[0]
         self.max_positions = run.architecture.max_positions
-        self.buckets = length_buckets(run)
-        self.sentences = run.decoding.batch_sentences
         self.alpha = alpha
-        width = run.decoding.beam if beam is None else beam
-        allowed = predictable(table_size, vocabulary_size, eos=True)
-        graph, state = nnx.split(model)
-        leaves, structure = jax.tree.flatten(state)
-        self._programs = Programs(leaves)
+        self._compiled = CompiledModel(model, run, sentences)
+        width = settings.beam
+        allowed = predictable(self._compiled.table_size, vocabulary_size, eos=True)
 
-        def greedy(leaves, source, limits, alpha, length: int):
-            merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
-            cross = merged.encode(source).cross
-            found = greedy_search(
-                greedy_step(merged, allowed),
-                Memory(merged.decoder.empty_cache(source.shape[0], length), cross),
+        def greedy(model: Transformer, source, limits, alpha, length: int):
+            result = greedy_search(
+                greedy_step(model, allowed),
+                Memory(
+                    model.decoder.empty_cache(source.shape[0], length), model.encode(source).cross
+                ),
                 limits,
                 length,
                 START,
                 EOS,
                 smaller_batches(source.shape[0]),
             )
-            return found.tokens, found.log_probability, found.length
+            return result.tokens, result.log_probability, result.length
 
-        def beams(leaves, source, limits, alpha, length: int):
-            merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
-            cross = merged.encode(source).cross
-            found = beam_search(
-                beam_step(merged, allowed),
-                Memory(merged.decoder.empty_cache(source.shape[0], length * width), cross),
+        def beam(model: Transformer, source, limits, alpha, length: int):
+            result = beam_search(
+                beam_step(model, allowed),
+                Memory(
+                    model.decoder.empty_cache(source.shape[0], length * width),
+                    model.encode(source).cross,
+                ),
                 limits,
                 alpha,
                 beam=width,
@@ -125,10 +120,10 @@ class Searcher:
                 eos=EOS,
                 sizes=smaller_batches(source.shape[0]),
             )
-            return found.tokens[:, 0], found.log_probability[:, 0], found.length[:, 0]
+            return result.tokens[:, 0], result.log_probability[:, 0], result.length[:, 0]
 
-        function = greedy if search == "greedy" else beams
-        self._search = self._programs.compiled(function, [True, True, False], fixed=1)
+        function = greedy if settings.kind == "greedy" else beam
+        self._search = self._compiled.compiled(function, [True, True, False], fixed=1)
 
     def batches(
         self, sources: Sequence[Sequence[int]]
@@ -141,39 +136,23 @@ class Searcher:
         Yields:
             a batch, and for each of its sentences one candidate.
         """
-        lengths = [len(source) + 1 for source in sources]
-        devices = self._programs.devices
-        for batch in plan_batches(lengths, self.buckets, self.sentences, devices):
-            yield batch, self._search_batch(sources, batch)
-
-    def _search_batch(
-        self, sources: Sequence[Sequence[int]], batch: Batch
-    ) -> list[list[Candidate]]:
-        limits = np.zeros(batch.rows, np.int32)
-        for row, index in enumerate(batch.indices):
-            limits[row] = target_limit(len(sources[index]) + 1, self.max_positions)
-        tokens, scores, lengths = (
-            np.asarray(array)
-            for array in self._search(
-                padded_sources(sources, batch),
-                limits,
-                np.float32(self.alpha),
-                target_limit(batch.length, self.max_positions),
-            )
-        )
-        found = []
-        for row in range(len(batch.indices)):
-            length = int(lengths[row])
-            ids = tokens[row, :length].tolist()
-            found.append(
+        for batch, source in self._compiled.batches(sources):
+            limits = np.zeros(batch.rows, np.int32)
+            for row, index in enumerate(batch.indices):
+                limits[row] = target_limit(len(sources[index]) + 1, self.max_positions)
+            longest = target_limit(batch.length, self.max_positions)
+            result = self._search(source, limits, np.float32(self.alpha), longest)
+            tokens, scores, lengths = (np.asarray(array).tolist() for array in result)
+            yield (
+                batch,
                 [
-                    Candidate(
-                        tokens=tuple(ids[:-1] if ids[-1] == EOS else ids),
-                        length=length,
-                        log_probability=float(scores[row]),
-                        length_log_probability=0.0,
-                        passes=length,
-                    )
-                ]
+                    [_candidate(tokens[row][: lengths[row]], scores[row])]
+                    for row in range(len(batch.indices))
+                ],
             )
-        return found
+
+
+def _candidate(tokens: list[int], log_probability: float) -> Candidate:
+    length = len(tokens)
+    without_eos = tuple(tokens[:-1] if tokens[-1] == EOS else tokens)
+    return Candidate(without_eos, length, log_probability, 0.0, passes=length)

@@ -15,14 +15,14 @@ nothing of use where it sees a token. It takes no drafts, and around terms it st
 How text becomes given tokens: `padir.decode.given`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from padir.decode.candidates import Candidate
 from padir.decode.given import GAP, Constraint, Draft, Speller, Template, Terms, Tokens
-from padir.decode.rank import Candidate
 from padir.decode.refiner import Proposal
-from padir.decode.translate import Hypothesis, Translator
+from padir.decode.translate import Hypothesis, Translator, shortened
 from padir.files import InputError, read_aligned, shown
 
 PLACEMENTS = 8
@@ -80,8 +80,8 @@ class Constraints:
         self,
         sources: Sequence[Sequence[int]],
         proposals: Sequence[Sequence[Proposal]],
-        passes: int,
         width: int,
+        passes: int | None = None,
     ) -> list[list[Candidate]]:
         """As `Refiner.proposed`, in rows of `width` proposals each: few programs are compiled."""
         rows = [
@@ -93,7 +93,10 @@ class Constraints:
         for group in groups:
             group += [group[-1]] * (width - len(group))
         found = self.translator.refiner.proposed(
-            [sources[index] for index, _ in rows], groups, passes, self.speller.openings
+            [sources[index] for index, _ in rows],
+            groups,
+            passes or self.translator.decoding.passes or 1,
+            self.speller.openings,
         )
         result: list[list[Candidate]] = [[] for _ in sources]
         for (index, start), candidates in zip(rows, found, strict=True):
@@ -122,14 +125,14 @@ class Constraints:
             filled = [template.fill(start, length - 1) for start, length, _ in tried]
             proposals.append([self.speller.proposal(*one) for one in filled])
             scores.append([score for _, _, score in tried])
-        passes, width = self.translator.decoding.passes, refiner.lengths * refiner.restarts
+        width = refiner.lengths * refiner.restarts
         found = [
             [
                 replace(candidate, length_log_probability=score)
                 for candidate, score in zip(candidates, own, strict=True)
             ]
             for candidates, own in zip(
-                self._refined(sources, proposals, passes, width), scores, strict=True
+                self._refined(sources, proposals, width), scores, strict=True
             )
         ]
         return self.translator.reranked(sources, found)
@@ -138,7 +141,7 @@ class Constraints:
         self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
     ) -> list[list[Candidate]]:
         proposals = [[Proposal(one.tokens, (False,) * len(one.tokens))] for one in drafts]
-        return self._refined(sources, proposals, self.translator.decoding.passes, 1)
+        return self._refined(sources, proposals, 1)
 
     def _hold(
         self, sources: Sequence[Sequence[int]], terms: Sequence[Terms]
@@ -160,13 +163,13 @@ class Constraints:
                 [self._around(source, one) for one in own]
                 for source, own in zip(asked, placed, strict=True)
             ]
-            found = self._refined(asked, proposals, 1, PLACEMENTS)
+            found = self._refined(asked, proposals, PLACEMENTS, passes=1)
             for index, own, candidates in zip(open_ones, placed, found, strict=True):
                 scores = [candidate.log_probability for candidate in candidates]
                 best = scores.index(max(scores))
                 held[index] = replace(own[best], tokens=list(candidates[best].tokens))
         proposals = [[self._around(*both)] for both in zip(sources, held, strict=True)]
-        return self._refined(sources, proposals, self.translator.decoding.passes, 1)
+        return self._refined(sources, proposals, 1)
 
     def _around(self, source: Sequence[int], one: "Holding") -> Proposal:
         """The hypothesis to refine around its placed terms."""
@@ -274,7 +277,7 @@ def read_constraints(translator: Translator, paths: Mapping[str, Path]) -> Const
         named = " and ".join(f"--{option}" for option in paths)
         raise InputError(f"{named}: only --prefix and --suffix go together")
     speller = Speller(translator)
-    if "draft" in paths and translator.loaded.spec.run.decoding.context == "easy_first":
+    if "draft" in paths and translator.refiner.easy_first:
         raise InputError(
             f"{shown(translator.loaded.folder)}: the first pass of this model (context easy_first)"
             " reads no hypothesis, so it cannot repair a draft"
@@ -298,3 +301,62 @@ def read_constraints(translator: Translator, paths: Mapping[str, Path]) -> Const
             ends = [own.get("prefix", ""), own.get("suffix", "")]
             lines.append(speller.template(ends, where))
     return Constraints(translator, speller, lines, name)
+
+
+def translate_stream(
+    translator: Translator,
+    lines: Iterable[str],
+    write: Callable[[str], None],
+    warn: Callable[[str], None],
+    chunk: int,
+    constraints: Constraints | None = None,
+) -> int:
+    """Translate lines in chunks, writing each chunk as soon as it is done.
+
+    Args:
+        translator: of the model and its decoder.
+        lines: input, without newlines.
+        write: called once per line with its translation, in order.
+        warn: called with a message about a line that was cut.
+        chunk: lines translated together; more is faster, fewer answer sooner.
+        constraints: what the lines are held to, one for each.
+
+    Returns:
+        the number of lines.
+
+    Raises:
+        InputError: more or fewer lines than constraints; a constraint on an empty line.
+    """
+    count = 0
+    pending: list[str] = []
+
+    def flush() -> None:
+        nonlocal count
+        sources = translator.encode(pending)
+        for message in shortened(sources, translator.longest_source, count + 1):
+            warn(message)
+        if constraints is None:
+            hypotheses = translator.finish(sources, translator.candidates(sources))
+        else:
+            hypotheses = constraints.translate(sources, count)
+        for hypothesis in hypotheses:
+            write(hypothesis.hypothesis)
+        count += len(pending)
+        pending.clear()
+
+    for line in lines:
+        pending.append(line)
+        if constraints and count + len(pending) > len(constraints.lines):
+            raise InputError(
+                f"line counts differ: the input has more than the {len(constraints.lines)} of"
+                f" {constraints.name}"
+            )
+        if len(pending) == chunk:
+            flush()
+    flush()
+    if constraints and count < len(constraints.lines):
+        raise InputError(
+            f"line counts differ: the input has {count}, {constraints.name} has"
+            f" {len(constraints.lines)}"
+        )
+    return count

@@ -36,18 +36,18 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
 from jaxtyping import Array, Bool, Float, Int
 
 from padir.config.training import TrainingRun
-from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
-from padir.decode.choose import uniform
+from padir.decode.batches import Batch
 from padir.decode.load import LoadedModel
 from padir.decode.policies import sentence_keys
-from padir.decode.predict import forbid, predictable
+from padir.decode.predict import forbid, predictable, uniform
+from padir.decode.programs import CompiledModel
 from padir.decode.refiner import SHORTEST, length_candidates
 from padir.files import InputError, shown
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
+from padir.model.transformer import Transformer
 from padir.tokens import draw
 
 CHAINS_TOGETHER = 32
@@ -308,66 +308,65 @@ class Sampler:
         sampling, seed: of all chains.
         chains: per sentence.
         lengths: chain c has candidate c mod `lengths` of the target lengths, likeliest first.
+        sentences: of a batch; see `CompiledModel`. At most `CHAINS_TOGETHER` chains run together.
 
     Raises:
-        InputError: an AR model, one that is told its lengths, or numbers out of range.
+        InputError: an AR model, one with an oracle length predictor, or numbers out of range.
     """
 
     def __init__(
-        self, loaded: LoadedModel, sampling: Sampling, seed: int, chains: int = 1, lengths: int = 1
+        self,
+        loaded: LoadedModel,
+        sampling: Sampling,
+        seed: int,
+        chains: int = 1,
+        lengths: int = 1,
+        sentences: int | None = None,
     ):
-        run, model, where = loaded.spec.run, loaded.model, shown(loaded.folder)
+        run, where = loaded.spec.run, shown(loaded.folder)
         if not run.parallel:
             raise InputError(f"{where}: k-Gibbs needs a parallel system, not {run.system}")
-        if model.length_oracle:
-            raise InputError(f"{where}: length_predictor oracle gives chains no length")
-        longest = min(run.architecture.length_classes, run.architecture.max_positions)
+        if loaded.model.length_oracle:
+            raise InputError(f"{where}: length_predictor oracle predicts no length for chains")
+        self._compiled = compiled = CompiledModel(loaded.model, run, sentences)
+        longest = compiled.longest_target
         most = longest + 1 - SHORTEST
         if chains < 1 or not 1 <= lengths <= most:
             raise InputError(f"{chains} chains, {lengths} lengths: allowed are 1 on, 1 to {most}")
+        compiled.sentences = min(compiled.sentences, max(1, CHAINS_TOGETHER // chains))
         self.sampling, self.seed, self.chains = sampling, seed, chains
-        self.buckets = length_buckets(run)
-        self.buffers = (*(b for b in self.buckets if b < longest), longest)
-        self.sentences = min(run.decoding.batch_sentences, max(1, CHAINS_TOGETHER // chains))
         hiding = hiding_of(run, loaded.vocabulary.size)
-        table_size = model.embedder.embedding.shape[0]
-        allowed = predictable(table_size, loaded.vocabulary.size, eos=False)
-        graph, state = nnx.split(model)
-        # Plain leaves: a module's own containers cost more to pass than a small model to run.
-        self._leaves, structure = jax.tree.flatten(state)
+        allowed = predictable(compiled.table_size, loaded.vocabulary.size, eos=False)
 
-        def encode(leaves, source):
-            encoded = nnx.merge(graph, jax.tree.unflatten(structure, leaves)).encode(source)
+        def encode(model: Transformer, source):
+            encoded = model.encode(source)
             if encoded.length_logits is None:
                 raise ValueError("a causal model predicts no lengths")
-            search = run.decoding.length_search
-            found, _ = length_candidates(encoded.length_logits, lengths, longest, search)
-            return encoded.cross, found
+            tried, _ = length_candidates(encoded.length_logits, lengths, longest)
+            return encoded.cross, tried
 
-        def sample(leaves, cross, last, raw_keys, temperatures, buffer):
-            merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
-
+        def sample(model: Transformer, cross, last, raw_keys, temperatures, length: int):
             def conditionals(fed, visible, hidden, at):
                 if hiding.unseen:
                     seen = (visible & ~hidden)[:, None, :]
                     visible = jnp.broadcast_to(seen, (*fed.shape, fed.shape[1]))
-                vectors, _ = merged.hidden(fed, cross, visible)
+                vectors, _ = model.hidden(fed, cross, visible)
                 asked = jnp.take_along_axis(vectors, at[..., None], axis=1)
-                return forbid(merged.logits(asked), allowed)
+                return forbid(model.logits(asked), allowed)
 
             sentence = jax.random.wrap_key_data(raw_keys, impl="threefry2x32")
             number = _rows(jnp.arange(1, chains + 1), sentence.shape[0])
-            position, end = jnp.arange(buffer)[None], last.reshape(-1, 1)
+            position, end = jnp.arange(length)[None], last.reshape(-1, 1)
             frame = Frame(
                 keys=_each(sentence, number).reshape(-1),
                 is_piece=position < end,
                 visible=position <= end,
-                fill=jnp.repeat(hiding.fill(_fold(sentence, 0), buffer), chains, axis=0),
+                fill=jnp.repeat(hiding.fill(_fold(sentence, 0), length), chains, axis=0),
             )
             return KGibbs(conditionals, hiding, sampling).run(frame, temperatures)
 
-        self._encode = jax.jit(encode)
-        self._sample = jax.jit(sample, static_argnums=5)
+        self._encode = compiled.compiled(encode, [True])
+        self._sample = compiled.compiled(sample, [True, True, True, False], fixed=1)
 
     def batches(
         self, sources: Sequence[Sequence[int]]
@@ -376,16 +375,16 @@ class Sampler:
 
         `sources` are piece ids without EOS, none empty.
         """
-        for batch in plan_batches([len(s) + 1 for s in sources], self.buckets, self.sentences):
-            cross, found = self._encode(self._leaves, padded_sources(sources, batch))
-            number = np.arange(self.chains) % found.shape[1]
-            pieces = np.asarray(found)[:, number] - 1
+        for batch, source in self._compiled.batches(sources):
+            cross, lengths = self._encode(source)
+            number = np.arange(self.chains) % lengths.shape[1]
+            pieces = np.asarray(lengths)[:, number] - 1
             pieces[len(batch.indices) :] = 0
-            buffer = bucket_of(int(pieces.max()) + 1, self.buffers)
+            length = self._compiled.padded_target(int(pieces.max()) + 1)
             keys = sentence_keys(self.seed, [sources[i] for i in batch.indices], batch.rows)
-            given = (pieces, keys, self.sampling.temperatures, buffer)
-            last, energies, taken = jax.device_get(self._sample(self._leaves, cross, *given))
-            several = [
+            result = self._sample(cross, pieces, keys, self.sampling.temperatures, length)
+            last, energies, taken = jax.device_get(result)
+            chains = [
                 Chain(
                     tokens=tuple(last.tokens[row, :count].tolist()),
                     best=tuple(last.best[row, :count].tolist()),
@@ -396,4 +395,4 @@ class Sampler:
                 for row, count in enumerate(pieces.reshape(-1).tolist())
             ]
             starts = range(0, len(batch.indices) * self.chains, self.chains)
-            yield batch, [several[start : start + self.chains] for start in starts]
+            yield batch, [chains[start : start + self.chains] for start in starts]

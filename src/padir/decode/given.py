@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
-from padir.decode.drop import SPACE
+from padir.decode.candidates import SPACE
 from padir.decode.refiner import Proposal
 from padir.decode.translate import Translator
 from padir.files import InputError, shown

@@ -1,20 +1,21 @@
-"""Tokens of one pass chosen together: the likeliest sequence that repeats nothing nearby.
+"""Tokens of one pass chosen jointly: the likeliest sequence under a pairwise repetition penalty.
 
-A parallel pass predicts each position for itself, so its joint law is a product (paper, section
-2.4.1), and where two translations compete at neighbouring positions both may take the same word: a
-stutter. Here the pass's own probabilities are multiplied with one factor per pair of near
-positions, exp(-cost) where their tokens are equal, else 1. That is a Markov chain, no product, and
-its likeliest sequence is found exactly, without another pass of the decoder.
+A parallel pass predicts each position on its own, so its joint law is a product (paper, section
+2.4.1). Where two translations compete at neighbouring positions, both may take the same word: a
+stutter. Here the pass's probabilities are multiplied by one factor per pair of near positions,
+exp(-penalty) where their tokens are equal, else 1. The result is a Markov chain, no product. Its
+likeliest sequence is found exactly, without another pass of the decoder.
 
-Near are neighbours (reach 1), or also those with one position between them (reach 2): pushed out of
-its neighbour's place, a word likes to come back one place further ("a man a").
+Near are neighbours (reach 1), or also positions with one between them (reach 2): a word that is
+pushed out of its neighbour's place tends to come back one place further ("a man a").
 
-The cost of a pair is a constant, or that constant times how far the two positions look at the same
-source tokens, which the paper calls a promising measure of dependence (section 3.4, hypothesis 2).
+The penalty of a pair is a constant, or that constant times the overlap of the two positions'
+cross-attention, which the paper calls a promising measure of dependence (section 3.4, hypothesis
+2).
 
 Only the 2 reach + 1 likeliest tokens of each position can be in the result, whatever the
 vocabulary: at most 2 reach tokens stand near a position, so one of those differs from them all, and
-any other token is no likelier than that one and pays nothing less.
+any other token is no likelier than that one and pays no smaller penalty.
 """
 
 from dataclasses import dataclass
@@ -24,19 +25,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.config.decoding import Decoding
+from padir.config.decoder import RefinementDecoder
 from padir.decode.predict import entropy, log_normaliser, top_tokens
 from padir.tokens import first_argmax
 
 
-class Candidates(NamedTuple):
+class TopTokens(NamedTuple):
     """The likeliest tokens of each position, best first, and their log-probabilities."""
 
     tokens: Int[Array, "B L C"]
     log_probability: Float[Array, "B L C"]
 
 
-def likeliest(logits: Float[Array, "B L V"], count: int) -> Candidates:
+def top_k_tokens(logits: Float[Array, "B L V"], count: int) -> TopTokens:
     """The `count` likeliest tokens of each position; ties go to the lowest id.
 
     Args:
@@ -45,7 +46,7 @@ def likeliest(logits: Float[Array, "B L V"], count: int) -> Candidates:
     rows, length, size = logits.shape
     values, tokens = top_tokens(logits.reshape(-1, size), count)
     values = values.reshape(rows, length, -1) - log_normaliser(logits)[..., None]
-    return Candidates(tokens.reshape(rows, length, -1), values)
+    return TopTokens(tokens.reshape(rows, length, -1), values)
 
 
 def shifted(values: Array, distance: int) -> Array:
@@ -83,50 +84,50 @@ def lesser_entropy(log_probability: Float[Array, "B L V"]) -> Float[Array, "B L 
     Returns:
         nats, from 0 to log V; 0 at the first position.
     """
-    own = entropy(log_probability)
-    return jnp.minimum(own, shifted(own, 1))[..., None]
+    entropies = entropy(log_probability)
+    return jnp.minimum(entropies, shifted(entropies, 1))[..., None]
 
 
-def best_chain(
-    candidates: Candidates, costs: Float[Array, "B L 2"]
+def best_sequence(
+    top_tokens: TopTokens, penalties: Float[Array, "B L 2"]
 ) -> tuple[Int[Array, "B L"], Float[Array, "B L"]]:
-    """The sequence with the greatest sum of log-probabilities less the costs of equal tokens.
+    """The sequence with the greatest sum of log-probabilities less the penalties of equal tokens.
 
     Viterbi's search over pairs of neighbours.
 
     Args:
-        candidates: of each position; a position that keeps its token has that one, the others
+        top_tokens: of each position; a position that keeps its token has that one, the others
             with log-probability -inf.
-        costs: of equality with the position before, and with the one before that, in nats.
+        penalties: of equality with the position before, and with the one before that, in nats.
             Those of positions that do not exist are not read.
 
     Returns:
         tokens, and the log-probability of each.
     """
-    tokens, scores = (jnp.swapaxes(array, 0, 1) for array in candidates)
+    tokens, scores = (jnp.swapaxes(array, 0, 1) for array in top_tokens)
     rows, count = tokens.shape[1:]
 
-    def equal(one: Int[Array, "B X"], other: Int[Array, "B Y"], cost: Float[Array, " B"]):
-        return jnp.where(one[:, :, None] == other[:, None, :], cost[:, None, None], 0.0)
+    def paid(left: Int[Array, "B X"], right: Int[Array, "B Y"], penalty: Float[Array, " B"]):
+        return jnp.where(left[:, :, None] == right[:, None, :], penalty[:, None, None], 0.0)
 
     def forward(carry, step):
-        best, before, left = carry  # best by candidate of the position before the left, and of it
-        own, score, (near, far) = step
-        through = jnp.swapaxes(best, 1, 2)[:, :, None, :] - equal(own, before, far)[:, None]
+        best, second, left = carry  # best by token of the second position before, and of the left
+        current, score, (near, far) = step
+        through = jnp.swapaxes(best, 1, 2)[:, :, None, :] - paid(current, second, far)[:, None]
         origin = first_argmax(through)
-        best = jnp.max(through, axis=-1) - equal(left, own, near) + score[:, None, :]
-        return (best, left, own), origin
+        best = jnp.max(through, axis=-1) - paid(left, current, near) + score[:, None, :]
+        return (best, left, current), origin
 
     def backward(slots, origin):
-        left, own = slots
+        left, current = slots
         line = jnp.take_along_axis(origin, left[:, None, None], axis=1)[:, 0]
-        return (jnp.take_along_axis(line, own[:, None], axis=1)[:, 0], left), own
+        return (jnp.take_along_axis(line, current[:, None], axis=1)[:, 0], left), current
 
-    # Before the first position stands one candidate that nothing equals.
+    # Before the first position stands one token that nothing equals.
     nothing = jnp.full((rows, count), -1)
     alone = jnp.where(jnp.arange(count) == 0, 0.0, -jnp.inf)
     first = jnp.broadcast_to(alone[None, :, None], (rows, count, count)) + scores[0][:, None, :]
-    near, far = costs[:, 1:, 0].T, costs[:, 1:, 1].T
+    near, far = penalties[:, 1:, 0].T, penalties[:, 1:, 1].T
     steps = (tokens[1:], scores[1:], (near, far))
     (best, _, _), origins = jax.lax.scan(forward, (first, nothing, tokens[0]), steps)
     last = first_argmax(best.reshape(rows, -1))
@@ -140,40 +141,41 @@ def best_chain(
 
 
 @dataclass(frozen=True)
-class NoRepeat:
-    """Chooses a pass's tokens together, equal tokens nearby being made less likely.
+class PairwiseRepetitionPenalty:
+    """Chooses a pass's tokens jointly, with a penalty for equal tokens nearby.
 
     Attributes:
-        cost: of a pair of equal tokens, in nats.
-        coupled: whether each pair costs that times its `overlap`; else all pairs cost the same.
-        reach: how far apart a pair may be, 1 or 2.
+        penalty: of a pair of equal tokens, in nats.
+        coupled: whether a pair's penalty is scaled by its `overlap`.
+        reach: largest distance of a penalised pair, 1 or 2.
     """
 
-    cost: float
+    penalty: float
     coupled: bool
     reach: int
 
     @property
-    def candidates(self) -> int:
-        """Tokens of a position among which the best chain over the whole vocabulary is."""
+    def top_k(self) -> int:
+        """Tokens of a position among which the best sequence over the whole vocabulary is."""
         return 2 * self.reach + 1
 
     def __call__(
         self,
-        candidates: Candidates,
+        top_tokens: TopTokens,
         kept: Int[Array, "B L"],
         taken: Bool[Array, "B L"],
         coupling: Float[Array, "B L D"] | None = None,
         may_repeat: Bool[Array, "B R"] | None = None,
     ) -> tuple[Int[Array, "B L"], Float[Array, "B L"]]:
-        """The best chain in which some positions keep what they hold.
+        """The best sequence in which some positions keep their tokens.
 
         Args:
-            candidates: of each position.
+            top_tokens: of each position, the `top_k` likeliest.
             kept: tokens that stay where `taken` is False.
             taken: positions that take a new token.
             coupling: `overlap`, where `coupled`; of as many positions as the reach, or more.
-            may_repeat: rows in which equal tokens cost nothing, for each distance; none by default.
+            may_repeat: rows in which equal tokens have no penalty, for each distance; none by
+                default.
 
         Returns:
             tokens, and the log-probability of each; 0 where a token stays.
@@ -181,32 +183,34 @@ class NoRepeat:
         Raises:
             ValueError: `coupled` without `coupling`.
         """
-        costs = jnp.full((*kept.shape, self.reach), self.cost, jnp.float32)
+        penalties = jnp.full((*kept.shape, self.reach), self.penalty, jnp.float32)
         if self.coupled:
             if coupling is None:
-                raise ValueError("costs that follow the coupling need it")
-            costs = costs * coupling[:, :, : self.reach]
+                raise ValueError("penalties scaled by the coupling need it")
+            penalties = penalties * coupling[:, :, : self.reach]
         if may_repeat is not None:
-            costs = jnp.where(may_repeat[:, None, :], 0.0, costs)
-        costs = jnp.pad(costs, ((0, 0), (0, 0), (0, 2 - self.reach)))
-        only = jnp.where(jnp.arange(self.candidates) == 0, 0.0, -jnp.inf)
-        tokens = jnp.where(taken[..., None], candidates.tokens, kept[..., None])
-        scores = jnp.where(taken[..., None], candidates.log_probability, only)
+            penalties = jnp.where(may_repeat[:, None, :], 0.0, penalties)
+        penalties = jnp.pad(penalties, ((0, 0), (0, 0), (0, 2 - self.reach)))
+        only = jnp.where(jnp.arange(self.top_k) == 0, 0.0, -jnp.inf)
+        tokens = jnp.where(taken[..., None], top_tokens.tokens, kept[..., None])
+        scores = jnp.where(taken[..., None], top_tokens.log_probability, only)
         likeliest = tokens[..., 0]
         clash = jnp.zeros((), bool)
         for distance in range(1, self.reach + 1):
             same = likeliest[:, distance:] == likeliest[:, :-distance]
             clash |= jnp.any(same & (taken[:, distance:] | taken[:, :-distance]))
-        # Where no position's likeliest token is that of one nearby, no chain is better.
+        # Where no position's likeliest token is that of one nearby, no sequence is better.
         return jax.lax.cond(
             clash,
-            lambda: best_chain(Candidates(tokens, scores), costs),
+            lambda: best_sequence(TopTokens(tokens, scores), penalties),
             lambda: (likeliest, scores[..., 0]),
         )
 
 
-def joint_choice(settings: Decoding) -> NoRepeat | None:
-    """What the settings ask for; None where each position chooses for itself."""
+def joint_choice(settings: RefinementDecoder) -> PairwiseRepetitionPenalty | None:
+    """The joint choice that the settings name; None where each position chooses on its own."""
     if settings.joint == "none":
         return None
-    return NoRepeat(settings.joint_cost, settings.joint == "attention", settings.joint_reach)
+    return PairwiseRepetitionPenalty(
+        settings.joint_penalty, settings.joint == "attention", settings.joint_reach
+    )

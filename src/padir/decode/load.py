@@ -1,14 +1,14 @@
-"""Model bundles ready to decode, and which decodings fit which model."""
+"""Model bundles and decoders, read from files and ready to decode."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from padir.config.decoder import Decoder, builtin_decoders
 from padir.config.training import RunSpec
-from padir.decode.rank import LengthRule
+from padir.decode.candidates import LengthRule
 from padir.files import (
     MODEL_FILE,
     SPEC_FILE,
@@ -22,42 +22,9 @@ from padir.model.parameters import from_arrays
 from padir.model.transformer import Transformer
 from padir.vocab import Vocabulary
 
-RULE_FILE = "decoding.json"
-MOST_PASSES = 100
-
-
-@dataclass(frozen=True)
-class Decoding:
-    """One way to decode.
-
-    Attributes:
-        name: T<passes>, greedy or beam.
-        passes: decoder passes (T); 0 for AR decodings.
-    """
-
-    name: str
-    passes: int = 0
-
-    @classmethod
-    def parse(cls, name: str) -> "Decoding":
-        """Read a decoding's name.
-
-        Raises:
-            InputError: it is none.
-        """
-        if name in ("greedy", "beam"):
-            return cls(name)
-        found = re.fullmatch(r"T([1-9][0-9]{0,2})", name)
-        if not found or int(found[1]) > MOST_PASSES:
-            raise InputError(
-                f"decoding {shown(name)}: allowed are greedy, beam and T1 to T{MOST_PASSES}"
-            )
-        return cls(name, int(found[1]))
-
-    @property
-    def parallel(self) -> bool:
-        """Whether it is for parallel systems rather than AR."""
-        return self.passes > 0
+DECODERS = "decoders"
+"""Folder of a bundle's tuned decoders."""
+_SETTINGS = TypeAdapter(Decoder)
 
 
 @dataclass(frozen=True)
@@ -69,36 +36,51 @@ class LoadedModel:
         vocabulary: its text pieces.
         spec: what it was trained as.
         seed: of the training run; random start tokens derive from it too.
-        rule: the length rule chosen on validation data, None where none was chosen yet.
-        folder: where it lies.
+        folder: of the bundle.
     """
 
     model: Transformer
     vocabulary: Vocabulary
     spec: RunSpec
     seed: int
-    rule: LengthRule | None
     folder: Path
 
     @property
     def files(self) -> list[Path]:
         """What decoding depends on, for provenance."""
-        parts = (MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, RULE_FILE)
-        return [self.folder / part for part in parts if (self.folder / part).exists()]
+        return [self.folder / part for part in (MODEL_FILE, SPEC_FILE, VOCABULARY_FILE)]
 
-    def check(self, decoding: Decoding) -> None:
-        """Refuse a decoding that does not fit the model.
+    @property
+    def labels(self) -> dict[str, Any]:
+        """Dataset, direction and training, as provenance and documents name them."""
+        spec = self.spec
+        return {
+            "dataset": spec.dataset,
+            "direction": spec.direction,
+            "training": spec.training,
+            "system": spec.run.system,
+            "targets": spec.run.targets,
+            "seed": self.seed,
+        }
 
-        Raises:
-            InputError: with the decodings that do.
-        """
-        run = self.spec.run
-        if decoding.parallel != run.parallel:
-            allowed = f"T1 to T{MOST_PASSES}" if run.parallel else "greedy and beam"
-            raise InputError(
-                f"{shown(self.folder)}: decoding {decoding.name} does not fit a model of system"
-                f" {run.system}: allowed are {allowed}"
-            )
+
+@dataclass(frozen=True)
+class TunedDecoder:
+    """A decoder's settings and the length rule that validation chose for one model.
+
+    Attributes:
+        name: of the decoder.
+        settings: how it decodes.
+        rule: None where none was chosen.
+        path: of the file that it was read from; None for a built-in decoder.
+        digests: of the settings that the file depends on, by stage.
+    """
+
+    name: str
+    settings: Decoder
+    rule: LengthRule | None = None
+    path: Path | None = None
+    digests: dict[str, str] | None = None
 
 
 def load(folder: Path) -> LoadedModel:
@@ -115,9 +97,7 @@ def load(folder: Path) -> LoadedModel:
     try:
         spec = RunSpec.model_validate(bundle.spec.get("run_spec"))
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, ("run_spec", *first["loc"])))
-        raise InputError(f"{shown(path)}: {key}: {first['msg']}") from error
+        raise _invalid(path, "run_spec", error) from error
     vocabulary = Vocabulary.load(bundle.vocabulary)
     if vocabulary.size > table_size:
         raise InputError(
@@ -128,15 +108,7 @@ def load(folder: Path) -> LoadedModel:
         model = from_arrays(spec.run, table_size, bundle.arrays)
     except ValueError as error:
         raise InputError(f"{shown(bundle.folder)}: {error}") from error
-    rule = bundle.folder / RULE_FILE
-    return LoadedModel(
-        model=model,
-        vocabulary=vocabulary,
-        spec=spec,
-        seed=seed,
-        rule=read_rule(rule) if rule.exists() else None,
-        folder=bundle.folder,
-    )
+    return LoadedModel(model, vocabulary, spec, seed, bundle.folder)
 
 
 def _count(spec: dict[str, Any], key: str, path: Path) -> int:
@@ -146,16 +118,59 @@ def _count(spec: dict[str, Any], key: str, path: Path) -> int:
     return value
 
 
-def read_rule(path: Path) -> LengthRule:
-    """The length rule that `padir tune` chose.
+def _invalid(path: Path, key: str, error: ValidationError) -> InputError:
+    first = error.errors()[0]
+    return InputError(f"{shown(path)}: {'.'.join(map(str, (key, *first['loc'])))}: {first['msg']}")
+
+
+def read_decoder(path: Path) -> TunedDecoder:
+    """Read a decoder from its file: settings alone, or as `padir tune` writes it.
 
     Raises:
         InputError: not such a file.
     """
     content = read_json(path)
-    chosen = content.get("chosen") if isinstance(content, dict) else None
-    if isinstance(chosen, dict):
-        alpha, weight = chosen.get("alpha"), chosen.get("weight")
-        if isinstance(alpha, int | float) and isinstance(weight, int | float):
-            return LengthRule(float(alpha), float(weight))
-    raise InputError(f"{shown(path)}: no numbers chosen.alpha and chosen.weight; run padir tune")
+    if not isinstance(content, dict) or not isinstance(content.get("name"), str):
+        raise InputError(f"{shown(path)}: no decoder: an object with name and settings is needed")
+    try:
+        settings = _SETTINGS.validate_python(content.get("settings"))
+    except ValidationError as error:
+        raise _invalid(path, "settings", error) from error
+    rule = None
+    if "length_rule" in content:
+        try:
+            chosen = content["length_rule"]
+            rule = LengthRule(float(chosen["alpha"]), float(chosen["weight"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{shown(path)}: no numbers length_rule.alpha and length_rule.weight;"
+                " run padir tune"
+            ) from error
+    return TunedDecoder(content["name"], settings, rule, path, content.get("digests"))
+
+
+def find_decoder(loaded: LoadedModel, choice: str | None) -> TunedDecoder:
+    """The decoder that a command line names.
+
+    Args:
+        loaded: the model that it decodes.
+        choice: a file, or the name of one of the bundle's decoders or of a built-in one, which are
+            tried in this order; by default that of the model's system, or beam.
+
+    Raises:
+        InputError: there is no such decoder.
+    """
+    run = loaded.spec.run
+    name = choice or (run.system if run.parallel else "beam")
+    for path in (Path(name), loaded.folder / DECODERS / f"{name}.json"):
+        if path.is_file():
+            return read_decoder(path)
+    if name in builtin_decoders():
+        return TunedDecoder(name, _SETTINGS.validate_python({"kind": name}))
+    tuned = sorted(path.stem for path in (loaded.folder / DECODERS).glob("*.json"))
+    tuned = [stem for stem in tuned if not stem.endswith(".provenance")]
+    known = dict.fromkeys([*tuned, *builtin_decoders()])
+    raise InputError(
+        f"decoder {shown(name)}: no such file, nor a decoder of {shown(loaded.folder)}: allowed"
+        f" are {', '.join(known)}"
+    )

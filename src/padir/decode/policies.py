@@ -1,16 +1,15 @@
 """The interchangeable decisions of parallel decoding, each a frozen dataclass behind a protocol.
 
 start: the hypothesis before the first pass, drawn on the host.
-choose: the token that a pass predicts at each position (`padir.decode.choose`).
-update: which positions take that prediction.
-remask: which tokens are hidden again between passes.
-replace: what stands at hidden positions.
+update: the positions that take a pass's prediction.
+remask: the tokens that are hidden again between passes.
 stop: when a hypothesis is finished.
 
-All but the start run inside compiled code. A new policy is a class here, an entry in its mapping,
-and its name in `padir.config.decoding`; worked example: CONTRIBUTING.md.
+All but the start run inside compiled code. A new policy is a class and an entry of its mapping:
+`padir.config.decoder` reads the names that settings allow from the mappings. Worked example:
+CONTRIBUTING.md.
 
-Paper: 3.2, L.1.2; Ghazvininejad et al. 2019 (falling numbers); Savinov et al. 2022 (shares).
+Paper: 3.2, L.1.2; Ghazvininejad et al. 2019 (decaying numbers); Savinov et al. 2022 (shares).
 """
 
 import hashlib
@@ -22,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from padir.config.decoding import Decoding
+from padir.config.decoder import RefinementDecoder
 from padir.ids import FIRST_PIECE, MASK
 from padir.tokens import lowest, stutters
 
@@ -91,20 +90,20 @@ class PositionMaskStart:
 
 
 class PassView(NamedTuple):
-    """What a policy may look at after a pass.
+    """What a policy may read after a pass.
 
     Attributes:
         fed: the tokens that the pass read.
         hidden: positions that were hidden in it.
         tokens: the hypothesis after the pass; EOS and padding stand in their places.
         log_probability: of each token; 0 where tokens are given.
-        keep_probability: that the model's critic calls the token right; 1 without that head.
+        critic_probability: that the token is right, by the model's critic; 1 without a critic.
         is_piece: where tokens are predicted.
         done: passes made before this one.
         passes: passes asked for (T).
         chance: uniform on [0, 1), drawn for this pass from each sentence's own stream,
             independent of the tokens drawn.
-        coupling: of each position with its left neighbour (`decoding.coupled_by`), where a policy
+        coupling: of each position with its left neighbour (`coupled_by`), where a policy
             asks for it; else None.
     """
 
@@ -112,7 +111,7 @@ class PassView(NamedTuple):
     hidden: Bool[Array, "B L"]
     tokens: Int[Array, "B L"]
     log_probability: Float[Array, "B L"]
-    keep_probability: Float[Array, "B L"]
+    critic_probability: Float[Array, "B L"]
     is_piece: Bool[Array, "B L"]
     done: Int[Array, ""]
     passes: Int[Array, ""]
@@ -135,7 +134,7 @@ class Policy(Protocol):
 
 
 @dataclass(frozen=True)
-class Everything:
+class AllPositions:
     """Every position."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
@@ -143,7 +142,7 @@ class Everything:
 
 
 @dataclass(frozen=True)
-class Nothing:
+class NoPosition:
     """No position."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
@@ -151,8 +150,8 @@ class Nothing:
 
 
 @dataclass(frozen=True)
-class Hidden:
-    """Positions that the pass did not see: the others keep their tokens (Mask-Predict)."""
+class HiddenPositions:
+    """Positions that were hidden in the pass; the others keep their tokens (Mask-Predict)."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         return view.hidden
@@ -169,8 +168,8 @@ class RandomShare:
 
 
 @dataclass(frozen=True)
-class LeastCertain:
-    """The share of the positions whose tokens so far are least probable; all in the first pass."""
+class LeastCertainShare:
+    """The share of the positions with the least probable tokens; all in the first pass."""
 
     share: float
 
@@ -180,14 +179,14 @@ class LeastCertain:
 
 
 @dataclass(frozen=True)
-class Stutter:
+class StutterRemask:
     """A token that equals its left neighbour, as later training stages do. Paper: 3.2."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         return stutters(view.tokens) & view.is_piece
 
 
-def weighed_pairs(
+def neighbour_pairs(
     view: PassView, pair: Bool[Array, "B L"]
 ) -> tuple[Bool[Array, "B L"], Bool[Array, "B L"]]:
     """Pairs of neighbours of which both are predicted, and which of the two is less certain.
@@ -211,26 +210,27 @@ def at_left(flags: Bool[Array, "B L"]) -> Bool[Array, "B L"]:
 
 
 @dataclass(frozen=True)
-class WeakerStutter:
+class WeakerStutterRemask:
     """The less certain of two equal neighbours, wherever it stands."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        pair, right = weighed_pairs(view, stutters(view.tokens))
+        pair, right = neighbour_pairs(view, stutters(view.tokens))
         return (pair & right) | at_left(pair & ~right)
 
 
 @dataclass(frozen=True)
-class WeakerCoupled:
-    """Of coupled neighbours the least certain: independent blocks.
+class CoupledRemask:
+    """The least certain of coupled neighbours: independent blocks.
 
-    A position goes if it is less certain than each neighbour that it is coupled with; of equals
-    the right one. So no two coupled neighbours go at once, and of a run at least one does. With
-    `update: hidden` the others stay, and it is predicted in the next pass, given them: what changes
-    at once is less dependent. The slides leave such a sampler open; what couples positions is
-    attention to the same source tokens (hypothesis 2 of section 3.4), or their predictions.
+    A position is remasked if it is less certain than each neighbour that it is coupled with; of
+    equals the right one. So no two coupled neighbours are remasked at once, and of a run at least
+    one is. With `update: hidden` the others stay, and the next pass predicts it given them: tokens
+    that change at once depend less on each other. The paper's slides leave such a sampler open.
+    Positions are coupled by attention to the same source tokens (hypothesis 2 of section 3.4), or
+    by their predictions.
 
     Attributes:
-        threshold: coupling of neighbours from which on they count as coupled.
+        threshold: least coupling of neighbours that count as coupled.
     """
 
     threshold: float
@@ -238,17 +238,17 @@ class WeakerCoupled:
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         if view.coupling is None:
             raise ValueError("remask coupled needs the coupling of neighbours")
-        pair, right = weighed_pairs(view, view.coupling >= self.threshold)
+        pair, right = neighbour_pairs(view, view.coupling >= self.threshold)
         surer = (pair & ~right) | at_left(pair & right)
         return (pair | at_left(pair)) & ~surer
 
 
 @dataclass(frozen=True)
-class Falling:
-    """The least probable tokens, in a number that falls to none at the last pass.
+class DecayingSchedule:
+    """The n least probable tokens, n decaying to 0 at the last pass.
 
     Attributes:
-        cosine: whether the share falls as a quarter of a cosine; else linearly.
+        cosine: whether n decays as a quarter of a cosine; else linearly.
     """
 
     cosine: bool
@@ -271,7 +271,7 @@ class ConstantShare:
 
 @dataclass(frozen=True)
 class ConstantCount:
-    """So many of the least probable tokens, the same after every pass."""
+    """The same number of least probable tokens after every pass."""
 
     count: int
 
@@ -281,11 +281,11 @@ class ConstantCount:
 
 
 @dataclass(frozen=True)
-class Rejected:
-    """Tokens that the model's own critic calls wrong."""
+class CriticRemask:
+    """Tokens that the model's critic rejects."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        return (view.keep_probability < 0.5) & view.is_piece
+        return (view.critic_probability < 0.5) & view.is_piece
 
 
 @runtime_checkable
@@ -338,24 +338,24 @@ STARTS: dict[str, type[RandomStart] | type[MaskStart] | type[PositionMaskStart]]
     "mask": MaskStart,
     "position_mask": PositionMaskStart,
 }
-UPDATES: dict[str, Callable[[Decoding], Policy]] = {
-    "all": lambda settings: Everything(),
-    "hidden": lambda settings: Hidden(),
+UPDATES: dict[str, Callable[[RefinementDecoder], Policy]] = {
+    "all": lambda settings: AllPositions(),
+    "hidden": lambda settings: HiddenPositions(),
     "share": lambda settings: RandomShare(settings.update_share),
-    "uncertain": lambda settings: LeastCertain(settings.update_share),
+    "uncertain": lambda settings: LeastCertainShare(settings.update_share),
 }
-REMASKS: dict[str, Callable[[Decoding], Policy]] = {
-    "none": lambda settings: Nothing(),
-    "stutter": lambda settings: Stutter(),
-    "weaker_stutter": lambda settings: WeakerStutter(),
-    "coupled": lambda settings: WeakerCoupled(settings.coupling_threshold),
-    "linear": lambda settings: Falling(cosine=False),
-    "cosine": lambda settings: Falling(cosine=True),
+REMASKS: dict[str, Callable[[RefinementDecoder], Policy]] = {
+    "none": lambda settings: NoPosition(),
+    "stutter": lambda settings: StutterRemask(),
+    "weaker_stutter": lambda settings: WeakerStutterRemask(),
+    "coupled": lambda settings: CoupledRemask(settings.coupling_threshold),
+    "linear": lambda settings: DecayingSchedule(cosine=False),
+    "cosine": lambda settings: DecayingSchedule(cosine=True),
     "constant": lambda settings: ConstantShare(settings.remask_share),
     "count": lambda settings: ConstantCount(settings.remask_count),
-    "critic": lambda settings: Rejected(),
+    "critic": lambda settings: CriticRemask(),
 }
-STOPS: dict[str, Callable[[Decoding], Stop]] = {
+STOPS: dict[str, Callable[[RefinementDecoder], Stop]] = {
     "fixed": lambda settings: StopNever(),
     "unchanged": lambda settings: StopUnchanged(),
     "confidence": lambda settings: StopConfident(settings.stop_confidence),

@@ -1,35 +1,73 @@
-"""Compiled programs over rows of sentences, on one device or with the rows dealt out to all.
+"""Compiled functions of one model, on one device or with a batch's rows dealt out to all.
 
 Sentences do not mix, so no device waits for another: each runs the same program on its share, and
 stops when its own rows are finished.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 import jax
+import numpy as np
+from flax import nnx
+from jaxtyping import Int
 
+from padir.config.training import TrainingRun
+from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
 from padir.devices import data_mesh, replicated, split_sentences
+from padir.model.transformer import Transformer
+
+CPU_SENTENCES, ACCELERATOR_SENTENCES = 16, 256
 
 
-class Programs:
-    """Compiles functions of one model's values.
+class CompiledModel:
+    """Compiles functions of a model and plans the batches that they are called with.
 
     A call whose rows the devices divide evenly is dealt out to them; any other, such as that of a
     single sentence, is one device's. With one device there is nothing but `jax.jit`.
 
     Args:
-        leaves: the model's values.
+        model: the network.
+        run: its settings.
+        sentences: of a full batch; by default `CPU_SENTENCES` or `ACCELERATOR_SENTENCES`. It
+            changes no result.
 
     Attributes:
         devices: that share the rows.
+        buckets: padded lengths, rising.
+        longest_target: most tokens of a target that the model can write, EOS included.
+        table_size: rows of the embedding table.
     """
 
-    def __init__(self, leaves: list[Any]):
+    def __init__(self, model: Transformer, run: TrainingRun, sentences: int | None = None):
+        graph, state = nnx.split(model)
+        # Plain leaves: a module's own containers cost more to pass than a small model to run.
+        self._leaves, structure = jax.tree.flatten(state)
+        self._merged = lambda leaves: nnx.merge(graph, jax.tree.unflatten(structure, leaves))
         self._mesh = data_mesh()
-        self._leaves = leaves
         self.devices: int = self._mesh.size
+        on_cpu = jax.default_backend() == "cpu"
+        self.sentences = sentences or (CPU_SENTENCES if on_cpu else ACCELERATOR_SENTENCES)
+        self.table_size: int = model.embedder.embedding.shape[0]
+        self.longest_target = min(run.architecture.length_classes, run.architecture.max_positions)
+        self.buckets = length_buckets(run)
+
+    def batches(
+        self, sources: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[Batch, Int[np.ndarray, "B S"]]]:
+        """Batches of sources, in an order of their own, and their padded ids.
+
+        Args:
+            sources: piece ids without EOS, none empty.
+        """
+        lengths = [len(source) + 1 for source in sources]
+        for batch in plan_batches(lengths, self.buckets, self.sentences, self.devices):
+            yield batch, padded_sources(sources, batch)
+
+    def padded_target(self, length: int) -> int:
+        """Padded length of targets with up to `length` tokens, at most `longest_target`."""
+        return min(bucket_of(length, self.buckets), self.longest_target)
 
     @cached_property
     def _copies(self) -> list[Any]:
@@ -39,34 +77,38 @@ class Programs:
     def compiled(
         self, function: Callable[..., Any], has_rows: Sequence[bool], fixed: int = 0
     ) -> Callable[..., Any]:
-        """A function of the arguments that follow the leaves.
+        """A function of the arguments that follow the model.
 
         Args:
-            function: of the leaves, of arguments that are arrays, trees of arrays or None, and of
+            function: of the model, of arguments that are arrays, trees of arrays or None, and of
                 others that are fixed in the program. All that it returns has rows first, which
                 depend on the same rows of its arguments.
             has_rows: of each argument of arrays, whether it has rows first, as the first one must;
                 else every device gets it whole.
-            fixed: how many of the others there are.
+            fixed: number of the other arguments.
         """
         arrays = len(has_rows)
         static = tuple(range(1 + arrays, 1 + arrays + fixed))
-        alone = partial(jax.jit(function, static_argnums=static), self._leaves)
+
+        def merged(leaves, *arguments):
+            return function(self._merged(leaves), *arguments)
+
+        alone = partial(jax.jit(merged, static_argnums=static), self._leaves)
         if self.devices == 1:
             return alone
         rows, whole = split_sentences(self._mesh, axis=0), replicated(self._mesh)
-        placed = (whole, *(rows if one else whole for one in has_rows))
+        placed = (whole, *(rows if by_row else whole for by_row in has_rows))
 
         def dealt_out(*arguments):
-            own = jax.shard_map(
-                lambda *held: function(*held, *arguments[1 + arrays :]),
+            share = jax.shard_map(
+                lambda *arrays_of_share: merged(*arrays_of_share, *arguments[1 + arrays :]),
                 mesh=self._mesh,
                 in_specs=tuple(sharding.spec for sharding in placed),
                 out_specs=rows.spec,
                 # Loops begin with values that are the same on all devices, and end with others.
                 check_vma=False,
             )
-            return own(*arguments[: 1 + arrays])
+            return share(*arguments[: 1 + arrays])
 
         together = jax.jit(dealt_out, static_argnums=static, in_shardings=placed)
 

@@ -16,36 +16,36 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.decode.choose import RowKeys, chances, position_keys
-from padir.decode.joint import Candidates, NoRepeat
+from padir.decode.joint import PairwiseRepetitionPenalty, TopTokens
 from padir.decode.policies import PassView, Policy, Stop
+from padir.decode.predict import RowKeys, chances, position_keys
 from padir.ids import EOS, MASK, PAD
 from padir.tokens import first_argmax
 
 
 class Prediction(NamedTuple):
-    """What one pass of the model says.
+    """The result of one pass of a model.
 
     Attributes:
         token: predicted at each position.
         log_probability: of that token.
-        keep_probability: that the model's critic calls it right; 1 without that head.
+        critic_probability: that it is right, by the model's critic; 1 without a critic.
         logits: over all ids, where a policy asks for them; else None.
-        candidates: the likeliest tokens, where they are chosen together; else None.
+        top_tokens: the likeliest tokens, where a pass chooses jointly; else None.
         coupling: of each position with those before it, nearest first, where a policy asks for it
-            (`decoding.coupled_by`); else None.
+            (`coupled_by`); else None.
     """
 
     token: Int[Array, "B L"]
     log_probability: Float[Array, "B L"]
-    keep_probability: Float[Array, "B L"]
+    critic_probability: Float[Array, "B L"]
     logits: Float[Array, "B L V"] | None = None
-    candidates: Candidates | None = None
+    top_tokens: TopTokens | None = None
     coupling: Float[Array, "B L R"] | None = None
 
 
 class Policies(NamedTuple):
-    """The decisions of one decoding; see `padir.decode.policies` and `config/decoding.py`."""
+    """The policies of one decoder; see `padir.decode.policies` and `padir.config.decoder`."""
 
     update: Policy
     remask: Policy
@@ -53,7 +53,7 @@ class Policies(NamedTuple):
     replacement: str = "start"
     rescore_kept: bool = False
     easy_first: bool = False
-    joint: NoRepeat | None = None
+    joint: PairwiseRepetitionPenalty | None = None
 
 
 class Refinement(NamedTuple):
@@ -138,27 +138,27 @@ def refine(
             context = easy_first_context(state.first, is_piece, known)
             nothing = jnp.broadcast_to(known[:, None, :], context.shape)
             seen = jnp.where(state.done == 0, nothing, context)
-        found = predict(state.fed, seen, pass_keys)
+        prediction = predict(state.fed, seen, pass_keys)
         view = PassView(
-            state.fed, state.hidden, state.tokens, state.log_probability, found.keep_probability,
-            is_piece, state.done, passes, chances(pass_keys),
-            None if found.coupling is None else found.coupling[:, :, 0],
+            state.fed, state.hidden, state.tokens, state.log_probability,
+            prediction.critic_probability, is_piece, state.done, passes, chances(pass_keys),
+            None if prediction.coupling is None else prediction.coupling[:, :, 0],
         )  # fmt: skip
         taken = policies.update(view) & is_piece
-        chosen, likely = found.token, found.log_probability
-        if policies.joint is not None and found.candidates is not None:
-            chosen, own = policies.joint(
-                found.candidates, state.tokens, taken, found.coupling, may_repeat
+        chosen, log_probability = prediction.token, prediction.log_probability
+        if policies.joint is not None and prediction.top_tokens is not None:
+            chosen, joint_score = policies.joint(
+                prediction.top_tokens, state.tokens, taken, prediction.coupling, may_repeat
             )
-            likely = jnp.where(taken, own, likely)
+            log_probability = jnp.where(taken, joint_score, log_probability)
         tokens = jnp.where(taken, chosen, state.tokens)
         scored = is_piece if policies.rescore_kept else taken
-        score = jnp.where(scored, likely, state.log_probability)
+        score = jnp.where(scored, log_probability, state.log_probability)
         view = view._replace(tokens=tokens, log_probability=score)
         hidden = policies.remask(view) & is_piece
         summed = None
-        if state.summed is not None and found.logits is not None:
-            summed = state.summed + found.logits
+        if state.summed is not None and prediction.logits is not None:
+            summed = state.summed + prediction.logits
         replacements = {"start": first, "mask": jnp.full_like(first, MASK), "previous": state.fed}
         if summed is not None:
             replacements["summed"] = first_argmax(summed)
@@ -171,7 +171,7 @@ def refine(
             hidden=jnp.where(rows, state.hidden, hidden),
             tokens=jnp.where(rows, state.tokens, tokens),
             log_probability=jnp.where(rows, state.log_probability, score),
-            first=jnp.where(state.done == 0, found.log_probability, state.first),
+            first=jnp.where(state.done == 0, prediction.log_probability, state.first),
             summed=summed,
             passes=state.passes + ~kept,
             # The first easy-first pass reads nothing, so its likeness to the second says nothing.

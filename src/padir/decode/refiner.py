@@ -9,18 +9,16 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.config.decoding import Decoding
+from padir.config.decoder import RefinementDecoder
 from padir.config.training import TrainingRun
-from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
-from padir.decode.choose import choose
-from padir.decode.joint import joint_choice, lesser_entropy, likeliest, overlap
+from padir.decode.batches import Batch
+from padir.decode.candidates import Candidate
+from padir.decode.joint import joint_choice, lesser_entropy, overlap, top_k_tokens
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, Start, sentence_keys
-from padir.decode.predict import forbid, predictable
-from padir.decode.programs import Programs
-from padir.decode.rank import Candidate
+from padir.decode.predict import choose, forbid, predictable
+from padir.decode.programs import CompiledModel
 from padir.decode.refine import Policies, Prediction, refine
 from padir.files import InputError
 from padir.ids import PAD
@@ -61,8 +59,8 @@ def length_candidates(
     """
     lengths = jnp.arange(1, logits.shape[-1] + 1)
     possible = (lengths >= SHORTEST) & (lengths <= longest)
-    found = {"top": top_lengths, "window": window_lengths}[search]
-    return found(jnp.where(possible, logits, -jnp.inf), count)
+    search_lengths = {"top": top_lengths, "window": window_lengths}[search]
+    return search_lengths(jnp.where(possible, logits, -jnp.inf), count)
 
 
 def repeats_within(source: Sequence[int], reach: int) -> bool:
@@ -71,7 +69,7 @@ def repeats_within(source: Sequence[int], reach: int) -> bool:
     return any(a == b for step in apart for a, b in zip(source, source[step:], strict=False))
 
 
-def policies_of(settings: Decoding) -> Policies:
+def policies_of(settings: RefinementDecoder) -> Policies:
     """The policies that the settings name."""
     return Policies(
         update=UPDATES[settings.update](settings),
@@ -88,54 +86,47 @@ def predictor(
     model: Transformer,
     cross: CrossMemory,
     allowed: Bool[np.ndarray, " V"],
-    settings: Decoding,
-    opening=None,
-    rows: tuple[int, int] | None = None,
+    settings: RefinementDecoder,
+    barred: Bool[Array, "B L V"] | None = None,
 ) -> Callable[..., Prediction]:
-    """What `refine` calls for one pass of a model.
+    """One pass of a model, as `refine` calls it.
 
     Args:
         model: a parallel model.
         cross: the sources; rows of a pass may be a multiple of them.
         allowed: ids that may be predicted.
-        settings: how tokens are chosen, and what the policies ask for besides.
-        opening: positions, and the only ids that may stand there; None: no such position.
-        rows: the shape of a pass, where there are openings.
+        settings: how tokens are chosen, and which quantities the policies read.
+        barred: ids that may not stand at a position; None: no such position.
     """
-    joint = policies_of(settings).joint
-    needs_logits = settings.replacement == "summed"
+    joint = joint_choice(settings)
     coupled_by = settings.coupled_by if settings.remask == "coupled" else None
     if settings.joint == "attention":
         coupled_by = "attention"
-    needs_keeps = settings.remask == "critic"
 
     def predict(tokens, visible, position_keys):
         hidden, attentions = model.hidden(tokens, cross, visible)
         logits = model.logits(hidden)
-        if opening is not None:
-            where, openings = opening
-            barred = where.reshape(rows)[:, :, None] & ~openings[None, None, :]
+        if barred is not None:
             logits = jnp.where(barred, -jnp.inf, logits)
-        token, score = choose(logits, allowed, position_keys, settings)
-        keeps = jnp.ones_like(score)
-        if needs_keeps:
-            keeps = jax.nn.softmax(model.critic_logits(hidden), axis=-1)[..., 1]
-        candidates = coupling = None
-        if joint is not None:
-            candidates = likeliest(forbid(logits, allowed), joint.candidates)
+        token, log_probability = choose(logits, allowed, position_keys, settings)
+        logits = forbid(logits, allowed)
+        critic_probability = jnp.ones_like(log_probability)
+        if settings.remask == "critic":
+            critic_probability = jax.nn.softmax(model.keeps(hidden), axis=-1)[..., 1]
+        coupling = None
         if coupled_by == "attention":
             weights = attentions.cross_attention[:, -1].mean(axis=1)
             coupling = overlap(weights, settings.joint_reach)
         elif coupled_by is not None:
-            law = jax.nn.log_softmax(forbid(logits, allowed), axis=-1)
-            shared = coupled_by == "predictions"
-            coupling = overlap(jnp.exp(law), 1) if shared else lesser_entropy(law)
+            log_law = jax.nn.log_softmax(logits, axis=-1)
+            by_prediction = coupled_by == "predictions"
+            coupling = overlap(jnp.exp(log_law), 1) if by_prediction else lesser_entropy(log_law)
         return Prediction(
             token,
-            score,
-            keeps,
-            forbid(logits, allowed) if needs_logits else None,
-            candidates,
+            log_probability,
+            critic_probability,
+            logits if settings.replacement == "summed" else None,
+            None if joint is None else top_k_tokens(logits, joint.top_k),
             coupling,
         )
 
@@ -147,10 +138,11 @@ class Refiner:
 
     Args:
         model: a parallel model.
-        run: its settings; `run.decoding` chooses candidates and policies.
+        run: its settings.
+        settings: length candidates and policies.
         vocabulary_size: ids in use.
         seed: of random start tokens and draws.
-        candidates: target lengths tried per sentence; those of `run.decoding` by default.
+        sentences: of a batch; see `CompiledModel`.
 
     Raises:
         InputError: more candidates than there are lengths.
@@ -160,88 +152,66 @@ class Refiner:
         self,
         model: Transformer,
         run: TrainingRun,
+        settings: RefinementDecoder,
         vocabulary_size: int,
         seed: int,
-        candidates: int | None = None,
+        sentences: int | None = None,
     ):
-        decoding = run.decoding
         self.seed = seed
-        self.longest = min(run.architecture.length_classes, run.architecture.max_positions)
-        self.buckets = length_buckets(run)
-        # Hypotheses have buffers of their own: nothing is longer than the longest length.
-        self.buffers = (*(b for b in self.buckets if b < self.longest), self.longest)
-        self.sentences = decoding.batch_sentences
-        self.lengths = decoding.length_candidates if candidates is None else candidates
-        if not 1 <= self.lengths <= self.longest + 1 - SHORTEST:
+        self._compiled = compiled = CompiledModel(model, run, sentences)
+        self.longest, self.table_size = compiled.longest_target, compiled.table_size
+        self.lengths, self.restarts = settings.length_candidates, settings.restarts
+        if self.lengths > self.longest + 1 - SHORTEST:
             raise InputError(
-                f"length candidates: {self.lengths} asked, this model has"
+                f"length_candidates is {self.lengths}; this model has"
                 f" {self.longest + 1 - SHORTEST} lengths to choose from"
             )
-        self.restarts = decoding.restarts
-        self.start: Start = STARTS[decoding.start](seed, vocabulary_size)
-        policies = policies_of(decoding)
-        self.joint = policies.joint
-        table_size = model.embedder.embedding.shape[0]
-        allowed = predictable(table_size, vocabulary_size, eos=False)
-        graph, state = nnx.split(model)
-        # Plain leaves: a module's own containers cost more to pass than a small model to run.
-        leaves, structure = jax.tree.flatten(state)
-        self._programs = Programs(leaves)
-        count, longest, search = self.lengths, self.longest, decoding.length_search
+        self.start: Start = STARTS[settings.start](seed, vocabulary_size)
+        policies = policies_of(settings)
+        self.joint, self.easy_first = policies.joint, policies.easy_first
+        allowed = predictable(self.table_size, vocabulary_size, eos=False)
+        count, longest, search = self.lengths, self.longest, settings.length_search
 
-        def encode(leaves, source):
-            merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
-            encoded = merged.encode(source)
+        def encode(model: Transformer, source):
+            encoded = model.encode(source)
             if encoded.length_logits is None:
                 raise ValueError("a causal model predicts no lengths")
             return encoded.cross, *length_candidates(encoded.length_logits, count, longest, search)
 
-        self.table_size = table_size
-
         def decode(
-            leaves, cross: CrossMemory, start, given, opening, openings, lengths, passes, keys,
+            model, cross: CrossMemory, start, given, opening, openings, lengths, passes, keys,
             may_repeat,
         ):  # fmt: skip
-            merged = nnx.merge(graph, jax.tree.unflatten(structure, leaves))
-            rows = (start.shape[0] * start.shape[1], start.shape[2])
-            only = None if openings is None else (opening, openings)
-
-            predict = predictor(merged, cross, allowed, decoding, only, rows)
-
-            # Each candidate draws from a stream of its own: the sentence's and its number.
-            number = jnp.arange(start.shape[1], dtype=jnp.uint32)
-            own = jnp.stack(
-                [
-                    jnp.broadcast_to(keys[:, :1], start.shape[:2]),
-                    keys[:, 1:] + number[None, :],
-                ],
-                axis=-1,
-            )
+            sentences, candidates, length = start.shape
+            rows = (sentences * candidates, length)
+            barred = None
+            if openings is not None:
+                barred = opening.reshape(rows)[:, :, None] & ~openings[None, None, :]
+            # Each candidate draws from its own stream: the sentence's key and the candidate's
+            # number.
+            number = jnp.arange(candidates, dtype=jnp.uint32)
+            key = jnp.broadcast_to(keys[:, :1], (sentences, candidates))
+            candidate_keys = jnp.stack([key, keys[:, 1:] + number[None, :]], axis=-1)
             state = refine(
-                predict,
+                predictor(model, cross, allowed, settings, barred),
                 start.reshape(rows),
                 lengths.reshape(-1),
                 passes,
                 policies,
-                own.reshape(-1, 2),
+                candidate_keys.reshape(-1, 2),
                 None if given is None else given.reshape(rows),
-                None if may_repeat is None else jnp.repeat(may_repeat, start.shape[1], axis=0),
+                None if may_repeat is None else jnp.repeat(may_repeat, candidates, axis=0),
             )
-            shape = start.shape[:2]
             return (
                 state.tokens.reshape(start.shape),
-                state.log_probability.sum(axis=1).reshape(shape),
-                state.passes.reshape(shape),
+                state.log_probability.sum(axis=1).reshape(sentences, candidates),
+                state.passes.reshape(sentences, candidates),
             )
 
-        self._encode = self._programs.compiled(encode, [True])
+        self._encode = compiled.compiled(encode, [True])
         # All but `openings` and `passes`.
         has_rows = [True, True, True, True, False, True, False, True, True]
-        self._decode = self._programs.compiled(decode, has_rows)
-
-    def _plan(self, sources: Sequence[Sequence[int]]) -> list[Batch]:
-        lengths = [len(source) + 1 for source in sources]
-        return plan_batches(lengths, self.buckets, self.sentences, self._programs.devices)
+        self._decode = compiled.compiled(decode, has_rows)
 
     def batches(
         self,
@@ -254,28 +224,30 @@ class Refiner:
         Args:
             sources: piece ids without EOS, none empty.
             passes: decoder passes (T), at least 1.
-            lengths: of the references with EOS, which a model with an oracle is told.
+            lengths: of the references with EOS, for a model with an oracle length predictor.
 
         Yields:
             a batch, and for each of its sentences the candidates, likeliest length first.
         """
-        for batch in self._plan(sources):
-            cross, found, scores = self._encode(padded_sources(sources, batch))
-            found, scores = np.array(found), np.asarray(scores)
+        for batch, source in self._compiled.batches(sources):
+            cross, tried, scores = self._encode(source)
+            tried, scores = np.array(tried), np.asarray(scores)
             if lengths is not None:
-                told = [lengths[index] for index in batch.indices]
-                found = np.clip(np.array(told)[:, None], SHORTEST, self.longest)
-                found = np.pad(found, ((0, batch.rows - len(told)), (0, 0)), constant_values=1)
-                scores = np.zeros(found.shape, np.float32)
-            found[len(batch.indices) :] = 1
-            found, scores = (np.repeat(array, self.restarts, axis=1) for array in (found, scores))
-            buffer = bucket_of(int(found.max()), self.buffers)
-            start = np.full((*found.shape, buffer), PAD, np.int32)
+                oracle = [lengths[index] for index in batch.indices]
+                tried = np.clip(np.array(oracle)[:, None], SHORTEST, self.longest)
+                tried = np.pad(tried, ((0, batch.rows - len(oracle)), (0, 0)), constant_values=1)
+                scores = np.zeros(tried.shape, np.float32)
+            tried[len(batch.indices) :] = 1
+            tried, scores = (np.repeat(array, self.restarts, axis=1) for array in (tried, scores))
+            start = self._padding(tried)
             for row, index in enumerate(batch.indices):
-                drawn = self.start.tokens(sources[index], found.shape[1], self.longest)
-                start[row] = drawn[:, :buffer]
-            refined = self._refined(sources, batch, cross, start, None, None, found, scores, passes)
-            yield batch, refined
+                drawn = self.start.tokens(sources[index], tried.shape[1], self.longest)
+                start[row] = drawn[:, : start.shape[2]]
+            yield batch, self._refined(sources, batch, cross, start, tried, scores, passes)
+
+    def _padding(self, lengths: Int[np.ndarray, "B K"]) -> Int[np.ndarray, "B K L"]:
+        length = self._compiled.padded_target(int(lengths.max()))
+        return np.full((*lengths.shape, length), PAD, np.int32)
 
     def predicted(self, sources: Sequence[Sequence[int]]) -> list[list[tuple[int, float]]]:
         """The lengths that are tried without proposals, and their log-probabilities.
@@ -287,9 +259,9 @@ class Refiner:
             of each source lengths with EOS, likeliest first, each as often as there are restarts.
         """
         result: list[list[tuple[int, float]]] = [[] for _ in sources]
-        for batch in self._plan(sources):
-            _, *found = self._encode(padded_sources(sources, batch))
-            lengths, scores = (np.repeat(array, self.restarts, axis=1).tolist() for array in found)
+        for batch, source in self._compiled.batches(sources):
+            _, *arrays = self._encode(source)
+            lengths, scores = (np.repeat(array, self.restarts, axis=1).tolist() for array in arrays)
             for row, index in enumerate(batch.indices):
                 result[index] = list(zip(lengths[row], scores[row], strict=True))
         return result
@@ -313,32 +285,33 @@ class Refiner:
             of each source one candidate per proposal, in order.
         """
         result: list[list[Candidate]] = [[] for _ in sources]
-        for batch in self._plan(sources):
-            cross, _, _ = self._encode(padded_sources(sources, batch))
-            several = [proposals[index] for index in batch.indices]
+        for batch, source in self._compiled.batches(sources):
+            cross, _, _ = self._encode(source)
+            rows = [proposals[index] for index in batch.indices]
             # A power of two, so that few programs are compiled.
-            width = 1 << (max(map(len, several)) - 1).bit_length()
+            width = 1 << (max(map(len, rows)) - 1).bit_length()
             lengths = np.ones((batch.rows, width), np.int32)
-            for row, own in enumerate(several):
-                lengths[row, : len(own)] = [len(one.tokens) + 1 for one in own]
-            buffer = bucket_of(int(lengths.max()), self.buffers)
-            start = np.full((*lengths.shape, buffer), PAD, np.int32)
+            for row, row_proposals in enumerate(rows):
+                lengths[row, : len(row_proposals)] = [len(p.tokens) + 1 for p in row_proposals]
+            start = self._padding(lengths)
             given, opening = np.zeros((2, *start.shape), bool)
-            for row, own in enumerate(several):
-                for number, one in enumerate(own):
-                    start[row, number, : len(one.tokens)] = one.tokens
-                    given[row, number, : len(one.given)] = one.given
-                    opening[row, number, : len(one.opening)] = one.opening
-            zeros = np.zeros(lengths.shape, np.float32)
-            only = None if openings is None else (opening, openings)
-            found = self._refined(sources, batch, cross, start, given, only, lengths, zeros, passes)
-            for index, own, candidates in zip(batch.indices, several, found, strict=True):
-                result[index] = candidates[: len(own)]
+            for row, row_proposals in enumerate(rows):
+                for place, proposal in enumerate(row_proposals):
+                    start[row, place, : len(proposal.tokens)] = proposal.tokens
+                    given[row, place, : len(proposal.given)] = proposal.given
+                    opening[row, place, : len(proposal.opening)] = proposal.opening
+            refined = self._refined(
+                sources, batch, cross, start, lengths, np.zeros(lengths.shape), passes, given,
+                *((None, None) if openings is None else (opening, openings)),
+            )  # fmt: skip
+            for index, row_proposals, candidates in zip(batch.indices, rows, refined, strict=True):
+                result[index] = candidates[: len(row_proposals)]
         return result
 
     def _refined(
-        self, sources, batch: Batch, cross, start, given, opening, lengths, length_scores, passes
-    ) -> list[list[Candidate]]:
+        self, sources, batch: Batch, cross, start, lengths, length_scores, passes, given=None,
+        opening=None, openings=None,
+    ) -> list[list[Candidate]]:  # fmt: skip
         keys = sentence_keys(self.seed, [sources[index] for index in batch.indices], batch.rows)
         may_repeat = None
         if self.joint is not None:
@@ -347,11 +320,10 @@ class Refiner:
             may_repeat = np.zeros((batch.rows, len(reaches)), bool)
             for row, index in enumerate(batch.indices):
                 may_repeat[row] = [repeats_within(sources[index], reach) for reach in reaches]
-        where, openings = opening or (None, None)
-        found = self._decode(
-            *(cross, start, given, where, openings, lengths, np.int32(passes), keys, may_repeat)
+        decoded = self._decode(
+            cross, start, given, opening, openings, lengths, np.int32(passes), keys, may_repeat
         )
-        tokens, scores, used = (np.asarray(array) for array in found)
+        tokens, scores, used = (np.asarray(array) for array in decoded)
         return [
             [
                 Candidate(

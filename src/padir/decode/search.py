@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from padir.decode.candidates import length_penalty
 from padir.decode.predict import log_normaliser, top_tokens
-from padir.decode.rank import length_penalty
 
 
 def narrowing_loop(

@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from padir.config.decoder import MOST_PASSES, SearchDecoder, decoder_digest
+from padir.config.rows import Decoding, with_hypotheses
 from padir.decode.autoregressive import Searcher
 from padir.decode.batches import Batch
-from padir.decode.drop import drop_repeats
-from padir.decode.load import Decoding, LoadedModel
-from padir.decode.rank import Candidate, LengthRule
+from padir.decode.candidates import Candidate, LengthRule, drop_repeats
+from padir.decode.load import LoadedModel, TunedDecoder
 from padir.decode.refiner import Refiner
 from padir.decode.rerank import Reranker, check_reranker
 from padir.files import InputError, shown
@@ -42,10 +43,13 @@ class Hypothesis:
     candidates: int
 
     def record(self, number: int) -> dict[str, Any]:
-        """The JSON line of sentence `number`. Log-probability is rounded to 4 decimals, more
-        than rounding in different batch shapes moves it."""
+        """The JSON line of sentence `number`.
+
+        Log-probability is rounded to 3 decimals: batch shapes and the number of devices change
+        one line in 500 in the 4th.
+        """
         fields = asdict(self)
-        fields["log_probability"] = round(self.log_probability, 4)
+        fields["log_probability"] = round(self.log_probability, 3)
         return {"id": number, **fields}
 
 
@@ -53,59 +57,75 @@ EMPTY_HYPOTHESIS = Hypothesis("", "", (), (), 0, 0.0, 0, 0)
 
 
 class Translator:
-    """Translates lines with one model and one decoding.
+    """Translates lines with one model and one decoder.
 
     Args:
         loaded: the model.
-        decoding: must fit it.
-        rule: the length rule; the bundle's own by default.
-        beam: beam width; the spec's by default.
-        candidates: target lengths tried; the spec's by default.
-        reranker: ranks candidates; needed where the spec names one, refused where it does not.
+        decoder: must fit it.
+        passes: decoder passes (T) of a parallel decoder; None for AR.
+        rule: the length rule; the decoder's own by default.
+        reranker: ranks candidates; needed where the decoder names one, refused where it does not.
+        sentences: of a batch; see `CompiledModel`.
 
     Raises:
-        InputError: a decoding or reranker that does not fit, or no length rule where one is needed.
+        InputError: a decoder, number of passes or reranker that does not fit, or no length rule
+            where one is needed.
     """
 
     def __init__(
         self,
         loaded: LoadedModel,
-        decoding: Decoding,
+        decoder: TunedDecoder,
+        passes: int | None = None,
         rule: LengthRule | None = None,
-        beam: int | None = None,
-        candidates: int | None = None,
         reranker: Reranker | None = None,
+        sentences: int | None = None,
     ):
-        loaded.check(decoding)
-        check_reranker(loaded, reranker)
-        self.loaded, self.decoding, self.reranker = loaded, decoding, reranker
-        run = loaded.spec.run
-        settings = run.decoding
-        count = settings.length_candidates if candidates is None else candidates
-        chosen = rule or loaded.rule or _only_rule(loaded)
-        if chosen is None:
-            if decoding.name != "greedy" and not (decoding.passes and count == 1):
-                raise InputError(
-                    f"{shown(loaded.folder)}: no length rule chosen yet: run padir tune, or give"
-                    " --length-alpha and --length-weight"
-                )
-            chosen = LengthRule()
-        self.rule = chosen
-        self.drop = settings.drop_repeats if decoding.passes else "none"
+        run, settings, size = loaded.spec.run, decoder.settings, loaded.vocabulary.size
+        try:
+            run.check_decoder(decoder.name, settings)
+        except ValueError as error:
+            raise InputError(f"{shown(loaded.folder)}: {error}") from error
+        _check_passes(decoder, passes)
+        check_reranker(loaded, decoder, reranker)
+        self.loaded, self.decoder, self.reranker = loaded, decoder, reranker
+        self.decoding = Decoding(decoder.name, passes)
+        self.rule = rule or decoder.rule or _default_rule(decoder, loaded)
         self.longest_source = run.architecture.max_positions - 1
-        size = loaded.vocabulary.size
         self._refiner: Refiner | None = None
         self._searcher: Searcher | None = None
-        if decoding.passes:
-            self._refiner = Refiner(loaded.model, run, size, loaded.seed, count)
+        if isinstance(settings, SearchDecoder):
+            self.drop = "none"
+            self._searcher = Searcher(loaded.model, run, settings, size, self.rule.alpha, sentences)
         else:
-            name = "greedy" if decoding.name == "greedy" else "beam"
-            self._searcher = Searcher(loaded.model, run, size, name, chosen.alpha, beam)
+            self.drop = settings.drop_repeats
+            self._refiner = Refiner(loaded.model, run, settings, size, loaded.seed, sentences)
 
     @property
     def files(self) -> list[Path]:
         """What translations depend on, for provenance."""
-        return [*self.loaded.files, *(self.reranker.files if self.reranker else [])]
+        decoder = [self.decoder.path] if self.decoder.path else []
+        return [*self.loaded.files, *decoder, *(self.reranker.files if self.reranker else [])]
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """Training, decoder and passes, as provenance and documents name them."""
+        decoder, passes = self.decoding
+        return {**self.loaded.labels, "decoder": decoder, "passes": passes}
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Of the training, the decoder and the hypotheses that they make."""
+        digests = dict(self.loaded.spec.digests)
+        ranking = self.reranker.loaded if self.reranker else None
+        digests["decoder"] = decoder_digest(
+            self.decoder.settings,
+            ranking and ranking.spec.digests.get("training"),
+            ranking and ranking.seed,
+        )
+        if "training" not in digests:
+            return digests
+        return with_hypotheses(digests, self.loaded.seed, self.decoding.passes)
 
     def use(self, rule: LengthRule) -> None:
         """Change the length rule; nothing is compiled again."""
@@ -113,23 +133,21 @@ class Translator:
         if self._searcher:
             self._searcher.alpha = rule.alpha
 
-    def with_decoding(self, decoding: Decoding) -> "Translator":
-        """The same PaDIR translator with another number of passes; programs are shared.
+    def with_passes(self, passes: int | None) -> "Translator":
+        """The same translator with another number of passes; programs are shared.
 
         Raises:
-            InputError: a decoding that does not fit.
+            InputError: a number that does not fit the decoder.
         """
-        self.loaded.check(decoding)
-        if not decoding.passes and decoding != self.decoding:
-            raise InputError(f"greedy and beam share no programs: asked for {decoding.name}")
+        _check_passes(self.decoder, passes)
         other = copy.copy(self)
-        other.decoding = decoding
+        other.decoding = Decoding(self.decoder.name, passes)
         return other
 
     def _batches(
         self, sources: Sequence[Sequence[int]], lengths: Sequence[int] | None
     ) -> Iterator[tuple[Batch, list[list[Candidate]]]]:
-        if self._refiner:
+        if self._refiner and self.decoding.passes:
             return self._refiner.batches(sources, self.decoding.passes, lengths)
         if self._searcher:
             return self._searcher.batches(sources)
@@ -141,7 +159,7 @@ class Translator:
 
     @property
     def refiner(self) -> Refiner:
-        """What refines given hypotheses.
+        """The refiner of a parallel model, which refines given hypotheses too.
 
         Raises:
             InputError: the model is AR.
@@ -155,14 +173,14 @@ class Translator:
 
     @property
     def needs_lengths(self) -> bool:
-        """Whether the model is to be told the references' lengths: an oracle predicts none."""
+        """Whether the model has an oracle length predictor, which reads the references' lengths."""
         return self.loaded.model.length_oracle
 
     def lengths_missing(self) -> InputError:
-        """What an oracle says without references."""
+        """The error of an oracle length predictor without references."""
         return InputError(
-            f"{shown(self.loaded.folder)}: length_predictor oracle is told the reference's"
-            " length: name the references"
+            f"{shown(self.loaded.folder)}: length_predictor oracle reads the references' lengths:"
+            " name the references"
         )
 
     def candidates(
@@ -176,33 +194,33 @@ class Translator:
         Args:
             sources: piece ids, at most `longest_source` each.
             report: called with the number of sentences just finished.
-            references: whose lengths a model with an oracle is told; not read otherwise.
+            references: whose lengths an oracle length predictor reads; not read otherwise.
 
         Raises:
             ValueError: a source is too long.
-            InputError: a model with an oracle and no references.
+            InputError: an oracle length predictor and no references.
         """
         lengths = None
         if self.needs_lengths:
             if references is None:
                 raise self.lengths_missing()
-            encoded = self.encode(references)
-            lengths = [len(one) + 1 for one, source in zip(encoded, sources, strict=True) if source]
-        filled = [index for index, source in enumerate(sources) if source]
-        found: list[list[Candidate]] = [[] for _ in sources]
-        for batch, candidates in self._batches([sources[index] for index in filled], lengths):
-            for index, several in zip(batch.indices, candidates, strict=True):
-                found[filled[index]] = several
+            pairs = zip(self.encode(references), sources, strict=True)
+            lengths = [len(reference) + 1 for reference, source in pairs if source]
+        nonempty = [index for index, source in enumerate(sources) if source]
+        result: list[list[Candidate]] = [[] for _ in sources]
+        for batch, rows in self._batches([sources[index] for index in nonempty], lengths):
+            for index, candidates in zip(batch.indices, rows, strict=True):
+                result[nonempty[index]] = candidates
             if report:
                 report(len(batch.indices))
-        if report and len(filled) < len(sources):
-            report(len(sources) - len(filled))
-        return self.reranked(sources, found)
+        if report and len(nonempty) < len(sources):
+            report(len(sources) - len(nonempty))
+        return self.reranked(sources, result)
 
     def reranked(
         self, sources: Sequence[Sequence[int]], candidates: list[list[Candidate]]
     ) -> list[list[Candidate]]:
-        """The candidates as the reranker ranks them; as they are where there is none."""
+        """The candidates with the reranker's log-probabilities; unchanged without a reranker."""
         return self.reranker.rerank(sources, candidates) if self.reranker else candidates
 
     def finish(
@@ -219,8 +237,8 @@ class Translator:
             whole: sentences whose repeats stay; none by default.
         """
         vocabulary = self.loaded.vocabulary
-        chosen = [self.rule.choose(several) if several else None for several in candidates]
-        before = [() if one is None else one.tokens for one in chosen]
+        chosen = [self.rule.choose(row) if row else None for row in candidates]
+        before = [() if candidate is None else candidate.tokens for candidate in chosen]
         drops = ["none" if stays else self.drop for stays in whole or [False] * len(sources)]
         after = [
             drop_repeats(tokens, source, drop, vocabulary.piece)
@@ -229,18 +247,18 @@ class Translator:
         texts, raw_texts = vocabulary.decode(after), vocabulary.decode(before)
         return [
             EMPTY_HYPOTHESIS
-            if one is None
+            if candidate is None
             else Hypothesis(
                 hypothesis=texts[index],
                 before_drop=raw_texts[index],
                 tokens=after[index],
                 tokens_before_drop=before[index],
-                steps=max(candidate.passes for candidate in candidates[index]),
-                log_probability=one.log_probability,
-                length=one.length,
+                steps=max(each.passes for each in candidates[index]),
+                log_probability=candidate.log_probability,
+                length=candidate.length,
                 candidates=len(candidates[index]),
             )
-            for index, one in enumerate(chosen)
+            for index, candidate in enumerate(chosen)
         ]
 
     def reads(self, source: Sequence[int]) -> bool:
@@ -251,19 +269,6 @@ class Translator:
         """Which lines the model has positions for."""
         return [self.reads(source) for source in self.encode(lines)]
 
-    def check_lengths(self, sources: Sequence[Sequence[int]], name: str) -> None:
-        """Refuse sources longer than the model reads.
-
-        Raises:
-            InputError: with the first such line's number, from 1, in the file `name`.
-        """
-        for number, source in enumerate(sources, start=1):
-            if not self.reads(source):
-                raise InputError(
-                    f"{shown(name)}: line {number}: {len(source)} tokens, this model reads at"
-                    f" most {self.longest_source}"
-                )
-
     def fit(self, sources: list[list[int]], name: str, warn: Callable[[str], None] | None) -> None:
         """Cut sources to what the model reads, in place.
 
@@ -272,10 +277,10 @@ class Translator:
             warn: called with a message about each line that is cut; None refuses such lines.
 
         Raises:
-            InputError: as `check_lengths`, where nobody is told.
+            InputError: with the number of the first line that is too long, without `warn`.
         """
         if warn is None:
-            self.check_lengths(sources, name)
+            check_lengths(sources, name, self.longest_source)
             return
         for message in shortened(sources, self.longest_source, 1):
             warn(f"{shown(name)}: {message}")
@@ -304,6 +309,20 @@ class Translator:
         return self.finish(sources, self.candidates(sources, report, references))
 
 
+def check_lengths(sources: Sequence[Sequence[int]], name: str, longest: int) -> None:
+    """Refuse sources longer than a model reads.
+
+    Raises:
+        InputError: with the first such line's number, from 1, in the file `name`.
+    """
+    for number, source in enumerate(sources, start=1):
+        if len(source) > longest:
+            raise InputError(
+                f"{shown(name)}: line {number}: {len(source)} tokens, this model reads at most"
+                f" {longest}"
+            )
+
+
 def shortened(sources: list[list[int]], longest: int, first_line: int) -> Iterator[str]:
     """Cut sources to what the model reads, in place; yield a warning for each line cut."""
     for index, source in enumerate(sources):
@@ -315,10 +334,28 @@ def shortened(sources: list[list[int]], longest: int, first_line: int) -> Iterat
             del source[longest:]
 
 
-def _only_rule(loaded: LoadedModel) -> LengthRule | None:
-    """The rule where the settings leave no choice."""
-    settings = loaded.spec.run.decoding
-    weights = settings.length_weights if loaded.spec.run.parallel else [0.0]
-    if len(settings.length_alphas) == 1 and len(weights) == 1:
+def _check_passes(decoder: TunedDecoder, passes: int | None) -> None:
+    if not decoder.settings.parallel and passes is not None:
+        raise InputError(
+            f"decoder {decoder.name} makes one pass per token: a number of passes is not allowed"
+        )
+    if decoder.settings.parallel and (passes is None or not 1 <= passes <= MOST_PASSES):
+        raise InputError(
+            f"decoder {decoder.name} is parallel: the number of passes is"
+            f" {'missing' if passes is None else passes}, allowed are 1 to {MOST_PASSES}"
+        )
+
+
+def _default_rule(decoder: TunedDecoder, loaded: LoadedModel) -> LengthRule:
+    """The rule of a decoder that was not tuned, where it has no choice or nothing to choose."""
+    settings = decoder.settings
+    searches = isinstance(settings, SearchDecoder)
+    weights = [0.0] if searches else settings.length_weights
+    if len(settings.length_alphas) == len(weights) == 1:
         return LengthRule(settings.length_alphas[0], weights[0])
-    return None
+    if not (settings.kind == "greedy" if searches else settings.length_candidates == 1):
+        raise InputError(
+            f"{shown(loaded.folder)}: decoder {decoder.name} has no length rule yet: run padir"
+            " tune, or give --length-alpha and --length-weight"
+        )
+    return LengthRule()

@@ -72,7 +72,7 @@ def distill(
     A line that is too long for the model gets an empty translation, which training leaves out.
 
     Args:
-        translator: the teacher with its decoding.
+        translator: the teacher with its decoder.
         sources: lines to translate; read once in full before the first part is translated.
         work: folder for the parts, made here and the caller's to remove. Parts of another teacher,
             rule or text have other names.
@@ -116,7 +116,8 @@ def _survey(translator: Translator, sources: Span) -> tuple[str, int]:
     identity = digest(
         {
             "files": [sha256_file(path) for path in translator.files],
-            "decoding": translator.decoding.name,
+            "decoder": translator.decoder.settings.model_dump(mode="json"),
+            "passes": translator.decoding.passes,
             "rule": [translator.rule.alpha, translator.rule.weight],
             "lines": text.hexdigest(),
             "part_lines": PART_LINES,

@@ -15,10 +15,10 @@ from padir.analysis.hypotheses import FEWEST, TOP_SHARE, contrast
 from padir.analysis.pairs import PREDICTORS, Pairs, Repeats, collect
 from padir.config.data import SyntheticSource
 from padir.data.synthetic import draw_sentence, make_grammar, mode_probability
-from padir.decode.load import Decoding
+from padir.decode.candidates import LengthRule
 from padir.decode.translate import Translator
 from padir.score.significance import resample_counts
-from tests.decoding import tiny_model
+from tests.decoding import tiny_decoder, tiny_model
 
 SENTENCES, PIECES, REACH = 40, 6, 3
 # As the hypotheses have it: closer cross-attention and nearer positions depend more.
@@ -157,9 +157,9 @@ def test_proxies_are_judged_against_the_grammars_own_law(tmp_path):
     text = [*lines, *(one for own in targets for one in own.values())]
     loaded = tiny_model(
         tmp_path / "bundle", "padir", words=sorted({w for line in text for w in line.split()}),
-        length_alphas=[0.0], length_weights=[1.0],
     )  # fmt: skip
-    translator, extractor = Translator(loaded, Decoding("T1", 1)), Extractor(loaded, 4, 2)
+    decoder = tiny_decoder("padir", LengthRule(0.0, 1.0))
+    translator, extractor = Translator(loaded, decoder, 1), Extractor(loaded, decoder, 4, 2)
     test = document.TestSet(lines, [[own[min(own)] for own in targets]], "xt", grammar)
     options = document.Options((1,), 60, MODE_STRENGTH)
     found = document.analyse(translator, extractor, test, options)["exact"]

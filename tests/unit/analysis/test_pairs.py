@@ -7,17 +7,18 @@ from scipy.special import entr, rel_entr
 
 from padir.analysis.attention import Chosen, Extractor
 from padir.analysis.pairs import PREDICTORS, collect, repeats
-from tests.decoding import LINES, tiny_model
+from tests.decoding import LINES, tiny_decoder, tiny_model
 
+DECODER = tiny_decoder("padir")
 SENTENCES = [line for line in LINES if line]
 LENGTHS = [5, 3, 7, 2, 6, 4, 4, 5, 8]
 
 
 def test_every_pair_once_in_order_with_its_own_numbers(tmp_path):
-    loaded = tiny_model(tmp_path / "bundle", "padir", batch_sentences=4, buckets=(4, 16))
+    loaded = tiny_model(tmp_path / "bundle", "padir", buckets=(4, 16))
     sources = loaded.vocabulary.encode(SENTENCES)
     chosen = [Chosen(length) for length in LENGTHS]
-    extractor = Extractor(loaded, 3, 2)
+    extractor = Extractor(loaded, DECODER, 3, 2, sentences=4)
     pairs = collect(extractor, sources, chosen, 1)
     expected = [
         (s, i, d)
@@ -49,7 +50,7 @@ def test_the_probe_replaces_one_token_and_reads_the_other(tmp_path):
     loaded = tiny_model(tmp_path / "bundle", "padir")
     sources = loaded.vocabulary.encode(SENTENCES[:2])
     chosen = [Chosen(5), Chosen(4)]
-    extractor = Extractor(loaded, 4, 3)
+    extractor = Extractor(loaded, DECODER, 4, 3)
     _, made, cross = next(extractor.passes(sources, chosen, 2))
     found = np.asarray(extractor.probe(cross, made.input))
     tokens, visible = made.input
@@ -71,15 +72,15 @@ def test_the_probe_replaces_one_token_and_reads_the_other(tmp_path):
                 mixture = weights[row] @ own
                 expected = weights[row] @ (own * np.log(own / mixture)).sum(axis=1)
                 if i < length:
-                    np.testing.assert_allclose(found[i, row, j], expected, atol=1e-5)
+                    np.testing.assert_allclose(found[row, i, j], expected, atol=1e-5)
 
 
 def test_values_against_plain_loops(tmp_path):
     """Every number of every pair, from the pass's probabilities and weights alone."""
-    loaded = tiny_model(tmp_path / "bundle", "padir", batch_sentences=5)
+    loaded = tiny_model(tmp_path / "bundle", "padir")
     sources = loaded.vocabulary.encode(SENTENCES)
     chosen = [Chosen(length) for length in LENGTHS]
-    extractor = Extractor(loaded, 3, 2)
+    extractor = Extractor(loaded, DECODER, 3, 2, sentences=5)
     pairs = collect(extractor, sources, chosen, 2)
     twin = {
         (s, i, j): (values, heads)
@@ -127,7 +128,7 @@ def plain_values(extractor, batch, made, cross):
                 "entropy": min(entr(p).sum(), entr(q).sum()),
                 "overlap": np.minimum(p, q).sum(),
                 "distance": j - i,
-                "probe": (answers[i, row, j] + answers[j, row, i]) / 2,
+                "probe": (answers[row, i, j] + answers[row, j, i]) / 2,
             }
             yield sentence, i, j, values, heads
 
@@ -135,7 +136,9 @@ def plain_values(extractor, batch, made, cross):
 def test_a_repeat_that_a_reference_has_is_no_stutter(tmp_path):
     loaded = tiny_model(tmp_path / "bundle", "padir")
     sources = loaded.vocabulary.encode(SENTENCES[:2])
-    pairs = collect(Extractor(loaded, 2, 2), sources, [Chosen(6), Chosen(4)], 1, probe=False)
+    pairs = collect(
+        Extractor(loaded, DECODER, 2, 2), sources, [Chosen(6), Chosen(4)], 1, probe=False
+    )
     assert "probe" not in pairs.values
     tokens = [(8, 8, 9, 9, 10), (9, 9, 8)]
     references = [[(9, 9, 11), (8, 10, 8)], [(8, 8), (9, 8, 9)]]

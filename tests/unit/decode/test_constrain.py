@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from padir.config.data import VocabularySettings
+from padir.decode.candidates import LengthRule
 from padir.decode.constrain import Constraints, Holding, read_constraints
 from padir.decode.given import GAP, Draft, Speller, Template, Terms, even_shares
-from padir.decode.load import Decoding
-from padir.decode.rank import LengthRule
 from padir.decode.translate import Translator
 from padir.files import InputError, write_lines
 from padir.model.parameters import build, from_arrays, to_arrays
 from padir.vocab import Vocabulary, train_vocabulary
-from tests.decoding import LINES, WORDS, tiny_model
+from tests.decoding import LINES, WORDS, tiny_decoder, tiny_model, tiny_translator
 
 RULE = LengthRule(0.6, 1.0)
 SYSTEMS = {
@@ -34,9 +33,9 @@ TEXT = st.lists(WORD, min_size=1, max_size=3).map(" ".join)
 
 
 def make(folder, name, **extra):
-    system = name if name in ("cmlm", "disco", "rdm", "ar") else "padir"
-    loaded = tiny_model(folder, system, **SYSTEMS.get(name, {}), **extra)
-    return Translator(loaded, Decoding.parse("greedy" if system == "ar" else "T3"), RULE)
+    kind = name if name in ("cmlm", "disco", "rdm", "greedy") else "padir"
+    passes = None if kind == "greedy" else 3
+    return tiny_translator(folder, kind, passes, RULE, **SYSTEMS.get(name, {}), **extra)
 
 
 @pytest.fixture(scope="module", params=SYSTEMS)
@@ -74,7 +73,7 @@ def unigram(tmp_path_factory):
         vocabulary=vocabulary,
         spec=loaded.spec.model_copy(update={"run": run}),
     )
-    return Translator(loaded, Decoding.parse("T3"), RULE)
+    return Translator(loaded, tiny_decoder("padir", RULE), 3)
 
 
 def infill(translator, sources, texts):
@@ -146,7 +145,7 @@ def test_templates_have_the_lengths_that_plain_decoding_tries(padir):
 
 
 def test_a_template_that_no_candidate_holds_gets_the_least_length(padir):
-    one = Translator(padir.loaded, padir.decoding, RULE, candidates=1)
+    one = Translator(padir.loaded, tiny_decoder("padir", RULE, length_candidates=1), 3)
     sources = [line for line in LINES if line]
     tried = [found.length for found in one.translate(sources, "x")]
     assert min(tried) < 12
@@ -264,8 +263,8 @@ def test_places_for_terms(padir):
 
 
 def test_batch_and_order_do_not_matter(tmp_path):
-    small = make(tmp_path / "small", "padir", buckets=(6,), batch_sentences=2)
-    large = make(tmp_path / "large", "padir", buckets=(16,), batch_sentences=16)
+    small = make(tmp_path / "small", "padir", buckets=(6,), sentences=2)
+    large = make(tmp_path / "large", "padir", buckets=(16,), sentences=16)
     filled = [line for line in LINES if line]
     draw = random.Random(1)
 
@@ -378,7 +377,7 @@ def test_what_cannot_be_is_refused(padir, tmp_path, lines, message):
 
 def test_models_that_cannot_are_refused(tmp_path):
     with pytest.raises(InputError, match="system ar writes token after token: only parallel"):
-        read(make(tmp_path / "ar", "ar"), tmp_path, prefix=["ba"])
+        read(make(tmp_path / "ar", "greedy"), tmp_path, prefix=["ba"])
     disco = make(tmp_path / "disco", "disco")
     assert read(disco, tmp_path, infill=["ba ___"]).lines
     with pytest.raises(InputError, match="context easy_first"):

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from padir.config.systems import SYSTEMS
-from padir.decode.load import Decoding
-from padir.decode.rank import LengthRule
+from padir.decode.candidates import LengthRule
 from padir.decode.translate import Translator
 from padir.files import InputError
 from padir.ids import EOS, FIRST_PIECE
-from tests.decoding import LINES, tiny_model
+from tests.decoding import LINES, tiny_decoder, tiny_model
 
 PARALLEL = [name for name in SYSTEMS if name != "ar"]
 # Each length is compiled on its own: three sentences of other lengths do.
@@ -35,11 +34,12 @@ def one_forward_pass(model, size: int, source: list[int], start: list[int], sees
 
 @pytest.mark.parametrize("system", PARALLEL)
 def test_one_pass_is_one_forward_pass(system, tmp_path):
-    model = tiny_model(tmp_path / "model", system, temperature=0.0, stop="fixed")
-    translator = Translator(model, Decoding.parse("T1"), LengthRule(0.6, 1.0))
+    model = tiny_model(tmp_path / "model", system)
+    decoder = tiny_decoder(system, LengthRule(0.6, 1.0), temperature=0.0, stop="fixed")
+    translator = Translator(model, decoder, 1)
     sources = translator.encode(SOME)
     refiner = translator.refiner
-    sees_all = model.spec.run.decoding.context == "all"
+    sees_all = decoder.settings.context == "all"
     compared = 0
     for source, several in zip(sources, translator.candidates(sources), strict=True):
         starts = refiner.start.tokens(source, len(several), refiner.longest)
@@ -54,7 +54,7 @@ def test_one_pass_is_one_forward_pass(system, tmp_path):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_decodings_of_the_other_kind_are_refused(system, tmp_path):
+def test_decoders_of_the_other_kind_are_refused(system, tmp_path):
     model = tiny_model(tmp_path / "model", system)
     with pytest.raises(InputError, match="allowed"):
-        Translator(model, Decoding.parse("T4" if system == "ar" else "beam"), LengthRule())
+        Translator(model, tiny_decoder("padir" if system == "ar" else "beam", LengthRule()), 4)

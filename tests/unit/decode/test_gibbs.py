@@ -287,8 +287,8 @@ def results(sampler, lines):
     return found
 
 
-def sampler_of(loaded, sampling, chains=3, lengths=2):
-    sampler = Sampler(loaded, sampling, 4, chains, lengths)
+def sampler_of(loaded, sampling, chains=3, lengths=2, sentences=8):
+    sampler = Sampler(loaded, sampling, 4, chains, lengths, sentences)
     sampler.vocabulary = loaded.vocabulary
     return sampler
 
@@ -305,11 +305,14 @@ def same(ours, theirs):
 def test_a_chain_depends_on_model_seed_sentence_and_number_alone(system, sampling, tmp_path):
     """Not on the batch, its padding, the neighbours or the number of chains."""
     lines = [*LINES[2:6], ""]
-    small = tiny_model(tmp_path / "small", system, buckets=(6,), batch_sentences=2)
-    large = tiny_model(tmp_path / "large", system, buckets=(16,), batch_sentences=16)
-    sampler = sampler_of(large, sampling)
+    small = tiny_model(tmp_path / "small", system, buckets=(6,))
+    large = tiny_model(tmp_path / "large", system, buckets=(16,))
+    sampler = sampler_of(large, sampling, sentences=16)
     expected = results(sampler, lines)
-    same([several[:3] for several in results(sampler_of(small, sampling, 5), lines)], expected)
+    same(
+        [several[:3] for several in results(sampler_of(small, sampling, 5, sentences=2), lines)],
+        expected,
+    )
     order = np.random.default_rng(0).permutation(len(lines))
     same(results(sampler, [lines[i] for i in order]), [expected[i] for i in order])
     states = [one.tokens for several in expected for one in several]

@@ -4,21 +4,19 @@ import numpy as np
 import pytest
 
 from padir.config.objective import Objective
+from padir.decode.candidates import LengthRule
 from padir.decode.constrain import Constraints, read_constraints
 from padir.decode.given import Speller
-from padir.decode.load import Decoding
-from padir.decode.rank import LengthRule
-from padir.decode.translate import Translator
 from padir.files import InputError, write_lines
 from padir.ids import MASK
-from tests.decoding import LINES, WORDS, tiny_model
+from tests.decoding import LINES, WORDS, tiny_translator
 
 SOURCES = [line for line in LINES if line]
 TERMS = [["ba ko", WORDS[index % 8]] for index in range(len(SOURCES))]
 
 
 def translator_of(folder, system):
-    return Translator(tiny_model(folder, system), Decoding.parse("T3"), LengthRule(0.6, 1.0))
+    return tiny_translator(folder, system, 3, LengthRule(0.6, 1.0))
 
 
 @pytest.mark.parametrize(

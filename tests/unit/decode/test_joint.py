@@ -1,4 +1,4 @@
-"""A pass's tokens chosen together: against every sequence over the whole vocabulary."""
+"""A pass's tokens chosen jointly: against every sequence over the whole vocabulary."""
 
 import itertools
 
@@ -6,7 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.decode.joint import Candidates, NoRepeat, best_chain, likeliest, overlap
+from padir.decode.joint import (
+    PairwiseRepetitionPenalty,
+    TopTokens,
+    best_sequence,
+    overlap,
+    top_k_tokens,
+)
 from padir.decode.refiner import repeats_within
 
 VOCABULARY, LENGTH = 6, 5
@@ -21,28 +27,28 @@ def log_softmax(logits):
     return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
 
 
-def worth(log_probability, costs, sequences):
-    """Of each sequence: its log-probability less the costs of its equal tokens nearby."""
+def worth(log_probability, penalties, sequences):
+    """Log-probability of each sequence less the penalties of its equal tokens nearby."""
     total = log_probability[np.arange(LENGTH), sequences].sum(axis=1)
-    for step in range(1, costs.shape[1] + 1):
+    for step in range(1, penalties.shape[1] + 1):
         equal = sequences[:, step:] == sequences[:, :-step]
-        total = total - (equal * costs[step:, step - 1]).sum(axis=1)
+        total = total - (equal * penalties[step:, step - 1]).sum(axis=1)
     return total
 
 
 @pytest.mark.parametrize("reach", [1, 2])
 @pytest.mark.parametrize("kept_share", [0.0, 0.4])
-@pytest.mark.parametrize("cost", [0.5, 5.0, 100.0])
-def test_the_best_of_all_sequences_is_found(cost, kept_share, reach):
-    """Three tokens a position are enough, or five, whatever the costs of the pairs."""
+@pytest.mark.parametrize("penalty", [0.5, 5.0, 100.0])
+def test_the_best_of_all_sequences_is_found(penalty, kept_share, reach):
+    """Three tokens a position are enough, or five, whatever the penalties."""
     rows, random = 150, np.random.default_rng(1)
     logits = random_logits(rows)
     coupling = random.random((rows, LENGTH, reach)).astype(np.float32)
     taken = random.random((rows, LENGTH)) >= kept_share
     kept = random.integers(0, VOCABULARY, (rows, LENGTH)).astype(np.int32)
-    choice = NoRepeat(cost, True, reach)
+    choice = PairwiseRepetitionPenalty(penalty, True, reach)
     tokens, scores = choice(
-        likeliest(jnp.asarray(logits), choice.candidates),
+        top_k_tokens(jnp.asarray(logits), choice.top_k),
         jnp.asarray(kept),
         jnp.asarray(taken),
         jnp.asarray(coupling),
@@ -52,27 +58,27 @@ def test_the_best_of_all_sequences_is_found(cost, kept_share, reach):
     for row in range(rows):
         own = np.where(taken[row][:, None], log_probability[row], 0.0)
         possible = SEQUENCES[np.all(taken[row] | (kept[row] == SEQUENCES), axis=1)]
-        every = worth(own, cost * coupling[row], possible)
+        every = worth(own, penalty * coupling[row], possible)
         best = possible[np.argmax(every)]
         np.testing.assert_array_equal(tokens[row], best)
         np.testing.assert_allclose(scores[row], own[np.arange(LENGTH), best], atol=1e-5)
         differs += not np.array_equal(best, np.where(taken[row], own.argmax(axis=1), kept[row]))
-    assert differs > 5  # the costs decide something
+    assert differs > 5  # the penalties decide something
 
 
-def test_two_candidates_would_not_be_enough():
+def test_two_tokens_per_position_would_not_be_enough():
     """Between two neighbours that hold its first and second choice a position takes its third."""
     scores = jnp.log(jnp.array([[[0.98, 0.01, 0.01], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]]]))
     tokens = jnp.array([[[0, 1, 2], [0, 1, 2], [1, 0, 2]]])
-    costs = jnp.tile(jnp.array([50.0, 0.0]), (1, 3, 1))
-    found, _ = best_chain(Candidates(tokens, scores), costs)
+    penalties = jnp.tile(jnp.array([50.0, 0.0]), (1, 3, 1))
+    found, _ = best_sequence(TopTokens(tokens, scores), penalties)
     assert found.tolist() == [[0, 2, 1]]
 
 
-def test_likeliest_are_the_first_of_a_sort():
+def test_top_k_tokens_are_the_first_of_a_stable_sort():
     logits = random_logits(7)
     logits[0, 0, 2] = -np.inf
-    found = likeliest(jnp.asarray(logits), 3)
+    found = top_k_tokens(jnp.asarray(logits), 3)
     order = np.argsort(-logits, axis=-1, kind="stable")[..., :3]
     np.testing.assert_array_equal(found.tokens, order)
     expected = np.take_along_axis(log_softmax(logits), order, axis=-1)
@@ -83,7 +89,7 @@ def everywhere(logits, choice, may_repeat=None):
     """The choice where every position takes a new token."""
     rows = len(logits)
     taken, kept = jnp.ones((rows, LENGTH), bool), jnp.zeros((rows, LENGTH), jnp.int32)
-    found = likeliest(jnp.asarray(logits), choice.candidates)
+    found = top_k_tokens(jnp.asarray(logits), choice.top_k)
     return np.asarray(choice(found, kept, taken, None, may_repeat)[0])
 
 
@@ -92,7 +98,9 @@ def test_a_word_pushed_aside_comes_back_one_place_further_unless_the_reach_is_tw
     logits[0, np.arange(LENGTH), [2, 2, 3, 4, 5]] = 5.0
     logits[0, 0, 2], logits[0, 2, 2] = 6.0, 4.0
     logits[0, 1, 3] = 4.0
-    near, far = (everywhere(logits, NoRepeat(9.0, False, reach))[0] for reach in (1, 2))
+    near, far = (
+        everywhere(logits, PairwiseRepetitionPenalty(9.0, False, reach))[0] for reach in (1, 2)
+    )
     assert near.tolist() == [2, 3, 2, 4, 5]
     assert far[0] == 2 and far[2:].tolist() == [3, 4, 5] and far[1] not in (2, 3, 4)
 
@@ -100,13 +108,17 @@ def test_a_word_pushed_aside_comes_back_one_place_further_unless_the_reach_is_tw
 def test_without_equal_tokens_nearby_every_position_has_its_likeliest_token():
     logits = np.zeros((1, LENGTH, VOCABULARY), np.float32)
     logits[0, np.arange(LENGTH), [0, 1, 0, 1, 0]] = 1e-3  # hardly any surer
-    assert everywhere(logits, NoRepeat(100.0, False, 1)).tolist() == [[0, 1, 0, 1, 0]]
+    assert everywhere(logits, PairwiseRepetitionPenalty(100.0, False, 1)).tolist() == [
+        [0, 1, 0, 1, 0]
+    ]
 
 
 def test_rows_that_may_repeat_are_left_alone():
     logits = np.zeros((2, LENGTH, VOCABULARY), np.float32)
     logits[..., 3] = 2.0
-    tokens = everywhere(logits, NoRepeat(9.0, False, 1), jnp.array([[True], [False]]))
+    tokens = everywhere(
+        logits, PairwiseRepetitionPenalty(9.0, False, 1), jnp.array([[True], [False]])
+    )
     assert tokens[0].tolist() == [3] * LENGTH
     assert not np.any(tokens[1, 1:] == tokens[1, :-1])
 
@@ -114,7 +126,7 @@ def test_rows_that_may_repeat_are_left_alone():
 def test_a_row_may_repeat_at_a_distance_alone():
     logits = np.zeros((1, LENGTH, VOCABULARY), np.float32)
     logits[..., 3], logits[..., 4] = 3.0, 2.0
-    found = everywhere(logits, NoRepeat(9.0, False, 2), jnp.array([[False, True]]))
+    found = everywhere(logits, PairwiseRepetitionPenalty(9.0, False, 2), jnp.array([[False, True]]))
     assert found.tolist() == [[3, 4, 3, 4, 3]]
 
 
@@ -143,6 +155,6 @@ def test_overlap_is_one_less_total_variation():
     assert float(found[0, 2, 0]) == pytest.approx(1)
 
 
-def test_costs_that_follow_the_coupling_need_it():
+def test_penalties_scaled_by_the_coupling_need_it():
     with pytest.raises(ValueError, match="coupling"):
-        everywhere(random_logits(1), NoRepeat(1.0, True, 1))
+        everywhere(random_logits(1), PairwiseRepetitionPenalty(1.0, True, 1))

@@ -4,11 +4,11 @@ import shutil
 
 import pytest
 
-from padir.decode.load import Decoding, load
-from padir.decode.rank import LengthRule
+from padir.decode.candidates import LengthRule
+from padir.decode.load import find_decoder, load
 from padir.decode.translate import Translator
 from padir.files import InputError, read_bundle, write_bundle, write_json
-from tests.decoding import tiny_model, write_tiny_bundle
+from tests.decoding import tiny_decoder, tiny_model, write_decoder, write_tiny_bundle
 
 
 @pytest.fixture(scope="module")
@@ -26,24 +26,29 @@ def rewritten(folders, target, system="padir", vocabulary=None, arrays=None, **c
     return target
 
 
-@pytest.mark.parametrize("name", ["T0", "T101", "t4", "T4 ", "T", "T-1", "beam5", "", "T1.5"])
-def test_no_such_decoding(name):
-    with pytest.raises(InputError, match="allowed are greedy, beam and T1 to T100"):
-        Decoding.parse(name)
+@pytest.mark.parametrize("passes", [None, 0, 101])
+def test_a_parallel_decoder_needs_a_number_of_passes_in_range(folders, passes):
+    found = "missing" if passes is None else passes
+    with pytest.raises(InputError, match=f"passes is {found}, allowed are 1 to 100$"):
+        Translator(load(folders["padir"]), tiny_decoder("padir", LengthRule()), passes)
 
 
-def test_decodings():
-    assert Decoding.parse("T100") == Decoding("T100", 100)
-    assert not Decoding.parse("beam").parallel
+def test_an_ar_decoder_takes_no_number_of_passes(folders):
+    with pytest.raises(InputError, match="beam makes one pass per token"):
+        Translator(load(folders["ar"]), tiny_decoder("beam", LengthRule()), 4)
 
 
 @pytest.mark.parametrize(
-    ("system", "name", "allowed"),
-    [("ar", "T4", "greedy and beam"), ("padir", "beam", "T1 to T100"), ("padir", "greedy", "T1")],
+    ("system", "kind", "allowed"),
+    [
+        ("ar", "padir", "greedy or beam"),
+        ("padir", "beam", "a decoder of a parallel system"),
+        ("padir", "greedy", "a decoder of a parallel system"),
+    ],
 )
-def test_a_decoding_of_the_other_system_is_refused(folders, system, name, allowed):
-    with pytest.raises(InputError, match=f"{name} does not fit.*{system}: allowed are {allowed}"):
-        Translator(load(folders[system]), Decoding.parse(name), LengthRule())
+def test_a_decoder_of_the_other_system_is_refused(folders, system, kind, allowed):
+    with pytest.raises(InputError, match=f"{kind}.*does not fit.*{system}: allowed is {allowed}$"):
+        Translator(load(folders[system]), tiny_decoder(kind, LengthRule()), 4)
 
 
 def test_parameters_of_the_other_system_are_refused(folders, tmp_path):
@@ -74,35 +79,68 @@ def test_a_broken_spec_is_refused(folders, tmp_path, changes, message):
 
 def test_a_missing_rule_is_asked_for(folders):
     with pytest.raises(InputError, match="run padir tune"):
-        Translator(load(folders["padir"]), Decoding.parse("T2"))
+        Translator(load(folders["padir"]), tiny_decoder("padir"), 2)
     with pytest.raises(InputError, match="run padir tune"):
-        Translator(load(folders["ar"]), Decoding.parse("beam"))
+        Translator(load(folders["ar"]), tiny_decoder("beam"))
 
 
 def test_where_there_is_no_choice_no_rule_is_needed(folders, tmp_path):
-    assert Translator(load(folders["ar"]), Decoding.parse("greedy"))
-    assert Translator(load(folders["padir"]), Decoding.parse("T2"), candidates=1)
-    only = tiny_model(tmp_path / "only", "padir", length_alphas=[0.7], length_weights=[0.3])
-    assert Translator(only, Decoding.parse("T2")).rule == LengthRule(0.7, 0.3)
+    padir = load(folders["padir"])
+    assert Translator(load(folders["ar"]), tiny_decoder("greedy"))
+    assert Translator(padir, tiny_decoder("padir", length_candidates=1), 2)
+    only = tiny_decoder("padir", length_alphas=[0.7], length_weights=[0.3])
+    assert Translator(padir, only, 2).rule == LengthRule(0.7, 0.3)
 
 
-@pytest.mark.parametrize("content", [{}, [], {"chosen": {"alpha": "1", "weight": 0}}])
-def test_a_foreign_rule_file_is_refused(folders, tmp_path, content):
-    folder = shutil.copytree(folders["padir"], tmp_path / "copy")
-    write_json(folder / "decoding.json", content)
-    with pytest.raises(InputError, match=r"decoding\.json: no numbers chosen\.alpha"):
-        load(folder)
+def copied(folders, tmp_path):
+    return shutil.copytree(folders["padir"], tmp_path / "copy")
 
 
-def test_the_rule_file_is_used(folders, tmp_path):
-    folder = shutil.copytree(folders["padir"], tmp_path / "copy")
-    write_json(folder / "decoding.json", {"chosen": {"alpha": 1, "weight": 0.5}})
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([], "no decoder: an object with name and settings"),
+        ({"settings": {"kind": "padir"}}, "no decoder: an object with name and settings"),
+        ({"name": "x", "settings": {"kind": "no"}}, "settings: Input tag 'no'"),
+        ({"name": "x", "settings": {"kind": "padir", "remask": "no"}}, "settings.padir.remask: "),
+        (
+            {"name": "x", "settings": {"kind": "padir"}, "length_rule": {"alpha": "x"}},
+            "no numbers length_rule.alpha",
+        ),
+    ],
+)
+def test_a_foreign_decoder_file_is_refused_in_one_line(folders, tmp_path, content, message):
+    folder = copied(folders, tmp_path)
+    write_json(folder / "decoders" / "padir.json", content)
+    with pytest.raises(InputError, match=message) as refused:
+        find_decoder(load(folder), "padir")
+    assert "decoders/padir.json: " in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_decoder_is_a_file_or_one_of_the_bundle_or_built_in(folders, tmp_path):
+    folder = copied(folders, tmp_path)
     loaded = load(folder)
-    assert loaded.rule == LengthRule(1.0, 0.5)
-    assert [path.name for path in loaded.files][-1] == "decoding.json"
+    built_in = find_decoder(loaded, None)
+    assert (built_in.name, built_in.rule, built_in.path) == ("padir", None, None)
+    assert find_decoder(loaded, "cmlm").settings.kind == "cmlm"
+    tuned = tiny_decoder("padir", LengthRule(1.0, 0.5), restarts=2)
+    inside = write_decoder(folder / "decoders" / "padir.json", tuned)
+    for choice in (None, "padir", str(inside)):
+        decoder = find_decoder(loaded, choice)
+        assert (decoder.name, decoder.settings, decoder.rule) == (
+            "padir",
+            tuned.settings,
+            LengthRule(1.0, 0.5),
+        )
+        assert Translator(loaded, decoder, 2).files[-1] == inside
+    assert find_decoder(load(folders["ar"]), None).name == "beam"
+    with pytest.raises(
+        InputError, match=r"decoder other: no such file.*: allowed are padir, greed"
+    ):
+        find_decoder(loaded, "other")
 
 
 def test_more_candidates_than_lengths_are_refused(tmp_path):
-    loaded = tiny_model(tmp_path / "bundle", "padir", length_candidates=12)
-    with pytest.raises(InputError, match="12 asked, this model has 11 lengths"):
-        Translator(loaded, Decoding.parse("T1"), LengthRule())
+    decoder = tiny_decoder("padir", LengthRule(), length_candidates=12)
+    with pytest.raises(InputError, match="length_candidates is 12; this model has 11 lengths"):
+        Translator(tiny_model(tmp_path / "bundle", "padir"), decoder, 1)

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from padir.decode.policies import (
     ConstantCount,
     ConstantShare,
-    Falling,
-    LeastCertain,
+    CoupledRemask,
+    CriticRemask,
+    DecayingSchedule,
+    LeastCertainShare,
     MaskStart,
     PassView,
     PositionMaskStart,
     RandomShare,
     RandomStart,
-    Rejected,
     StopConfident,
-    Stutter,
-    WeakerCoupled,
-    WeakerStutter,
+    StutterRemask,
+    WeakerStutterRemask,
 )
 from padir.ids import FIRST_PIECE, MASK
 
@@ -57,7 +57,7 @@ def test_position_masks_are_rows_past_the_vocabulary():
     assert PositionMaskStart(0, 50).tokens([9], 2, 3).tolist() == [[50, 51, 52]] * 2
 
 
-def seen(tokens, pieces, scores=None, done=0, passes=4, keep=None, chance=None):
+def seen(tokens, pieces, scores=None, done=0, passes=4, critic=None, chance=None):
     """A view of a pass; what is not named is zero."""
     tokens = jnp.asarray(tokens, jnp.int32)
     zeros = jnp.zeros(tokens.shape)
@@ -66,7 +66,7 @@ def seen(tokens, pieces, scores=None, done=0, passes=4, keep=None, chance=None):
         hidden=jnp.asarray(pieces, bool),
         tokens=tokens,
         log_probability=zeros if scores is None else jnp.asarray(scores, jnp.float32),
-        keep_probability=zeros if keep is None else jnp.asarray(keep, jnp.float32),
+        critic_probability=zeros if critic is None else jnp.asarray(critic, jnp.float32),
         is_piece=jnp.asarray(pieces, bool),
         done=jnp.int32(done),
         passes=jnp.int32(passes),
@@ -77,7 +77,7 @@ def seen(tokens, pieces, scores=None, done=0, passes=4, keep=None, chance=None):
 def test_stutter_is_not_circular_and_keeps_the_first_of_a_run():
     tokens = [[9, 9, 9, 10, 9, 1, 0, 0], [9, 10, 10, 11, 10, 12, 10, 9]]
     pieces = [[True] * 5 + [False] * 3, [True] * 8]
-    hidden = Stutter()(seen(tokens, pieces))
+    hidden = StutterRemask()(seen(tokens, pieces))
     # Position 0 equals the last piece of its row, and padding repeats: neither is stutter.
     assert np.flatnonzero(hidden[0]).tolist() == [1, 2]
     assert np.flatnonzero(hidden[1]).tolist() == [2]
@@ -90,7 +90,7 @@ def test_linear_and_cosine_numbers_by_hand():
     """Of ten pieces after passes 1 to 4 of 4: 7, 5, 2, 0 and 9, 7, 3, 0, the least probable."""
     for cosine, numbers in ((False, [7, 5, 2, 0]), (True, [9, 7, 3, 0])):
         for done, number in enumerate(numbers):
-            hidden = Falling(cosine)(seen(*TEN, done=done))[0]
+            hidden = DecayingSchedule(cosine)(seen(*TEN, done=done))[0]
             assert set(np.flatnonzero(hidden)) == set(np.argsort(TEN[2][0], kind="stable")[:number])
 
 
@@ -99,42 +99,42 @@ def test_shares_by_hand():
     assert sorted(np.flatnonzero(ConstantShare(0.3)(seen(*TEN))[0])) == worst
     assert sorted(np.flatnonzero(ConstantCount(3)(seen(*TEN))[0])) == worst
     assert ConstantCount(99)(seen(*TEN))[0].sum() == len(TEN[2][0])
-    assert sorted(np.flatnonzero(LeastCertain(0.3)(seen(*TEN, done=1))[0])) == worst
-    assert np.all(LeastCertain(0.3)(seen(*TEN, done=0)))
+    assert sorted(np.flatnonzero(LeastCertainShare(0.3)(seen(*TEN, done=1))[0])) == worst
+    assert np.all(LeastCertainShare(0.3)(seen(*TEN, done=0)))
     chance = [[0.1, 0.5] * 5]
     assert np.flatnonzero(RandomShare(0.2)(seen(*TEN, done=1, chance=chance))[0]).tolist() == [
         *(0, 2, 4, 6, 8)
     ]
 
 
-def test_the_critic_hides_what_it_calls_wrong():
-    view = seen([[9, 9, 1]], [[True, True, False]], keep=[[0.4, 0.6, 0.1]])
-    np.testing.assert_array_equal(Rejected()(view), [[True, False, False]])
+def test_critic_remasks_tokens_that_it_rejects():
+    view = seen([[9, 9, 1]], [[True, True, False]], critic=[[0.4, 0.6, 0.1]])
+    np.testing.assert_array_equal(CriticRemask()(view), [[True, False, False]])
 
 
-def test_of_a_stutter_the_less_certain_token_is_hidden_wherever_it_stands():
+def test_weaker_stutter_remasks_the_less_certain_of_two_equal_neighbours():
     view = seen(
         [[9, 9, 10, 10, 11, 11, 1, 0]],
         [[True, True, True, True, False, True, False, False]],
         scores=[[-2.0, -1.0, -1.0, -1.0, 0.0, -5.0, 0.0, 0.0]],
     )
     # The left one is less sure; of equals the right one goes; a given token is no part of a pair.
-    assert np.flatnonzero(WeakerStutter()(view)[0]).tolist() == [0, 3]
+    assert np.flatnonzero(WeakerStutterRemask()(view)[0]).tolist() == [0, 3]
 
 
-def test_of_a_run_only_the_surest_tokens_stay():
+def test_weaker_stutter_keeps_the_most_certain_tokens_of_a_run():
     view = seen([[9, 9, 9, 1]], [[True] * 3 + [False]], scores=[[-2.0, -1.0, -3.0, 0.0]])
-    assert np.flatnonzero(WeakerStutter()(view)[0]).tolist() == [0, 2]
+    assert np.flatnonzero(WeakerStutterRemask()(view)[0]).tolist() == [0, 2]
 
 
-def test_of_coupled_neighbours_the_less_certain_is_hidden_whatever_the_tokens():
+def test_coupled_remasks_the_less_certain_of_coupled_neighbours():
     coupling = jnp.array([[0.9, 0.6, 0.59, 1.0, 1.0]])
     view = seen([[9, 10, 11, 12, 1]], [[True] * 4 + [False]], scores=[[-2.0, -1.0, -3.0, -4.0, 0]])
-    hidden = WeakerCoupled(0.6)(view._replace(coupling=coupling))
+    hidden = CoupledRemask(0.6)(view._replace(coupling=coupling))
     # No position has a left neighbour at 0, nor a partner in EOS.
     assert np.flatnonzero(hidden[0]).tolist() == [0, 3]
     with pytest.raises(ValueError, match="coupling"):
-        WeakerCoupled(0.6)(view)
+        CoupledRemask(0.6)(view)
 
 
 @pytest.mark.parametrize(
@@ -146,21 +146,21 @@ def test_of_coupled_neighbours_the_less_certain_is_hidden_whatever_the_tokens():
         ([-1.0, -1.0, -1.0, -1.0], [3]),
     ],
 )
-def test_of_a_run_of_coupled_positions_no_two_neighbours_go_at_once(scores, hidden):
+def test_coupled_never_remasks_two_neighbours(scores, hidden):
     view = seen([[9, 10, 11, 12, 1]], [[True] * 4 + [False]], scores=[[*scores, 0.0]])
-    found = WeakerCoupled(0.6)(view._replace(coupling=jnp.ones((1, 5))))
+    found = CoupledRemask(0.6)(view._replace(coupling=jnp.ones((1, 5))))
     assert np.flatnonzero(found[0]).tolist() == hidden
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.data())
-def test_coupled_positions_that_go_are_apart_and_each_run_loses_one(data):
+def test_coupled_remasks_at_least_one_position_of_each_run(data):
     length = data.draw(st.integers(1, 12))
     draws = st.lists(st.sampled_from([-3.0, -2.0, -1.0]), min_size=length, max_size=length)
     flags = st.lists(st.booleans(), min_size=length, max_size=length)
     coupled, predicted = np.array(data.draw(flags)), np.array(data.draw(flags))
     view = seen([[9] * length], predicted[None], scores=[data.draw(draws)])
-    found = WeakerCoupled(0.6)(view._replace(coupling=jnp.asarray(coupled[None], jnp.float32)))
+    found = CoupledRemask(0.6)(view._replace(coupling=jnp.asarray(coupled[None], jnp.float32)))
     gone = np.flatnonzero(found[0])
     pairs = [i for i in range(1, length) if coupled[i] and predicted[i] and predicted[i - 1]]
     assert not any(i in gone and i - 1 in gone for i in pairs)
@@ -174,7 +174,7 @@ def test_coupled_positions_that_go_are_apart_and_each_run_loses_one(data):
     assert set(gone) <= set().union(*runs)
 
 
-def test_confidence_asks_every_token():
+def test_confidence_stop_needs_every_token():
     tokens = jnp.zeros((2, 3), jnp.int32)
     scores = jnp.log(jnp.asarray([[0.95, 0.91, 1.0], [0.95, 0.89, 1.0]]))
     np.testing.assert_array_equal(StopConfident(0.9)(tokens, tokens, scores), [True, False])

@@ -9,19 +9,19 @@ import pytest
 
 from padir.config.data import VocabularySettings
 from padir.config.training import RunSpec
+from padir.decode.candidates import Candidate, LengthRule
 from padir.decode.constrain import read_constraints
-from padir.decode.load import Decoding, load
-from padir.decode.rank import Candidate, LengthRule
+from padir.decode.load import find_decoder, load
 from padir.decode.rerank import Reranker
 from padir.decode.translate import Translator
-from padir.decode.tune import tune
+from padir.decode.tune import length_rules, tune
 from padir.files import InputError, read_bundle, write_bundle, write_lines
 from padir.ids import EOS, FIRST_PIECE, START
 from padir.vocab import train_vocabulary
-from tests.decoding import LINES, tiny_model, write_tiny_bundle
+from tests.decoding import LINES, tiny_decoder, tiny_model, write_decoder
 
 RULE = LengthRule(1.0, 0.5)
-T3 = Decoding.parse("T3")
+RERANKED = tiny_decoder("padir", RULE, name="reranked", reranker="tiny_ar")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def ar(folder):
 
 @pytest.fixture(scope="module")
 def padir(folder):
-    return tiny_model(folder / "padir", "padir", reranker="tiny_ar")
+    return tiny_model(folder / "padir", "padir")
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +46,13 @@ def reranker(ar):
 
 @pytest.fixture(scope="module")
 def reranked(padir, reranker):
-    return Translator(padir, T3, RULE, reranker=reranker)
+    return Translator(padir, RERANKED, 3, reranker=reranker)
 
 
 @pytest.fixture(scope="module")
 def plain(folder):
     """The same parallel model without a reranker."""
-    return Translator(tiny_model(folder / "plain", "padir"), T3, RULE)
+    return Translator(tiny_model(folder / "plain", "padir"), tiny_decoder("padir", RULE), 3)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_log_probability_is_that_of_every_token_and_eos(plain, reranker, expecte
 
 @pytest.mark.parametrize("search", ["greedy", "beam"])
 def test_what_ar_search_finds_gets_the_log_probability_that_it_found(ar, reranker, search):
-    searcher = Translator(ar, Decoding.parse(search), RULE)
+    searcher = Translator(ar, tiny_decoder(search, RULE))
     sources = searcher.encode(LINES)
     found = searcher.candidates(sources)
     ended = [[one for one in several if one.length == len(one.tokens) + 1] for several in found]
@@ -110,8 +110,8 @@ def test_batch_padding_order_and_neighbours_do_not_matter(folder, plain, reranke
     sources = plain.encode(LINES)
     candidates = plain.candidates(sources)
     large = reranker.rerank(sources, candidates)
-    tight = tiny_model(folder / "tight", "ar", seed=10, buckets=(4, 8, 12), batch_sentences=2)
-    equal(Reranker(tight).rerank(sources, candidates), large)
+    tight = tiny_model(folder / "tight", "ar", seed=10, buckets=(4, 8, 12))
+    equal(Reranker(tight, 2).rerank(sources, candidates), large)
     order = np.random.default_rng(0).permutation(len(LINES))
     shuffled = reranker.rerank([sources[i] for i in order], [candidates[i] for i in order])
     equal(shuffled, [large[i] for i in order])
@@ -162,19 +162,20 @@ def test_translations_are_chosen_by_the_reranker(plain, reranked, expected):
 def test_the_length_rule_is_chosen_with_reranked_candidates(padir, plain, reranker, reranked):
     """Every rule sees what decoding with that rule would give."""
 
-    def tried(loaded, **given):
+    def tried(translator):
         seen = []
-        tune(loaded, LINES, "lines", lambda texts: seen.append(list(texts)) or 0.0, LINES, **given)
+        tune(translator, LINES, "lines", lambda texts: seen.append(list(texts)) or 0.0, LINES)
         return seen
 
-    settings = padir.spec.run.decoding
-    seen = tried(padir, reranker=reranker)
-    other = Translator(padir, Decoding.parse("T4"), RULE, reranker=reranker)
+    settings = RERANKED.settings
+    seen = tried(Translator(padir, RERANKED, 4, reranker=reranker))
+    other = Translator(padir, RERANKED, 4, reranker=reranker)
     rules = [LengthRule(a, w) for a in settings.length_alphas for w in settings.length_weights]
+    assert rules == length_rules(settings)
     for rule, texts in zip(rules, seen, strict=True):
         other.use(rule)
         assert [one.hypothesis for one in other.translate(LINES, "lines")] == texts
-    assert seen != tried(plain.loaded)
+    assert seen != tried(plain.with_passes(4))
 
 
 def test_filled_templates_are_ranked_by_the_reranker_too(reranked, expected, tmp_path):
@@ -187,15 +188,13 @@ def test_filled_templates_are_ranked_by_the_reranker_too(reranked, expected, tmp
         assert one.log_probability == pytest.approx(wanted, abs=1e-4)
 
 
-def test_files_name_both_models_but_not_the_rerankers_length_rule(reranked, folder):
-    (folder / "ar" / "decoding.json").write_text("{}")
-    (folder / "padir" / "decoding.json").write_text("{}")
-    found = [path.relative_to(folder).as_posix() for path in reranked.files]
-    (folder / "ar" / "decoding.json").unlink()
-    (folder / "padir" / "decoding.json").unlink()
+def test_files_name_both_models_and_the_tuned_decoder(padir, reranker, folder):
+    path = write_decoder(folder / "padir" / "decoders" / "reranked.json", RERANKED)
+    translator = Translator(padir, find_decoder(padir, "reranked"), 3, reranker=reranker)
     parts = ("model.safetensors", "spec.json", "spm.model")
-    wanted = [f"padir/{part}" for part in (*parts, "decoding.json")]
-    assert sorted(found) == sorted(wanted + [f"ar/{part}" for part in parts])
+    files = [file.relative_to(folder).as_posix() for file in translator.files]
+    expected = [f"{model}/{part}" for model in ("padir", "ar") for part in parts]
+    assert sorted(files) == sorted([*expected, path.relative_to(folder).as_posix()])
 
 
 def rewritten(source, target, vocabulary=None, **changes):
@@ -208,15 +207,15 @@ def rewritten(source, target, vocabulary=None, **changes):
 
 
 def test_a_reranker_that_is_asked_for_must_be_given(padir):
-    with pytest.raises(InputError, match=r"padir: decoding.reranker is tiny_ar: .*--reranker$"):
-        Translator(padir, T3, RULE)
+    with pytest.raises(InputError, match=r"decoder reranked: reranker is tiny_ar: .*--reranker$"):
+        Translator(padir, RERANKED, 3)
 
 
 def test_a_reranker_that_is_not_asked_for_is_refused(plain, reranker, ar):
-    with pytest.raises(InputError, match=r"plain ranks its own candidates: .* is null"):
-        Translator(plain.loaded, T3, RULE, reranker=reranker)
+    with pytest.raises(InputError, match=r"decoder padir has no reranker: .*plain ranks its own"):
+        Translator(plain.loaded, plain.decoder, 3, reranker=reranker)
     with pytest.raises(InputError, match="ar ranks its own candidates"):
-        Translator(ar, Decoding.parse("greedy"), RULE, reranker=reranker)
+        Translator(ar, tiny_decoder("greedy"), reranker=reranker)
 
 
 def test_a_parallel_model_is_no_reranker(padir):
@@ -229,17 +228,17 @@ def test_another_vocabulary_is_refused(padir, folder, tmp_path):
     train_vocabulary(["aa bb cc dd ee ff gg hh"] * 3, pieces, tmp_path / "other")
     other = rewritten(folder / "ar", tmp_path / "ar", tmp_path / "other")
     with pytest.raises(InputError, match=r"its vocabulary is not that of .*padir$"):
-        Translator(padir, T3, RULE, reranker=other)
+        Translator(padir, RERANKED, 3, reranker=other)
 
 
 @pytest.mark.parametrize(
     ("change", "found"),
-    [({"model": "other_ar"}, "other_ar of xs-xt"), ({"direction": "xt-xs"}, "tiny_ar of xt-xs")],
+    [({"training": "other_ar"}, "other_ar of xs-xt"), ({"direction": "xt-xs"}, "tiny_ar of xt-xs")],
 )
-def test_another_model_or_direction_is_refused(padir, folder, ar, tmp_path, change, found):
+def test_another_training_or_direction_is_refused(padir, folder, ar, tmp_path, change, found):
     other = rewritten(folder / "ar", tmp_path / "ar", **change)
-    with pytest.raises(InputError, match=f"is model {found}, but .* is ranked by tiny_ar of xs-xt"):
-        Translator(padir, T3, RULE, reranker=other)
+    with pytest.raises(InputError, match=f"is training {found}, but .* needs tiny_ar of xs-xt"):
+        Translator(padir, RERANKED, 3, reranker=other)
 
 
 def test_a_reranker_that_reads_less_is_refused(padir, folder, ar, tmp_path):
@@ -249,9 +248,9 @@ def test_a_reranker_that_reads_less_is_refused(padir, folder, ar, tmp_path):
     run = run.model_copy(update={"architecture": short, "training": training})
     other = rewritten(folder / "ar", tmp_path / "ar", run=run)
     with pytest.raises(InputError, match=r"reads at most 8 tokens, .*padir up to 16"):
-        Translator(padir, T3, RULE, reranker=other)
+        Translator(padir, RERANKED, 3, reranker=other)
 
 
-def test_an_ar_bundle_that_names_a_reranker_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="reranker 'x' ranks candidates of a parallel model"):
-        write_tiny_bundle(tmp_path / "ar", "ar", reranker="x")
+def test_a_search_has_no_reranker():
+    with pytest.raises(ValueError, match="reranker"):
+        tiny_decoder("beam", reranker="x")

@@ -1,11 +1,12 @@
 """Latency rows from known timings."""
 
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
-from padir.analysis import speed
-from padir.decode.load import Decoding
+from padir.config.rows import Decoding
+from padir.decode import latency
 from padir.decode.translate import Hypothesis, Translator
 
 
@@ -13,8 +14,11 @@ class FakeTranslator(Translator):
     """Takes as many milliseconds as the line says, on a clock of its own."""
 
     def __init__(self, clock, factor):
-        self.decoding = Decoding("T4", 4)
+        self.decoding = Decoding("padir", 4)
         self.clock, self.factor, self.order = clock, factor, []
+
+    labels: ClassVar = {"training": "a", "decoder": "padir", "passes": 4}
+    digests: ClassVar = {"training": "d"}
 
     def translate(self, lines, name, report=None):
         self.clock.now += self.factor * float(lines[0]) / 1000
@@ -24,12 +28,13 @@ class FakeTranslator(Translator):
 
 def test_rows_from_known_times(monkeypatch):
     clock = SimpleNamespace(now=0.0, order=[])
-    monkeypatch.setattr(speed, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    monkeypatch.setattr(latency, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     lines = [str(n) for n in range(1, 101)]
-    timed = [speed.Timed(name, FakeTranslator(clock, f)) for name, f in (("a", 1), ("b", 2))]
+    timed = [latency.TimedRow(FakeTranslator(clock, f)) for f in (1, 2)]
     finished = []
-    rows = speed.measure(timed, lines, 3, finished.append)
+    rows = latency.measure(timed, lines, 3, finished.append)
     assert sum(finished) == 200
+    assert rows[0].items() >= {**FakeTranslator.labels, "digests": FakeTranslator.digests}.items()
     assert rows[0]["p50_ms"] == pytest.approx(50.5)
     assert rows[0]["p90_ms"] == pytest.approx(90.1)
     assert rows[1]["p99_ms"] == pytest.approx(2 * 99.01)
@@ -42,14 +47,14 @@ def test_rows_from_known_times(monkeypatch):
 
 def test_what_shares_programs_is_not_warmed_up_again():
     clock = SimpleNamespace(now=0.0, order=[])
-    timed = [speed.Timed("a", FakeTranslator(clock, f), f == 2) for f in (1, 2)]
-    rows = speed.measure(timed, ["1", "2"], 1)
+    timed = [latency.TimedRow(FakeTranslator(clock, f), f == 2) for f in (1, 2)]
+    rows = latency.measure(timed, ["1", "2"], 1)
     assert clock.order == [1, 1, 1, 2, 1, 2]
     assert [row["passes_mean"] for row in rows] == [3, 3]
 
 
 def test_one_slow_repeat_does_not_count():
-    timed = speed.Timed("a", FakeTranslator(None, 1))
+    timed = latency.TimedRow(FakeTranslator(None, 1))
     timed.seconds = [[0.001, 0.5, 0.001]]
     timed.results = [Hypothesis("x", "x", (8,), (8,), 2, 0.0, 2, 1)]
     assert timed.row()["p99_ms"] == pytest.approx(1.0)
@@ -58,11 +63,11 @@ def test_one_slow_repeat_does_not_count():
 def test_compilations_are_counted():
     import jax
 
-    clock = speed.CompileClock()
+    clock = latency.CompileClock()
     jax.jit(lambda x: x * 3.0 + 17.0)(2.0).block_until_ready()
     assert clock.count >= 1
     assert clock.seconds > 0
 
 
 def test_peak_is_a_rate():
-    assert speed.matmul_peak() > 0.1
+    assert latency.matmul_peak() > 0.1

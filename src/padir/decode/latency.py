@@ -1,7 +1,7 @@
 """Latency of whole translations at batch 1, from text to text. Paper: 3.3, Speed.
 
-All models and decodings run in one process. Each sentence is translated by every one of them in
-turn before the next sentence, so that the machine's own noise falls on all alike. Shapes are
+All rows run in one process. Each sentence is translated by every row in turn before the next
+sentence, so that the machine's noise affects all alike. Shapes are
 compiled beforehand and counted apart; so is the machine's peak, by a matrix product.
 """
 
@@ -38,21 +38,19 @@ class CompileClock:
 
 
 @dataclass
-class Timed:
-    """One model with one decoding, and what was measured of it.
+class TimedRow:
+    """One training with one decoder and number of passes, and its timings.
 
     Attributes:
-        model: name.
         translator: translates one line at a time.
-        shares_programs: whether an earlier one of the list has compiled what this one needs, as
-            that of another number of passes.
+        shares_programs: whether an earlier row has compiled the programs, as one that differs in
+            passes alone has.
         seconds: [sentences][repeats] wall time.
         compile_seconds: of all shapes that the sentences need.
         recompiled: programs compiled during the timed part; 0 unless something is wrong.
         results: the hypotheses.
     """
 
-    model: str
     translator: Translator
     shares_programs: bool = False
     seconds: list[list[float]] = field(default_factory=list)
@@ -64,18 +62,17 @@ class Timed:
         """The row of latency.json; a sentence counts with the median of its repeats."""
         milliseconds = 1e3 * np.median(np.array(self.seconds), axis=1)
         p50, p90, p99 = np.percentile(milliseconds, [50, 90, 99])
-        decoding = self.translator.decoding
-        candidates = max((one.candidates for one in self.results), default=0)
+        labels = self.translator.labels
         return {
-            "model": self.model,
-            "decoding": decoding.name,
+            **{key: labels[key] for key in ("training", "decoder", "passes")},
+            "digests": self.translator.digests,
             "p50_ms": float(p50),
             "p90_ms": float(p90),
             "p99_ms": float(p99),
             "mean_ms": float(milliseconds.mean()),
-            "passes_mean": float(np.mean([one.steps for one in self.results])),
-            "tokens_mean": float(np.mean([len(one.tokens) for one in self.results])),
-            "candidates": candidates,
+            "passes_mean": float(np.mean([result.steps for result in self.results])),
+            "tokens_mean": float(np.mean([len(result.tokens) for result in self.results])),
+            "candidates": max((result.candidates for result in self.results), default=0),
             "compile_s": self.compile_seconds,
             "recompiled": self.recompiled,
             "times_ms": [round(float(time), 4) for time in milliseconds],
@@ -83,46 +80,46 @@ class Timed:
 
 
 def measure(
-    timed: Sequence[Timed],
+    rows: Sequence[TimedRow],
     lines: Sequence[str],
     repeats: int,
     report: Callable[[int], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Time every translator on every line.
+    """Time every row on every line.
 
     Args:
-        timed: translators under their models' names.
+        rows: what is timed.
         lines: sources, none too long for a model.
-        repeats: timings per line and translator.
+        repeats: timings per line and row.
         report: called with the number of lines just finished, of twice as many as there are.
 
     Returns:
-        one row per translator.
+        the rows of latency.json.
     """
     clock = CompileClock()
     for line in lines:
-        for one in timed:
-            if not one.shares_programs:
+        for row in rows:
+            if not row.shares_programs:
                 before = clock.seconds
-                one.translator.translate([line], "source")
-                one.compile_seconds += clock.seconds - before
+                row.translator.translate([line], "source")
+                row.compile_seconds += clock.seconds - before
         if report:
             report(1)
     for line in lines:
-        for one in timed:
+        for row in rows:
             compiled = clock.count
             seconds, result = [], []
             for _ in range(repeats):
                 start = time.perf_counter()
                 # Text comes back from the host, so all device work is over.
-                result = one.translator.translate([line], "source")
+                result = row.translator.translate([line], "source")
                 seconds.append(time.perf_counter() - start)
-            one.seconds.append(seconds)
-            one.results += result
-            one.recompiled += clock.count - compiled
+            row.seconds.append(seconds)
+            row.results += result
+            row.recompiled += clock.count - compiled
         if report:
             report(1)
-    return [one.row() for one in timed]
+    return [row.row() for row in rows]
 
 
 def matmul_peak() -> float:
@@ -139,7 +136,7 @@ def matmul_peak() -> float:
 
 
 def machine(threads: int | None) -> dict[str, Any]:
-    """What was timed on, for the table's note."""
+    """The machine that was timed, for the table's note."""
     return {
         "device": jax.devices()[0].device_kind,
         "processor": processor_name(),
@@ -153,7 +150,7 @@ def machine(threads: int | None) -> dict[str, Any]:
 
 
 def processor_name() -> str:
-    """The processor's model where the system tells it, else its architecture."""
+    """The processor's model where the system names it, else its architecture."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
             for line in file:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from padir.decode.drop import drop_repeats
+from padir.decode.candidates import drop_repeats
 
 PIECES = {10: "▁the", 11: "▁very", 12: "▁good", 13: "▁play", 14: "ing", 15: "▁playing", 16: ".",
           17: "▁sehr", 18: "▁gut", 19: "▁had", 20: "n", 21: ",", 22: "▁ing"}  # fmt: skip

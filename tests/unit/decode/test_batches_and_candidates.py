@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from padir.decode.batches import Batch, bucket_of, padded_sources, plan_batches
-from padir.decode.rank import Candidate, LengthRule, length_penalty
+from padir.decode.candidates import Candidate, LengthRule, length_penalty
 
 
 def test_each_sentence_is_in_one_batch_of_its_own_bucket():

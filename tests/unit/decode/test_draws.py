@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.config.decoding import Decoding
-from padir.decode.choose import chances, choose, position_keys, restricted, uniform
+from padir.config.decoder import RefinementDecoder
+from padir.decode.predict import chances, choose, position_keys, restricted, uniform
 from padir.decode.refine import Prediction, refine
 from padir.decode.refiner import policies_of
 
@@ -21,7 +21,9 @@ def keys(rows: int, length: int, done: int = 0) -> jax.Array:
 
 def drawn(**settings) -> tuple[np.ndarray, np.ndarray]:
     logits = jnp.broadcast_to(jnp.asarray(LOGITS), (300, 40, 12))
-    token, score = choose(logits, ALLOWED, keys(300, 40), Decoding(stop="fixed", **settings))
+    token, score = choose(
+        logits, ALLOWED, keys(300, 40), RefinementDecoder(stop="fixed", **settings)
+    )
     return np.asarray(token).ravel(), np.asarray(score).ravel()
 
 
@@ -51,7 +53,7 @@ def test_restricted_keeps_equals_of_the_last():
 
 def test_a_draw_depends_on_row_pass_and_position_alone():
     logits = jnp.asarray(np.random.default_rng(1).normal(size=(5, 9, 12)), jnp.float32)
-    settings = Decoding(temperature=1.0, stop="fixed")
+    settings = RefinementDecoder(temperature=1.0, stop="fixed")
     whole = choose(logits, ALLOWED, keys(5, 9), settings)[0]
     part = choose(logits[:, :4], ALLOWED, keys(5, 4), settings)[0]
     np.testing.assert_array_equal(whole[:, :4], part)
@@ -73,7 +75,7 @@ def test_what_is_drawn_beside_a_token_tells_nothing_of_it():
 @pytest.mark.parametrize("passes", [1, 2, 4, 10])
 def test_tokens_that_a_random_share_takes_are_drawn_like_all_others(passes):
     """Four equally likely tokens stay so, however often positions take a new one or keep theirs."""
-    settings = Decoding(
+    settings = RefinementDecoder(
         remask="none", temperature=1.0, update="share", update_share=0.7, stop="fixed"
     )
     logits = jnp.where(jnp.asarray(ALLOWED), 0.0, -50.0)
