@@ -22,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "devices": set(),
     "launch": set(),
     "config": {"files"},
+    "layout": {"config"},
     "provenance": {"files"},
     "tokens": {"ids", "shapes"},
     "vocab": {"config", "files", "ids"},
@@ -41,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
     },
     "planning": {"config", "data", "model"},
-    "report": {"config", "files", "provenance", "score"},
+    "report": {"config", "files", "layout", "score"},
 }
 
 
