@@ -3,7 +3,6 @@
 Same numbers, same bytes. The parameters stand in the caption under the drawing.
 """
 
-import io
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from padir.files import InputError, write_text
-from padir.report.figures import COLOURS, MARKERS, STYLE
 from padir.report.tables import Cell, Column, Table
+from padir.report.theme import COLOURS, MARKERS, canvas
 
 
 @dataclass(frozen=True)
@@ -75,26 +74,18 @@ class Drawing:
 
     def svg(self) -> str:
         """The drawing as one SVG document."""
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-
         columns = min(3, len(self.panels))
         rows = -(-len(self.panels) // columns)
         lines = textwrap.wrap(self.caption, 30 + 70 * columns)
-        with matplotlib.rc_context({**STYLE, "svg.hashsalt": self.name}):
-            height = 3.4 * rows + 0.2 * len(lines)
-            figure = Figure(figsize=(0.6 + 5.2 * columns, height), layout="constrained")
-            FigureCanvasSVG(figure)
-            places = figure.subplots(rows, columns, squeeze=False).ravel()
+        height = 3.4 * rows + 0.2 * len(lines)
+        with canvas(self.name, 0.6 + 5.2 * columns, height) as drawing:
+            places = drawing.figure.subplots(rows, columns, squeeze=False).ravel()
             for panel, place in zip(self.panels, places, strict=False):
                 _draw(panel, place)
             for place in places[len(self.panels) :]:
                 place.set_axis_off()
-            figure.supxlabel("\n".join(lines), x=0.02, ha="left", fontsize=8.5, color="#333333")
-            buffer = io.StringIO()
-            figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "padir"})
-        return buffer.getvalue()
+            drawing.figure.supxlabel("\n".join(lines), x=0.02, ha="left", fontsize=8.5)
+        return drawing.svg
 
     def write(self, svg: Path, csv: Path) -> None:
         """Write both files."""
