@@ -24,38 +24,40 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    made = argparse.ArgumentParser(
+    parse = argparse.ArgumentParser(
         prog="padir score",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--hypotheses", type=Path, required=True, metavar="F", help="output to score")
-    made.add_argument(
+    parse.add_argument(
+        "--hypotheses", type=Path, required=True, metavar="F", help="output to score"
+    )
+    parse.add_argument(
         "--references", type=Path, required=True, nargs="+", metavar="F", help="one file each"
     )
-    made.add_argument(
+    parse.add_argument(
         "--target-language", required=True, metavar="L", help="language code, such as en or zh"
     )
-    made.add_argument(
+    parse.add_argument(
         "--decode", type=Path, metavar="F", help="JSON lines of padir decode: token-level stutter,"
         " stutter before the final drop, decoder passes",
     )  # fmt: skip
-    made.add_argument("--baseline", type=Path, metavar="F", help="other output, for paired tests")
-    made.add_argument("--baseline-name", metavar="NAME", help="its label (default: the path)")
-    made.add_argument("--grammar", type=Path, metavar="F", help="grammar.json of synthetic data")
-    made.add_argument("--sources", type=Path, metavar="F", help="source lines, with --grammar")
-    made.add_argument(
+    parse.add_argument("--baseline", type=Path, metavar="F", help="other output, for paired tests")
+    parse.add_argument("--baseline-name", metavar="NAME", help="its label (default: the path)")
+    parse.add_argument("--grammar", type=Path, metavar="F", help="grammar.json of synthetic data")
+    parse.add_argument("--sources", type=Path, metavar="F", help="source lines, with --grammar")
+    parse.add_argument(
         "--samples", type=int, default=1000, metavar="N", help="bootstrap resamples (default 1000)"
     )
-    made.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
-    add_labels(made)
-    return made
+    parse.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
+    add_labels(parse)
+    return parse
 
 
-def add_labels(made: argparse.ArgumentParser) -> None:
+def add_labels(parse: argparse.ArgumentParser) -> None:
     """Arguments that say what is scored."""
-    labels = made.add_argument_group("labels that the report reads from the full document")
+    labels = parse.add_argument_group("labels that the report reads from the full document")
     labels.add_argument("--spec", type=Path, metavar="F", help="the model's spec.json")
     labels.add_argument("--seed", type=int, metavar="N", help="seed of the model's training")
     labels.add_argument("--split", metavar="NAME", help="valid or test")
@@ -69,7 +71,7 @@ def main(argv: list[str]) -> int:
 
     from padir.files import InputError, read_aligned, read_jsonl, shown, write_json
     from padir.provenance import write_provenance
-    from padir.score.summary import decoded_from_records, score_corpus
+    from padir.score.summary import DecoderOutput, score_corpus
 
     if arguments.samples < 40:
         raise InputError(f"--samples is {arguments.samples}: allowed are 40 and more")
@@ -84,7 +86,7 @@ def main(argv: list[str]) -> int:
     decoded = None
     if arguments.decode is not None:
         records = read_jsonl(arguments.decode)
-        decoded = decoded_from_records(records, hypotheses, shown(arguments.decode))
+        decoded = DecoderOutput.from_records(records, hypotheses, shown(arguments.decode))
     valid = sources = lexemes = None
     if arguments.grammar is not None:
         from padir.data.grammar import Grammar
@@ -120,8 +122,8 @@ def main(argv: list[str]) -> int:
             seed=arguments.seed,
         )
     # A thousand numbers per metric are for the report, not for a reader.
-    shorter = {key: value for key, value in document.items() if key != "replicates"}
-    print(json.dumps(shorter, indent=2, ensure_ascii=False))
+    summary = {key: value for key, value in document.items() if key != "replicates"}
+    print(json.dumps(summary, indent=2, ensure_ascii=False))
     return 0
 
 
