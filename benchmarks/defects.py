@@ -151,7 +151,7 @@ def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
     from padir.decode.tune import tune
     from padir.files import read_aligned
     from padir.score.bleu import RepeatedBleu
-    from padir.score.summary import Decoded, score_corpus
+    from padir.score.summary import DecoderOutput, score_corpus
     from tests.defects.variants import Defects
 
     def with_settings(**settings):
@@ -183,7 +183,7 @@ def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
         if variant.batches:
             alone = translated(with_settings(**{**variant.settings, "batch_sentences": 1}))
     texts = [one.hypothesis for one in hypotheses]
-    decoded = Decoded(before_drop=[one.before_drop for one in hypotheses])
+    decoded = DecoderOutput(before_drop=[one.before_drop for one in hypotheses])
     scored = score_corpus(texts, answers, language, decoded=decoded, samples=work.samples)
     words, replicates = scored["stutter"], scored["replicates"]
     before = {"value": words["words_before_drop"]["per_100"]}

@@ -20,13 +20,13 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    made = argparse.ArgumentParser(
+    parse = argparse.ArgumentParser(
         prog="padir fetch",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument(
+    parse.add_argument(
         "--config-dataset", type=Path, required=True, metavar="F", help="the dataset's settings"
     )
     output = made.add_mutually_exclusive_group(required=True)
@@ -34,13 +34,13 @@ def parser() -> argparse.ArgumentParser:
     output.add_argument(
         "--grammar", type=Path, metavar="F", help="write the grammar of synthetic data alone"
     )
-    made.add_argument(
+    parse.add_argument(
         "--threads",
         type=int,
         metavar="N",
         help="most processes that read tfds (default: all cores)",
     )
-    return made
+    return parse
 
 
 def main(argv: list[str]) -> int:

@@ -24,38 +24,40 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    made = argparse.ArgumentParser(
+    parse = argparse.ArgumentParser(
         prog="padir score",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--hypotheses", type=Path, required=True, metavar="F", help="output to score")
-    made.add_argument(
+    parse.add_argument(
+        "--hypotheses", type=Path, required=True, metavar="F", help="output to score"
+    )
+    parse.add_argument(
         "--references", type=Path, required=True, nargs="+", metavar="F", help="one file each"
     )
-    made.add_argument(
+    parse.add_argument(
         "--target-language", required=True, metavar="L", help="language code, such as en or zh"
     )
-    made.add_argument(
+    parse.add_argument(
         "--decode", type=Path, metavar="F", help="JSON lines of padir decode: token-level stutter,"
         " stutter before the final drop, decoder passes",
     )  # fmt: skip
-    made.add_argument("--baseline", type=Path, metavar="F", help="other output, for paired tests")
-    made.add_argument("--baseline-name", metavar="NAME", help="its label (default: the path)")
-    made.add_argument("--grammar", type=Path, metavar="F", help="grammar.json of synthetic data")
-    made.add_argument("--sources", type=Path, metavar="F", help="source lines, with --grammar")
-    made.add_argument(
+    parse.add_argument("--baseline", type=Path, metavar="F", help="other output, for paired tests")
+    parse.add_argument("--baseline-name", metavar="NAME", help="its label (default: the path)")
+    parse.add_argument("--grammar", type=Path, metavar="F", help="grammar.json of synthetic data")
+    parse.add_argument("--sources", type=Path, metavar="F", help="source lines, with --grammar")
+    parse.add_argument(
         "--samples", type=int, default=1000, metavar="N", help="bootstrap resamples (default 1000)"
     )
-    made.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
-    add_labels(made)
-    return made
+    parse.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
+    add_labels(parse)
+    return parse
 
 
-def add_labels(made: argparse.ArgumentParser) -> None:
+def add_labels(parse: argparse.ArgumentParser) -> None:
     """Arguments that say what is scored."""
-    labels = made.add_argument_group("what the report reads from the full document")
+    labels = parse.add_argument_group("what the report reads from the full document")
     labels.add_argument(
         "--provenance", type=Path, metavar="F", help="what padir decode or sample wrote beside"
         " the hypotheses: labels and digests of training, decoder and data",
@@ -70,7 +72,7 @@ def main(argv: list[str]) -> int:
 
     from padir.files import InputError, read_aligned, read_jsonl, shown, write_json
     from padir.provenance import write_provenance
-    from padir.score.summary import decoded_from_records, score_corpus
+    from padir.score.summary import DecoderOutput, score_corpus
 
     if arguments.samples < 40:
         raise InputError(f"--samples is {arguments.samples}: allowed are 40 and more")
@@ -85,7 +87,7 @@ def main(argv: list[str]) -> int:
     decoded = None
     if arguments.decode is not None:
         records = read_jsonl(arguments.decode)
-        decoded = decoded_from_records(records, hypotheses, shown(arguments.decode))
+        decoded = DecoderOutput.from_records(records, hypotheses, shown(arguments.decode))
     valid = sources = lexemes = None
     if arguments.grammar is not None:
         from padir.data.grammar import Grammar
@@ -123,8 +125,8 @@ def main(argv: list[str]) -> int:
             digests=digests,
         )
     # A thousand numbers per metric are for the report, not for a reader.
-    shorter = {key: value for key, value in document.items() if key != "replicates"}
-    print(json.dumps(shorter, indent=2, ensure_ascii=False))
+    summary = {key: value for key, value in document.items() if key != "replicates"}
+    print(json.dumps(summary, indent=2, ensure_ascii=False))
     return 0
 
 
