@@ -263,9 +263,10 @@ def masked_blocks(
         with np.errstate(divide="ignore"):
             log_weights = jnp.asarray(np.log(masks.weights), jnp.float32)
 
-        def score(spins: Array) -> Array:
+        def constant(spins: Array) -> Array:
             return jnp.broadcast_to(log_weights, (*spins.shape[:-1], len(log_weights)))
 
+        score = constant
     return MaskedBlocks(*_arrays(model), _padded(masks.sets, model.spins), score)
 
 
