@@ -206,9 +206,9 @@ class Decoder(nnx.Module):
         for index, layer in enumerate(self.layers):
             pair = (cross.keys[index], cross.values[index])
             here = (x, positions, bias, pair, cross.bias, keys[2 + index], bare)
-            x, own, source = run(layer, *here)
-            self_weights.append(own)
-            cross_weights.append(source)
+            x, *weights = run(layer, *here)
+            self_weights.append(weights[0])
+            cross_weights.append(weights[1])
         x = dropout(self.norm(x), self.rate, keys[1], shared_axis=1)
         # Unread, these cost nothing: the compiler drops the stacking.
         return x, Attentions(jnp.stack(self_weights, 1), jnp.stack(cross_weights, 1))
