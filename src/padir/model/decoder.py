@@ -48,9 +48,9 @@ class Cache(NamedTuple):
 
 
 class Bare(NamedTuple):
-    """What self-attention reads in every layer of a disentangled decoder.
+    """Keys and values that self-attention reads in every layer of a disentangled decoder.
 
-    `sighted` is False at queries that may look nowhere: attention would mix all keys alike.
+    `sighted` is False at queries without a visible key, where attention would mix all keys alike.
     """
 
     vectors: Hidden
@@ -65,7 +65,7 @@ class Attentions(NamedTuple):
 
 
 class DecoderLayer(nnx.Module):
-    """One decoder layer, as the module's docstring says."""
+    """One decoder layer: the attentions of the module docstring, then feed-forward."""
 
     def __init__(self, architecture: Architecture, positional: bool, dtype, rngs: nnx.Rngs):
         width = architecture.width
