@@ -7,7 +7,8 @@ min_version("9.0")
 
 # For its default limit of 100 jobs a second Snakemake looks for jobs again a second after each look
 # that a ready job came out of empty-handed, and each finished job starts one more such chain: after some
-# hundred jobs they keep a core busy. One machine needs no such limit; another one, if asked for, stays.
+# hundred jobs they keep a core busy. A longer timespan by --max-jobs-per-timespan would do, but Snakemake
+# waits for its timers before it exits. One machine needs no such limit; another one, if asked for, stays.
 onstart:
     limiter = getattr(workflow.scheduler, "job_rate_limiter", None)
     if (
@@ -18,7 +19,7 @@ onstart:
         workflow.scheduler.job_rate_limiter = None
 
 
-# A config file is complete in itself: one named on the command line stands instead of this one.
+# One named on the command line stands instead of this one.
 if not workflow.overwrite_configfiles:
 
     configfile: f"{workflow.basedir}/config/config.yaml"
@@ -40,131 +41,49 @@ include: "rules/report.smk"
 
 localrules:
     all,
+    core,
     everything,
     translation,
-    table1,
-    table2,
-    table3,
-    table4,
-    table5,
-    dependency,
-    ablations,
-    samplers,
-    dependency_decoding,
-    redundancy,
-    stutter,
-    latency,
+    theory,
     figures,
     claims,
-    theory,
-    figure1,
-    figure2,
-    figure3,
 
 
 rule all:
-    """Table 1 and all that belongs to it: tables, figures, theory, claims and the page."""
+    """What the config's `default_target` says: everything, or the core."""
     default_target: True
     input:
-        expand("results/report/tables/{table}.md", table=DEFAULT_TABLES),
-        expand("results/report/figures/{figure}.svg", figure=FIGURES),
-        shown_theory,
-        "results/report/claims.md",
-        "results/report/index.html",
+        files_in(SETTINGS.default_target),
+
+
+rule core:
+    """Table 1 and what belongs to it: stutter, latency, theory, claims and the page."""
+    input:
+        files_in("core"),
 
 
 rule everything:
-    """The same with table 2 and the ablations, whose models train for longer than all others."""
+    """Every table, figure and claim, and one page with all of them."""
     input:
-        rules.all.input,
-        expand("results/report/tables/{table}.md", table=GRID_TABLES + ANALYSIS_TABLES),
-        expand("results/report/figures/{figure}.svg", figure=HEAT_MAPS),
+        files_in("everything"),
 
 
 rule translation:
-    """The models of table 1 trained, decoded and scored; no latency, no report."""
+    """The rows of table 1 trained, decoded and scored; no latency, no report."""
     input:
         core_scores,
 
 
-rule table1:
-    """Quality of AR and of PaDIR at each number of passes, raw and distilled."""
+rule theory:
+    """Figures 1 to 3 and every theorem, from nothing."""
     input:
-        "results/report/tables/table1.md",
-
-
-rule table2:
-    """All systems side by side: quality, stutter, passes and latency."""
-    input:
-        "results/report/tables/table2.md",
-
-
-rule table3:
-    """Further scores beside BLEU: BLEURT, and whatever `evaluation.scorers` names."""
-    input:
-        "results/report/tables/table3.md",
-
-
-rule table4:
-    """Self-attention between stuttering and between other adjacent positions."""
-    input:
-        "results/report/tables/table4.md",
-
-
-rule table5:
-    """How far the cross-attention of stuttering and of other adjacent positions lies apart."""
-    input:
-        "results/report/tables/table5.md",
-
-
-rule dependency:
-    """What tells that target positions depend on each other; heat maps by layer and head."""
-    input:
-        "results/report/tables/dependency.md",
-        expand("results/report/figures/{figure}.svg", figure=HEAT_MAPS),
-
-
-rule ablations:
-    """What each part of PaDIR does, with intervals and corrected tests."""
-    input:
-        "results/report/tables/ablations.md",
-
-
-rule samplers:
-    """k-Gibbs chains over translations: quality, acceptance, energy."""
-    input:
-        "results/report/tables/samplers.md",
-
-
-rule dependency_decoding:
-    """Decoders that mind the dependence between positions, against plain ones."""
-    input:
-        "results/report/tables/dependency_decoding.md",
-
-
-rule redundancy:
-    """What the same decoders say twice, or not at all."""
-    input:
-        "results/report/tables/redundancy.md",
-
-
-rule stutter:
-    """Repeated words, before and after the final drop."""
-    input:
-        "results/report/tables/stutter.md",
-
-
-rule latency:
-    """Time of one sentence, from text to text."""
-    input:
-        "results/report/tables/latency.md",
+        files_of(*(p for p in catalogue.parts(SETTINGS) if p.group == "theory")),
 
 
 rule figures:
     """Every figure."""
     input:
-        expand("results/report/figures/{figure}.svg", figure=FIGURES),
-        shown_theory,
+        files_of(*(p for p in catalogue.parts(SETTINGS) if p.kind == "figure")),
 
 
 rule claims:
@@ -173,26 +92,12 @@ rule claims:
         "results/report/claims.md",
 
 
-rule theory:
-    """Figures 1 to 3 and every theorem, from nothing."""
-    input:
-        all_theory,
-        shown_theory,
+# One target for each table and figure of the catalogue: table1, ..., figure3.
+for part in catalogue.PARTS:
 
-
-rule figure1:
-    """Squared parameter error against k: an ordinary truth."""
-    input:
-        "results/report/figures/figure1.svg",
-
-
-rule figure2:
-    """Squared parameter error against k: a peaky truth with two modes."""
-    input:
-        "results/report/figures/figure2.svg",
-
-
-rule figure3:
-    """Steps until the larger mode is reached: k-Gibbs against independent parallel sampling."""
-    input:
-        "results/report/figures/figure3.svg",
+    rule:
+        name:
+            f"{part.name}"
+        input:
+            files_of(part),
+        localrule: True

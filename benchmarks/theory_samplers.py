@@ -18,16 +18,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from padir.theory.clique_sampler import clique_gibbs_sampler
 from padir.theory.dynamics import block_dirichlet_form
 from padir.theory.enumeration import exact_law
 from padir.theory.ising import clique_model, cycle_edges, ising_on_graph
-from padir.theory.lattice import PRECISION, LatticeGibbs
+from padir.theory.lattice import PRECISION, LatticeGibbs, key_words, threefry_words
 from padir.theory.local import LocalLoss, random_subsets, sample_cycle
 from padir.theory.lumped import Clique
 from padir.theory.masks import uniform_masks
-from padir.theory.random_bits import key_words, threefry_words
-from padir.theory.samplers import independent_parallel, k_gibbs
+from padir.theory.samplers import clique_gibbs_sampler, independent_parallel, k_gibbs
 
 REPEATS = 5
 
@@ -44,28 +42,28 @@ def best_seconds(run: Callable[[], object], repeats: int = REPEATS) -> float:
 
 
 def lattice_packed(side: int, chains: int, sweeps: int) -> dict[str, float]:
-    """Ours, and its random numbers alone."""
+    """The packed sampler, and its random words alone."""
     sampler = LatticeGibbs(side, side, 0.4)
     state = sampler.init(jax.random.key(0), chains)
 
     @jax.jit
     def run(key, state):
-        return jax.lax.scan(lambda s, one: (sampler.step(one, s)[0], None), state,
+        return jax.lax.scan(lambda s, key: (sampler.step(key, s)[0], None), state,
                             jax.random.split(key, sweeps))[0]  # fmt: skip
 
-    places = jnp.arange(state.colours[0].size, dtype=jnp.uint32).reshape(state.colours[0].shape)
+    sites = jnp.arange(state.colours[0].size, dtype=jnp.uint32).reshape(state.colours[0].shape)
 
     @jax.jit
     def words(key):
         def sweep(total, key):
             def draw(turn, total):
-                left, right = threefry_words(key_words(key), places, turn.astype(jnp.uint32))
+                left, right = threefry_words(key_words(key), sites, turn.astype(jnp.uint32))
                 return total ^ left ^ right
 
             return jax.lax.fori_loop(0, PRECISION // 2, draw, total), None
 
         keys = jax.random.split(key, 2 * sweeps)
-        return jax.lax.scan(sweep, jnp.zeros_like(places), keys)[0]
+        return jax.lax.scan(sweep, jnp.zeros_like(sites), keys)[0]
 
     seconds = best_seconds(lambda: jax.block_until_ready(run(jax.random.key(1), state)))
     alone = best_seconds(lambda: jax.block_until_ready(words(jax.random.key(1))))
@@ -143,7 +141,7 @@ def clique_rates(chains: int, steps: int) -> list[dict[str, float | str | int]]:
 
             @jax.jit
             def run(key, state, sampler=sampler):
-                return jax.lax.scan(lambda s, one: (sampler.step(one, s)[0], None), state,
+                return jax.lax.scan(lambda s, key: (sampler.step(key, s)[0], None), state,
                                     jax.random.split(key, steps))[0]  # fmt: skip
 
             seconds = best_seconds(
@@ -179,7 +177,7 @@ def _clique_numpy(model, k: int, chains: int, steps: int) -> float:
 
 
 def growth() -> list[dict[str, float | str | int]]:
-    """Seconds against size, doubling where the stated cost doubles."""
+    """Seconds against size."""
     rows: list[dict[str, float | str | int]] = []
     for n in (8, 10, 12, 14):
         model = ising_on_graph(n, cycle_edges(n), 0.3, 0.2)
@@ -196,7 +194,7 @@ def growth() -> list[dict[str, float | str | int]]:
 
         @jax.jit
         def run(key, state):
-            return jax.lax.scan(lambda s, one: (sampler.step(one, s)[0], None), state,
+            return jax.lax.scan(lambda s, key: (sampler.step(key, s)[0], None), state,
                                 jax.random.split(key, 20))[0]  # fmt: skip
 
         seconds = best_seconds(
@@ -213,7 +211,7 @@ def growth() -> list[dict[str, float | str | int]]:
 
 
 def main() -> None:
-    """Measure, print, and write if asked to."""
+    """Measure, print, and write JSON with --out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", type=int, default=256)
     parser.add_argument("--chains", type=int, default=64)

@@ -1,27 +1,28 @@
 rule analyse:
-    """Tables 4 and 5 of one model, predictors of stutter, the probe and the exact dependence."""
+    """Tables 4 and 5 of one trained model, predictors of stutter, the probe and the exact dependence."""
     input:
-        model="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/model.safetensors",
-        rule="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/decoding.json",
-        reranker=reranker_bundle,
+        model="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/model.safetensors",
+        decoder="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/decoders/{decoder}.json",
+        reranker=asked(jobs.reranker_bundle, "place", "decoder"),
         source=text("source", SETTINGS.evaluation.split),
-        reference=text("target", SETTINGS.evaluation.split),
-        code=stage_code("commands/analyse", "analysis", "decode"),
+        references=references(SETTINGS.evaluation.split),
+        grammar=asked(jobs.grammar, "dataset"),
+        code=code_of("commands.analyse"),
     output:
-        analysis="results/analysis/{dataset}/{source}-{target}/{model}/seed{seed}.json",
+        analysis="results/analysis/{dataset}/{source}-{target}/{training}/{decoder}.seed{seed}.json",
     log:
-        "results/analysis/{dataset}/{source}-{target}/{model}/logs/seed{seed}.log",
+        "results/analysis/{dataset}/{source}-{target}/{training}/logs/{decoder}.seed{seed}.log",
     benchmark:
-        "results/analysis/{dataset}/{source}-{target}/{model}/logs/seed{seed}.tsv"
+        "results/analysis/{dataset}/{source}-{target}/{training}/logs/{decoder}.seed{seed}.tsv"
     threads: 1
     params:
-        bundle=given_bundle,
+        bundle=folder_of("model"),
         reranker=bundle_flags("--reranker", "reranker"),
-        references=references(SETTINGS.evaluation.split),
         exact=exact_flags,
-        options=analysis_options,
+        options=analysis_flags,
+        digests=digests(jobs.analysis_digests, "place", "training", "decoder"),
     shell:
-        "padir analyse --bundle {params.bundle:q} {params.reranker:q} --source {input.source:q}"
-        " --references {params.references:q} --target-language {wildcards.target}"
-        " {params.exact:q} {params.options:q} --out {output.analysis:q}"
-        " --threads {threads} > {log:q} 2>&1"
+        "padir analyse --bundle {params.bundle:q} {params.reranker:q} --decoder {input.decoder:q}"
+        " --source {input.source:q} --references {input.references:q}"
+        " --target-language {wildcards.target} {params.exact:q} {params.options:q}"
+        " --digests {params.digests:q} --out {output.analysis:q} --threads {threads} > {log:q} 2>&1"

@@ -1,30 +1,49 @@
-"""What the rules share: validated settings, the shape of wildcards, input and params functions."""
+"""What the rules share: the validated config, the shape of wildcards, input and params functions.
 
+What belongs to an experiment, and where it lies, stands in `padir.layout` and `padir.jobs`; digests of what results
+depend on in `padir.config.identity`; the parts of the report in `padir.report.catalogue`.
+"""
+
+import json
 import sys
 from pathlib import Path
 
-from padir.config.read import (
-    check_config,
-    data_spec,
-    refuse_repeated_keys,
-    run_spec,
-    training_digest,
-    vocabulary_spec,
-)
-from padir.config.teacher import ModelTeacher
+from padir import jobs, layout
+from padir.config import identity
+from padir.config.base import NAME_PATTERN
+from padir.config.read import check_config, refuse_repeated_keys, with_base
+from padir.config.rows import Decoding, Row
 from padir.files import InputError
+from padir.imports import source_files
+from padir.report import catalogue
 
 try:
     refuse_repeated_keys(workflow.configfiles)
-    SETTINGS = check_config(config)
+    SETTINGS = check_config(with_base(config, workflow.configfiles))
 except InputError as error:
     sys.exit(str(error))
 
+NAME = NAME_PATTERN.strip("^$")
+
+
+def one_of(names):
+    """Constraint on a wildcard; where there is no name it matches no path."""
+    return "|".join(names) or "(?!)"
+
+
+def teachers_of_kind(kind):
+    return one_of(n for n, teacher in SETTINGS.teachers.items() if teacher.kind == kind)
+
 
 wildcard_constraints:
-    dataset="[A-Za-z][A-Za-z0-9_]*",
-    teacher="[A-Za-z][A-Za-z0-9_]*",
-    model="[A-Za-z][A-Za-z0-9_]*",
+    dataset=NAME,
+    training=NAME,
+    decoder=NAME,
+    sampler=NAME,
+    scorer=NAME,
+    teacher=NAME,
+    # DECODER.T4, or DECODER for AR.
+    decoding=rf"{NAME}(\.T[0-9]+)?",
     first="[a-z]{2,3}",
     second="[a-z]{2,3}",
     source="[a-z]{2,3}",
@@ -33,224 +52,123 @@ wildcard_constraints:
     seed="[0-9]+",
     shard="[0-9]+",
     shards="[0-9]+",
-    decoding="T[0-9]+|greedy|beam",
-    sampler="[A-Za-z][A-Za-z0-9_]*",
-    scorer="[A-Za-z][A-Za-z0-9_]*",
-    timing="latency|systems|dependency",
     # Which vocabulary: nothing for the pair's own, NAME/ for an entry of `vocabularies`.
-    further="|[A-Za-z][A-Za-z0-9_]*/",
-    table="table1|table2|table3|table4|table5|ablations|samplers|dependency|dependency_decoding|redundancy"
-    "|stutter|latency|distillation|data",
-    figure="quality_passes|quality_latency|stutter_passes|training|training_time"
-    "|self_attention_heads|cross_attention_heads",
+    further=f"|{NAME}/",
+    timing=one_of(layout.TIMINGS),
+    table=one_of(catalogue.names("table")),
+    figure=one_of(catalogue.names("figure")),
+    experiment=one_of(catalogue.EXPERIMENTS),
 
 
-def stage_code(*names):
-    """Sources that a cheap stage depends on: modules, or folders with all that is in them.
+def known(wildcards, key):
+    """A wildcard, or what several say together."""
+    if key == "direction":
+        return f"{wildcards.source}-{wildcards.target}"
+    if key == "place":
+        return layout.Place(wildcards.dataset, known(wildcards, "direction"))
+    if key == "row":
+        return Row(wildcards.training, Decoding.parse(wildcards.decoding))
+    value = getattr(wildcards, key)
+    return int(value) if key == "seed" else value
+
+
+def asked(function, *keys, **fixed):
+    """Input or params function: what `function` says of the config and these wildcards."""
+
+    def answer(wildcards):
+        return function(SETTINGS, *(known(wildcards, key) for key in keys), **fixed)
+
+    return answer
+
+
+def digests(function, *keys):
+    """Params function: the digests of what a result depends on, as JSON. A command refuses inputs
+    that carry others; an edit of the config changes those of all that it concerns."""
+
+    def answer(wildcards):
+        return json.dumps(asked(function, *keys)(wildcards))
+
+    return answer
+
+
+def code_of(*modules):
+    """Sources that a cheap stage depends on: what its command imports.
 
     Only for what comes after training: a stage before it would train and distil all anew.
     """
-    root = Path(workflow.basedir, "src", "padir")
-    found = []
-    for name in names:
-        path = root / name
-        found += (
-            sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
-        )
     here = Path.cwd()
-    return [str(p.relative_to(here) if p.is_relative_to(here) else p) for p in found]
+    files = source_files(*(f"padir.{module}" for module in modules))
+    return [str(p.relative_to(here) if p.is_relative_to(here) else p) for p in files]
 
 
-# Settings, as params of rule write_*; Snakemake compares them with those of the last run.
+def code_of_part(kind):
+    """Input function: the sources of one table or figure of the report."""
+
+    def files(wildcards):
+        part = catalogue.part(getattr(wildcards, kind))
+        return code_of("commands.report", part.module.removeprefix("padir."))
+
+    return files
 
 
-def settings_of_data(wildcards):
-    return data_spec(SETTINGS, wildcards.dataset)
+def code_of_experiment(wildcards):
+    return code_of("theory.runs", f"theory.experiments.{wildcards.experiment}")
 
 
-def settings_of_vocabulary(wildcards):
-    name = wildcards.further.rstrip("/") or None
-    return vocabulary_spec(SETTINGS, wildcards.dataset, name)
+# Settings that rules write_* cut out; Snakemake compares them with those of the last run.
 
 
-def settings_of_run(wildcards):
-    direction = f"{wildcards.source}-{wildcards.target}"
-    spec = run_spec(SETTINGS, wildcards.dataset, direction, wildcards.model)
-    return spec.model_dump(mode="json")
+def settings_of_training(wildcards):
+    keys = "dataset", "direction", "training"
+    return asked(identity.run_spec, *keys)(wildcards).model_dump(mode="json")
 
 
-def settings_of_teacher(wildcards):
-    return SETTINGS.teachers[wildcards.teacher].model_dump_json()
+def settings_of_theory(wildcards):
+    return getattr(SETTINGS.theory, wildcards.experiment).model_dump(mode="json")
 
 
 def settings_of_all(wildcards):
     return SETTINGS.model_dump(mode="json")
 
 
-# Data
-
-
-def data_folder(wildcards):
-    return (
-        f"results/data/{wildcards.dataset}/{SETTINGS.datasets[wildcards.dataset].pair}"
-    )
-
-
-def local_sources(wildcards):
-    """Files of the user's that a dataset is read from; addresses are left out."""
-    source = SETTINGS.datasets[wildcards.dataset].source
-    return [str(path) for path in source.local_files()]
+# Files and flags
 
 
 def text(side, split=None):
     """Input function: cleaned text of the source or target side, of a split or the wildcard's."""
 
     def path(wildcards):
-        return f"{data_folder(wildcards)}/{split or wildcards.split}.{getattr(wildcards, side)}"
+        language = getattr(wildcards, side)
+        name = split or wildcards.split
+        return jobs.text_path(SETTINGS, wildcards.dataset, name, language)
 
     return path
 
 
-def extra_text(wildcards):
-    """Files that a vocabulary's settings name; the command reads them there."""
-    dataset = SETTINGS.datasets[wildcards.dataset]
-    return dataset.vocabulary_named(wildcards.further.rstrip("/") or None).extra_text
-
-
-def vocabulary(wildcards):
-    """The vocabulary of a model: the dataset's own, or the entry of `vocabularies` it names."""
-    pair = SETTINGS.datasets[wildcards.dataset].pair
-    name = SETTINGS.models[wildcards.model].vocabulary
-    further = "" if name is None else f"{name}/"
-    return f"results/vocab/{wildcards.dataset}/{pair}/{further}spm.model"
-
-
 def references(split=None):
-    """Params function: all references of a split; the cleaning writes those past the first
-    beside it, as many as the source has."""
+    """Input function: all references of each sentence of a split, one JSON list a line."""
 
-    def paths(wildcards):
-        source = SETTINGS.datasets[wildcards.dataset].source
-        first = text("target", split)(wildcards)
-        count = source.reference_count(split or wildcards.split, wildcards.target)
-        return [first, *(f"{first}.{number}" for number in range(1, count))]
+    def path(wildcards):
+        name = f"{split or wildcards.split}.references"
+        folder = jobs.data_folder(SETTINGS, wildcards.dataset)
+        return f"{folder}/{name}.{wildcards.target}.jsonl"
 
-    return paths
+    return path
 
 
-def grammar_flags(split=None):
-    """Params function: what lets a synthetic dataset's translations be checked exactly."""
-
-    def flags(wildcards):
-        if SETTINGS.datasets[wildcards.dataset].source.kind != "synthetic":
-            return []
-        grammar = f"{data_folder(wildcards)}/grammar.json"
-        return ["--grammar", grammar, "--sources", text("source", split)(wildcards)]
-
-    return flags
+def grammar_flags(wildcards, input):
+    return (
+        ["--grammar", input.grammar, "--sources", input.source] if input.grammar else []
+    )
 
 
-def exact_flags(wildcards):
-    """What lets dependence on a synthetic dataset be computed exactly."""
-    source = SETTINGS.datasets[wildcards.dataset].source
-    if source.kind != "synthetic":
-        return []
-    grammar = f"{data_folder(wildcards)}/grammar.json"
-    return ["--grammar", grammar, "--mode-strength", source.mode_strength]
+def folder_of(key):
+    """Params function: the folder of a named output or input."""
 
+    def folder(wildcards, input, output):
+        return str(Path((output if hasattr(output, key) else input)[key]).parent)
 
-def analysis_options(wildcards):
-    """Options of the analysis that the settings decide."""
-    chosen = SETTINGS.evaluation.analysis
-    return [
-        *("--passes", *chosen.passes),
-        *("--sentences", chosen.sentences, "--distance", chosen.distance),
-        *("--alternatives", chosen.alternatives),
-        *("--samples", SETTINGS.evaluation.bootstrap_samples),
-        *("--split", SETTINGS.evaluation.split),
-    ]
-
-
-def run_folder(wildcards, model, seed):
-    direction = f"{wildcards.source}-{wildcards.target}"
-    return f"results/runs/{wildcards.dataset}/{direction}/{model}/seed{seed}"
-
-
-# Teachers
-
-
-def teachers_of_kind(kind):
-    """Constraint on the wildcard `teacher`; the empty name stands for none and matches no path."""
-    names = [
-        name for name, teacher in SETTINGS.teachers.items() if teacher.kind == kind
-    ]
-    return "|".join(names) or "(?!)"
-
-
-def teacher_seed(name):
-    """A model teaches with its first seed; other teachers have none and count as seed 0."""
-    teacher = SETTINGS.teachers[name]
-    model = isinstance(teacher, ModelTeacher)
-    return SETTINGS.models[teacher.model].seeds[0] if model else 0
-
-
-def teacher_bundle(wildcards):
-    model = SETTINGS.teachers[wildcards.teacher].model
-    return f"{run_folder(wildcards, model, wildcards.seed)}/bundle/model.safetensors"
-
-
-def teacher_tuning(wildcards):
-    return str(Path(teacher_bundle(wildcards)).with_name("decoding.json"))
-
-
-def teacher_decoding(wildcards):
-    teacher = SETTINGS.teachers[wildcards.teacher]
-    return teacher.decode if isinstance(teacher, ModelTeacher) else teacher.kind
-
-
-def what_teacher_writes(wildcards):
-    return SETTINGS.teachers[wildcards.teacher].what_it_writes()
-
-
-def ready_made(wildcards):
-    return getattr(SETTINGS.teachers[wildcards.teacher], wildcards.split)
-
-
-def shards(split):
-    """Input function: the parts of a teacher's translations, in order."""
-
-    def paths(wildcards):
-        count = SETTINGS.teachers[wildcards.teacher].shards if split == "train" else 1
-        return expand(
-            "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/shards/{split}.{shard}of{count}.{target}",
-            **wildcards,
-            split=split,
-            shard=range(1, count + 1),
-            count=count,
-        )
-
-    return paths
-
-
-# Models
-
-
-def models_that(train):
-    """Constraint on the wildcard `model`: those trained, or those with borrowed parameters."""
-    names = [
-        name
-        for name, run in SETTINGS.models.items()
-        if (run.parameters is None) == train
-    ]
-    return "|".join(names) or "(?!)"
-
-
-def bundle_of(wildcards, name):
-    """The bundle of a model's first seed; nothing where no model is named."""
-    if name is None:
-        return []
-    folder = run_folder(wildcards, name, SETTINGS.models[name].seeds[0])
-    return f"{folder}/bundle/model.safetensors"
+    return folder
 
 
 def bundle_flags(option, key):
@@ -265,30 +183,6 @@ def bundle_flags(option, key):
     return flags
 
 
-def owner_bundle(wildcards):
-    owner = SETTINGS.models[wildcards.model].parameters
-    return f"{run_folder(wildcards, owner, wildcards.seed)}/bundle/model.safetensors"
-
-
-def reranker_bundle(wildcards):
-    """Input function: the AR model that ranks a model's candidates; nothing where none does."""
-    return bundle_of(wildcards, SETTINGS.models[wildcards.model].decoding.reranker)
-
-
-def training_targets(split):
-    """Input function: raw target text, or what the model's teacher made of it."""
-
-    def path(wildcards):
-        name = SETTINGS.models[wildcards.model].targets
-        if name == "raw":
-            return text("target", split)(wildcards)
-        direction = f"{wildcards.source}-{wildcards.target}"
-        folder = f"results/distill/{wildcards.dataset}/{direction}/{name}/seed{teacher_seed(name)}"
-        return f"{folder}/{split}.{wildcards.target}"
-
-    return path
-
-
 def launcher(wildcards, resources):
     """Params function: what starts one training process per host, where a profile gives it several
     (`mpi` and `tasks`, as the Slurm executor reads them).
@@ -301,48 +195,12 @@ def distributed_flag(wildcards, resources):
     return ["--distributed"] if resources.get("tasks", 1) > 1 else []
 
 
-def warm_start_bundle(wildcards):
-    """Input function: the AR model that a training starts from; nothing where it starts fresh."""
-    return bundle_of(wildcards, SETTINGS.models[wildcards.model].training.warm_start)
+def passes_flag(wildcards):
+    passes = known(wildcards, "row").decoding.passes
+    return [] if passes is None else ["--passes", passes]
 
 
-def work_folder(wildcards):
-    """Where training keeps its checkpoints: one folder per content of all settings that it
-    depends on, so that an edited model starts anew and a restored one is found again.
-    """
-    direction = f"{wildcards.source}-{wildcards.target}"
-    key = training_digest(SETTINGS, wildcards.dataset, direction, wildcards.model)
-    return f"{run_folder(wildcards, wildcards.model, wildcards.seed)}/work/{key[:12]}"
-
-
-def card_folder(wildcards, output):
-    return str(Path(output.card).parent)
-
-
-def made_bundle(wildcards, output):
-    return str(Path(output.model).parent)
-
-
-def given_bundle(wildcards, input):
-    return str(Path(input.model).parent)
-
-
-# Scorers
-
-
-def scorer_files(wildcards):
-    """Input function: a scorer's checkpoint where it lies there; without it the score is "not run",
-    and is made as soon as the checkpoint has come.
-    """
-    scorer = SETTINGS.evaluation.scorers[wildcards.scorer]
-    if not hasattr(scorer, "checkpoint") or not Path(scorer.checkpoint).is_dir():
+def baseline_flags(wildcards, input):
+    if not input.baseline:
         return []
-    return sorted(str(p) for p in Path(scorer.checkpoint).rglob("*") if p.is_file())
-
-
-def scorer_flags(wildcards):
-    scorer = SETTINGS.evaluation.scorers[wildcards.scorer]
-    flags = ["--scorer", scorer.kind]
-    if hasattr(scorer, "checkpoint"):
-        flags += ["--checkpoint", scorer.checkpoint, "--allow-missing"]
-    return flags
+    return ["--baseline", input.baseline, "--baseline-name", SETTINGS.baseline().label]

@@ -6,7 +6,7 @@ rule write_data_settings:
         "results/data/{dataset}/{first}-{second}/logs/settings.log",
     localrule: True
     params:
-        settings=settings_of_data,
+        settings=asked(identity.data_spec, "dataset"),
     script:
         "../workflow/scripts/write_spec.py"
 
@@ -15,7 +15,7 @@ rule fetch:
     """Get the text of all splits as the source has it, or generate it from the grammar."""
     input:
         spec="results/data/{dataset}/{first}-{second}/dataset.json",
-        files=local_sources,
+        files=asked(jobs.local_sources, "dataset"),
     output:
         raw=temp(directory("results/data/{dataset}/{first}-{second}/raw")),
     log:
@@ -41,6 +41,13 @@ rule clean:
         valid_second="results/data/{dataset}/{first}-{second}/valid.{second}",
         test_first="results/data/{dataset}/{first}-{second}/test.{first}",
         test_second="results/data/{dataset}/{first}-{second}/test.{second}",
+        references=multiext(
+            "results/data/{dataset}/{first}-{second}/",
+            "valid.references.{first}.jsonl",
+            "valid.references.{second}.jsonl",
+            "test.references.{first}.jsonl",
+            "test.references.{second}.jsonl",
+        ),
         statistics="results/data/{dataset}/{first}-{second}/statistics.json",
         card="results/data/{dataset}/{first}-{second}/README.md",
     log:
@@ -49,7 +56,20 @@ rule clean:
         "results/data/{dataset}/{first}-{second}/logs/clean.tsv"
     threads: workflow.cores
     params:
-        folder=card_folder,
+        folder=folder_of("card"),
+        digests=digests(identity.data_digests, "dataset"),
     shell:
-        "padir clean --config-dataset {input.spec:q} --raw {input.raw:q}"
-        " --out {params.folder:q} --threads {threads} > {log:q} 2>&1"
+        "padir clean --config-dataset {input.spec:q} --raw {input.raw:q} --out {params.folder:q}"
+        " --digests {params.digests:q} --threads {threads} > {log:q} 2>&1"
+
+
+rule write_grammar:
+    """Write the grammar of a synthetic dataset, by which translations are checked exactly."""
+    input:
+        spec="results/data/{dataset}/{first}-{second}/dataset.json",
+    output:
+        grammar="results/data/{dataset}/{first}-{second}/grammar.json",
+    log:
+        "results/data/{dataset}/{first}-{second}/logs/grammar.log",
+    shell:
+        "padir fetch --config-dataset {input.spec:q} --grammar {output.grammar:q} > {log:q} 2>&1"

@@ -1,50 +1,75 @@
-rule tune:
-    """Choose the length rule of decoding on validation data."""
-    input:
-        model="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/model.safetensors",
-        reranker=reranker_bundle,
-        source=text("source", "valid"),
-        reference=text("target", "valid"),
+rule write_decoder_settings:
+    """Cut out one decoder from the config."""
     output:
-        rule="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/decoding.json",
+        spec="results/decoders/{dataset}/{source}-{target}/{decoder}.json",
     log:
-        "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/tune.log",
+        "results/decoders/{dataset}/{source}-{target}/logs/{decoder}.log",
+    localrule: True
+    params:
+        settings=asked(jobs.decoder_settings, "place", "decoder"),
+    script:
+        "../workflow/scripts/write_spec.py"
+
+
+rule tune:
+    """Choose a decoder's length rule on validation data; the tuned decoder joins the bundle."""
+    input:
+        spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
+        model="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/model.safetensors",
+        decoder="results/decoders/{dataset}/{source}-{target}/{decoder}.json",
+        reranker=asked(jobs.reranker_bundle, "place", "decoder"),
+        source=text("source", "valid"),
+        references=references("valid"),
+        code=code_of("commands.tune"),
+    output:
+        decoder="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/decoders/{decoder}.json",
+    log:
+        "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/tune.{decoder}.log",
     benchmark:
-        "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/tune.tsv"
+        "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/tune.{decoder}.tsv"
     # What others wait for goes first.
     priority: 10
     threads: 1
     params:
-        bundle=given_bundle,
+        bundle=folder_of("model"),
         reranker=bundle_flags("--reranker", "reranker"),
-        references=references("valid"),
+        digests=digests(
+            identity.decoder_digests, "dataset", "direction", "training", "decoder"
+        ),
     shell:
-        "padir tune --bundle {params.bundle:q} {params.reranker:q} --source {input.source:q}"
-        " --references {params.references:q} --out {output.rule:q}"
-        " --threads {threads} > {log:q} 2>&1"
+        "padir tune --bundle {params.bundle:q} {params.reranker:q} --decoder {input.decoder:q}"
+        " --source {input.source:q} --references {input.references:q} --out {output.decoder:q}"
+        " --digests {params.digests:q} --threads {threads} > {log:q} 2>&1"
 
 
 rule decode:
-    """Translate one split with one model, one seed and one way of decoding."""
+    """Translate one split with one trained model, one decoder and one number of passes."""
     input:
-        model="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/model.safetensors",
-        rule="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/bundle/decoding.json",
-        reranker=reranker_bundle,
+        spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
+        model="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/model.safetensors",
+        decoder=asked(jobs.row_decoder, "place", "row", "seed"),
+        reranker=asked(jobs.row_reranker, "place", "row"),
         source=text("source"),
         reference=text("target"),
-        code=stage_code("commands/decode", "decode"),
+        code=code_of("commands.decode"),
     output:
-        records="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/decode/{split}.{decoding}.jsonl",
-        text="results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/decode/{split}.{decoding}.txt",
+        records="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/decode/{split}.{decoding}.jsonl",
+        text="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/decode/{split}.{decoding}.txt",
+        provenance="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/decode/{split}.{decoding}.jsonl.provenance.json",
     log:
-        "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/decode.{split}.{decoding}.log",
+        "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/decode.{split}.{decoding}.log",
     benchmark:
-        "results/runs/{dataset}/{source}-{target}/{model}/seed{seed}/logs/decode.{split}.{decoding}.tsv"
+        "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/decode.{split}.{decoding}.tsv"
     threads: 1
     params:
-        bundle=given_bundle,
+        bundle=folder_of("model"),
         reranker=bundle_flags("--reranker", "reranker"),
+        passes=passes_flag,
+        digests=digests(
+            identity.hypotheses_digests, "dataset", "direction", "row", "seed"
+        ),
     shell:
-        "padir decode --bundle {params.bundle:q} {params.reranker:q} --decoding {wildcards.decoding}"
-        " --source {input.source:q} --references {input.reference:q} --out {output.records:q} --text {output.text:q}"
-        " --threads {threads} > {log:q} 2>&1"
+        "padir decode --bundle {params.bundle:q} {params.reranker:q} --decoder {input.decoder:q}"
+        " {params.passes:q} --source {input.source:q} --references {input.reference:q}"
+        " --out {output.records:q} --text {output.text:q} --split {wildcards.split}"
+        " --digests {params.digests:q} --threads {threads} > {log:q} 2>&1"

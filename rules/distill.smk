@@ -1,8 +1,9 @@
 rule distill:
     """Translate one part of the training or validation sources with a teacher of our own."""
     input:
-        model=teacher_bundle,
-        rule=teacher_tuning,
+        model=asked(jobs.teacher_bundle, "place", "teacher", "seed"),
+        # An edit of the code tunes anew, but distils and trains nothing anew.
+        decoder=ancient(asked(jobs.teacher_decoder, "place", "teacher", "seed")),
         source=text("source"),
     output:
         part=temp(
@@ -18,19 +19,19 @@ rule distill:
     priority: 30
     threads: 1
     params:
-        bundle=given_bundle,
-        decoding=teacher_decoding,
+        bundle=folder_of("model"),
+        digests=digests(identity.teacher_digests, "dataset", "direction", "teacher"),
     shell:
-        "padir distill --bundle {params.bundle:q} --decode {params.decoding:q}"
+        "padir distill --bundle {params.bundle:q} --decoder {input.decoder:q}"
         " --source {input.source:q} --shard {wildcards.shard}/{wildcards.shards}"
-        " --out {output.part:q} --threads {threads} > {log:q} 2>&1"
+        " --out {output.part:q} --digests {params.digests:q} --threads {threads} > {log:q} 2>&1"
 
 
 rule join_distilled:
     """Put the parts of a teacher's translations together, in corpus order."""
     input:
-        train=shards("train"),
-        valid=shards("valid"),
+        train=asked(jobs.shards, "place", "teacher", "seed", split="train"),
+        valid=asked(jobs.shards, "place", "teacher", "seed", split="valid"),
     output:
         train="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/train.{target}",
         valid="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/valid.{target}",
@@ -48,7 +49,7 @@ rule join_distilled:
 rule take_ready_made:
     """Take ready-made translations of the training or validation sources, line for line."""
     input:
-        ready=ready_made,
+        ready=asked(jobs.ready_made, "teacher", "split"),
         source=text("source"),
     output:
         text="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/{split}.{target}",
@@ -80,9 +81,9 @@ rule distill_cloud:
     retries: 0
     localrule: True
     resources:
-        teacher=settings_of_teacher,
+        teacher=asked(jobs.teacher_settings, "teacher"),
     params:
-        writes=what_teacher_writes,
+        writes=asked(jobs.what_teacher_writes, "teacher"),
     shell:
         "padir distill-cloud --teacher {resources.teacher:q} --source {input.source:q}"
         " --source-language {wildcards.source} --target-language {wildcards.target}"
@@ -95,19 +96,21 @@ rule describe_distilled:
         train="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/train.{target}",
         valid="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/valid.{target}",
         raw_train=text("target", "train"),
-        raw_valid=text("target", "valid"),
-        code=stage_code("commands/distill_card", "distill/card", "score"),
+        references=references("valid"),
+        source=text("source", "train"),
+        grammar=asked(jobs.grammar, "dataset"),
+        code=code_of("commands.distill_card"),
     output:
         card="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/card.json",
     log:
         "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/card.{target}.log",
     params:
-        references=references("valid"),
-        grammar=grammar_flags("train"),
-        decoding=teacher_decoding,
+        grammar=grammar_flags,
+        decoding=asked(jobs.teacher_decoding, "teacher"),
+        digests=digests(identity.teacher_digests, "dataset", "direction", "teacher"),
     shell:
-        "padir distill-card --teacher {wildcards.teacher} --decode {params.decoding:q}"
+        "padir distill-card --teacher {wildcards.teacher} --row {params.decoding:q}"
         " --train {input.train:q} --train-reference {input.raw_train:q}"
-        " --valid {input.valid:q} --valid-references {params.references:q}"
+        " --valid {input.valid:q} --valid-references {input.references:q}"
         " --target-language {wildcards.target} {params.grammar:q}"
-        " --out {output.card:q} > {log:q} 2>&1"
+        " --digests {params.digests:q} --out {output.card:q} > {log:q} 2>&1"

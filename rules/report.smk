@@ -12,13 +12,13 @@ rule write_report_settings:
 
 
 rule measure_latency:
-    """Time whole translations at batch 1: every model in one process, alone on the machine."""
+    """Time whole translations at batch 1: every row in one process, alone on the machine."""
     input:
-        models=trained("model.safetensors"),
-        rules=trained("decoding.json"),
-        rerankers=timed_rerankers,
+        models=asked(jobs.timed_bundles, "place", "timing"),
+        decoders=asked(jobs.timed_decoders, "place", "timing"),
+        rerankers=asked(jobs.timed_rerankers, "place", "timing"),
         source=text("source", "test"),
-        code=stage_code("commands/latency", "analysis", "decode"),
+        code=code_of("commands.latency"),
     output:
         latency="results/latency/{dataset}/{source}-{target}/{timing}.json",
     log:
@@ -27,23 +27,22 @@ rule measure_latency:
         "results/latency/{dataset}/{source}-{target}/logs/{timing}.tsv"
     threads: workflow.cores
     params:
-        bundles=trained_bundles,
+        rows=asked(jobs.timed_names, "place", "timing"),
         rerankers=bundle_flags("--reranker", "rerankers"),
-        decodings=timed_decodings,
-        sentences=latency_sentences,
-        repeats=latency_repeats,
+        sentences=SETTINGS.evaluation.latency_sentences,
+        repeats=SETTINGS.evaluation.latency_repeats,
+        digests=digests(layout.timing_digests, "place", "timing"),
     shell:
-        "padir latency --runs {params.bundles:q} {params.rerankers:q} --decodings {params.decodings:q}"
-        " --source {input.source:q} --sentences {params.sentences}"
-        " --repeats {params.repeats} --out {output.latency:q} > {log:q} 2>&1"
+        "padir latency --rows {params.rows:q} {params.rerankers:q} --source {input.source:q}"
+        " --sentences {params.sentences} --repeats {params.repeats} --digests {params.digests:q} --out {output.latency:q} > {log:q} 2>&1"
 
 
 rule table:
     """One table as CSV, Markdown and LaTeX."""
     input:
         settings="results/report/config.json",
-        results=results_of_part("table"),
-        code=stage_code("commands/report", "report"),
+        results=artifacts_of("table"),
+        code=code_of_part("table"),
     output:
         csv="results/report/tables/{table}.csv",
         markdown="results/report/tables/{table}.md",
@@ -51,52 +50,60 @@ rule table:
     log:
         "results/report/logs/{table}.table.log",
     shell:
-        "padir report --results results --config {input.settings:q}"
-        " --only {wildcards.table} --out results/report > {log:q} 2>&1"
+        "padir report --config {input.settings:q} --only {wildcards.table} --out results/report"
+        " > {log:q} 2>&1"
 
 
 rule figure:
     """One figure as SVG, with its points as CSV."""
     input:
         settings="results/report/config.json",
-        results=results_of_part("figure"),
-        code=stage_code("commands/report", "report"),
+        results=artifacts_of("figure"),
+        code=code_of_part("figure"),
     output:
         drawing="results/report/figures/{figure}.svg",
         points="results/report/figures/{figure}.csv",
     log:
         "results/report/logs/{figure}.figure.log",
     shell:
-        "padir report --results results --config {input.settings:q}"
-        " --only {wildcards.figure} --out results/report > {log:q} 2>&1"
+        "padir report --config {input.settings:q} --only {wildcards.figure} --out results/report"
+        " > {log:q} 2>&1"
 
 
-rule decide_claims:
-    """The paper's claims, each with the test that decides it and the verdict."""
+rule core_report:
+    """Claims and page of the core alone: they also stand in for those of everything until these are
+    made, which take this page as an input and so always come after it.
+    """
     input:
         settings="results/report/config.json",
-        results=all_results,
-        code=stage_code("commands/report", "report"),
+        results=artifacts_in("core"),
+        code=code_of("commands.report", "report"),
+    output:
+        markdown="results/report/core/claims.md",
+        data="results/report/core/claims.json",
+        page="results/report/core/index.html",
+    log:
+        "results/report/logs/core.log",
+    # Ahead of the decodings of other systems.
+    priority: 40
+    shell:
+        "padir report --config {input.settings:q} --scope core --only claims page"
+        " --out results/report > {log:q} 2>&1"
+
+
+rule full_report:
+    """The paper's claims, each with the test that decides it, and one self-contained page."""
+    input:
+        settings="results/report/config.json",
+        core="results/report/core/index.html",
+        results=artifacts_in("everything"),
+        code=code_of("commands.report", "report"),
     output:
         markdown="results/report/claims.md",
         data="results/report/claims.json",
-    log:
-        "results/report/logs/claims.log",
-    shell:
-        "padir report --results results --config {input.settings:q} --only claims"
-        " --out results/report > {log:q} 2>&1"
-
-
-rule page:
-    """One self-contained page with every table, figure and claim."""
-    input:
-        settings="results/report/config.json",
-        results=all_results,
-        code=stage_code("commands/report", "report"),
-    output:
         page="results/report/index.html",
     log:
-        "results/report/logs/page.log",
+        "results/report/logs/report.log",
     shell:
-        "padir report --results results --config {input.settings:q} --only page"
-        " --out results/report > {log:q} 2>&1"
+        "padir report --config {input.settings:q} --only claims page --out results/report"
+        " > {log:q} 2>&1"

@@ -6,7 +6,7 @@ rule write_vocabulary_settings:
         "results/vocab/{dataset}/{first}-{second}/{further}logs/settings.log",
     localrule: True
     params:
-        settings=settings_of_vocabulary,
+        settings=asked(jobs.vocabulary_settings, "dataset", "further"),
     script:
         "../workflow/scripts/write_spec.py"
 
@@ -17,7 +17,7 @@ rule vocab:
         spec="results/vocab/{dataset}/{first}-{second}/{further}settings.json",
         first="results/data/{dataset}/{first}-{second}/train.{first}",
         second="results/data/{dataset}/{first}-{second}/train.{second}",
-        extra=extra_text,
+        extra=asked(jobs.extra_text, "dataset", "further"),
     output:
         model="results/vocab/{dataset}/{first}-{second}/{further}spm.model",
     log:

@@ -21,7 +21,11 @@ ALLOWED: dict[str, set[str]] = {
     "progress": set(),
     "devices": set(),
     "launch": set(),
+    "imports": set(),
+    "layout": {"config"},
+    "jobs": {"config", "layout"},
     "config": {"files"},
+    "layout": {"config"},
     "provenance": {"files"},
     "tokens": {"ids", "shapes"},
     "vocab": {"config", "files", "ids"},
@@ -41,7 +45,7 @@ ALLOWED: dict[str, set[str]] = {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
     },
     "planning": {"config", "data", "model"},
-    "report": {"config", "files", "provenance", "score"},
+    "report": {"config", "files", "layout", "score"},
 }
 
 

@@ -40,7 +40,7 @@ check_config({**SMALL, "models": {**SMALL["models"], **entries}})
 text, vocabulary = write_toy(folder)
 first, second = entries.values()
 spec = tiny_spec(first["system"], 40)
-trained = train(spec, vocabulary, 14, text, 0, folder / "work")
+trained = train(spec, vocabulary, text, 0, folder / "work")
 sources = Vocabulary.load(vocabulary).encode(read_lines(text.valid_source))
 found = {"package": padir.__file__, "start": spec.run.decoding.start}
 for name, entry in entries.items():

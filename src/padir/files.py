@@ -1,14 +1,16 @@
-"""Files of every kind: parallel text, JSON, JSON lines, model bundles. All writes are atomic.
+"""Parallel text, JSON, JSON lines and model bundles on disk. All writes are atomic.
 
-Text is UTF-8, and a line ends at "\\n" and nowhere else: carriage returns, U+2028, NEL and their
-kind stay inside the line, so that files of a pair never lose their alignment. What cannot be
-text (invalid UTF-8, a NUL character) or hides in it (a byte order mark) is an error, not a guess.
+Text is UTF-8, and lines end at "\\n" only: carriage returns, U+2028 and NEL stay inside the line,
+so that the files of a pair keep their alignment. Invalid UTF-8, a NUL character and a byte order
+mark are errors.
 """
 
 import hashlib
 import json
 import os
+import platform
 import secrets
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ import safetensors.numpy
 
 BOM = b"\xef\xbb\xbf"
 BUNDLE_FORMAT = "padir bundle 1"
+MODEL_DIGEST = "model_sha256"
 MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, CARD_FILE = (
     "model.safetensors",
     "spec.json",
@@ -49,28 +52,33 @@ def _readable(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a path to write to, which takes the place of `path` once the block ends well.
+    """Give a path to write to, which replaces `path` once the block ends without an error.
 
-    The file appears whole, synced to disk, or not at all; after a failure nothing is left behind
-    and an older file at `path` stands untouched. Missing folders are made.
+    The file appears whole, synced to disk, or not at all. A failed block leaves an older file at
+    `path` untouched. Missing folders are made, and temporary files that killed processes of this
+    machine left for the same `path` are removed.
 
     Raises:
         InputError: the file cannot be written (no permission, full disk, ...).
     """
     path = Path(path)
-    temporary = path.parent / f".padir-{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    owner = hashlib.sha256(f"{platform.node()}/{path.name}".encode(errors="surrogateescape"))
+    prefix = f".padir-{owner.hexdigest()[:12]}"
+    temporary = path.parent / f"{prefix}-{os.getpid()}-{secrets.token_hex(4)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        for stale in path.parent.glob(f"{prefix}-*.tmp"):
+            if not _is_running(int(stale.name.split("-")[2])):
+                stale.unlink(missing_ok=True)
         yield temporary
         _sync(temporary)
         temporary.replace(path)
         _sync(path.parent)
     except OSError as error:
-        if error.filename is not None and os.fspath(error.filename) not in _own_names(
-            path, temporary
-        ):
+        ours = {str(temporary), str(path), *map(str, path.parents)}
+        if error.filename is not None and os.fspath(error.filename) not in ours:
             raise
-        # Making a folder where a file stands is reported as that file's existence.
+        # mkdir reports a file in a folder's place as that file's existence.
         reason = "Not a directory" if isinstance(error, FileExistsError) else error.strerror
         raise InputError(f"{shown(path)}: cannot write: {reason}") from error
     finally:
@@ -79,8 +87,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def _own_names(path: Path, temporary: Path) -> set[str]:
-    return {str(temporary), str(path), *map(str, path.parents)}
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _sync(path: Path) -> None:
@@ -108,20 +122,35 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         return Path(path).read_bytes()
 
 
-def iter_lines(path: str | os.PathLike[str]) -> Iterator[str]:
+def iter_lines(path: str | os.PathLike[str], *, strip_bom: bool = False) -> Iterator[str]:
     """Yield a text file's lines without their "\\n"; a final "\\n" ends the last line.
+
+    Args:
+        path: of the file.
+        strip_bom: remove a byte order mark at the start, with a note on stderr, instead of
+            refusing it.
 
     Raises:
         InputError: unreadable; a byte order mark; invalid UTF-8 (line, and byte within the line,
             both from 1); a NUL character (line).
     """
     with _readable(path), Path(path).open("rb") as file:
+        if strip_bom and file.read(len(BOM)) == BOM:
+            note = "starts with a byte order mark, which was removed"
+            print(f"{shown(path)}: {note}", file=sys.stderr)
+        elif strip_bom:
+            file.seek(0)
         yield from decode_lines(file, shown(path))
 
 
 def decode_lines(file: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
-    """As `iter_lines`, from an open binary file; `name` stands for it in messages, and `first` is
-    the number of the line that it begins with."""
+    """Decode an open binary file as `iter_lines` does.
+
+    Args:
+        file: yields lines with their ends.
+        name: of the file, for messages.
+        first: number of the first line that `file` yields.
+    """
     for number, raw in enumerate(file, start=first):
         if number == 1 and raw.startswith(BOM):
             raise InputError(
@@ -138,24 +167,55 @@ def decode_lines(file: Iterable[bytes], name: str, first: int = 1) -> Iterator[s
         yield line
 
 
-def read_lines(path: str | os.PathLike[str]) -> list[str]:
-    """All lines of a text file; errors as in `iter_lines`."""
-    return list(iter_lines(path))
+def read_lines(path: str | os.PathLike[str], *, strip_bom: bool = False) -> list[str]:
+    """All lines of a text file; arguments and errors as in `iter_lines`."""
+    return list(iter_lines(path, strip_bom=strip_bom))
 
 
-def read_aligned(*paths: str | os.PathLike[str]) -> list[list[str]]:
-    """The lines of files that belong together line for line.
+def read_aligned(*paths: str | os.PathLike[str], strip_bom: bool = False) -> list[list[str]]:
+    """The lines of files that are aligned line for line.
+
+    A file whose name ends in .jsonl holds a JSON list a line: several texts, such as all references
+    of each sentence.
 
     Raises:
         InputError: as in `iter_lines`; or line counts that differ, with both files named.
     """
-    files = [read_lines(path) for path in paths]
-    _check_counts(paths, [len(lines) for lines in files])
+    files, names = [], []
+    for path in paths:
+        texts = _texts(path) if is_jsonl(path) else [read_lines(path, strip_bom=strip_bom)]
+        files += texts
+        names += [path] * len(texts)
+    _check_counts(names, [len(lines) for lines in files])
     return files
 
 
+def is_jsonl(path: str | os.PathLike[str]) -> bool:
+    """Whether a file's name says that it holds a JSON value a line."""
+    return os.fspath(path).endswith(".jsonl")
+
+
+def _texts(path: str | os.PathLike[str]) -> list[list[str]]:
+    """The texts of a file of JSON lists, all of one length."""
+    rows = [_row_of_texts(path, line, number) for number, line in _numbered(path)]
+    if len({len(row) for row in rows}) > 1:
+        raise InputError(f"{shown(path)}: its lists differ in length")
+    return [list(column) for column in zip(*rows, strict=True)] or [[]]
+
+
+def _numbered(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    return enumerate(iter_lines(path), start=1)
+
+
+def _row_of_texts(path: str | os.PathLike[str], line: str, number: int) -> list[str]:
+    row = _parse(path, line.encode(), number)
+    if not isinstance(row, list) or not row or not all(isinstance(text, str) for text in row):
+        raise InputError(f"{shown(path)}: line {number}: allowed is a JSON list of texts")
+    return row
+
+
 def count_aligned(*paths: str | os.PathLike[str]) -> int:
-    """How many lines files of any size have that belong together line for line.
+    """Number of lines of files that are aligned line for line, read as streams.
 
     Raises:
         InputError: as in `read_aligned`.
@@ -166,13 +226,19 @@ def count_aligned(*paths: str | os.PathLike[str]) -> int:
 
 
 def iter_aligned(*paths: str | os.PathLike[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the lines that belong together, of files of any size; all are checked beforehand.
+    """Yield aligned lines of files of any size; all are checked beforehand.
 
     Raises:
-        InputError: as in `read_aligned`, before the first lines are given.
+        InputError: as in `read_aligned`, before the first line is yielded.
     """
     count_aligned(*paths)
-    yield from zip(*map(iter_lines, paths), strict=True)
+    for rows in zip(*map(_iter_rows, paths), strict=True):
+        yield tuple(text for row in rows for text in row)
+
+
+def _iter_rows(path: str | os.PathLike[str]) -> Iterator[list[str]]:
+    for number, line in _numbered(path):
+        yield _row_of_texts(path, line, number) if is_jsonl(path) else [line]
 
 
 def _check_counts(paths: Sequence[str | os.PathLike[str]], counts: Sequence[int]) -> None:
@@ -217,11 +283,13 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     return _parse(path, read_bytes(path), 0)
 
 
-def write_jsonl(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) -> int:
-    """Write one JSON object a line, atomically; return how many."""
+def write_jsonl(
+    path: str | os.PathLike[str], values: Iterable[Mapping[str, Any] | Sequence[Any]]
+) -> int:
+    """Write one JSON object or list a line, atomically; return how many."""
     return write_lines(
         path,
-        (json.dumps(dict(record), ensure_ascii=False, allow_nan=False) for record in records),
+        (json.dumps(value, ensure_ascii=False, allow_nan=False) for value in values),
     )
 
 
@@ -270,7 +338,7 @@ class Bundle:
 
     Attributes:
         arrays: parameters by "/"-joined path.
-        spec: contents of spec.json.
+        spec: contents of spec.json, without the digest of the model file.
         vocabulary: path of the SentencePiece model.
         folder: the bundle's folder.
     """
@@ -290,14 +358,16 @@ def write_bundle(
 ) -> None:
     """Write a model bundle; `model.safetensors` comes last, so its presence means a whole bundle.
 
-    Equal arguments give equal bytes. The model file names the digests of the other two parts,
-    so that parts of different bundles cannot be mixed unseen.
+    Equal arguments give equal bytes. The model file holds the digests of spec and vocabulary, so
+    that parts of different bundles cannot be mixed unseen; `spec.json` gains the SHA-256 of the
+    model file, so that damage shows.
+
+    Raises:
+        InputError: an array is not float32 or not finite; a file cannot be written.
     """
     folder = Path(folder)
+    _check_arrays(folder / MODEL_FILE, arrays)
     pieces = read_bytes(vocabulary)
-    write_bytes(folder / VOCABULARY_FILE, pieces)
-    write_json(folder / SPEC_FILE, dict(spec))
-    write_text(folder / CARD_FILE, card)
     header = {
         "format": BUNDLE_FORMAT,
         "spec": digest(dict(spec)),
@@ -308,6 +378,9 @@ def write_bundle(
         {name: np.ascontiguousarray(array) for name, array in arrays.items()},
         metadata={"padir": json.dumps(header, sort_keys=True)},
     )
+    write_bytes(folder / VOCABULARY_FILE, pieces)
+    write_json(folder / SPEC_FILE, {**spec, MODEL_DIGEST: hashlib.sha256(content).hexdigest()})
+    write_text(folder / CARD_FILE, card)
     write_bytes(folder / MODEL_FILE, content)
 
 
@@ -315,7 +388,8 @@ def read_bundle(folder: str | os.PathLike[str]) -> Bundle:
     """Read a model bundle.
 
     Raises:
-        InputError: a file is missing, cut short, not one of ours, or of another bundle.
+        InputError: a file is missing, damaged, not one of ours, or of another bundle; an array is
+            not float32 or not finite.
     """
     folder = Path(folder)
     model, vocabulary = folder / MODEL_FILE, folder / VOCABULARY_FILE
@@ -331,6 +405,8 @@ def read_bundle(folder: str | os.PathLike[str]) -> Bundle:
             f"{shown(model)}: damaged or not a safetensors file: {shown(str(error))}"
         ) from error
     spec = read_json(folder / SPEC_FILE)
+    # Bundles of earlier versions have no digest of the model file.
+    recorded = spec.pop(MODEL_DIGEST, None) if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or digest(spec) != header["spec"]:
         raise InputError(
             f"{shown(folder / SPEC_FILE)}: is not the spec that {model.name} was written with"
@@ -339,7 +415,22 @@ def read_bundle(folder: str | os.PathLike[str]) -> Bundle:
         raise InputError(
             f"{shown(vocabulary)}: is not the vocabulary that {model.name} was written with"
         )
+    if recorded is not None and sha256_file(model) != recorded:
+        raise InputError(
+            f"{shown(model)}: damaged: its SHA-256 is not the {MODEL_DIGEST} in {SPEC_FILE}"
+        )
+    _check_arrays(model, arrays)
     return Bundle(arrays=arrays, spec=spec, vocabulary=vocabulary, folder=folder)
+
+
+def _check_arrays(model: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    for name, array in arrays.items():
+        if array.dtype != np.float32:
+            raise InputError(
+                f"{shown(model)}: parameter {name!r} is {array.dtype}; float32 is allowed"
+            )
+        if not np.isfinite(array).all():
+            raise InputError(f"{shown(model)}: parameter {name!r} holds NaN or infinity")
 
 
 def _bundle_header(model: Path, metadata: dict[str, str] | None) -> dict[str, str]:

@@ -28,10 +28,12 @@ class Artifact(NamedTuple):
     Attributes:
         path: relative to the working folder.
         digests: what the file, or the provenance beside it, must carry to be shown.
+        beside: further files that belong to it.
     """
 
     path: str
     digests: Digests
+    beside: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
@@ -105,10 +107,14 @@ def sample_path(place: Place, sampler: str, split: str, ending: str = "json") ->
     return f"{RESULTS}/samples/{place.dataset}/{place.direction}/{split}.{sampler}.{ending}"
 
 
+def distilled_folder(place: Place, teacher: str, seed: int) -> str:
+    """Folder of distilled targets."""
+    return f"{RESULTS}/distill/{place.dataset}/{place.direction}/{teacher}/seed{seed}"
+
+
 def card_path(place: Place, teacher: str, seed: int) -> str:
     """Card of distilled targets."""
-    folder = f"{RESULTS}/distill/{place.dataset}/{place.direction}/{teacher}/seed{seed}"
-    return f"{folder}/card.json"
+    return f"{distilled_folder(place, teacher, seed)}/card.json"
 
 
 def statistics_path(dataset: str, pair: str) -> str:
@@ -207,6 +213,7 @@ def metrics(config: Config, rows: Iterable[Row]) -> list[Artifact]:
         Artifact(
             metrics_path(place, training, seed),
             identity.training_digests(config, *place, training),
+            (f"{run_folder(place, training, seed)}/provenance.json",),
         )
         for place in places(config)
         for training in trainings
@@ -245,6 +252,7 @@ def samples(config: Config) -> list[Artifact]:
         Artifact(
             sample_path(place, sampler, config.evaluation.split),
             identity.sample_digests(config, *place, sampler),
+            (sample_path(place, sampler, config.evaluation.split, "jsonl"),),
         )
         for place in places(config)
         for sampler in config.evaluation.samplers

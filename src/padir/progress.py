@@ -1,13 +1,17 @@
-"""How far a long loop is: one rewritten line on a terminal, a plain line a minute elsewhere."""
+"""Progress of a long loop: a bar on a terminal, a plain line a minute elsewhere."""
 
 import sys
 import time
 from typing import Protocol, runtime_checkable
 
+from tqdm import tqdm
+
+PLAIN_SECONDS = 60.0
+
 
 @runtime_checkable
 class Stream(Protocol):
-    """What progress is written to."""
+    """A text stream that progress is written to."""
 
     def write(self, text: str, /) -> object: ...
     def flush(self) -> object: ...
@@ -21,14 +25,11 @@ class Progress:
 
     Args:
         total: units in the whole loop, at least 1.
-        unit: what is counted, such as "steps".
-        label: what runs, such as "train padir_raw".
-        start: units already done when a loop is resumed; they do not count for the rate.
+        unit: unit of the count, such as "steps".
+        label: name of the loop, such as "train padir_raw".
+        start: units done before a resumed loop; they do not count for the rate.
         stream: where to write; stderr by default.
     """
-
-    PLAIN_SECONDS = 60.0
-    TERMINAL_SECONDS = 0.5
 
     def __init__(
         self, total: int, unit: str, label: str, start: int = 0, stream: Stream | None = None
@@ -36,10 +37,14 @@ class Progress:
         self.total, self.unit, self.label = total, unit, label
         self.done = self.start = start
         self.stream: Stream = sys.stderr if stream is None else stream
-        self.terminal = self.stream.isatty()
         self.began = self.shown = time.monotonic()
         self.fields: dict[str, object] = {}
-        self._width = 0
+        self._bar = None
+        if self.stream.isatty():
+            self._bar = tqdm(
+                total=total, desc=label, unit=f" {unit}", initial=start, file=self.stream,
+                dynamic_ncols=True, leave=False,
+            )  # fmt: skip
 
     def __enter__(self) -> "Progress":
         return self
@@ -51,47 +56,40 @@ class Progress:
         """Count `n` more units; `fields` (loss, tokens/s ...) replace those shown before."""
         self.done += n
         self.fields.update(fields)
+        if self._bar is not None:
+            self._bar.set_postfix_str(", ".join(self._field_texts()), refresh=False)
+            self._bar.update(n)
+            return
         now = time.monotonic()
-        wait = self.TERMINAL_SECONDS if self.terminal else self.PLAIN_SECONDS
-        if now - self.shown >= wait:
+        if now - self.shown >= PLAIN_SECONDS:
             self.shown = now
-            self._write(self.line(now))
+            print(self.line(now), file=self.stream, flush=True)
 
     def line(self, now: float) -> str:
-        """The line to show at the time `now` (seconds of the monotonic clock)."""
+        """The plain line at the time `now` (seconds of the monotonic clock)."""
         seconds = now - self.began
         rate = (self.done - self.start) / seconds if seconds > 0 else 0.0
         parts = [f"{self.label}: {self.done}/{self.total} {self.unit}"]
         if rate > 0:
             remaining = max(self.total - self.done, 0) / rate
             parts += [f"{rate:.3g} {self.unit}/s", f"{_clock(remaining)} left"]
-        parts += [f"{key} {_short(value)}" for key, value in self.fields.items()]
-        return ", ".join(parts)
+        return ", ".join([*parts, *self._field_texts()])
 
     def close(self) -> None:
-        """Write the last line: what was done in which time."""
-        seconds = time.monotonic() - self.began
-        counted = f"{self.label}: {self.done}/{self.total} {self.unit} in {_clock(seconds)}"
-        extra = [f"{key} {_short(value)}" for key, value in self.fields.items()]
-        self._write(", ".join([counted, *extra]))
-        if self.terminal:
-            print(file=self.stream, flush=True)
+        """Write the last line: units done and the time that they took."""
+        if self._bar is not None:
+            self._bar.close()
+        seconds = _clock(time.monotonic() - self.began)
+        counted = f"{self.label}: {self.done}/{self.total} {self.unit} in {seconds}"
+        print(", ".join([counted, *self._field_texts()]), file=self.stream, flush=True)
 
-    def _write(self, text: str) -> None:
-        if self.terminal:
-            padded = text.ljust(self._width)
-            self._width = len(text)
-            print(f"\r{padded}", end="", file=self.stream, flush=True)
-        else:
-            print(text, file=self.stream, flush=True)
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    def _field_texts(self) -> list[str]:
+        return [
+            f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
+            for key, value in self.fields.items()
+        ]
 
 
 def _clock(seconds: float) -> str:
     """Hours, minutes and seconds, such as 1:02:03 or 02:03."""
-    hours, rest = divmod(round(seconds), 3600)
-    minutes, rest = divmod(rest, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes:02d}:{rest:02d}"
+    return tqdm.format_interval(round(seconds))

@@ -10,7 +10,7 @@ from tests.defects.measured import VARIANTS
 from tests.defects.variants import Defects
 
 
-def found(seed: int) -> dict[str, dict]:
+def made_up_scores(seed: int) -> dict[str, dict]:
     """Made-up scores: variant number n has n BLEU less, and n stutters more."""
     scores = {}
     for number, variant in enumerate(VARIANTS):
@@ -39,7 +39,7 @@ def test_variants_name_their_base_and_valid_settings():
 
 
 def test_differences_are_with_the_defect_minus_ours():
-    rows = compared({str(seed): found(seed) for seed in range(3)})
+    rows = compared({str(seed): made_up_scores(seed) for seed in range(3)})
     names = [variant.name for variant in VARIANTS]
     shown = [variant for variant in VARIANTS if variant.base]
     assert [row["name"] for row in rows] == [variant.name for variant in shown]
@@ -64,7 +64,7 @@ def test_the_table_says_what_was_measured():
         "signature": "nrefs:4",
         "test_digest": "0123456789abcdef",
         "seeds_resampled": True,
-        "rows": compared({str(seed): found(seed) for seed in range(3)}),
+        "rows": compared({str(seed): made_up_scores(seed) for seed in range(3)}),
     }
     text = table(report)
     lines = text.splitlines()

@@ -16,7 +16,6 @@ from unittest import mock
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from padir import corrupt, objective
 from padir.decode import refiner, tune
 from padir.decode.policies import PassView, Stutter
 from padir.decode.rank import Candidate
@@ -25,6 +24,7 @@ from padir.decode.translate import Hypothesis, Translator
 from padir.ids import EOS, PAD
 from padir.model.transformer import Transformer
 from padir.shapes import Mask, Tokens
+from padir.training import corruption, objective
 
 
 def next_hypothesis(predicted: Tokens, start: Tokens, piece: Mask, hide_stutter: bool) -> Tokens:
@@ -32,14 +32,14 @@ def next_hypothesis(predicted: Tokens, start: Tokens, piece: Mask, hide_stutter:
 
     Stuttering positions fall back to `start`, which is padding there. EOS keeps its place.
     """
-    return corrupt.next_hypothesis(predicted, start, start != EOS, hide_stutter)
+    return corruption.next_hypothesis(predicted, start, start != EOS, hide_stutter)
 
 
 _hidden = Transformer.hidden
 
 
 def hidden(self: Transformer, tokens: Tokens, cross, visible=None, key=None):
-    """The model's decoder, which sees all that is not the padding id, whatever it is told."""
+    """The decoder of the model with every id but padding visible, whatever `visible` says."""
     return _hidden(self, tokens, cross, None, key)
 
 
@@ -124,17 +124,17 @@ class Defects:
         Yields:
             the class of translators to make.
         """
-        made = DeletingTranslator if self.deletes_start else Translator
+        translator_class = DeletingTranslator if self.deletes_start else Translator
         with (
             mock.patch.object(refiner, "refine", self.refine),
-            mock.patch.object(tune, "Translator", made),
+            mock.patch.object(tune, "Translator", translator_class),
         ):
-            yield made
+            yield translator_class
 
 
 def without_start(tokens: Sequence[int], start: Sequence[int]) -> tuple[int, ...]:
     """The tokens that differ from the start token of their position; the holes are closed."""
-    return tuple(int(one) for one, first in zip(tokens, start, strict=False) if one != first)
+    return tuple(int(token) for token, first in zip(tokens, start, strict=False) if token != first)
 
 
 class DeletingTranslator(Translator):
@@ -155,16 +155,16 @@ class DeletingTranslator(Translator):
             raise ValueError(f"drop_repeats {self.drop}: start tokens are compared by position")
         finished = super().finish(sources, candidates, whole)
         cleaned = []
-        for source, several, one in zip(sources, candidates, finished, strict=True):
-            tokens = one.tokens
-            if several:
-                chosen = self.rule.choose(several)
-                number = next(k for k, candidate in enumerate(several) if candidate is chosen)
-                drawn = self.refiner.start.tokens(source, len(several), self.refiner.longest)
-                tokens = without_start(tokens, drawn[number].tolist())
+        for source, ranked, hypothesis in zip(sources, candidates, finished, strict=True):
+            tokens = hypothesis.tokens
+            if ranked:
+                chosen = self.rule.choose(ranked)
+                number = next(k for k, candidate in enumerate(ranked) if candidate is chosen)
+                start = self.refiner.start.tokens(source, len(ranked), self.refiner.longest)
+                tokens = without_start(tokens, start[number].tolist())
             cleaned.append(tokens)
         texts = self.loaded.vocabulary.decode(cleaned)
         return [
-            dataclasses.replace(one, hypothesis=text, tokens=tokens)
-            for one, text, tokens in zip(finished, texts, cleaned, strict=True)
+            dataclasses.replace(hypothesis, hypothesis=text, tokens=tokens)
+            for hypothesis, text, tokens in zip(finished, texts, cleaned, strict=True)
         ]

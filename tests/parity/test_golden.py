@@ -63,7 +63,7 @@ def test_critic() -> None:
     kernel = jnp.asarray(data["learned/param/rejecter/binary_projection/kernel"])
     assert model.critic.kernel[...].shape == kernel.shape
     model.critic.kernel[...] = kernel
-    logits = model.keeps(jnp.asarray(data["in/decoder_embeddings"]))
+    logits = model.critic_logits(jnp.asarray(data["in/decoder_embeddings"]))
     np.testing.assert_allclose(logits, data["learned/binary_logits"], atol=2e-5, rtol=0)
     kept = jnp.argmax(logits, axis=-1)
     np.testing.assert_array_equal(kept, data["learned/approved_mask"])

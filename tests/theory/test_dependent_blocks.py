@@ -1,4 +1,4 @@
-"""Blocks chosen by dependence: by hand, by simulation, and against what must hold exactly."""
+"""Dependency-aware blocks: hand-worked cases, simulations and exact properties."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ import pytest
 from padir.config.theory import DependentBlocks
 from padir.files import InputError
 from padir.theory.dependent_blocks import (
+    average_kernel,
     bias,
     correlations,
     grown_blocks,
     hitting_time,
-    mixed,
     parallel_block_kernels,
     stationary_law,
     step_error,
@@ -18,7 +18,7 @@ from padir.theory.dependent_blocks import (
 from padir.theory.dynamics import block_kernel, parallel_kernel
 from padir.theory.enumeration import all_states, exact_law
 from padir.theory.ising import ising_on_graph, path_edges
-from padir.theory.masks import uniform_masks, weighted_masks
+from padir.theory.masks import Masks, uniform_masks
 from padir.theory.runs import run_experiment
 
 
@@ -27,19 +27,19 @@ def strong_pairs():
     return ising_on_graph(4, path_edges(4), [1.2, 0.2, 1.0], 0.1)
 
 
-def test_blocks_grow_by_the_largest_or_the_smallest_dependence(model):
+def test_blocks_grow_by_largest_or_smallest_dependence(model):
     strength = np.abs(model.coupling)
     together = grown_blocks(strength, 2, together=True)
     assert together.sets == ((0, 1), (2, 3))
     assert together.weights.tolist() == [0.5, 0.5]
     apart = grown_blocks(strength, 2, together=False)
-    # Of equals the next one round joins: 0 with 2, 1 with 3, 2 with 0, 3 with 0.
+    # Ties go to the next spin in cyclic order: 0 with 2, 1 with 3, 2 with 0, 3 with 0.
     assert apart.sets == ((0, 2), (0, 3), (1, 3))
     with pytest.raises(InputError, match="k is 5: allowed is 1 to 4"):
         grown_blocks(strength, 5, together=True)
 
 
-def test_correlations_are_numpys():
+def test_correlations_equal_numpys():
     samples = np.random.default_rng(0).choice([-1.0, 1.0], (50, 3))
     samples[:, 2] = samples[:, 0]
     expected = np.abs(np.corrcoef(samples.T))
@@ -48,22 +48,21 @@ def test_correlations_are_numpys():
     assert correlations(np.ones((5, 2))).tolist() == [[0, 0], [0, 0]]
 
 
-def test_a_block_of_all_spins_is_independent_parallel_sampling(model):
-    everything = weighted_masks(4, [(0, 1, 2, 3)], [1.0])
-    kernel = parallel_block_kernels(model, everything)[0]
+def test_block_of_all_spins_is_independent_parallel_sampling(model):
+    all_spins = Masks(4, ((0, 1, 2, 3),), np.ones(1))
+    kernel = parallel_block_kernels(model, all_spins)[0]
     np.testing.assert_allclose(kernel, parallel_kernel(model), atol=1e-12)
 
 
 def test_single_spins_are_drawn_exactly(model):
     law, masks = exact_law(model), uniform_masks(4, 1)
-    kernel = mixed(parallel_block_kernels(model, masks), masks)
+    kernel = average_kernel(parallel_block_kernels(model, masks), masks)
     np.testing.assert_allclose(kernel, block_kernel(law, masks), atol=1e-12)
     assert step_error(law, model, masks) == pytest.approx(0, abs=1e-12)
     assert bias(law, model, masks) == pytest.approx(0, abs=1e-9)
 
 
-def test_uncoupled_spins_may_be_drawn_in_parallel(model):
-    """Blocks without an edge: the independent draw is the joint one."""
+def test_parallel_draws_of_uncoupled_spins_are_exact(model):
     law, masks = exact_law(model), grown_blocks(np.abs(model.coupling), 2, together=False)
     assert step_error(law, model, masks) == pytest.approx(0, abs=1e-12)
     assert bias(law, model, masks) == pytest.approx(0, abs=1e-9)
@@ -71,15 +70,15 @@ def test_uncoupled_spins_may_be_drawn_in_parallel(model):
     assert bias(law, model, together) > 0.05
 
 
-def test_stationary_law_is_left_unchanged(model):
+def test_stationary_law_is_invariant(model):
     masks = uniform_masks(4, 3)
-    kernel = mixed(parallel_block_kernels(model, masks), masks)
+    kernel = average_kernel(parallel_block_kernels(model, masks), masks)
     law = stationary_law(kernel)
     np.testing.assert_allclose(law @ kernel, law, atol=1e-12)
     np.testing.assert_allclose(kernel.sum(axis=1), 1, atol=1e-12)
 
 
-def test_hitting_time_is_that_of_simulated_chains(model):
+def test_hitting_time_agrees_with_simulated_chains(model):
     kernel = block_kernel(exact_law(model), uniform_masks(4, 2))
     reached = np.all(all_states(4) > 0, axis=1)
     expected = hitting_time(kernel, 0, reached)

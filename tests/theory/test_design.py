@@ -1,4 +1,4 @@
-"""Mask distributions better than uniform: certificates, and what a search by hand finds."""
+"""Optimal mask distributions: certificates against random weights and direct evaluation."""
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ def chain_family():
     return families.ising_family(MODEL)
 
 
-def test_unit_hessians_add_up(family):
+def test_weighted_unit_hessians_sum_to_the_hessian(family):
     weights = np.random.default_rng(0).dirichlet(np.ones(6))
-    mask = masks.weighted_masks(4, SETS, weights)
+    mask = masks.Masks(4, SETS, weights)
     expected = covariance.hessian_by_mask(family, mask).sum(axis=0)
-    found = np.einsum("s,spq->pq", weights, design.unit_hessians(family, SETS))
-    np.testing.assert_allclose(found, expected, atol=1e-14)
+    summed = np.einsum("s,spq->pq", weights, design.unit_hessians(family, SETS))
+    np.testing.assert_allclose(summed, expected, atol=1e-14)
 
 
 def test_best_trace_is_certified_and_beats_random_weights(family):
@@ -32,11 +32,11 @@ def test_best_trace_is_certified_and_beats_random_weights(family):
         assert trace > best.bound
 
 
-def test_largest_gap_is_certified_and_is_the_chains(family):
+def test_largest_gap_is_certified_and_attained(family):
     law = family.law()
     best = design.best_smallest_eigenvalue(design.gap_matrices(law, SETS))
     assert 0 <= best.bound - best.value < 1e-4 * best.value
-    mask = masks.weighted_masks(4, SETS, best.weights)
+    mask = masks.Masks(4, SETS, best.weights)
     gap = dynamics.spectral_gap(law, dynamics.block_kernel(law, mask))
     assert gap == pytest.approx(best.value, abs=1e-9)
     uniform = dynamics.spectral_gap(law, dynamics.block_kernel(law, masks.uniform_masks(4, 2)))
@@ -45,7 +45,7 @@ def test_largest_gap_is_certified_and_is_the_chains(family):
     assert best.weights[SETS.index((0, 1))] + best.weights[SETS.index((2, 3))] > 0.95
     rng = np.random.default_rng(0)
     for weights in rng.dirichlet(np.full(6, 0.3), 50):
-        kernel = dynamics.block_kernel(law, masks.weighted_masks(4, SETS, weights))
+        kernel = dynamics.block_kernel(law, masks.Masks(4, SETS, weights))
         assert dynamics.spectral_gap(law, kernel) <= best.bound + 1e-9
 
 

@@ -13,10 +13,10 @@ def test_k_equal_n_is_maximum_likelihood():
     family = families.ising_family(CYCLE)
     mask = masks.uniform_masks(6, 6)
     counts = estimators.draw_counts(np.random.default_rng(0), family.law(), mask, 500, 3)
-    found = estimators.fit(family, mask, counts)
-    assert found.converged.all()
+    fitted = estimators.fit(family, mask, counts)
+    assert fitted.converged.all()
     # Moment matching characterises maximum likelihood in an exponential family.
-    for theta, count in zip(found.theta, counts[:, 0], strict=True):
+    for theta, count in zip(fitted.theta, counts[:, 0], strict=True):
         moments = family.law(theta) @ family.statistics
         np.testing.assert_allclose(moments, count @ family.statistics / 500, atol=1e-9)
 
@@ -40,18 +40,18 @@ def test_population_minimiser_is_the_truth_unless_the_mask_is_left_out():
     family = families.ising_family(ising.random_ising(rng, 3, ising.complete_edges(3)))
     adaptive = masks.random_adaptive_masks(rng, 3, masks.all_subsets(3, 2))
     counts = estimators.population_counts(family.law(), adaptive)
-    right = estimators.fit(family, adaptive, counts).theta[0]
-    wrong = estimators.fit(family, adaptive, counts, naive=True).theta[0]
-    np.testing.assert_allclose(right, family.truth, atol=1e-8)
-    assert np.linalg.norm(wrong - family.truth) > 1e-2
+    correct = estimators.fit(family, adaptive, counts).theta[0]
+    naive = estimators.fit(family, adaptive, counts, naive=True).theta[0]
+    np.testing.assert_allclose(correct, family.truth, atol=1e-8)
+    assert np.linalg.norm(naive - family.truth) > 1e-2
 
 
 def test_one_variable_by_hand():
     # One free spin: the estimate is the log-odds over two.
     family = families.Family(np.array([[-1.0], [1.0]]), np.zeros(2), np.zeros(1))
     mask = masks.uniform_masks(1, 1)
-    found = estimators.fit(family, mask, np.array([[[30.0, 70.0]]]))
-    assert found.theta[0, 0] == pytest.approx(0.5 * np.log(7 / 3), abs=1e-9)
+    fitted = estimators.fit(family, mask, np.array([[[30.0, 70.0]]]))
+    assert fitted.theta[0, 0] == pytest.approx(0.5 * np.log(7 / 3), abs=1e-9)
 
 
 def test_mean_error_matches_the_asymptotic_trace():
@@ -69,17 +69,13 @@ def test_mean_error_matches_the_asymptotic_trace():
         assert abs(error.mean() - theory) < 4 * noise + 0.03 * theory
 
 
-def test_separable_data_are_reported_and_a_ridge_mends_them():
+def test_separable_data_are_reported_as_not_converged():
     family = families.Family(np.array([[-1.0], [1.0]]), np.zeros(2), np.zeros(1))
     mask = masks.uniform_masks(1, 1)
     counts = np.array([[[0.0, 10.0]]])
-    ridged = estimators.fit(family, mask, counts, ridge=0.1)
-    assert ridged.converged.all()
-    theta = float(ridged.theta[0, 0])
-    assert np.tanh(theta) - 1 + 0.1 * theta == pytest.approx(0, abs=1e-8)
     for iterations in (5, 60):
-        free = estimators.fit(family, mask, counts, max_iterations=iterations)
-        assert not free.converged.any()
+        fitted = estimators.fit(family, mask, counts, max_iterations=iterations)
+        assert not fitted.converged.any()
 
 
 def test_the_loss_is_convex_at_random_parameters():
@@ -138,18 +134,18 @@ def test_local_loss_equals_the_enumerated_one(k):
     if k > 1:
         fitted = local.fit_local(spins, chosen, model.edges)
         direct = estimators.fit(family, mask, counts).theta[0]
-        found = np.concatenate([fitted.field, fitted.coupling])
-        np.testing.assert_allclose(found, direct, atol=1e-4)
+        theta = np.concatenate([fitted.field, fitted.coupling])
+        np.testing.assert_allclose(theta, direct, atol=1e-4)
 
 
 def test_local_fit_of_two_hundred_spins():
     rng = np.random.default_rng(0)
     n, samples = 200, 1500
     spins = local.sample_cycle(rng, np.full(n, 0.1), np.full(n, 0.2), samples)
-    found = local.fit_local(spins, local.random_subsets(rng, samples, n, 10), ising.cycle_edges(n))
-    assert found.gradient_norm < 1e-6
+    fitted = local.fit_local(spins, local.random_subsets(rng, samples, n, 10), ising.cycle_edges(n))
+    assert fitted.gradient_norm < 1e-6
     # Each field is predicted 75 times, each time worth less than 4 units of variance.
-    assert np.sum((found.field - 0.1) ** 2) < n * 4 / 75
+    assert np.sum((fitted.field - 0.1) ** 2) < n * 4 / 75
 
 
 def test_local_limits():
@@ -183,24 +179,15 @@ def test_chain_samples_follow_the_law():
     assert np.all(np.abs(counts - size * law) < 5 * np.sqrt(size * law))
 
 
-def test_clique_samples_follow_the_law():
-    rng = np.random.default_rng(0)
-    law = enumeration.exact_law(ising.clique_model(4, 3, 0.4, 0.2, -0.3))
-    size = 200_000
-    spins = local.sample_clique(rng, 4, 3, 0.4, 0.2, -0.3, size)
-    counts = np.bincount((spins > 0) @ np.array([8, 4, 2, 1]), minlength=16)
-    assert np.all(np.abs(counts - size * law) < 5 * np.sqrt(size * law))
-
-
 @pytest.mark.parametrize(
     ("edges", "message"),
     [
         ([(0, 0)], "self-loops"),
-        ([(0, 1), (1, 0)], "stands twice"),
+        ([(0, 1), (1, 0)], "is listed twice"),
         ([(0, 7)], "vertices are 0 to 3"),
     ],
 )
-def test_local_loss_refuses_what_is_no_graph(edges: list, message: str) -> None:
+def test_local_loss_refuses_edges_of_no_simple_graph(edges: list, message: str) -> None:
     with pytest.raises(InputError, match=message):
         local.LocalLoss(np.ones((2, 4)), np.zeros((2, 1), dtype=int), edges)
 
@@ -210,5 +197,5 @@ def test_local_loss_refuses_bad_samples_and_masks() -> None:
         local.LocalLoss(np.full((2, 4), np.nan), np.zeros((2, 1), dtype=int), [(0, 1)])
     with pytest.raises(InputError, match="masks name spins 0 to 9"):
         local.LocalLoss(np.ones((2, 4)), np.array([[0], [9]]), [(0, 1)])
-    with pytest.raises(InputError, match="coupling: must be 3 finite numbers"):
+    with pytest.raises(InputError, match=r"coupling is .*: must be 3 finite numbers"):
         local.sample_cycle(np.random.default_rng(0), np.zeros(3), np.array([1.0, np.inf, 0.0]), 2)

@@ -11,12 +11,18 @@ from padir.config import theory as settings
 from padir.files import InputError, read_json, write_json
 from padir.report import theory_figures
 from padir.theory import counterexamples
-from padir.theory.claims import mean_interval, plain, share_interval
 from padir.theory.enumeration import exact_law
 from padir.theory.experiments import mode_reaching
 from padir.theory.ising import ising_on_graph
 from padir.theory.masks import uniform_masks
-from padir.theory.runs import EXPERIMENTS, check_settings, run_experiment
+from padir.theory.runs import (
+    EXPERIMENTS,
+    check_settings,
+    mean_interval,
+    plain,
+    run_experiment,
+    share_interval,
+)
 from padir.theory.tensorisation import tensorisation_lower_bound
 
 SMALL = {
@@ -51,7 +57,7 @@ def small_documents():
     }
 
 
-def test_every_experiment_gives_complete_claims(documents):
+def test_every_experiment_returns_complete_claims(documents):
     assert set(documents) == set(EXPERIMENTS)
     ids = [claim["id"] for document in documents.values() for claim in document["claims"]]
     assert len(ids) == len(set(ids))
@@ -81,18 +87,18 @@ def test_errata_fail_as_printed_and_hold_as_corrected(documents):
 
 
 def test_masking_more_lowers_the_error(documents):
-    found = verdicts(documents["estimation"])
-    assert found["masking_more.ordinary"] == found["masking_more.peaky"] == "reproduced"
-    assert found["averaged_masks_are_flat.ordinary"] == "reproduced"
+    verdict = verdicts(documents["estimation"])
+    assert verdict["masking_more.ordinary"] == verdict["masking_more.peaky"] == "reproduced"
+    assert verdict["averaged_masks_are_flat.ordinary"] == "reproduced"
 
 
 def test_mode_reaching_claims(documents):
-    found = verdicts(documents["mode_reaching"])
+    verdict = verdicts(documents["mode_reaching"])
     for name in ("larger_k_is_faster", "simulation_agrees", "separation", "k_gibbs_is_fast"):
-        assert found[name] == "reproduced", name
+        assert verdict[name] == "reproduced", name
 
 
-def test_fast_mode_claim_fails_if_the_promised_steps_do_not_reach():
+def test_fast_mode_claim_fails_if_the_bound_is_violated():
     curve = {
         "sampler": "6-Gibbs", "coupling": 0.5, "step_bound": 0.9, "exact_step": 0.95,
         "steps_bound": 2, "steps_exact": None, "exact": np.array([0.0, 0.1, 0.2, 0.3]),
@@ -101,20 +107,20 @@ def test_fast_mode_claim_fails_if_the_promised_steps_do_not_reach():
     assert not mode_reaching._bound_claims([panel], 0.05)[0].passed
     reached = {**curve, "steps_exact": 2, "exact": np.array([0.0, 0.5, 0.96, 0.99])}
     assert mode_reaching._bound_claims([{**panel, "curves": [reached]}], 0.05)[0].passed
-    # A promise beyond the simulated steps can be neither kept nor broken by them.
+    # A bound beyond the curve's last step cannot be compared with it.
     late = {**curve, "steps_bound": 9}
     assert mode_reaching._bound_claims([{**panel, "curves": [late]}], 0.05)[0].passed
 
 
-def test_truths_tensorisation_constant_does_not_serve_for_the_truth_itself():
+def test_truths_tensorisation_constant_is_too_small_for_the_fit():
     constant, ratio = counterexamples.tensorisation_of_fit()
     assert (constant, ratio) == pytest.approx((3.0, 6.2761), abs=5e-5)
     truth = exact_law(ising_on_graph(3, [], 0.0, 1.0))
-    found, _ = tensorisation_lower_bound(truth, uniform_masks(3, 1), np.random.default_rng(0))
-    assert found == pytest.approx(constant, rel=1e-3)
+    lower, _ = tensorisation_lower_bound(truth, uniform_masks(3, 1), np.random.default_rng(0))
+    assert lower == pytest.approx(constant, rel=1e-3)
 
 
-def test_poincare_on_states_is_checked_and_attained():
+def test_poincare_inequality_on_states_is_attained():
     pair = counterexamples.pair_chain(np.random.default_rng(0))
     assert pair.worst_ratio == pytest.approx(1, abs=1e-10)
 
@@ -134,8 +140,8 @@ def test_tied_path_numbers():
 
 
 def test_crossover_numbers():
-    found = dict(counterexamples.crossover_couplings())
-    assert found == pytest.approx({1: 0.555, 3: 0.419, 6: 0.038, 9: 0.008}, abs=6e-4)
+    couplings = dict(counterexamples.crossover_couplings())
+    assert couplings == pytest.approx({1: 0.555, 3: 0.419, 6: 0.038, 9: 0.008}, abs=6e-4)
 
 
 def test_weak_coupling_reverses_coordinate_updates():
@@ -159,17 +165,31 @@ def test_regimes_are_stated_for_every_experiment(documents):
     assert not any(regime["assumption_7"] for regime in list(stated.values())[:-1])
 
 
-def test_figures_are_drawn_alike_twice(documents, tmp_path):
+def test_equal_drawings_give_equal_bytes(documents, tmp_path):
     for name, (experiment, _) in theory_figures.DRAWINGS.items():
         drawing = theory_figures.draw(name, documents[experiment], "test")
         svg, points = tmp_path / f"{name}.svg", tmp_path / f"{name}.csv"
-        drawing.write(svg, points)
+        drawing.write(tmp_path)
         again = theory_figures.draw(name, documents[experiment], "test")
         assert again.svg() == svg.read_text()
         assert svg.read_text().lstrip().startswith("<?xml")
         rows = list(csv.DictReader(points.open()))
         assert rows
         assert set(rows[0]) == {"panel", "series", "x", "y", "low", "high"}
+
+
+def test_figures_suit_light_and_dark_pages(documents):
+    for name, (experiment, _) in theory_figures.DRAWINGS.items():
+        svg = theory_figures.draw(name, documents[experiment], "test").svg()
+        assert "fill: #ffffff" not in svg
+        assert "fill: currentColor" in svg
+
+
+def test_each_model_of_figure_3_has_one_legend(documents):
+    drawing = theory_figures.draw("figure3", documents["mode_reaching"], "test")
+    svg = drawing.svg()
+    for label in ("independent parallel", "1-Gibbs", "4-Gibbs", "7-Gibbs"):
+        assert svg.count(f">{label}<") == 1
 
 
 def test_figure_1_shows_the_numbers_of_the_document(documents):
@@ -260,7 +280,7 @@ def test_intervals_by_hand():
     assert share_interval(0, 10)[0] == 0.0
 
 
-def test_plain_turns_what_json_lacks_into_null():
+def test_plain_turns_non_finite_numbers_into_null():
     assert plain({"a": np.array([1.0, np.nan]), 2: (np.int64(3), np.bool_(True))}) == {
         "a": [1.0, None],
         "2": [3, True],

@@ -17,8 +17,8 @@ def family_of(model, free="all"):
 def random_case():
     rng = np.random.default_rng(3)
     family = family_of(ising.random_ising(rng, 4, ising.complete_edges(4), 0.5, 0.5))
-    sets = [block for k in (1, 2, 3, 4) for block in masks.all_subsets(4, k)]
-    fixed = masks.weighted_masks(4, sets, rng.dirichlet(np.ones(len(sets))))
+    sets = tuple(block for k in (1, 2, 3, 4) for block in masks.all_subsets(4, k))
+    fixed = masks.Masks(4, sets, rng.dirichlet(np.ones(len(sets))))
     return family, fixed, masks.random_adaptive_masks(rng, 4, sets)
 
 
@@ -95,8 +95,9 @@ def test_information_matrix_equality_and_where_it_fails(case):
 
 def test_hessian_by_brute_force():
     family = family_of(ising.ising_on_graph(3, ising.complete_edges(3), [0.3, -0.2, 0.5], 0.1))
-    mask = masks.weighted_masks(3, [(0, 2), (1,)], [0.3, 0.7])
-    law, score = family.law(), covariance.scores(family)
+    mask = masks.Masks(3, ((0, 2), (1,)), np.array([0.3, 0.7]))
+    law = family.law()
+    score = family.statistics - law @ family.statistics
     states = enumeration.all_states(3)
     expected = np.zeros((6, 6))
     for block, weight in zip(mask.sets, mask.weights, strict=True):
@@ -106,8 +107,8 @@ def test_hessian_by_brute_force():
             conditional = law * same / (law @ same)
             centred = score - conditional @ score
             expected += weight * law[x] * (centred.T * conditional) @ centred
-    found = covariance.hessian_by_mask(family, mask).sum(axis=0)
-    np.testing.assert_allclose(found, expected, atol=1e-14)
+    hessian = covariance.hessian_by_mask(family, mask).sum(axis=0)
+    np.testing.assert_allclose(hessian, expected, atol=1e-14)
 
 
 def test_order_in_k_on_random_models():
@@ -154,27 +155,27 @@ def test_order_for_adaptive_masks_that_add_a_position():
 )
 def test_traces_of_figures_1_and_2(coupling, field, traces, averaged):
     family = family_of(ising.ising_on_graph(6, ising.cycle_edges(6), coupling, field))
-    found = [covariance.information(family, masks.uniform_masks(6, k)) for k in (1, 2, 3, 4, 6)]
-    assert [round(float(np.trace(f.asymptotic())), 1) for f in found] == traces
+    matrices = [covariance.information(family, masks.uniform_masks(6, k)) for k in (1, 2, 3, 4, 6)]
+    assert [round(float(np.trace(m.asymptotic())), 1) for m in matrices] == traces
     if averaged:
-        ends = [float(np.trace(found[i].asymptotic(np.inf))) for i in (0, -1)]
+        ends = [float(np.trace(matrices[i].asymptotic(np.inf))) for i in (0, -1)]
         assert [round(v, 2) for v in ends] == averaged
 
 
 def test_tied_family_isolates_the_dependence_effect():
     family = family_of(ising.ising_on_graph(6, ising.cycle_edges(6), 1.0, 0.1), "tied")
-    found = [covariance.information(family, masks.uniform_masks(6, k)) for k in (1, 2, 3, 4, 6)]
-    averaged = [float(np.trace(f.asymptotic(np.inf))) / 4000 * 1e4 for f in found]
+    matrices = [covariance.information(family, masks.uniform_masks(6, k)) for k in (1, 2, 3, 4, 6)]
+    averaged = [float(np.trace(m.asymptotic(np.inf))) / 4000 * 1e4 for m in matrices]
     assert [round(v, 2) for v in averaged] == [2.40, 1.81, 1.37, 1.13, 1.09]
-    one = [float(np.trace(f.asymptotic())) / 4000 * 1e4 for f in found]
-    assert (round(one[0], 1), round(one[-1], 2)) == (27.5, 1.09)
+    one_mask = [float(np.trace(m.asymptotic())) / 4000 * 1e4 for m in matrices]
+    assert (round(one_mask[0], 1), round(one_mask[-1], 2)) == (27.5, 1.09)
 
 
 def test_the_three_estimators_are_ordered_and_kantorovich_holds(case):
     family, fixed, _ = case
-    found = covariance.information(family, fixed)
-    inverse = np.linalg.inv(found.fisher)
-    chain = [inverse, found.asymptotic(np.inf), found.asymptotic(3.0), found.asymptotic()]
+    matrices = covariance.information(family, fixed)
+    inverse = np.linalg.inv(matrices.fisher)
+    chain = [inverse, matrices.asymptotic(np.inf), matrices.asymptotic(3.0), matrices.asymptotic()]
     for better, worse in itertools.pairwise(chain):
         assert np.linalg.eigvalsh(worse - better)[0] > -1e-10
     gap = dynamics.spectral_gap(family.law(), dynamics.block_kernel(family.law(), fixed))
@@ -196,9 +197,9 @@ def test_two_masks_per_sample_by_all_pairs(case):
         for b, weight_b in enumerate(fixed.weights):
             mean = (steps[a] + steps[b]) / 2
             expected += weight_a * weight_b * mean.T @ (law[:, None] * mean)
-    found = covariance.information(family, fixed)
-    inverse = np.linalg.inv(found.hessian)
-    np.testing.assert_allclose(found.asymptotic(2.0), inverse @ expected @ inverse, rtol=1e-10)
+    matrices = covariance.information(family, fixed)
+    inverse = np.linalg.inv(matrices.hessian)
+    np.testing.assert_allclose(matrices.asymptotic(2.0), inverse @ expected @ inverse, rtol=1e-10)
 
 
 def test_product_family_gains_n_over_k():
@@ -206,18 +207,18 @@ def test_product_family_gains_n_over_k():
         enumeration.all_states(4).astype(float), np.zeros(16), np.array([0.3, -0.2, 0.1, 0.5])
     )
     for k in (1, 2, 3):
-        found = covariance.information(family, masks.uniform_masks(4, k))
-        inverse = np.linalg.inv(found.fisher)
-        np.testing.assert_allclose(found.asymptotic(), 4 / k * inverse, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(found.asymptotic(np.inf), inverse, rtol=1e-12, atol=1e-12)
+        matrices = covariance.information(family, masks.uniform_masks(4, k))
+        inverse = np.linalg.inv(matrices.fisher)
+        np.testing.assert_allclose(matrices.asymptotic(), 4 / k * inverse, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(matrices.asymptotic(np.inf), inverse, rtol=1e-12, atol=1e-12)
 
 
 def test_complete_graph_averages_to_maximum_likelihood_from_n_minus_2():
     rng = np.random.default_rng(2)
     family = family_of(ising.random_ising(rng, 5, ising.complete_edges(5), 0.4, 0.4))
     for k, exact in ((2, False), (3, True), (4, True)):
-        found = covariance.information(family, masks.uniform_masks(5, k))
-        excess = np.trace(found.asymptotic(np.inf) @ found.fisher) - family.parameters
+        matrices = covariance.information(family, masks.uniform_masks(5, k))
+        excess = np.trace(matrices.asymptotic(np.inf) @ matrices.fisher) - family.parameters
         assert (abs(excess) < 1e-8) == exact
 
 

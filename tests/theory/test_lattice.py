@@ -7,22 +7,20 @@ import pytest
 from jax.extend.random import threefry_2x32
 
 from padir.files import InputError
-from padir.theory import enumeration, ising, lattice, random_bits
+from padir.theory import enumeration, ising, lattice
 
 
-def test_twenty_rounds_equal_jaxs_generator():
-    key = random_bits.key_words(jax.random.key(3))
+def test_threefry_with_twenty_rounds_equals_jaxs_generator():
+    key = lattice.key_words(jax.random.key(3))
     counter = jnp.arange(8, dtype=jnp.uint32)
-    left, right = random_bits.threefry_words(key, counter, 5, 20)
+    left, right = lattice.threefry_words(key, counter, 5, 20)
     expected = threefry_2x32(key, jnp.concatenate([counter, jnp.full(8, 5, jnp.uint32)]))
     np.testing.assert_array_equal(np.concatenate([left, right]), np.asarray(expected))
 
 
-def test_thirteen_rounds_pass_simple_tests():
-    key = random_bits.key_words(jax.random.key(0))
-    words = np.concatenate(
-        random_bits.threefry_words(key, jnp.arange(1 << 15, dtype=jnp.uint32), 0)
-    )
+def test_threefry_with_thirteen_rounds_is_balanced():
+    key = lattice.key_words(jax.random.key(0))
+    words = np.concatenate(lattice.threefry_words(key, jnp.arange(1 << 15, dtype=jnp.uint32), 0))
     bits = (words[:, None] >> np.arange(32, dtype=np.uint32)) & 1
     count = len(words)
     assert np.all(np.abs(bits.sum(axis=0) - count / 2) < 5 * np.sqrt(count / 4))
@@ -48,10 +46,10 @@ def test_conditional_probabilities_and_flip_count():
     # The first colour sees the old neighbours, the second the first colour's new ones.
     for sites, total in ((even, plain_neighbours(before)), (~even, plain_neighbours(after))):
         for count in (-4, -2, 0, 2, 4):
-            here = sites & (total == count)
+            chosen = sites & (total == count)
             expected = 1 / (1 + np.exp(-2 * (0.3 * count + 0.1)))
-            noise = np.sqrt(expected * (1 - expected) / here.sum())
-            assert abs((after[here] > 0).mean() - expected) < 5 * noise
+            noise = np.sqrt(expected * (1 - expected) / chosen.sum())
+            assert abs((after[chosen] > 0).mean() - expected) < 5 * noise
 
 
 def test_small_torus_reaches_its_law():
@@ -79,13 +77,13 @@ def test_small_torus_reaches_its_law():
     law = enumeration.exact_law(model)
     states = enumeration.all_states(16).astype(float)
     energy = states @ model.coupling[0] * states[:, 0]
-    for values, found in (
+    for values, sampled in (
         (states.sum(axis=1), spins.sum(axis=1)),
         (energy, spins @ model.coupling[0] * spins[:, 0]),
     ):
         mean = law @ values
         noise = np.sqrt((law @ (values - mean) ** 2) / chains)
-        assert abs(found.mean() - mean) < 5 * noise
+        assert abs(sampled.mean() - mean) < 5 * noise
     assert int(changed[-1]) > 0
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from padir.files import InputError
-from padir.theory import enumeration, ising, lumped, regimes
+from padir.theory import dynamics, enumeration, ising, lumped, regimes
 
 
 def test_modes_proposition_on_the_checked_model():
@@ -65,15 +65,17 @@ def test_blocks_smaller_than_the_clique_are_rejected():
 )
 def test_stay_failure_bounds(m, j, h, hoeffding, tight, sech, exact):
     model = lumped.Clique(m, m, j, h)
-    found = [
+    # For even m the sum must reach 0 to leave, which sharpens Hoeffding's bound.
+    tau = m * np.tanh(j - h)
+    bounds = [
         regimes.stay_failure_hoeffding(model),
-        regimes.stay_failure_hoeffding_exact_threshold(model),
+        np.exp(-(tau**2) / (2 * m)),
         regimes.stay_failure_chernoff(model),
         regimes.stay_failure_exact(model),
     ]
-    assert found == pytest.approx([hoeffding, tight, sech, exact], rel=0.03)
-    assert regimes.stay_failure_sech(model) == pytest.approx(found[2], rel=1e-9)
-    assert sorted(found, reverse=True) == found
+    assert bounds == pytest.approx([hoeffding, tight, sech, exact], rel=0.03)
+    assert 1 / np.cosh(j - h) ** m == pytest.approx(bounds[2], rel=1e-9)
+    assert sorted(bounds, reverse=True) == bounds
 
 
 def test_the_worst_start_is_the_one_next_to_leaving():
@@ -88,31 +90,24 @@ def test_the_worst_start_is_the_one_next_to_leaving():
         assert regimes.stay_failure_exact(model) <= regimes.stay_failure_chernoff(model) + 1e-12
 
 
-def test_chernoff_covers_unequal_fields():
+def test_stay_failure_bounds_cover_the_enumerated_chain():
     rng = np.random.default_rng(1)
     for _ in range(15):
-        m = int(rng.integers(3, 7))
-        fields = rng.uniform(-0.2, 0.3, m)
+        m, h = int(rng.integers(3, 7)), float(rng.uniform(-0.2, 0.3))
         j = float(rng.uniform(0.4, 1.2))
-        model = lumped.Clique(m, m, j, 0.0)
-        states = enumeration.all_states(m)
-        full = ising.clique_model(m, m, j, fields.tolist())
-        local = full.local_field(states)
-        up = 1 / (1 + np.exp(-2 * local))
-        leaves = states.sum(axis=1) > -2
-        worst = 0.0
-        for x in np.flatnonzero(states.sum(axis=1) <= -2):
-            step = np.prod(np.where(states > 0, up[x], 1 - up[x]), axis=1)
-            worst = max(worst, step[leaves].sum())
-        assert worst <= regimes.stay_failure_chernoff(model, fields.tolist()) + 1e-12
-        assert worst <= regimes.stay_failure_hoeffding(model, fields.tolist()) + 1e-12
+        model = lumped.Clique(m, m, j, h)
+        kernel = dynamics.parallel_kernel(ising.clique_model(m, m, j, h))
+        leaves = enumeration.all_states(m).sum(axis=1) > -2
+        worst = kernel[np.ix_(~leaves, leaves)].sum(axis=1).max()
+        assert worst <= regimes.stay_failure_chernoff(model) + 1e-12
+        assert worst <= regimes.stay_failure_hoeffding(model) + 1e-12
 
 
 def test_separation_regime():
     model = lumped.Clique(300, 12, 2.0, 0.16)
-    found = regimes.regime(model, 299, 0.2, 1000)
-    assert (found.assumption_5, found.assumption_6, found.assumption_7) == (True, True, True)
-    assert 1000 * found.stay_failure == pytest.approx(7.8e-4, rel=0.01)
+    regime = regimes.regime(model, 299, 0.2, 1000)
+    assert (regime.assumption_5, regime.assumption_6, regime.assumption_7) == (True, True, True)
+    assert 1000 * regime.stay_failure == pytest.approx(7.8e-4, rel=0.01)
     assert lumped.clique_gibbs(model, 299)[:, 12].min() == pytest.approx(0.940, abs=5e-4)
     kernel = lumped.clique_parallel(model)
     assert lumped.hitting_curve(kernel, np.eye(13)[0], 12, 1000)[-1] < 1e-97
@@ -131,9 +126,9 @@ def test_separation_regime():
 )
 def test_each_condition_of_assumption_6_can_fail(coupling, field, steps, holds):
     model = lumped.Clique(300, 12, coupling, field)
-    found = regimes.regime(model, 299, 0.2, steps)
-    assert found.assumption_5
-    assert found.assumption_6 == holds
+    regime = regimes.regime(model, 299, 0.2, steps)
+    assert regime.assumption_5
+    assert regime.assumption_6 == holds
 
 
 def test_separation_regime_of_the_hoeffding_route():
@@ -158,8 +153,3 @@ def test_bad_models_and_sizes_are_refused():
         lumped.Clique(30, 12, float("nan"), 0.16)
     with pytest.raises(InputError, match="outside_field is inf: must be finite"):
         lumped.Clique(30, 12, 2.0, 0.16, float("inf"))
-
-
-def test_sech_form_states_its_conditions():
-    with pytest.raises(InputError, match="even clique"):
-        regimes.stay_failure_sech(lumped.Clique(5, 5, 1.0, 0.1))

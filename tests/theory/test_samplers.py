@@ -6,17 +6,8 @@ import numpy as np
 import pytest
 
 from padir.files import InputError
-from padir.theory import (
-    chains,
-    clique_sampler,
-    dynamics,
-    enumeration,
-    ising,
-    lumped,
-    masks,
-    samplers,
-)
-from padir.theory.chains import ChainState, first_visits
+from padir.theory import dynamics, enumeration, ising, lumped, masks, samplers
+from padir.theory.samplers import ChainState, first_visits
 
 CHAINS = 1 << 15
 MODEL = ising.ising_on_graph(
@@ -25,12 +16,23 @@ MODEL = ising.ising_on_graph(
 LAW = enumeration.exact_law(MODEL)
 SCORES = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
 ADAPTIVE_SETS = ((0, 1), (2, 3), (1, 2))
-MIXED = masks.weighted_masks(4, [(0, 1), (2,), (1, 2, 3)], [0.2, 0.5, 0.3])
+ADAPTIVE = masks.adaptive_masks(4, ADAPTIVE_SETS, enumeration.all_states(4) @ SCORES)
+MIXED = masks.Masks(4, ((0, 1), (2,), (1, 2, 3)), np.array([0.2, 0.5, 0.3]))
+MIXED_ADAPTIVE = masks.adaptive_masks(4, MIXED.sets, enumeration.all_states(4) @ SCORES)
 
 
 def score(spins):
     """Scores of three blocks, linear in the spins."""
     return spins @ jnp.asarray(SCORES)
+
+
+def metropolis_kernel(model, law):
+    """Independent parallel proposals, accepted so that the law is stationary."""
+    flow = law[:, None] * dynamics.parallel_kernel(model)
+    kernel = np.minimum(flow, flow.T) / law[:, None]
+    np.fill_diagonal(kernel, 0.0)
+    np.fill_diagonal(kernel, 1.0 - kernel.sum(axis=1))
+    return kernel
 
 
 def step_law(sampler, spins, start):
@@ -59,14 +61,16 @@ CASES = {
         lambda: dynamics.block_kernel(LAW, masks.uniform_masks(4, 3)),
     ),
     "weighted blocks": (
-        lambda: samplers.weighted_blocks(MODEL, MIXED),
+        lambda: samplers.masked_blocks(MODEL, MIXED),
         lambda: dynamics.block_kernel(LAW, MIXED),
     ),
     "adaptive blocks": (
-        lambda: samplers.adaptive_blocks(MODEL, ADAPTIVE_SETS, score),
-        lambda: dynamics.block_kernel(
-            LAW, masks.adaptive_masks(4, ADAPTIVE_SETS, lambda x: x @ SCORES)
-        ),
+        lambda: samplers.masked_blocks(MODEL, ADAPTIVE, score),
+        lambda: dynamics.block_kernel(LAW, ADAPTIVE),
+    ),
+    "adaptive blocks of several sizes": (
+        lambda: samplers.masked_blocks(MODEL, MIXED_ADAPTIVE, score),
+        lambda: dynamics.block_kernel(LAW, MIXED_ADAPTIVE),
     ),
     "independent parallel": (
         lambda: samplers.independent_parallel(MODEL),
@@ -74,7 +78,7 @@ CASES = {
     ),
     "Metropolis parallel": (
         lambda: samplers.metropolis_parallel(MODEL),
-        lambda: dynamics.metropolis_parallel_kernel(MODEL, LAW),
+        lambda: metropolis_kernel(MODEL, LAW),
     ),
 }
 
@@ -90,25 +94,32 @@ def test_one_step_follows_the_transition_matrix(name):
         assert not agrees(counts, exact[15 - start])
 
 
+def test_metropolis_kernel_keeps_the_law():
+    kernel = metropolis_kernel(MODEL, LAW)
+    np.testing.assert_allclose(kernel.sum(axis=1), 1, atol=1e-14)
+    assert kernel.min() >= 0
+    assert dynamics.reversibility_defect(LAW, kernel) < 1e-15
+
+
 @pytest.mark.parametrize("k", [2, 6])
 def test_clique_sampler_follows_the_transition_matrix(k):
     law = enumeration.exact_law(ising.clique_model(6, 4, 0.4, 0.1, 0.2))
     exact = dynamics.block_kernel(law, masks.uniform_masks(6, k))
-    sampler = clique_sampler.clique_gibbs_sampler(lumped.Clique(6, 4, 0.4, 0.1, 0.2), k)
+    sampler = samplers.clique_gibbs_sampler(lumped.Clique(6, 4, 0.4, 0.1, 0.2), k)
     for start in (5, 40):
         assert agrees(step_law(sampler, enumeration.all_states(6), start), exact[start])
 
 
 def test_ranks_by_counting_and_by_sorting_agree():
     scores = jax.random.uniform(jax.random.key(0), (3, 80))
-    ranks = jax.jit(chains.ranks)
+    ranks = jax.jit(samplers.ranks)
     long = np.asarray(ranks(scores))
     np.testing.assert_array_equal(np.sort(long, axis=1), np.tile(np.arange(80), (3, 1)))
     short = np.asarray(ranks(scores[:, :40]))
     expected = np.argsort(np.argsort(np.asarray(scores[:, :40]), axis=1), axis=1)
     np.testing.assert_array_equal(short, expected)
     ties = jnp.array([[0.5, 0.5, 0.1, 0.5]])
-    np.testing.assert_array_equal(np.asarray(chains.ranks(ties)), [[1, 2, 0, 3]])
+    np.testing.assert_array_equal(np.asarray(samplers.ranks(ties)), [[1, 2, 0, 3]])
 
 
 def test_metropolis_chains_reach_the_law():
@@ -130,7 +141,7 @@ def test_metropolis_chains_reach_the_law():
 
 def test_first_visits_match_the_exact_curve():
     model = lumped.Clique(8, 4, 0.4, 0.1)
-    sampler = clique_sampler.clique_gibbs_sampler(model, 4)
+    sampler = samplers.clique_gibbs_sampler(model, 4)
     chains, steps = 4000, 40
     start = ChainState(-jnp.ones((chains, 8), jnp.int8))
     run = jax.jit(first_visits, static_argnames=("clique", "steps"))
@@ -152,8 +163,8 @@ def test_many_categories_are_drawn_in_two_stages():
 
 def test_random_subsets_are_uniform():
     chosen = np.sort(np.asarray(samplers.random_subsets(jax.random.key(0), CHAINS, 5, 3)), axis=1)
-    found, counts = np.unique(chosen, axis=0, return_counts=True)
-    assert len(found) == 10
+    subsets, counts = np.unique(chosen, axis=0, return_counts=True)
+    assert len(subsets) == 10
     assert agrees(counts, np.full(10, 0.1))
 
 
@@ -161,11 +172,11 @@ def test_equal_keys_give_equal_chains():
     sampler = samplers.k_gibbs(MODEL, 2)
     start = sampler.init(jax.random.key(0), 16)
     step = jax.jit(sampler.step)
-    one, _ = step(jax.random.key(3), start)
-    two, _ = step(jax.random.key(3), start)
+    first, _ = step(jax.random.key(3), start)
+    repeated, _ = step(jax.random.key(3), start)
     other, _ = step(jax.random.key(4), start)
-    np.testing.assert_array_equal(np.asarray(one.spins), np.asarray(two.spins))
-    assert np.any(np.asarray(one.spins) != np.asarray(other.spins))
+    np.testing.assert_array_equal(np.asarray(first.spins), np.asarray(repeated.spins))
+    assert np.any(np.asarray(first.spins) != np.asarray(other.spins))
 
 
 def test_bad_samplers_are_refused():
@@ -177,9 +188,9 @@ def test_bad_samplers_are_refused():
     with pytest.raises(InputError, match="chains is 0"):
         samplers.k_gibbs(MODEL, 1).init(jax.random.key(0), 0)
     adaptive = masks.random_adaptive_masks(np.random.default_rng(0), 4, ADAPTIVE_SETS)
-    with pytest.raises(InputError, match="use adaptive_blocks"):
-        samplers.weighted_blocks(MODEL, adaptive)
-    with pytest.raises(InputError, match="one size"):
-        samplers.adaptive_blocks(MODEL, ((0, 1), (2,), (3,)), score)
+    with pytest.raises(InputError, match="a score is needed"):
+        samplers.masked_blocks(MODEL, adaptive)
+    with pytest.raises(InputError, match="masks for 3 spins, model of 4"):
+        samplers.masked_blocks(MODEL, masks.uniform_masks(3, 1))
     with pytest.raises(InputError, match="k is 9"):
-        clique_sampler.clique_gibbs_sampler(lumped.Clique(8, 4, 0.4, 0.1), 9)
+        samplers.clique_gibbs_sampler(lumped.Clique(8, 4, 0.4, 0.1), 9)

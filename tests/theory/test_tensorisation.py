@@ -12,19 +12,19 @@ def complete_law(n, coupling, field):
 
 
 @pytest.mark.parametrize(
-    ("n", "coupling", "field", "k", "poincare", "found", "proven"),
+    ("n", "coupling", "field", "k", "poincare", "searched", "proven"),
     [
         (2, 0.5, 0.0, 1, 3.718, 3.718, 9.47),
         (3, 0.5, 0.3, 1, 10.40, 12.10, 39.4),
         (3, 0.5, 0.3, 2, 3.297, 3.669, 12.5),
     ],
 )
-def test_constants(n, coupling, field, k, poincare, found, proven):
+def test_constants(n, coupling, field, k, poincare, searched, proven):
     law, mask = complete_law(n, coupling, field), masks.uniform_masks(n, k)
     constant = dynamics.poincare_constant(law, dynamics.block_kernel(law, mask))
     assert constant == pytest.approx(poincare, abs=6e-3)
     lower, argument = tensorisation.tensorisation_lower_bound(law, mask, np.random.default_rng(0))
-    assert lower == pytest.approx(found, abs=6e-3)
+    assert lower == pytest.approx(searched, abs=6e-3)
     ratio = tensorisation.tensorisation_ratio(argument, law, mask)
     assert ratio == pytest.approx(lower, rel=1e-6)
     assert tensorisation.tensorisation_upper_bound(law, mask) == pytest.approx(proven, abs=5e-2)
@@ -44,8 +44,8 @@ def test_conditional_divergence_by_brute_force():
             expected += joint_p.sum() * enumeration.kl_divergence(
                 joint_p / joint_p.sum(), joint_q / joint_q.sum()
             )
-    found = tensorisation.conditional_divergence(p, q, mask)
-    assert found == pytest.approx(expected, abs=1e-14)
+    divergence = tensorisation.conditional_divergence(p, q, mask)
+    assert divergence == pytest.approx(expected, abs=1e-14)
 
 
 def test_product_laws_attain_n_over_k():
@@ -65,7 +65,7 @@ def test_no_law_breaks_the_proven_constant_and_steps_contract():
             mask = (
                 masks.random_adaptive_masks(rng, 3, sets)
                 if adaptive
-                else masks.weighted_masks(3, sets, rng.dirichlet(np.ones(3)))
+                else masks.Masks(3, sets, rng.dirichlet(np.ones(3)))
             )
             kernel = dynamics.block_kernel(law, mask)
             upper = tensorisation.tensorisation_upper_bound(law, mask)
@@ -114,16 +114,16 @@ def test_bounds_cover_and_fall_with_samples(laws):
     means = []
     for samples in (500, 50_000):
         for truth, realizable in ((laws[10], True), (outside, False)):
-            found = generalisation.coverage(
+            result = generalisation.coverage(
                 np.random.default_rng(0), grid, truth, samples, 4, 0.1, 200
             )
-            assert found.covered["model_free"] >= 0.9
-            assert found.covered["uniform"] >= 0.9
-            assert found.covered["paper"] >= 0.9
+            assert result.covered["model_free"] >= 0.9
+            assert result.covered["uniform"] >= 0.9
+            assert result.covered["paper"] >= 0.9
             if realizable:
-                assert found.covered["realizable"] >= 0.9
-                means.append(found.model_free.mean())
-                assert found.paper.min() > 1
+                assert result.covered["realizable"] >= 0.9
+                means.append(result.model_free.mean())
+                assert result.paper.min() > 1
     assert means[1] < means[0]
     assert means[1] < 1
 
@@ -147,8 +147,8 @@ def test_bounds_by_hand():
 def test_a_bound_without_its_fluctuation_would_fail(laws):
     # Negative control: the loss alone does not cover, so coverage is not free.
     grid = generalisation.Grid(laws, masks.uniform_masks(3, 2))
-    found = generalisation.coverage(np.random.default_rng(0), grid, laws[10], 200, 1, 0.1, 200)
-    assert np.mean(found.distance <= np.sqrt(0.5 * found.loss)) < 0.9
+    result = generalisation.coverage(np.random.default_rng(0), grid, laws[10], 200, 1, 0.1, 200)
+    assert np.mean(result.distance <= np.sqrt(0.5 * result.loss)) < 0.9
 
 
 def test_adaptive_grids_are_refused(laws):

@@ -20,6 +20,7 @@ from padir.files import (
     count_aligned,
     digest,
     iter_aligned,
+    read_aligned,
     read_bundle,
     read_json,
     read_jsonl,
@@ -91,6 +92,15 @@ def test_byte_order_mark_is_refused(tmp_path):
         read_lines(path)
 
 
+def test_byte_order_mark_is_stripped_with_a_note_where_that_is_asked_for(tmp_path, capsys):
+    marked, plain = tmp_path / "bom.de", tmp_path / "plain.de"
+    marked.write_bytes(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n")
+    write_lines(plain, ["a", "\ufeffb"])
+    assert read_aligned(marked, plain, strip_bom=True) == [["a", "\ufeffb"]] * 2
+    note = f"{marked}: starts with a byte order mark, which was removed\n"
+    assert capsys.readouterr() == ("", note)
+
+
 def test_missing_file_and_folder_in_place_of_file(tmp_path):
     with fails("nowhere: cannot read: No such file or directory"):
         read_lines(tmp_path / "nowhere")
@@ -137,6 +147,30 @@ def test_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     assert names(tmp_path) == ["text"]
 
 
+KILLED = """
+import os, signal, sys
+from padir.files import atomic_path
+with atomic_path(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_temporary_file_of_a_killed_process_goes_with_the_next_write(tmp_path):
+    path = tmp_path / "text"
+    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    (stale,) = names(tmp_path)
+    write_lines(tmp_path / "other", ["another file leaves it alone"])
+    assert stale in names(tmp_path)
+    with atomic_path(path) as ours:
+        ours.write_text("ours")
+        # This process is alive, so a second write of the same file leaves its temporary alone.
+        write_lines(path, ["whole"])
+        assert names(tmp_path) == sorted([ours.name, "other", "text"])
+    assert path.read_text() == "ours"
+    assert names(tmp_path) == ["other", "text"]
+
+
 def test_full_disk_at_sync(tmp_path, monkeypatch):
     path = tmp_path / "text"
     write_lines(path, ["old"])
@@ -160,7 +194,7 @@ try:
     if sys.argv[1] == "lines":
         write_lines("out", ["word"] * 100_000)
     else:
-        write_bundle("out", {"a": np.zeros(100_000)}, {}, "spm", "card")
+        write_bundle("out", {"a": np.zeros(100_000, np.float32)}, {}, "spm", "card")
 except InputError as error:
     print(error)
 """
@@ -244,7 +278,7 @@ def bundle(tmp_path):
     arrays = {
         "encoder/layer_0/kernel": np.arange(6, dtype=np.float32).reshape(2, 3),
         "a": np.array(1.5, np.float32),
-        "transposed": np.arange(6, dtype=np.int32).reshape(2, 3).T,
+        "transposed": np.arange(6, dtype=np.float32).reshape(2, 3).T,
     }
     write_bundle(tmp_path / "bundle", arrays, {"dataset": "demo"}, tmp_path / "spm", "# Card\n")
     return tmp_path / "bundle", arrays
@@ -320,6 +354,46 @@ def test_parts_of_two_bundles_do_not_mix(bundle):
     write_json(folder / "spec.json", {"dataset": "other"})
     with fails("is not the spec that model.safetensors was written with"):
         read_bundle(folder)
+
+
+def test_a_flipped_bit_in_the_model_is_noticed(bundle):
+    model = bundle[0] / "model.safetensors"
+    content = bytearray(model.read_bytes())
+    content[-1] ^= 1
+    model.write_bytes(content)
+    with fails("model.safetensors: damaged: its SHA-256 is not the model_sha256 in spec.json"):
+        read_bundle(bundle[0])
+
+
+def test_a_bundle_without_a_model_digest_is_read(bundle):
+    folder, arrays = bundle
+    spec = json.loads((folder / "spec.json").read_text())
+    assert spec.pop("model_sha256") == sha256_file(folder / "model.safetensors")
+    write_json(folder / "spec.json", spec)
+    assert read_bundle(folder).arrays.keys() == arrays.keys()
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.array([1, np.nan], np.float32), "parameter 'b' holds NaN or infinity"),
+        (np.array([-np.inf], np.float32), "parameter 'b' holds NaN or infinity"),
+        (np.array([1.0]), "parameter 'b' is float64; float32 is allowed"),
+        (np.array([1], np.int32), "parameter 'b' is int32; float32 is allowed"),
+    ],
+)
+def test_bundles_refuse_wrong_arrays(bundle, tmp_path, monkeypatch, array, message):
+    (tmp_path / "spm").write_bytes(b"pieces")
+    arrays = {"a": np.ones(2, np.float32), "b": array}
+    arguments = tmp_path / "other", arrays, {}, tmp_path / "spm", "card"
+    with fails(f"model.safetensors: {message}"):
+        write_bundle(*arguments)
+    assert not (tmp_path / "other").exists()
+    monkeypatch.setattr("padir.files._check_arrays", lambda *_: None)
+    write_bundle(*arguments)
+    monkeypatch.undo()
+    with fails(f"model.safetensors: {message}"):
+        read_bundle(tmp_path / "other")
 
 
 def test_aligned_files_as_streams(tmp_path):

@@ -28,7 +28,7 @@ OPTIONS = {
 def test_it_learns_to_reverse_words(name: str, tmp_path: Path) -> None:
     text, vocabulary = write_toy(tmp_path, pairs=600)
     spec = learning_spec(*OPTIONS[name])
-    trained = train(spec, vocabulary, 14, text, 0, tmp_path / "work")
+    trained = train(spec, vocabulary, text, 0, tmp_path / "work")
     sources = Vocabulary.load(vocabulary).encode(read_lines(text.valid_source))
     model = from_arrays(spec.run, 14, trained.arrays)
     refiner = Refiner(model, spec.run, 14, 0)

@@ -1,7 +1,8 @@
 """`padir clean`: drop unusable training pairs, count them by reason, describe the dataset.
 
-In: the dataset's settings and the folder of `padir fetch`. Out: the same files cleaned,
-statistics.json and README.md (the data card); grammar.json is handed on.
+In: the dataset's settings and the folder of `padir fetch`. Out: the same files cleaned; of valid
+and test all references of a sentence as one JSON list (SPLIT.references.LANGUAGE.jsonl);
+statistics.json and README.md (the data card).
 """
 
 import argparse
@@ -19,21 +20,22 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    made = argparse.ArgumentParser(
+    parse = argparse.ArgumentParser(
         prog="padir clean",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument(
+    parse.add_argument(
         "--config-dataset", type=Path, required=True, metavar="F", help="the dataset's settings"
     )
-    made.add_argument("--raw", type=Path, required=True, metavar="DIR", help="what fetch wrote")
-    made.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
-    made.add_argument(
+    parse.add_argument("--raw", type=Path, required=True, metavar="DIR", help="what fetch wrote")
+    parse.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
+    parse.add_argument("--digests", metavar="JSON", help="of the settings, by stage")
+    parse.add_argument(
         "--threads", type=int, metavar="N", help="most processes that work (default: all cores)"
     )
-    return made
+    return parse
 
 
 def main(argv: list[str]) -> int:
@@ -45,9 +47,8 @@ def main(argv: list[str]) -> int:
     from padir.data.card import data_card
     from padir.data.clean import clean
     from padir.data.parallel import cores
-    from padir.data.synthetic import GRAMMAR_FILE
-    from padir.files import InputError, read_bytes, shown, write_bytes, write_json, write_text
-    from padir.provenance import write_provenance
+    from padir.files import InputError, iter_aligned, shown, write_json, write_jsonl, write_text
+    from padir.provenance import given_digests, write_provenance
 
     raw, out = arguments.raw, arguments.out
     if raw.resolve() == out.resolve():
@@ -55,9 +56,13 @@ def main(argv: list[str]) -> int:
     dataset = read_dataset(arguments.config_dataset)
     workers = arguments.threads or cores()
     statistics = clean(dataset.cleaning, dataset.pair, raw, out, workers)
-    if (raw / GRAMMAR_FILE).exists():
-        write_bytes(out / GRAMMAR_FILE, read_bytes(raw / GRAMMAR_FILE))
-    write_json(out / "statistics.json", statistics)
+    for split in ("valid", "test"):
+        names = [file["file"] for file in statistics["splits"][split]["files"]]
+        for language in dataset.pair.split("-"):
+            texts = [out / name for name in names if name.split(".")[1] == language]
+            write_jsonl(out / f"{split}.references.{language}.jsonl", iter_aligned(*texts))
+    digests = given_digests(arguments.digests)
+    write_json(out / "statistics.json", {"digests": digests, **statistics})
     write_text(out / "README.md", data_card(dataset, statistics))
     files = [file for split in statistics["splits"].values() for file in split["files"]]
     for file in files:

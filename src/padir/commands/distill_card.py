@@ -6,7 +6,7 @@ from typing import Any
 
 EXAMPLES = """\
 example:
-  padir distill-card --teacher ar --decode beam --train distilled.en --train-reference train.en \\
+  padir distill-card --teacher ar --row ar/beam --train distilled.en --train-reference train.en \\
       --valid distilled.valid.en --valid-references valid.en --target-language en --out card.json
 """
 
@@ -23,7 +23,9 @@ def parser() -> argparse.ArgumentParser:
     )
     parse.add_argument("--teacher", required=True, help="its name")
     parse.add_argument(
-        "--decode", required=True, help="greedy or beam; files if ready-made, cloud if bought"
+        "--row",
+        required=True,
+        help="training and decoder, such as ar/beam; files if ready-made, cloud if bought",
     )
     parse.add_argument("--train", type=Path, required=True, help="translated training sources")
     parse.add_argument("--train-reference", type=Path, required=True, help="raw training targets")
@@ -32,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--target-language", required=True, metavar="L", help="such as en")
     parse.add_argument("--grammar", type=Path, help="grammar.json of synthetic data")
     parse.add_argument("--sources", type=Path, help="training sources, needed with --grammar")
+    parse.add_argument("--digests", metavar="JSON", help="of the settings, by stage")
     parse.add_argument("--out", type=Path, required=True, help="card.json to write")
     return parse
 
@@ -41,7 +44,7 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     from padir.distill.card import describe
     from padir.files import InputError, write_json
-    from padir.provenance import write_provenance
+    from padir.provenance import given_digests, write_provenance
     from padir.score.bleu import streamed_bleu_counts
 
     if (arguments.grammar is None) != (arguments.sources is None):
@@ -54,13 +57,13 @@ def main(argv: list[str]) -> int:
     grammar = (arguments.grammar, arguments.sources) if arguments.grammar else None
     card = describe(
         arguments.teacher,
-        arguments.decode,
+        arguments.row,
         (arguments.train, arguments.train_reference),
         (arguments.valid, arguments.valid_references),
         bleu,
         grammar,
     )
-    write_json(arguments.out, card)
+    write_json(arguments.out, {"digests": given_digests(arguments.digests), **card})
     read = [arguments.train, arguments.train_reference, arguments.valid]
     read += [*arguments.valid_references, *(grammar or ())]
     write_provenance(arguments.out, ["distill-card", *argv], inputs=read)

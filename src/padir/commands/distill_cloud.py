@@ -50,39 +50,40 @@ def main(argv: list[str]) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     from padir.config.read import cloud_teacher
     from padir.distill.cloud import Sender, read_translations
-    from padir.distill.estimate import estimate, in_words, known_to, spent_in_words
-    from padir.distill.ledger import Ledger
+    from padir.distill.estimate import describe, describe_spending, estimate, known_lines
+    from padir.distill.ledger import Ledger, Limits, in_dollars
+    from padir.distill.ledger_reader import Task
     from padir.distill.service import connect
-    from padir.distill.terms import limits_of, task_of
     from padir.files import InputError, shown, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
-    given = {key: getattr(arguments, key) for key in ("max_usd", "project", "ledger")}
-    changes = {key: value for key, value in given.items() if value is not None}
+    options = {key: getattr(arguments, key) for key in ("max_usd", "project", "ledger")}
+    changes = {key: value for key, value in options.items() if value is not None}
     teacher = cloud_teacher(arguments.teacher, changes)
-    task = task_of(teacher, arguments.source_language, arguments.target_language)
-    limits = limits_of(teacher)
+    task = Task.of(teacher, arguments.source_language, arguments.target_language)
+    limits = Limits.of(teacher)
     path = Path(teacher.ledger).expanduser()
     with Ledger(path) as ledger:
         ledger.settle()
         number = ledger.task(task)
-        found = estimate([arguments.source], known_to(ledger, number, teacher))
+        needed = estimate([arguments.source], known_lines(ledger, number, teacher))
         spent = ledger.spent(task.provider)
-        print(f"{arguments.source}: {in_words(found, teacher)}")
-        print(f"{path}: {spent_in_words(spent, teacher)}", flush=True)
-        if found.lines and teacher.max_usd is None:
+        print(f"{arguments.source}: {describe(needed, teacher)}")
+        print(f"{path}: {describe_spending(spent, teacher)}", flush=True)
+        price = limits.price(needed.characters)
+        if needed.lines and teacher.max_usd is None:
             raise InputError(
-                f"nothing was sent: {limits.price(found.characters):.2f} USD are needed and there"
-                " is no limit; give --max-usd, or max_usd of the teacher"
+                f"nothing was sent: {price:.2f} USD are needed and there is no limit; give"
+                " --max-usd, or max_usd of the teacher"
             )
-        needed = spent.usd + limits.price(found.characters)
-        if found.lines and needed > limits.usd + 1e-9:
+        if needed.lines and not limits.allows(spent.usd + price):
+            total, limit, before = in_dollars(spent.usd + price, limits.usd, spent.usd)
             raise InputError(
-                f"nothing was sent: {needed:.2f} USD in all are needed, {spent.usd:.2f} of them"
-                f" spent already; max_usd is {limits.usd:.2f}"
+                f"nothing was sent: {total} USD in all are needed, {before} of them spent already;"
+                f" max_usd is {limit}"
             )
-        if found.lines:
+        if needed.lines:
             sender = Sender(
                 service=connect(teacher, task),
                 ledger=ledger,
@@ -94,9 +95,9 @@ def main(argv: list[str]) -> int:
                 leave_empty=teacher.refused == "leave_empty",
             )
             label = f"distill-cloud {task.source}-{task.target}"
-            with Progress(found.lines, "lines", label) as progress:
+            with Progress(needed.lines, "lines", label) as progress:
                 sender.translate(arguments.source, progress.update)
-            print(f"{path}: {spent_in_words(ledger.spent(task.provider), teacher)}")
+            print(f"{path}: {describe_spending(ledger.spent(task.provider), teacher)}")
         empty: list[int] | None = [] if teacher.refused == "leave_empty" else None
         write_lines(arguments.out, read_translations(arguments.source, ledger, task, empty))
     write_provenance(

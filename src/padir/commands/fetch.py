@@ -1,7 +1,7 @@
 """`padir fetch`: get the raw text of a dataset, or generate it.
 
-In: the dataset's settings. Out: {split}.{language}[.{reference}] in one folder, and grammar.json
-for the synthetic source.
+In: the dataset's settings. Out: {split}.{language}[.{reference}] in one folder; or the grammar of
+synthetic data.
 """
 
 import argparse
@@ -14,28 +14,33 @@ NUL or byte order mark, and those of a split need equally many lines; lines end 
 
 EXAMPLES = """\
 examples:
-  padir fetch --config-dataset dataset.json --out raw"""
+  padir fetch --config-dataset dataset.json --out raw
+  padir fetch --config-dataset dataset.json --grammar grammar.json"""
 
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    made = argparse.ArgumentParser(
+    parse = argparse.ArgumentParser(
         prog="padir fetch",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument(
+    parse.add_argument(
         "--config-dataset", type=Path, required=True, metavar="F", help="the dataset's settings"
     )
-    made.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
-    made.add_argument(
+    output = parse.add_mutually_exclusive_group(required=True)
+    output.add_argument("--out", type=Path, metavar="DIR", help="folder to write to")
+    output.add_argument(
+        "--grammar", type=Path, metavar="F", help="write the grammar of synthetic data alone"
+    )
+    parse.add_argument(
         "--threads",
         type=int,
         metavar="N",
         help="most processes that read tfds (default: all cores)",
     )
-    return made
+    return parse
 
 
 def main(argv: list[str]) -> int:
@@ -44,13 +49,19 @@ def main(argv: list[str]) -> int:
     from padir.config.data import SyntheticSource, TfdsSource
     from padir.config.read import read_dataset
     from padir.data.parallel import cores
-    from padir.data.synthetic import write_synthetic
+    from padir.data.synthetic import write_grammar, write_synthetic
     from padir.data.text import write_files_source
     from padir.data.tfds import write_tfds_source
+    from padir.files import InputError
     from padir.provenance import write_provenance
 
     dataset = read_dataset(arguments.config_dataset)
     source = dataset.source
+    if arguments.grammar is not None:
+        if not isinstance(source, SyntheticSource):
+            raise InputError(f"--grammar: source is {source.kind}; only synthetic data has one")
+        write_grammar(source, arguments.grammar)
+        return 0
     inputs = [arguments.config_dataset, *source.local_files()]
     seed = None
     if isinstance(source, SyntheticSource):

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from padir.config.experiment import Config
-from padir.config.teacher import ModelTeacher
+from padir.config.rows import Row
 from padir.data.size import Corpus
 from padir.distill.estimate import plan_lines
 from padir.planning import cost
 from padir.planning.memory import DeviceMemory, device_memory
 from padir.planning.workload import Disk, Workload, sizes_of, workload
-from padir.report.selection import core_models
 
 # Measured for both systems on one core of a 2 vCPU AMD EPYC, padded tokens counted.
 GFLOPS = 50.0
@@ -52,7 +51,7 @@ class TrainingPlan:
     """
 
     label: str
-    model: str
+    training: str
     seeds: int
     steps: int
     parameters: int
@@ -96,20 +95,18 @@ def parser() -> argparse.ArgumentParser:
 def training_plans(
     config: Config, sizes: dict[tuple[str, str], cost.Size], devices: int = 1
 ) -> Iterator[TrainingPlan]:
-    """One plan per dataset, direction and model that is trained.
+    """One plan per dataset, direction and training.
 
     Args:
         sizes: of models, by dataset and name (see `sizes_of`).
     """
     for dataset, settings in config.datasets.items():
         for direction in settings.directions:
-            for model, run in config.models.items():
-                if run.parameters is not None:
-                    continue
-                size = sizes[dataset, model]
+            for training, run in config.trainings.items():
+                size = sizes[dataset, training]
                 yield TrainingPlan(
-                    label=f"{dataset} {direction} {model}",
-                    model=model,
+                    label=f"{dataset} {direction} {training}",
+                    training=training,
                     seeds=len(run.seeds),
                     steps=run.training.steps,
                     parameters=size.parameters,
@@ -165,14 +162,15 @@ def describe(config: Config, rates: Rates) -> list[str]:
     lines += ["", *text_lines(corpora)]
     bought = plan_lines(config, RESULTS)
     lines += ["", *bought] if bought else []
-    core = core_models(config)
-    parts = {"default target": core, "everything": list(config.models)}
-    if len(core) == len(config.models):
-        del parts["default target"]
-    for name, models in parts.items():
-        chosen = [plan for plan in plans if plan.model in models]
-        work = workload(config, models, core, sizes, corpora)
-        lines += ["", f"{name}:", jobs(config, chosen, models), *totals(chosen, work, rates)]
+    core, everything = config.core_rows(), config.all_rows()
+    parts = {"core": core, "everything": everything}
+    if set(config.trainings_behind(core)) == set(config.trainings) and len(core) == len(everything):
+        del parts["core"]
+    for name, rows in parts.items():
+        trainings = config.trainings_behind(rows)
+        chosen = [plan for plan in plans if plan.training in trainings]
+        work = workload(config, rows, core, sizes, corpora)
+        lines += ["", f"{name}:", jobs(config, chosen, rows), *totals(chosen, work, rates)]
     return lines
 
 
@@ -199,23 +197,19 @@ def text_lines(corpora: Sequence[Corpus]) -> list[str]:
     return lines
 
 
-def jobs(config: Config, plans: Sequence[TrainingPlan], models: Sequence[str]) -> str:
-    """How many jobs of each kind some models need."""
-    runs = {name: config.models[name] for name in models}
+def jobs(config: Config, plans: Sequence[TrainingPlan], rows: Sequence[Row]) -> str:
+    """How many jobs of each kind some rows need."""
     pairs = sum(len(dataset.directions) for dataset in config.datasets.values())
-    used = {run.targets for run in runs.values()}
-    own = sum(
-        isinstance(teacher, ModelTeacher) and name in used
-        for name, teacher in config.teachers.items()
-    )
-    decodings = sum(len(run.seeds) * len(run.decode) for run in runs.values()) * pairs
-    core = [name for name in core_models(config) if name in runs]
-    rated = sum(len(runs[name].seeds) * len(runs[name].decode) for name in core) * pairs
-    timings = pairs * (1 + (set(models) > set(core_models(config))))
+    used = {config.trainings[plan.training].targets for plan in plans}
+    distilled = sum(config.teacher_row(name) is not None for name in used)
+    seeds = {row: len(config.trainings[row.training].seeds) for row in config.all_rows()}
+    decodings = sum(seeds[row] for row in rows) * pairs
+    rated = sum(seeds[row] for row in config.core_rows()) * pairs
+    timings = pairs * (1 + (set(rows) > set(config.core_rows())))
     return (
-        f"jobs: {sum(plan.seeds for plan in plans)} trainings, {own * pairs} distilled training"
-        f" sets, {decodings} decodings and scores, {rated * len(config.evaluation.scorers)} further"
-        f" scores, {timings} latency runs"
+        f"jobs: {sum(plan.seeds for plan in plans)} trainings, {distilled * pairs} distilled"
+        f" training sets, {decodings} decodings and scores,"
+        f" {rated * len(config.evaluation.scorers)} further scores, {timings} latency runs"
     )
 
 
@@ -242,7 +236,7 @@ def totals(plans: Sequence[TrainingPlan], work: Workload, rates: Rates) -> list[
         f"estimate: {scoring:.2f} hours of scoring on one core",
         disk_line(work.disk),
         f"estimate: {most.memory.total / 1e9:.2f} GB on each of {rates.devices} devices, most for"
-        f" {most.model} ("
+        f" {most.training} ("
         + ", ".join(f"{name} {size / 1e9:.2f}" for name, size in parts.items())
         + "); training.accumulate, training.shard_parameters and architecture.rematerialise lower"
         " it",

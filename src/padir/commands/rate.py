@@ -1,7 +1,7 @@
 """`padir rate`: one further score of finished text, by one scorer, in a process of its own.
 
 In: hypotheses and references, line for line, and the scorer's checkpoint if it has one. Out: one
-JSON document. A scorer may need packages and memory that no other stage should have to bear.
+JSON document.
 """
 
 import argparse
@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
     from padir.commands.score import add_labels
 
-    made = argparse.ArgumentParser(
+    parse = argparse.ArgumentParser(
         prog="padir rate",
         description="Score translations by one scorer and print one JSON document: score, 95%"
         " bootstrap interval over sentences, signature. BLEURT is the mean over sentences times"
@@ -28,26 +28,28 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--scorer", choices=SCORERS, required=True, help="which score")
-    made.add_argument(
+    parse.add_argument("--scorer", choices=SCORERS, required=True, help="which score")
+    parse.add_argument(
         "--checkpoint", type=Path, metavar="DIR", help="folder of the BLEURT checkpoint"
     )
-    made.add_argument(
+    parse.add_argument(
         "--allow-missing",
         action="store_true",
         help='where there is no such folder, write a document that says "not run"',
     )
-    made.add_argument("--hypotheses", type=Path, required=True, metavar="F", help="output to score")
-    made.add_argument(
+    parse.add_argument(
+        "--hypotheses", type=Path, required=True, metavar="F", help="output to score"
+    )
+    parse.add_argument(
         "--references", type=Path, required=True, nargs="+", metavar="F", help="one file each"
     )
-    made.add_argument(
+    parse.add_argument(
         "--samples", type=int, default=1000, metavar="N", help="bootstrap resamples (default 1000)"
     )
-    made.add_argument("--threads", type=int, metavar="N", help="most CPU threads (default: all)")
-    made.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
-    add_labels(made)
-    return made
+    parse.add_argument("--threads", type=int, metavar="N", help="most CPU threads (default: all)")
+    parse.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
+    add_labels(parse)
+    return parse
 
 
 def main(argv: list[str]) -> int:
@@ -63,21 +65,26 @@ def main(argv: list[str]) -> int:
     if arguments.samples < 40:
         raise InputError(f"--samples is {arguments.samples}: allowed are 40 and more")
     if (arguments.checkpoint is None) == (arguments.scorer == "bleurt"):
-        wanted = "needs" if arguments.scorer == "bleurt" else "takes no"
-        raise InputError(f"--scorer {arguments.scorer} {wanted} --checkpoint")
-    hypotheses, *references = read_aligned(arguments.hypotheses, *arguments.references)
+        verb = "needs" if arguments.scorer == "bleurt" else "takes no"
+        raise InputError(f"--scorer {arguments.scorer} {verb} --checkpoint")
+    hypotheses, *references = read_aligned(
+        arguments.hypotheses, *arguments.references, strip_bom=True
+    )
     if not hypotheses:
         raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
-    document = {**labels(arguments), "scorer": arguments.scorer}
+    said, digests = labels(arguments)
+    document = {**said, "digests": digests, "scorer": arguments.scorer}
     if arguments.checkpoint and arguments.allow_missing and not arguments.checkpoint.exists():
         document |= not_run(f"no folder {shown(arguments.checkpoint)}")
     else:
-        counts = _counts(arguments, hypotheses, references)
-        document |= rating(counts, references, arguments.samples)
+        counts, checkpoint = _counts(arguments, hypotheses, references)
+        document |= {"checkpoint": checkpoint, **rating(counts, references, arguments.samples)}
     if arguments.json is not None:
         write_json(arguments.json, document)
         inputs = [arguments.hypotheses, *arguments.references]
-        write_provenance(arguments.json, ["rate", *argv], inputs=inputs, seed=arguments.seed)
+        write_provenance(
+            arguments.json, ["rate", *argv], inputs=inputs, labels=said, digests=digests
+        )
     shorter = {key: value for key, value in document.items() if key != "replicates"}
     print(json.dumps(shorter, indent=2, ensure_ascii=False))
     return 0
@@ -85,12 +92,14 @@ def main(argv: list[str]) -> int:
 
 def _counts(
     arguments: argparse.Namespace, hypotheses: list[str], references: list[list[str]]
-) -> Any:
+) -> tuple[Any, dict[str, Any] | None]:
+    """Counts of the scorer, and the identity of its checkpoint."""
     if arguments.scorer == "chrf++":
         from padir.score.bleu import chrf_words_counts
 
-        return chrf_words_counts(hypotheses, references)
+        return chrf_words_counts(hypotheses, references), None
     from padir.score.bleurt import bleurt_counts, read_checkpoint
 
     checkpoint = read_checkpoint(arguments.checkpoint)
-    return bleurt_counts(checkpoint, hypotheses, references, arguments.threads)
+    counts = bleurt_counts(checkpoint, hypotheses, references, arguments.threads)
+    return counts, checkpoint.identity

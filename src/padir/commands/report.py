@@ -1,73 +1,87 @@
 """`padir report`: every table, figure and claim, and one HTML page, from finished results.
 
-In: a results folder and the merged config. Out: tables/, figures/, claims.json, claims.md and
-index.html in the output folder.
+In: the merged config, and the results below the working folder that it asks for. Out: tables/,
+figures/, claims.json, claims.md and index.html in the output folder.
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 EXAMPLES = """\
 examples:
-  padir report --results results --config results/report/config.json --out results/report
-  padir report --results results --config results/report/config.json --out results/report \\
+  padir report --config results/report/config.json --out results/report
+  padir report --config results/report/config.json --out results/report/tables/table1.md \\
       --only table1
 """
-CHOICES = (
-    *("table1", "table2", "table3", "table4", "table5", "ablations", "samplers", "stutter"),
-    *("latency", "distillation", "data", "dependency", "dependency_decoding", "redundancy"),
-    *("self_attention_heads", "cross_attention_heads"),
-    *("quality_passes", "quality_latency", "stutter_passes"),
-    *("training", "training_time"),
-    *("claims", "page"),
-)
 
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    made = argparse.ArgumentParser(
+    from padir.report.catalogue import CATALOGUE, SCOPES
+
+    arguments = argparse.ArgumentParser(
         prog="padir report",
         description="Write tables, figures, the claims with their verdicts, and index.html; print"
-        " table 1 and the page's path.",
+        " table 1 and the page's path. Results that are missing or were made with other settings"
+        " are named with the command that makes them.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--results", type=Path, required=True, metavar="DIR", help="results folder")
-    made.add_argument("--config", type=Path, required=True, metavar="F", help="merged config, JSON")
-    made.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
-    made.add_argument("--only", choices=CHOICES, help="write this one part alone")
-    return made
+    arguments.add_argument(
+        "--config", type=Path, required=True, metavar="F", help="merged config, JSON"
+    )
+    arguments.add_argument(
+        "--out", type=Path, required=True, metavar="PATH", help="output folder, or one output file"
+    )
+    arguments.add_argument(
+        "--only",
+        choices=[*(part.name for part in CATALOGUE), "claims", "page"],
+        metavar="NAME",
+        help="write this one part alone: " + ", ".join(part.name for part in CATALOGUE)
+        + ", claims or page",
+    )  # fmt: skip
+    arguments.add_argument(
+        "--scope",
+        choices=SCOPES,
+        default="everything",
+        help="which parts the claims and the page are about",
+    )
+    return arguments
 
 
 def main(argv: list[str]) -> int:
-    """Read all results, write what was asked for, print it."""
+    """Read what is asked for, write and print it."""
     arguments = parser().parse_args(argv)
     from padir.config.read import check_config
     from padir.files import InputError, read_json, shown
-    from padir.report import claims, claims_table, write
+    from padir.report import catalogue, claims
+    from padir.report.load import Reader
+    from padir.report.tables import Table
+    from padir.report.write import Report, absence_notes, make, write_part
 
     settings = read_json(arguments.config)
     if not isinstance(settings, dict):
         raise InputError(f"{shown(arguments.config)}: not a JSON object of settings")
-    results = write.load_results(arguments.results, check_config(settings))
-    if arguments.only == "claims":
-        records = claims.decide(results)
-        claims_table.write_claims(records, arguments.out)
-        print(claims_table.claims_table(records).markdown())
+    config = check_config(settings)
+    if arguments.only in (None, "claims", "page"):
+        report = Report(config, arguments.scope)
+        if arguments.only == "claims":
+            report.write_claims(arguments.out)
+            print(claims.claims_table(report.claims).markdown())
+        elif arguments.only == "page":
+            print(report.write_page(arguments.out))
+        else:
+            path = report.write_all(arguments.out)
+            print(report.table1())
+            print(path)
         return 0
-    if arguments.only == "page":
-        print(write.write_page(results, arguments.out))
-        return 0
-    for drawn in (write.FIGURES, write.HEAT_MAPS):
-        if arguments.only in drawn:
-            drawn[arguments.only](results).write(arguments.out / "figures")
-            return 0
-    if arguments.only is not None:
-        table = write.TABLES[arguments.only](results)
-        table.write(arguments.out / "tables")
-        print(table.markdown())
-        return 0
-    path = write.write_report(results, arguments.out)
-    print(write.TABLES["table1"](results).markdown())
-    print(path)
+    part = catalogue.part(config, arguments.only)
+    results = Reader(config).load(part.needs(config))
+    content = make(part, results)
+    write_part(part, content, arguments.out)
+    if isinstance(content, Table):
+        print(content.markdown())
+    for note in absence_notes(results):
+        print(f"padir report: {note}", file=sys.stderr)
     return 0

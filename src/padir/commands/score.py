@@ -24,42 +24,45 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    made = argparse.ArgumentParser(
+    parse = argparse.ArgumentParser(
         prog="padir score",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--hypotheses", type=Path, required=True, metavar="F", help="output to score")
-    made.add_argument(
+    parse.add_argument(
+        "--hypotheses", type=Path, required=True, metavar="F", help="output to score"
+    )
+    parse.add_argument(
         "--references", type=Path, required=True, nargs="+", metavar="F", help="one file each"
     )
-    made.add_argument(
+    parse.add_argument(
         "--target-language", required=True, metavar="L", help="language code, such as en or zh"
     )
-    made.add_argument(
+    parse.add_argument(
         "--decode", type=Path, metavar="F", help="JSON lines of padir decode: token-level stutter,"
         " stutter before the final drop, decoder passes",
     )  # fmt: skip
-    made.add_argument("--baseline", type=Path, metavar="F", help="other output, for paired tests")
-    made.add_argument("--baseline-name", metavar="NAME", help="its label (default: the path)")
-    made.add_argument("--grammar", type=Path, metavar="F", help="grammar.json of synthetic data")
-    made.add_argument("--sources", type=Path, metavar="F", help="source lines, with --grammar")
-    made.add_argument(
+    parse.add_argument("--baseline", type=Path, metavar="F", help="other output, for paired tests")
+    parse.add_argument("--baseline-name", metavar="NAME", help="its label (default: the path)")
+    parse.add_argument("--grammar", type=Path, metavar="F", help="grammar.json of synthetic data")
+    parse.add_argument("--sources", type=Path, metavar="F", help="source lines, with --grammar")
+    parse.add_argument(
         "--samples", type=int, default=1000, metavar="N", help="bootstrap resamples (default 1000)"
     )
-    made.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
-    add_labels(made)
-    return made
+    parse.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
+    add_labels(parse)
+    return parse
 
 
-def add_labels(made: argparse.ArgumentParser) -> None:
+def add_labels(parse: argparse.ArgumentParser) -> None:
     """Arguments that say what is scored."""
-    labels = made.add_argument_group("labels that the report reads from the full document")
-    labels.add_argument("--spec", type=Path, metavar="F", help="the model's spec.json")
-    labels.add_argument("--seed", type=int, metavar="N", help="seed of the model's training")
-    labels.add_argument("--split", metavar="NAME", help="valid or test")
-    labels.add_argument("--decoding", metavar="NAME", help="T<passes>, greedy or beam")
+    labels = parse.add_argument_group("what the report reads from the full document")
+    labels.add_argument(
+        "--provenance", type=Path, metavar="F", help="what padir decode or sample wrote beside"
+        " the hypotheses: labels and digests of training, decoder and data",
+    )  # fmt: skip
+    labels.add_argument("--digests", metavar="JSON", help="digests that the config expects")
 
 
 def main(argv: list[str]) -> int:
@@ -67,48 +70,40 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     import json
 
-    from padir.files import InputError, read_jsonl, read_lines, shown, write_json
+    from padir.files import InputError, read_aligned, read_jsonl, shown, write_json
     from padir.provenance import write_provenance
-    from padir.score.summary import decoded_from_records, score_corpus
+    from padir.score.summary import DecoderOutput, score_corpus
 
     if arguments.samples < 40:
         raise InputError(f"--samples is {arguments.samples}: allowed are 40 and more")
     if (arguments.grammar is None) != (arguments.sources is None):
         raise InputError("--grammar and --sources go together: give both or neither")
-    hypotheses = read_lines(arguments.hypotheses)
-
-    def aligned(path: Path) -> list[str]:
-        lines = read_lines(path)
-        if len(lines) != len(hypotheses):
-            raise InputError(
-                f"line counts differ: {shown(arguments.hypotheses)} has {len(hypotheses)},"
-                f" {shown(path)} has {len(lines)}"
-            )
-        return lines
-
-    references = [aligned(path) for path in arguments.references]
+    others = [path for path in (arguments.baseline, arguments.sources) if path is not None]
+    texts = read_aligned(arguments.hypotheses, *arguments.references, *others, strip_bom=True)
+    hypotheses, *references = texts[: len(texts) - len(others)]
     if not hypotheses:
         raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
+    baseline = texts[len(texts) - len(others)] if arguments.baseline is not None else None
     decoded = None
     if arguments.decode is not None:
         records = read_jsonl(arguments.decode)
-        decoded = decoded_from_records(records, hypotheses, shown(arguments.decode))
+        decoded = DecoderOutput.from_records(records, hypotheses, shown(arguments.decode))
     valid = sources = lexemes = None
     if arguments.grammar is not None:
         from padir.data.grammar import Grammar
         from padir.data.lexicon import lexeme_maps
         from padir.score.redundancy import Lexemes
 
-        grammar = Grammar.load(arguments.grammar)
-        sources = aligned(arguments.sources)
+        grammar, sources = Grammar.load(arguments.grammar), texts[-1]
         valid = grammar.valid_lines(sources, hypotheses, shown(arguments.sources))
         lexemes = Lexemes(*lexeme_maps(grammar.lexicon))
-    document = labels(arguments) | score_corpus(
+    said, digests = labels(arguments)
+    document = {**said, "digests": digests} | score_corpus(
         hypotheses,
         references,
         arguments.target_language,
         decoded=decoded,
-        baseline=None if arguments.baseline is None else aligned(arguments.baseline),
+        baseline=baseline,
         baseline_name=arguments.baseline_name or str(arguments.baseline),
         valid=valid,
         sources=sources,
@@ -126,26 +121,29 @@ def main(argv: list[str]) -> int:
                 *arguments.references,
                 *(path for path in optional if path is not None),
             ],
-            seed=arguments.seed,
+            labels=said,
+            digests=digests,
         )
     # A thousand numbers per metric are for the report, not for a reader.
-    shorter = {key: value for key, value in document.items() if key != "replicates"}
-    print(json.dumps(shorter, indent=2, ensure_ascii=False))
+    summary = {key: value for key, value in document.items() if key != "replicates"}
+    print(json.dumps(summary, indent=2, ensure_ascii=False))
     return 0
 
 
-def labels(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What was scored: null where the command line does not say."""
-    from padir.config.read import read_spec
+LABELS = ("dataset", "direction", "training", "system", "targets", "seed", "decoder", "passes")
 
-    spec = None if arguments.spec is None else read_spec(arguments.spec)
-    return {
-        "dataset": spec and spec.dataset,
-        "direction": spec and spec.direction,
-        "model": spec and spec.training,
-        "system": spec and spec.run.system,
-        "targets": spec and spec.run.targets,
-        "seed": arguments.seed,
-        "decoding": arguments.decoding,
-        "split": arguments.split,
-    }
+
+def labels(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, str]]:
+    """What made the hypotheses: labels, null where nothing says so, and digests.
+
+    Raises:
+        InputError: the hypotheses were made with other settings than `--digests` has.
+    """
+    from padir.files import read_json
+    from padir.provenance import checked_digests, given_digests
+
+    path, expected = arguments.provenance, given_digests(arguments.digests)
+    made_by = {} if path is None else read_json(path)
+    checked_digests(expected, made_by.get("digests", {}), arguments.hypotheses)
+    said = {**dict.fromkeys((*LABELS, "split")), **made_by.get("labels", {})}
+    return said, {**made_by.get("digests", {}), **expected}

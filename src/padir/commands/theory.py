@@ -13,16 +13,16 @@ NAMES = (
     *("product_kernels", "mask_design", "dependent_blocks", "errata"),
 )
 DESCRIPTION = """\
-Run one experiment of the paper's theory on Ising models; print the constants that say which regime
-each model is in, and its claims with verdicts:
+Run one experiment of the paper's theory on Ising models; print the constants of each model's regime
+and the claims with their verdicts:
 
   estimation       error against k, figures 1 and 2
   mode_reaching    steps to the larger mode, figure 3
-  identities       every theorem of sections 2.1 and 2.2, by enumeration
+  identities       theorems of sections 2.1 and 2.2, by enumeration
   tensorisation    entropy tensorisation and the finite-sample bound
-  product_kernels  how far a k-Gibbs step is from every product law
-  mask_design      mask distributions better than uniform
-  dependent_blocks blocks chosen by dependence
+  product_kernels  distance from a k-Gibbs step to product laws
+  mask_design      optimal mask distributions
+  dependent_blocks dependency-aware blocks
   errata           statements as printed, and as they hold"""
 EXAMPLES = """\
 examples:
@@ -33,29 +33,31 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="padir theory",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("experiment", choices=NAMES, help="which one")
-    made.add_argument(
-        "--settings", type=Path, metavar="F", help="the experiment's settings, JSON (default: ours)"
+    parser.add_argument("experiment", choices=NAMES, help="the experiment")
+    parser.add_argument(
+        "--settings",
+        type=Path,
+        metavar="F",
+        help="settings as JSON (default: the defaults)",
     )
-    made.add_argument("--seed", type=int, default=0, metavar="N", help="default 0")
-    made.add_argument("--out", type=Path, required=True, metavar="F", help="JSON to write")
-    return made
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default 0)")
+    parser.add_argument("--out", type=Path, required=True, metavar="F", help="JSON to write")
+    return parser
 
 
 def _lines(values: Any, name: str = "regime") -> list[str]:
-    """The constants of the models, one line per model."""
-    items = values.items() if isinstance(values, dict) else enumerate(values, 1)
-    inner = [(key, value) for key, value in items if isinstance(value, dict | list)]
-    own = values.items() if isinstance(values, dict) else ()
-    plain = ", ".join(f"{key} {value}" for key, value in own if not isinstance(value, dict | list))
-    lines = [f"{name}: {plain}"] if plain else []
-    return lines + [line for key, value in inner for line in _lines(value, f"{name} {key}")]
+    """Constants of the models, one line per model."""
+    items = list(values.items() if isinstance(values, dict) else enumerate(values, 1))
+    nested = [(key, value) for key, value in items if isinstance(value, dict | list)]
+    numbers = ", ".join(f"{key} {value}" for key, value in items if (key, value) not in nested)
+    lines = [f"{name}: {numbers}"] if numbers else []
+    return lines + [line for key, value in nested for line in _lines(value, f"{name} {key}")]
 
 
 def main(argv: list[str]) -> int:

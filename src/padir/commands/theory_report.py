@@ -16,18 +16,18 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="padir theory-report",
         description="Draw one figure of the theory experiments, or tabulate their claims.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("part", choices=(*NAMES, "theorems"), help="what to write")
-    made.add_argument(
+    parser.add_argument("part", choices=(*NAMES, "theorems"), help="what to write")
+    parser.add_argument(
         "--results", type=Path, nargs="+", required=True, metavar="F", help="one for a figure"
     )
-    made.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
-    return made
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
+    return parser
 
 
 def main(argv: list[str]) -> int:
@@ -44,10 +44,6 @@ def main(argv: list[str]) -> int:
         theorem_table(documents).write(arguments.out)
         return 0
     if len(documents) != 1:
-        raise InputError(f"{arguments.part} is drawn from one file, found {len(documents)}")
-    drawing = draw(arguments.part, documents[0], shown(arguments.results[0]))
-    drawing.write(
-        arguments.out / f"{drawing.name}.svg",
-        arguments.out / f"{drawing.name}.csv",
-    )
+        raise InputError(f"--results has {len(documents)} files: {arguments.part} needs one")
+    draw(arguments.part, documents[0], shown(arguments.results[0])).write(arguments.out)
     return 0

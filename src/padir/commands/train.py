@@ -1,10 +1,9 @@
 """`padir train`: one model, one seed. In: spec, vocabulary, aligned text. Out: a model bundle.
 
-Beside the bundle: `provenance.json`, and `metrics.jsonl`, the run's losses and speed by step.
+Beside the bundle: `provenance.json`, and `metrics.jsonl`, the losses and speed of the run by step.
 """
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -15,7 +14,7 @@ examples:
   padir train --spec spec.json --vocabulary spm.model --train-source train.de \\
       --train-target train.en --valid-source valid.de --valid-target valid.en \\
       --seed 0 --work work --out bundle
-  The same command again goes on from the last checkpoint; delete the work folder to train anew.
+  The same command again resumes from the last checkpoint; --restart starts over.
 """
 
 
@@ -23,8 +22,8 @@ def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
     parse = argparse.ArgumentParser(
         prog="padir train",
-        description="Train one model with one seed into a model bundle. Interrupted, it saves and"
-        " the same command goes on.",
+        description="Train one model with one seed into a model bundle. An interrupted run saves a"
+        " checkpoint; the same command resumes it.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -39,8 +38,18 @@ def parser() -> argparse.ArgumentParser:
         metavar="BUNDLE",
         help="the AR model that training.warm_start names: encoder and embeddings start from it",
     )
-    parse.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
+    parse.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="random seed of parameters, data order and corruption (default 0)",
+    )
     parse.add_argument("--work", type=Path, required=True, help="folder for checkpoints")
+    parse.add_argument(
+        "--restart",
+        action="store_true",
+        help="delete the checkpoints in --work and start over; metrics and model card record it",
+    )
     parse.add_argument("--out", type=Path, required=True, help="folder of the finished bundle")
     parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
     parse.add_argument(
@@ -62,10 +71,8 @@ def main(argv: list[str]) -> int:
     from padir.data.parallel import cores
     from padir.files import MODEL_FILE, InputError, read_jsonl, write_bundle, write_jsonl
     from padir.model.card import model_card
-    from padir.model.parameters import table_size
     from padir.provenance import write_provenance
     from padir.training.loop import Stopped, TrainingText, train
-    from padir.vocab import Vocabulary
 
     if not 0 <= arguments.seed < 2**32:
         raise InputError(f"--seed is {arguments.seed}: allowed are numbers from 0, below 2^32")
@@ -80,29 +87,28 @@ def main(argv: list[str]) -> int:
         arguments.valid_source,
         arguments.valid_target,
     )
-    vocabulary = Vocabulary.load(arguments.vocabulary)
-    rows = table_size(spec.run.architecture, vocabulary.size)
     try:
         trained = train(
             spec,
             arguments.vocabulary,
-            rows,
             text,
             arguments.seed,
             arguments.work,
             arguments.warm_start,
             arguments.threads or cores(),
+            arguments.restart,
         )
     except Stopped as stopped:
         print(f"padir train: {stopped}", file=sys.stderr)
         return 143
     if not first:
         return 0
+    written_spec = spec.model_dump(mode="json")
     content = {
         "format": 1,
-        "run_spec": spec.model_dump(mode="json"),
+        "run_spec": written_spec,
         "table_size": trained.table_size,
-        "vocabulary_size": vocabulary.size,
+        "vocabulary_size": trained.vocabulary_size,
         "seed": arguments.seed,
         "steps_chosen": trained.steps_chosen,
     }
@@ -110,16 +116,16 @@ def main(argv: list[str]) -> int:
     write_bundle(arguments.out, trained.arrays, content, arguments.vocabulary, card)
     beside = arguments.out.parent if arguments.out.name == "bundle" else arguments.out
     write_jsonl(beside / "metrics.jsonl", read_jsonl(arguments.work / "metrics.jsonl"))
+    inputs = [arguments.spec, arguments.vocabulary, *vars(text).values()]
+    if arguments.warm_start:
+        inputs.append(arguments.warm_start / MODEL_FILE)
+    command = ["train", *argv]
     write_provenance(
         beside,
-        ["train", *argv],
-        inputs=[
-            arguments.spec,
-            arguments.vocabulary,
-            *map(Path, map(os.fspath, vars(text).values())),
-            *([arguments.warm_start / MODEL_FILE] if arguments.warm_start else []),
-        ],
-        spec=spec.model_dump(mode="json"),
+        command,
+        inputs=inputs,
+        spec=written_spec,
         seed=arguments.seed,
+        digests=spec.digests,
     )
     return 0

@@ -4,7 +4,7 @@ What a part of the report shows is a list of rows (`padir.config.rows`): a train
 the number of passes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -229,6 +229,22 @@ class Config(Settings):
             [row for row in (self.baseline(), self.candidate()) if row],
         )
         return list(dict.fromkeys(row for rows in lists for row in rows))
+
+    def trainings_behind(self, rows: Iterable[Row]) -> list[str]:
+        """Trainings of rows and those that they build on: rerankers, teachers, warm starts."""
+        waiting = [
+            name
+            for row in rows
+            for name in (row.training, self.decoders[row.decoding.decoder].reranker)
+        ]
+        behind: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name is not None and name not in behind:
+                behind.add(name)
+                run, teacher = self.trainings[name], self.teacher_row(self.trainings[name].targets)
+                waiting += [run.training.warm_start, teacher.training if teacher else None]
+        return [name for name in self.trainings if name in behind]
 
     def _default_rows(self, name: str) -> list[Row]:
         run = self.trainings[name]

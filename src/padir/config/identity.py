@@ -97,12 +97,36 @@ def decoder_digest(config: Config, dataset: str, direction: str, decoder: str) -
     return digest_of_decoder(settings, digests["training"], seed)
 
 
+def data_digests(config: Config, dataset: str) -> Digests:
+    """Digest of the data alone."""
+    return {"data": short_digest(data_spec(config, dataset))}
+
+
+def teacher_digests(config: Config, dataset: str, direction: str, teacher: str) -> Digests:
+    """Digests of the data and of a teacher's translations; of a model of ours also of these
+    hypotheses, on which distillation rests."""
+    row = config.teacher_row(teacher)
+    digests = {**data_digests(config, dataset)}
+    if row is not None:
+        seed = teacher_seed(config, teacher)
+        digests |= hypotheses_digests(config, dataset, direction, row, seed)
+    return {**digests, "targets": targets_digest(config, dataset, direction, teacher)}
+
+
+def decoder_digests(
+    config: Config, dataset: str, direction: str, training: str, decoder: str
+) -> Digests:
+    """Digests of a training and of a decoder that validation tunes for it."""
+    digests = training_digests(config, dataset, direction, training)
+    return {**digests, "decoder": decoder_digest(config, dataset, direction, decoder)}
+
+
 def hypotheses_digests(
     config: Config, dataset: str, direction: str, row: Row, seed: int
 ) -> Digests:
     """Digests of a training and its decoder, and of the hypotheses that they make."""
-    digests = training_digests(config, dataset, direction, row.training)
-    digests["decoder"] = decoder_digest(config, dataset, direction, row.decoding.decoder)
+    names = row.training, row.decoding.decoder
+    digests = decoder_digests(config, dataset, direction, *names)
     return with_hypotheses(digests, seed, row.decoding.passes)
 
 
@@ -129,10 +153,12 @@ def sample_digests(config: Config, dataset: str, direction: str, sampler: str) -
 
 
 def analysis_digests(config: Config, dataset: str, direction: str, row: Row) -> Digests:
-    """Digests of a row's first seed, and of the analysis of its dependence."""
+    """Digests of a training and a decoder, and of the analysis of their dependence. The passes
+    looked at are those of `evaluation.analysis`, not the row's."""
     evaluation = config.evaluation
     seed = config.trainings[row.training].seeds[0]
-    digests = hypotheses_digests(config, dataset, direction, row, seed)
+    names = row.training, row.decoding.decoder
+    digests = decoder_digests(config, dataset, direction, *names)
     options = evaluation.analysis.model_dump(mode="json", exclude={"rows"})
     scored = [digests["training"], seed, digests["decoder"], options]
     scored += [evaluation.split, evaluation.bootstrap_samples]

@@ -1,13 +1,20 @@
 """Settings of the Ising experiments. Paper: sections 2, 3.1, L.6 and L.7.
 
-The paper's text gives no sizes or couplings; all defaults here are choices of ours.
+The paper gives no sizes or couplings; all defaults are our choices.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field, NonNegativeInt, model_validator
 
 from padir.config.base import Settings
+
+
+def _check_block_sizes(block_sizes: Sequence[int], largest: int) -> None:
+    for k in block_sizes:
+        if not 1 <= k <= largest:
+            raise ValueError(f"block_sizes holds {k}: allowed is 1 to {largest}")
 
 
 class IsingModel(Settings):
@@ -68,10 +75,7 @@ class Estimation(Settings):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "Estimation":
-        smallest = min(self.ordinary.spins, self.peaky.spins)
-        for k in self.block_sizes:
-            if not 1 <= k <= smallest:
-                raise ValueError(f"block_sizes holds {k}: allowed is 1 to {smallest}")
+        _check_block_sizes(self.block_sizes, min(self.ordinary.spins, self.peaky.spins))
         if sorted(set(self.block_sizes)) != list(self.block_sizes):
             raise ValueError(f"block_sizes {self.block_sizes} must rise")
         if sorted(set(self.samples)) != list(self.samples) or self.samples[0] < 1:
@@ -97,9 +101,7 @@ class CliquePanel(Settings):
     def _sizes_fit(self) -> "CliquePanel":
         if self.clique > self.spins:
             raise ValueError(f"clique is {self.clique}, above spins {self.spins}")
-        for k in self.block_sizes:
-            if not 1 <= k <= self.spins:
-                raise ValueError(f"block_sizes holds {k}: allowed is 1 to {self.spins}")
+        _check_block_sizes(self.block_sizes, self.spins)
         return self
 
 
@@ -233,10 +235,7 @@ class DependentBlocks(Settings):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "DependentBlocks":
-        smallest = min(model.spins for model in self.models)
-        for k in self.block_sizes:
-            if not 1 <= k <= smallest:
-                raise ValueError(f"block_sizes holds {k}: allowed is 1 to {smallest}")
+        _check_block_sizes(self.block_sizes, min(model.spins for model in self.models))
         return self
 
 

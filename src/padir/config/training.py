@@ -12,6 +12,7 @@ from padir.config.base import Direction, Name, Settings
 from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.objective import Objective
 from padir.config.systems import AUTOREGRESSIVE, SYSTEMS, training_preset
+from padir.files import digest
 
 # What a random key is made of.
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
@@ -280,6 +281,12 @@ class RunSpec(Settings):
     training: Name
     run: TrainingRun
     digests: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """The digest of all that the training depends on; without digests, of its settings."""
+        settings = self.run.model_dump(mode="json", exclude={"seeds"})
+        return self.digests.get("training") or digest(settings)
 
     @property
     def label(self) -> str:

@@ -1,10 +1,15 @@
-"""Cleaning: which training pairs are dropped and why, counted; what is left, described.
+"""Cleaning of parallel text: pairs dropped by reason, and statistics of the rest.
 
-A pair is dropped for the first reason that holds, in the order of `REASONS`. Validation and test
-sets stay whole, as scores on them must stay comparable. In every file one carriage return at a
-line's end is removed and counted, so that text saved with "\\r\\n" reads as meant.
+A training pair is dropped for the first reason that holds, in the order of `REASONS`. Validation
+and test sets stay whole, so that scores on them stay comparable. In every file a carriage return
+at a line's end is removed and counted.
+
+Files spell Romanian s and t with a mark below in two ways: with a comma, the standard, or with a
+cedilla, from older encodings. For models and BLEU these are different words, so `write_letters`
+writes them in one style, decomposed letters too. Turkish names in Romanian text change as well.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,10 +21,8 @@ import numpy as np
 from jaxtyping import Bool, UInt8, UInt64
 
 from padir.config.data import Cleaning
-from padir.data.blocks import BLOCK_LINES, Block, line_blocks, read_block
 from padir.data.distinct import Spill, as_rows, later_repeats
-from padir.data.parallel import ordered
-from padir.data.romanian import write_letters
+from padir.data.parallel import BLOCK_LINES, Block, line_blocks, ordered, read_block
 from padir.data.statistics import SideCounts, SideStatistics, count_lines, fingerprint, line_length
 from padir.data.text import text_name
 from padir.files import InputError, atomic_path, sha256_file, shown
@@ -39,14 +42,26 @@ KEPT = 0
 _CODES = {reason: code for code, reason in enumerate(REASONS, start=1)}
 # Processes pay from this many blocks on.
 _BLOCKS_PER_WORKER = 4
+LETTERS = {"comma": "ȘșȚț", "cedilla": "ŞşŢţ"}
+_SPELLINGS = {
+    spelling: index
+    for index, base in enumerate("SsTt")
+    for spelling in (f"{base}\u0326", f"{base}\u0327", *(s[index] for s in LETTERS.values()))
+}
+_ANY_SPELLING = re.compile("|".join(_SPELLINGS))
 
 # The same lines of all files of a split.
 Rows = tuple[Block, ...]
 
 
+def write_letters(line: str, style: str) -> str:
+    """Write Romanian s and t with a mark below in one style, comma or cedilla, composed."""
+    return _ANY_SPELLING.sub(lambda match: LETTERS[style][_SPELLINGS[match[0]]], line)
+
+
 @dataclass(frozen=True)
 class Side:
-    """One file being cleaned: where it is read and written, and what happens to its lines."""
+    """A file to clean: its paths, language and style of Romanian letters."""
 
     raw: Path
     out: Path
@@ -58,29 +73,29 @@ class Side:
     def of(
         cls, settings: Cleaning, raw: Path, out: Path, split: str, language: str, reference: int = 0
     ) -> "Side":
-        """The file of a split's side."""
+        """The file of one side of a split."""
         name = text_name(split, language, reference)
         letters = settings.romanian_letters if language == "ro" else None
         return cls(raw / name, out / name, name, language, letters)
 
     def read(self, block: Block) -> "SideText":
-        """The block's lines as they are judged and written."""
+        """The cleaned lines of a block."""
         lines, carriage_returns, letters_changed = [], 0, 0
         for line in read_block(self.raw, block):
             if line.endswith("\r"):
                 carriage_returns += 1
                 line = line[:-1]
             if self.letters is not None:
-                changed = write_letters(line, self.letters)
-                letters_changed += changed != line
-                line = changed
+                rewritten = write_letters(line, self.letters)
+                letters_changed += rewritten != line
+                line = rewritten
             lines.append(line)
         return SideText(lines, carriage_returns, letters_changed)
 
 
 @dataclass(frozen=True)
 class SideText:
-    """Lines of one side, and how many of them were changed in reading."""
+    """Lines of one side, and the numbers of lines changed in reading."""
 
     lines: list[str]
     carriage_returns: int
@@ -88,8 +103,8 @@ class SideText:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The kept lines of one side of a block, ready to be written, and their counts."""
+class SideBlock:
+    """The kept lines of one side of a block as bytes, and their counts."""
 
     text: bytes
     counts: SideCounts
@@ -98,13 +113,13 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What is known of a block's pairs before they are compared with those of other blocks.
+class Judgement:
+    """A block's pairs judged alone, before comparison with other blocks.
 
     Attributes:
-        reasons: code of the reason that a pair is dropped for, `KEPT` if there is none yet.
-        overlap: pairs that share a side with a scored split.
-        marks: fingerprints of the pairs not dropped yet, in their order.
+        reasons: code of the reason to drop a pair, or `KEPT`.
+        overlap: numbers of pairs that share a side with each scored split.
+        marks: fingerprints of the pairs kept so far, in order.
     """
 
     reasons: UInt8[np.ndarray, " N"]
@@ -113,34 +128,41 @@ class Judged:
 
 
 def _rows(sides: Sequence[Side]) -> list[Rows]:
-    """The blocks of all sides, side by side; InputError for unequal line counts or no line."""
+    """Aligned blocks of all sides; InputError for unequal line counts or no line."""
     blocks = [line_blocks(side.raw, BLOCK_LINES) for side in sides]
-    counts = [sum(block.lines for block in found) for found in blocks]
+    counts = [sum(block.lines for block in side_blocks) for side_blocks in blocks]
     if len(set(counts)) > 1:
-        found = ", ".join(
+        listed = ", ".join(
             f"{shown(side.raw)} has {count}" for side, count in zip(sides, counts, strict=True)
         )
-        raise InputError(f"line counts differ: {found}")
+        raise InputError(f"line counts differ: {listed}")
     if not counts[0]:
         raise InputError(f"{shown(sides[0].raw)}: empty: there is no sentence in it")
     return list(zip(*blocks, strict=True))
 
 
-def _keep(sides: Sequence[Side], given: tuple[Rows, Bool[np.ndarray, " N"]]) -> list[Kept]:
+def _keep(
+    sides: Sequence[Side], rows_and_kept: tuple[Rows, Bool[np.ndarray, " N"]]
+) -> list[SideBlock]:
     """The kept lines of a block, for each side."""
-    rows, kept = given
-    found = []
+    rows, kept = rows_and_kept
+    sides_of_block = []
     for side, block in zip(sides, rows, strict=True):
         text = side.read(block)
         lines = [line for line, keep in zip(text.lines, kept, strict=True) if keep]
         content = "".join(f"{line}\n" for line in lines).encode("utf-8")
         counts = count_lines(lines, side.language)
-        found.append(Kept(content, counts, text.carriage_returns, text.letters_changed))
-    return found
+        sides_of_block.append(
+            SideBlock(content, counts, text.carriage_returns, text.letters_changed)
+        )
+    return sides_of_block
 
 
 def _write(
-    sides: Sequence[Side], blocks: Iterable[list[Kept]], out: Path, progress: Progress | None = None
+    sides: Sequence[Side],
+    blocks: Iterable[list[SideBlock]],
+    out: Path,
+    progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Write the sides' files together; return the statistics and digest of each."""
     statistics = [SideStatistics(side.language, out) for side in sides]
@@ -163,9 +185,9 @@ def _write(
             "sha256": sha256_file(side.out),
             "carriage_returns_removed": int(counts[0]),
             **({} if side.letters is None else {"romanian_lines_changed": int(counts[1])}),
-            **found.summary(),
+            **side_statistics.summary(),
         }
-        for side, found, counts in zip(sides, statistics, changed, strict=True)
+        for side, side_statistics, counts in zip(sides, statistics, changed, strict=True)
     ]
 
 
@@ -180,7 +202,7 @@ def clean_scored(
     """Check and copy a validation or test split with all its references.
 
     Returns:
-        Its statistics, and fingerprints of all its sides' lines, each prefixed by its language.
+        Its statistics, and fingerprints of all lines, each prefixed by its language.
 
     Raises:
         InputError: unequal line counts, no lines, or a line over `max_bytes`.
@@ -204,8 +226,8 @@ def clean_scored(
                 if line.strip():
                     seen.add(fingerprint(f"{side.language} {line}"))
     out.mkdir(parents=True, exist_ok=True)
-    whole = ((row, np.ones(row[0].lines, bool)) for row in rows)
-    files = _write(sides, (_keep(sides, given) for given in whole), out)
+    blocks = (_keep(sides, (row, np.ones(row[0].lines, bool))) for row in rows)
+    files = _write(sides, blocks, out)
     lines = files[0]["lines"]
     return {"pairs_read": lines, "pairs_kept": lines, "files": files}, seen
 
@@ -222,14 +244,17 @@ def clean_training(
     scored: dict[str, set[bytes]],
     workers: int = 1,
 ) -> dict[str, Any]:
-    """Write the training pairs that stay, in their order.
+    """Write the training pairs that stay, in order.
 
-    Two passes, so that memory does not grow with the text but for one byte a pair: the first
-    judges each pair alone and finds equal ones through their fingerprints, the second writes.
+    Two passes in one byte of memory per pair: the first judges each pair alone and finds duplicates
+    by their fingerprints, the second writes.
 
     Args:
+        settings: rules of cleaning.
+        pair: the two languages.
+        raw, out: folders to read and to write.
         scored: fingerprints of the validation and test lines, by split.
-        workers: processes; their number changes nothing in what is written.
+        workers: processes; their number does not change the output.
 
     Raises:
         InputError: unequal line counts, or no pair is left.
@@ -244,13 +269,13 @@ def clean_training(
     spill = Spill(3, out)
     judge = partial(_judge, settings, sides, scored)
     with Progress(total, "pairs", "clean train: judge") as progress:
-        for (block, *_), judged in zip(rows, ordered(judge, rows, workers), strict=True):
-            reasons[block.first : block.first + block.lines] = judged.reasons
-            for split, count in judged.overlap.items():
+        for (block, *_), judgement in zip(rows, ordered(judge, rows, workers), strict=True):
+            reasons[block.first : block.first + block.lines] = judgement.reasons
+            for split, count in judgement.overlap.items():
                 overlap[split] += count
-            numbers = block.first + np.flatnonzero(judged.reasons == KEPT)
+            numbers = block.first + np.flatnonzero(judgement.reasons == KEPT)
             if settings.drop_duplicates:
-                spill.add(np.column_stack([judged.marks, numbers.astype(np.uint64)]))
+                spill.add(np.column_stack([judgement.marks, numbers.astype(np.uint64)]))
             progress.update(block.lines)
     for repeated in later_repeats(spill):
         reasons[repeated] = _CODES["duplicate"]
@@ -267,8 +292,8 @@ def clean_training(
         "pairs_kept": count,
         "dropped": {
             reason: {
-                "pairs": int((found := reasons == code).sum()),
-                "first_lines": (np.flatnonzero(found)[:EXAMPLES] + 1).tolist(),
+                "pairs": int((dropped := reasons == code).sum()),
+                "first_lines": (np.flatnonzero(dropped)[:EXAMPLES] + 1).tolist(),
             }
             for reason, code in _CODES.items()
         },
@@ -279,7 +304,7 @@ def clean_training(
 
 def _judge(
     settings: Cleaning, sides: Sequence[Side], scored: dict[str, set[bytes]], rows: Rows
-) -> Judged:
+) -> Judgement:
     """Judge each pair of a block alone."""
     texts = [side.read(block).lines for side, block in zip(sides, rows, strict=True)]
     reasons = np.zeros(rows[0].lines, np.uint8)
@@ -291,7 +316,7 @@ def _judge(
             reasons[index] = _CODES[reason]
         elif settings.drop_duplicates:
             marks.append(fingerprint("\n".join(lines)))
-    return Judged(reasons, overlap, as_rows(b"".join(marks)))
+    return Judgement(reasons, overlap, as_rows(b"".join(marks)))
 
 
 def _reason(
@@ -301,7 +326,7 @@ def _reason(
     scored: dict[str, set[bytes]],
     overlap: dict[str, int],
 ) -> str | None:
-    """Why a pair is dropped whatever other pairs there are, None for no reason; counts overlap."""
+    """Why a pair is dropped regardless of other pairs, or None; counts overlap."""
     if any(_over_bytes(line, settings.max_bytes) for line in lines):
         return "too_many_bytes"
     lengths = [line_length(line, side.language) for line, side in zip(lines, sides, strict=True)]
@@ -330,7 +355,7 @@ def clean(settings: Cleaning, pair: str, raw: Path, out: Path, workers: int = 1)
     """Clean the three splits of a language pair from folder `raw` into folder `out`.
 
     Args:
-        workers: processes for the training text; their number changes nothing.
+        workers: processes for the training text; their number does not change the output.
 
     Returns:
         The contents of statistics.json.

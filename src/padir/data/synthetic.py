@@ -15,7 +15,6 @@ from padir.data.lexicon import draw_lexicon
 from padir.files import InputError, write_json, write_lines
 
 SOURCE_LANGUAGE, TARGET_LANGUAGE = "xs", "xt"
-GRAMMAR_FILE = "grammar.json"
 CLAUSE_WORDS = 14
 """Longer sentences are made of several clauses of at most this many source words."""
 MOST_PHRASES, MOST_ADJECTIVES = 3, 2
@@ -159,14 +158,18 @@ def foreign_text(settings: SyntheticSource, pairs: int) -> Iterator[str]:
             yield references[0]
 
 
+def write_grammar(settings: SyntheticSource, path: Path) -> None:
+    """Write the grammar that the settings draw, by which translations are checked exactly."""
+    write_json(path, make_grammar(settings).lexicon.model_dump())
+
+
 def write_synthetic(settings: SyntheticSource, folder: Path) -> None:
-    """Write train, valid and test as text, and grammar.json.
+    """Write train, valid and test as text.
 
     Training targets are the drawn mode's. Validation and test sets have `references` references:
     `{split}.xt` in the drawn mode, and `{split}.xt.1` and so on in the others.
     """
     grammar = make_grammar(settings)
-    write_json(folder / GRAMMAR_FILE, grammar.lexicon.model_dump())
     taken: set[str] = set()
     # Test first: no later choice about the other splits may change it.
     for split in ("test", "valid", "train"):

@@ -1,20 +1,26 @@
-"""The `files` data source: aligned plain text from paths or addresses, checked and laid out.
+"""The `files` data source: aligned plain text from paths or addresses.
 
-Each file must be UTF-8 without NUL or byte order mark, and the files of a split must have equally
-many lines, which end at "\\n" only. Lines are handed on unchanged; a carriage return before the
-"\\n" is removed (and counted) by cleaning.
+Files must be UTF-8 without NUL or byte order mark, and those of a split must have equally many
+lines, which end at "\\n" only. Lines are copied unchanged; cleaning removes carriage returns.
+Downloads must have the right SHA-256.
 """
 
 import gzip
+import hashlib
+import http.client
+import urllib.error
+import urllib.request
 import zlib
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
 
 from padir.config.data import FilesSource, RemoteFile
-from padir.data.fetch import download
-from padir.files import InputError, decode_lines, shown, write_lines
+from padir.files import InputError, atomic_path, decode_lines, shown, write_lines
 
 SPLITS = ("train", "valid", "test")
+TIMEOUT_SECONDS = 60
+_BLOCK = 1 << 20
 
 
 def text_name(split: str, language: str, reference: int = 0) -> str:
@@ -26,23 +32,21 @@ def write_files_source(source: FilesSource, folder: Path) -> None:
     """Copy every file of every split to `folder`, under the names of `text_name`.
 
     Raises:
-        InputError: a file that cannot be had or is no text, or unequal line counts; the message
-            names the file, and line and byte or both counts.
+        InputError: a file is unavailable or no text, or line counts differ; the message names the
+            file, and line and byte or both counts.
     """
     for split in SPLITS:
-        first: tuple[str, int] | None = None
         files = getattr(source, split)
+        counts: list[tuple[str, int]] = []
         for language in sorted(files.files):
             items = [files.files[language], *files.references.get(language, [])]
             for reference, item in enumerate(items):
                 target = folder / text_name(split, language, reference)
-                name, count = _copy(item, Path(source.folder), target)
-                if first is None:
-                    first = name, count
-                elif first[1] != count:
+                counts.append(_copy(item, Path(source.folder), target))
+                (first, expected), (name, count) = counts[0], counts[-1]
+                if count != expected:
                     raise InputError(
-                        f"{split}: line counts differ: {first[0]} has {first[1]},"
-                        f" {name} has {count}"
+                        f"{split}: line counts differ: {first} has {expected}, {name} has {count}"
                     )
 
 
@@ -61,7 +65,7 @@ def _copy(item: str | RemoteFile, folder: Path, target: Path) -> tuple[str, int]
 
 
 def _unpacked_lines(path: Path, name: str, address: str) -> Iterator[str]:
-    """The lines of a file, which is unpacked first if its address ends in .gz."""
+    """The lines of a file, unpacked if its address ends in .gz."""
     opened = gzip.open if address.endswith(".gz") else open
     try:
         with opened(path, "rb") as file:
@@ -72,3 +76,31 @@ def _unpacked_lines(path: Path, name: str, address: str) -> Iterator[str]:
         raise InputError(f"{name}: damaged or cut short: {error}") from error
     except OSError as error:
         raise InputError(f"{name}: cannot read: {error.strerror}") from error
+
+
+def download(remote: RemoteFile, path: str | PathLike[str]) -> None:
+    """Download a file to `path`.
+
+    Raises:
+        InputError: unreachable, or of another digest (the message names both); `path` is then
+            left as it was.
+    """
+    digest = hashlib.sha256()
+    with atomic_path(path) as temporary:
+        try:
+            with (
+                urllib.request.urlopen(remote.url, timeout=TIMEOUT_SECONDS) as response,
+                temporary.open("wb") as file,
+            ):
+                while block := response.read(_BLOCK):
+                    digest.update(block)
+                    file.write(block)
+        except urllib.error.URLError as error:
+            raise InputError(f"{shown(remote.url)}: cannot download: {error.reason}") from error
+        except (http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as error:
+            reason = str(error) or type(error).__name__
+            raise InputError(f"{shown(remote.url)}: cannot download: {reason}") from error
+        if digest.hexdigest() != remote.sha256:
+            raise InputError(
+                f"{shown(remote.url)}: SHA-256 is {digest.hexdigest()}, expected {remote.sha256}"
+            )

@@ -1,4 +1,4 @@
-"""The provenance card of distilled targets: who made them, and how good they are."""
+"""The provenance card of distilled targets: their teacher and their quality."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -7,45 +7,46 @@ from typing import Any
 from padir.data.grammar import Grammar
 from padir.files import InputError, count_aligned, iter_aligned, iter_lines, sha256_file, shown
 
+# From hypotheses with their references to {"score", "signature"}.
 Bleu = Callable[[Iterable[tuple[str, ...]]], dict[str, Any]]
-"""Each hypothesis with its references, to {"score", "signature"}."""
 
 
 def describe(
     teacher: str,
-    decode: str,
+    row: str,
     train: tuple[Path, Path],
     valid: tuple[Path, Sequence[Path]],
     bleu: Bleu,
     grammar: tuple[Path, Path] | None = None,
 ) -> dict[str, Any]:
-    """The card's content; files are read as streams, so that their size does not matter.
+    """The card's content; files are read as streams.
 
-    Empty lines, which training leaves out, are counted; everything else is of the others alone.
+    Empty lines, which training leaves out, are counted and enter no score.
 
     Args:
-        teacher: its name.
-        decode: greedy or beam; files for ready-made translations, cloud for bought ones.
+        teacher: name of the teacher.
+        row: training and decoder, such as ar/beam; files for ready-made translations, cloud for
+            bought ones.
         train: translations of the training sources, and the raw targets.
         valid: translations of the validation sources, and their references.
         bleu: corpus BLEU.
-        grammar: of synthetic data, and the training sources: the share of valid translations is
-            then exact.
+        grammar: grammar.json of synthetic data and the training sources, for the exact share of
+            valid translations.
 
     Raises:
-        InputError: files that should be aligned are not, or have no translation.
+        InputError: files are not aligned, or have no translation.
     """
     lines = {"train": count_aligned(*train), "valid": count_aligned(valid[0], *valid[1])}
-    for count, path in zip(lines.values(), (train[0], valid[0]), strict=True):
-        if not count:
-            raise InputError(f"{shown(path)}: is empty; at least one line is needed")
-    empty = {"train": empty_lines(train[0]), "valid": empty_lines(valid[0])}
+    empty = {}
     for split, path in (("train", train[0]), ("valid", valid[0])):
+        if not lines[split]:
+            raise InputError(f"{shown(path)}: is empty; at least one line is needed")
+        empty[split] = empty_lines(path)
         if empty[split] == lines[split]:
-            raise InputError(f"{shown(path)}: has empty lines alone; a translation is needed")
+            raise InputError(f"{shown(path)}: all lines are empty; a translation is needed")
     card: dict[str, Any] = {
         "teacher": teacher,
-        "decode": decode,
+        "row": row,
         "lines": lines,
         "sha256": sha256_file(train[0]),
         "valid_sha256": sha256_file(valid[0]),
@@ -55,19 +56,18 @@ def describe(
         "validity": None,
     }
     if grammar:
-        rules = Grammar.load(grammar[0])
-        pairs = _translated(train[0], grammar[1])
-        right = sum(rules.is_valid(source, target) for target, source in pairs)
+        rules, pairs = Grammar.load(grammar[0]), _translated(train[0], grammar[1])
+        valid_targets = sum(rules.is_valid(source, target) for target, source in pairs)
         translated = lines["train"] - empty["train"]
-        card["validity"] = {"share": right / translated, "sentences": translated}
+        card["validity"] = {"share": valid_targets / translated, "sentences": translated}
     return card
 
 
 def empty_lines(path: Path) -> int:
-    """How many lines hold no translation. Raises InputError as `iter_lines` does."""
+    """Number of lines without a translation. Raises InputError as `iter_lines` does."""
     return sum(not line.strip() for line in iter_lines(path))
 
 
 def _translated(translations: Path, *others: Path) -> Iterator[tuple[str, ...]]:
     """Translations that are not empty, each with the other files' lines."""
-    return (found for found in iter_aligned(translations, *others) if found[0].strip())
+    return (lines for lines in iter_aligned(translations, *others) if lines[0].strip())

@@ -1,7 +1,7 @@
 """Translating a file with a paid service, many requests at a time, through the ledger.
 
-The ledger is the only memory: a run that was stopped in any way goes on with the same command,
-in any order, in any number of processes.
+The ledger is the only memory: an interrupted run continues with the same command, whatever the
+order of the lines and the number of processes.
 """
 
 import random
@@ -11,9 +11,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
+from typing import NoReturn
 from zoneinfo import ZoneInfo
 
 from google.api_core.retry import exponential_sleep_generator
+from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from padir.distill.estimate import windows
 from padir.distill.ledger import Ledger, Limits
@@ -22,17 +24,16 @@ from padir.distill.packing import Line, is_blank, pack, read_sources, text_diges
 from padir.distill.service import CallError, Failure, Service
 from padir.files import InputError, iter_lines, shown
 
-# Waits grow from the first to the last, each drawn between nothing and that: 11 of them come to
-# 223 seconds on average, which outlasts the quota of a minute.
+# Bounds of the random waits after a failure that cost nothing: 11 of them take 223 seconds on
+# average, which outlasts the quota of a minute.
 FIRST_SECONDS, LAST_SECONDS = 2.0, 64.0
 ATTEMPTS = 12
-# Attempts whose answer was lost, as when the service is down. Each may have been billed, so they
-# are few and far apart: each wait is at least this, and all of them six minutes, and up to a
-# quarter more, so that requests which failed together do not come back together.
+# Least waits after a lost answer. Each such attempt may have been billed, so they are few and far
+# apart. Up to a quarter more keeps requests that failed together from returning together.
 DOUBTFUL_SECONDS = (15.0, 60.0, 300.0)
 DOUBTFUL_ATTEMPTS = 1 + len(DOUBTFUL_SECONDS)
-# Lines that may be left empty before any is translated: where no line is taken, the request is
-# wrong and not the lines.
+TRANSIENT = (Failure.QUOTA, Failure.UNSENT, Failure.DOUBT)
+# Refused lines before any translation that prove the request wrong, and not the lines.
 REFUSED_FIRST = 8
 ELSEWHERE_SECONDS = 2.0
 # Where the service's day ends (page "Quotas and limits").
@@ -40,11 +41,11 @@ SERVICE_ZONE = "America/Los_Angeles"
 
 
 def doubtful_delays() -> Iterator[float]:
-    """The waits after attempts of one request whose answer was lost."""
+    """Seconds to wait after each attempt of one request whose answer was lost."""
     return (random.uniform(seconds, 1.25 * seconds) for seconds in DOUBTFUL_SECONDS)
 
 
-class Stopped(Exception):
+class StopSignal(Exception):
     """The run is ending: a thread stops between two calls."""
 
 
@@ -53,18 +54,13 @@ class Sender:
     """Sends lines to a service.
 
     Attributes:
-        service: that translates.
-        ledger: with all that was ever sent to it.
-        task: model and languages.
-        limits: dollars and characters per minute.
         name: of the lines' file, for messages.
         concurrency: calls at a time.
         request_characters: code points in a request.
-        sleep: waits so many seconds, or until the run stops; returns whether it does.
-        delays: gives the waits between the attempts of one request.
-        doubtful_delays: gives those after its attempts whose answer was lost.
-        leave_empty: whether a line that the service refuses is left out, and not the end of the
-            run.
+        delays: gives the seconds to wait between attempts of one request.
+        doubtful_delays: the same, after attempts whose answer was lost.
+        sleep: waits for some seconds or until the run stops; returns whether it stops.
+        leave_empty: leave out a line that the service refuses instead of ending the run.
     """
 
     service: Service
@@ -81,7 +77,7 @@ class Sender:
     sleep: Callable[[threading.Event, float], bool] = threading.Event.wait
     leave_empty: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
-    _works: threading.Event = field(default_factory=threading.Event)
+    _service_works: threading.Event = field(default_factory=threading.Event)
     # Refused lines by digest, with the reason, until others are seen to go through.
     _suspects: dict[bytes, tuple[Line, str]] = field(default_factory=dict)
     _left_out: set[bytes] = field(default_factory=set)
@@ -91,28 +87,28 @@ class Sender:
         """Bring every line's translation into the ledger.
 
         Args:
-            path: source file; read as often as there are rounds.
+            path: source file, read once per round.
             report: called with the number of lines just translated.
 
         Raises:
             InputError: the limit is reached, the day's quota used up, a line refused, the service
-                out of order, the disk full. What was in flight is waited for and kept.
+                out of order, the disk full. Requests in flight are awaited and kept.
         """
         if self.leave_empty:
             self._left_out.update(self.ledger.left_out(self.ledger.task(self.task)))
         while self._round(path, report):
-            # What other processes have in flight comes into the ledger, or is sent from here.
+            # Lines in flight in other processes reach the ledger, or are sent from here.
             self.sleep(self._stop, ELSEWHERE_SECONDS)
-        few = [line for line, _ in self._suspects.values()]
-        if len(few) > 1 and not self.ledger.has_translations(self.ledger.task(self.task)):
-            raise self._all_refused(few, next(iter(self._suspects.values()))[1])
+        suspects = list(self._suspects.values())
+        if len(suspects) > 1 and not self.ledger.has_translations(self.ledger.task(self.task)):
+            raise self._all_refused([line for line, _ in suspects], suspects[0][1])
         self._leave_out_suspects()
 
     def _missing(self, path: Path) -> Iterator[Line]:
         number = self.ledger.task(self.task)
-        for part in windows(read_sources(path)):
-            known = self.ledger.known(number, [line.digest for line in part])
-            yield from self._without_refused([line for line in part if line.digest not in known])
+        for window in windows(read_sources(path)):
+            known = self.ledger.known(number, [line.digest for line in window])
+            yield from self._without_refused([x for x in window if x.digest not in known])
 
     def _round(self, path: Path, report: Callable[[int], None]) -> bool:
         """Send what is missing; whether another process had some of it in flight."""
@@ -122,9 +118,9 @@ class Sender:
         def collect(done: set[Future[tuple[int, bool]]]) -> None:
             nonlocal elsewhere
             for future in done:
-                sent, others = future.result()
-                report(sent)
-                elsewhere |= others
+                translated, in_flight_elsewhere = future.result()
+                report(translated)
+                elsewhere |= in_flight_elsewhere
             pending.difference_update(done)
 
         with ThreadPoolExecutor(self.concurrency) as pool:
@@ -136,7 +132,7 @@ class Sender:
                 while pending:
                     collect(wait(pending, return_when=FIRST_COMPLETED).done)
             finally:
-                # Anything left means that something went wrong: what is in flight comes to an end.
+                # Something went wrong if anything is left: let requests in flight end.
                 if pending:
                     self._stop.set()
                     wait(pending)
@@ -146,17 +142,17 @@ class Sender:
         """Translate the lines of one request, in halves where the service refuses them.
 
         Returns:
-            how many lines were translated, and whether others are in flight elsewhere.
+            Number of lines translated, and whether others are in flight elsewhere.
         """
         todo: list[Sequence[Line]] = [lines]
-        sent, elsewhere = 0, False
+        translated, elsewhere = 0, False
         refused: tuple[Line, str] | None = None
         while todo:
             part = self._without_refused(todo.pop())
             if not part:
                 continue
             try:
-                count, others = self._attempt(part)
+                count, in_flight_elsewhere = self._send(part)
             except CallError as error:
                 if len(part) > 1:
                     middle = len(part) // 2
@@ -168,57 +164,53 @@ class Sender:
                 else:
                     refused = part[0], error.reason
                 continue
-            sent, elsewhere = sent + count, elsewhere or others
+            translated, elsewhere = translated + count, elsewhere or in_flight_elsewhere
             if count:
-                self._works.set()
+                self._service_works.set()
                 if refused is not None:
                     # A neighbour went through: the line is at fault and not the request.
                     break
-        if self._works.is_set():
+        if self._service_works.is_set():
             self._leave_out_suspects()
         if refused is not None:
             raise InputError(
                 f"{shown(self.name)}: line {refused[0].number}: Cloud Translation refuses it"
                 f" ({refused[1]}); change it, or set `refused: leave_empty` of the teacher"
             )
-        return sent, elsewhere
+        return translated, elsewhere
 
     def _without_refused(self, lines: Sequence[Line]) -> Sequence[Line]:
         with self._lock:
-            return [
-                line
-                for line in lines
-                if line.digest not in self._suspects and line.digest not in self._left_out
-            ]
+            refused = self._suspects.keys() | self._left_out
+            return [line for line in lines if line.digest not in refused]
 
     def _suspect(self, line: Line, reason: str) -> None:
         """Leave a line out, unless the service takes none at all."""
         with self._lock:
             self._suspects[line.digest] = line, reason
             lines = [line for line, _ in self._suspects.values()]
-        if len(lines) >= REFUSED_FIRST and not self._works.is_set():
+        if len(lines) >= REFUSED_FIRST and not self._service_works.is_set():
             raise self._all_refused(lines, reason)
 
     def _leave_out_suspects(self) -> None:
-        """Take refused lines for such as no request will bring through."""
+        """Leave suspects out for good: no request will get them translated."""
         with self._lock:
-            found = dict(self._suspects)
+            lines = [line for line, _ in self._suspects.values()]
+            self._left_out.update(self._suspects)
             self._suspects.clear()
-            self._left_out.update(found)
-        if found:
-            self.ledger.leave_out(self.task, [line for line, _ in found.values()])
+        if lines:
+            self.ledger.leave_out(self.task, lines)
 
     def _all_refused(self, lines: Sequence[Line], reason: str) -> InputError:
         numbers = [str(number) for number in sorted(line.number for line in lines)]
-        which = f"{', '.join(numbers[:-1])} and {numbers[-1]}"
         return InputError(
-            f"{shown(self.name)}: lines {which}: Cloud Translation refuses"
-            f" {'both' if len(lines) == 2 else 'all'} ({reason}); where it refuses any line, the"
-            f" languages {self.task.source}-{self.task.target}, the project or the location are"
-            " wrong"
+            f"{shown(self.name)}: lines {', '.join(numbers[:-1])} and {numbers[-1]}: Cloud"
+            f" Translation refuses {'both' if len(lines) == 2 else 'all'} ({reason}); where it"
+            f" refuses any line, the languages {self.task.source}-{self.task.target}, the project"
+            " or the location are wrong"
         )
 
-    def _attempt(self, part: Sequence[Line]) -> tuple[int, bool]:
+    def _send(self, part: Sequence[Line]) -> tuple[int, bool]:
         """Send lines until they are translated.
 
         Raises:
@@ -226,53 +218,69 @@ class Sender:
             InputError: it does not work, and why.
         """
         delays, doubtful_delays = self.delays(), self.doubtful_delays()
-        attempts = doubtful = 0
-        while True:
-            self._pause(0.0)
-            claim = self.ledger.claim(self.task, part, self.limits)
-            while claim.wait:
-                self._pause(claim.wait)
-                claim = self.ledger.claim(self.task, part, self.limits)
-            if claim.request is None:
-                return 0, claim.elsewhere
-            try:
-                texts = self.service.translate([line.text for line in claim.lines])
-            except CallError as error:
-                self._settle(claim.request, error)
-                attempts += 1
-                lost = error.failure is Failure.DOUBT
-                doubtful += lost
-                if attempts >= ATTEMPTS or doubtful >= DOUBTFUL_ATTEMPTS:
-                    raise InputError(
-                        f"Cloud Translation does not answer after {attempts} attempts"
-                        f" ({error.reason}); the same command goes on where this one stopped"
-                    ) from error
-                self._pause(next(doubtful_delays if lost else delays))
-            else:
-                self.ledger.finish(claim.request, claim.lines, texts)
-                return len(claim.lines), claim.elsewhere
+        lost_answers = 0
 
-    def _settle(self, request: int, error: CallError) -> None:
-        """Write a failure down; raise where there is no sense in another attempt."""
-        billed = error.failure in (Failure.DOUBT, Failure.ANSWER)
-        (self.ledger.doubt if billed else self.ledger.refuse)(request)
-        match error.failure:
-            case Failure.ARGUMENT:
-                raise error
-            case Failure.ANSWER | Failure.FATAL:
+        def seconds(state: RetryCallState) -> float:
+            lost = _call_error(state).failure is Failure.DOUBT
+            return next(doubtful_delays if lost else delays, 0.0)
+
+        def stop(state: RetryCallState) -> bool:
+            nonlocal lost_answers
+            lost_answers += _call_error(state).failure is Failure.DOUBT
+            return state.attempt_number >= ATTEMPTS or lost_answers >= DOUBTFUL_ATTEMPTS
+
+        def give_up(state: RetryCallState) -> NoReturn:
+            error = _call_error(state)
+            raise InputError(
+                f"Cloud Translation does not answer after {state.attempt_number} attempts"
+                f" ({error.reason}); the same command goes on where this one stopped"
+            ) from error
+
+        attempts = Retrying(
+            retry=retry_if_exception(
+                lambda error: isinstance(error, CallError) and error.failure in TRANSIENT
+            ),
+            wait=seconds,
+            stop=stop,
+            sleep=self._pause,
+            retry_error_callback=give_up,
+        )
+        return attempts(self._send_once, part)
+
+    def _send_once(self, part: Sequence[Line]) -> tuple[int, bool]:
+        self._pause(0.0)
+        while (claim := self.ledger.claim(self.task, part, self.limits)).wait:
+            self._pause(claim.wait)
+        if claim.request is None:
+            return 0, claim.elsewhere
+        try:
+            texts = self.service.translate([line.text for line in claim.lines])
+        except CallError as error:
+            billed = error.failure in (Failure.DOUBT, Failure.ANSWER)
+            (self.ledger.doubt if billed else self.ledger.refuse)(claim.request)
+            if error.failure in (Failure.ANSWER, Failure.FATAL):
                 raise InputError(f"Cloud Translation: {error.reason}") from error
-            case Failure.DAILY:
-                when = next_day(datetime.now(UTC))
+            if error.failure is Failure.DAILY:
                 raise InputError(
                     "Cloud Translation: the project's quota of the day is used up"
                     f" ({error.reason}); go on with the same command after"
-                    f" {when:%Y-%m-%d %H:%M} UTC, midnight Pacific time"
+                    f" {next_day(datetime.now(UTC)):%Y-%m-%d %H:%M} UTC, midnight Pacific time"
                 ) from error
+            raise
+        self.ledger.finish(claim.request, claim.lines, texts)
+        return len(claim.lines), claim.elsewhere
 
     def _pause(self, seconds: float) -> None:
-        """Wait. Raises Stopped where the run ends."""
+        """Wait. Raises StopSignal where the run ends."""
         if self.sleep(self._stop, seconds):
-            raise Stopped
+            raise StopSignal
+
+
+def _call_error(state: RetryCallState) -> CallError:
+    error = state.outcome.exception() if state.outcome is not None else None
+    if not isinstance(error, CallError):
+        raise TypeError(f"a retry after {error!r}, which is no CallError")
+    return error
 
 
 def next_day(now: datetime) -> datetime:
@@ -283,9 +291,11 @@ def next_day(now: datetime) -> datetime:
 
 
 def one_line(text: str) -> str:
-    """A translation as a line of a text file: line ends become blanks, and NUL and byte order
-    marks, which no file of ours may hold, go."""
-    return " ".join(text.replace("\0", "").replace("\ufeff", "").split("\n"))
+    """A translation as one line of a text file.
+
+    Line ends become spaces; NUL and byte order marks are removed.
+    """
+    return text.replace("\0", "").replace("\ufeff", "").replace("\n", " ")
 
 
 def read_translations(
@@ -297,23 +307,24 @@ def read_translations(
         path: source file.
         ledger: that has the translations.
         task: model and languages.
-        empty: where given, a line that the service refused is empty too, and its number is added
-            here.
+        empty: collects the numbers of refused lines, whose translation is then empty; None: a
+            refused line is an error.
 
     Raises:
-        InputError: a line has none, as the file has changed since it was translated.
+        InputError: a line has no translation, as the file has changed since it was translated.
     """
     number = ledger.task(task)
     left_out = set() if empty is None else ledger.left_out(number)
-    for part in windows(enumerate(iter_lines(path), start=1)):
-        digests = {line: text_digest(text) for line, text in part if not is_blank(text)}
-        found = ledger.translations(number, list(digests.values()))
-        for line, _ in part:
-            if line not in digests:
+    for window in windows(enumerate(iter_lines(path), start=1)):
+        digests = {line: text_digest(text) for line, text in window if not is_blank(text)}
+        translations = ledger.translations(number, list(digests.values()))
+        for line, _ in window:
+            digest = digests.get(line)
+            if digest is None:
                 yield ""
-            elif digests[line] in found:
-                yield one_line(found[digests[line]])
-            elif empty is not None and digests[line] in left_out:
+            elif digest in translations:
+                yield one_line(translations[digest])
+            elif empty is not None and digest in left_out:
                 empty.append(line)
                 yield ""
             else:

@@ -1,12 +1,12 @@
 """The ledger of paid translations: SQLite, keyed by content, so that no line is paid for twice.
 
-A request is written down and synced to disk before it is sent, and its translations after it. A
-request whose outcome nobody knows (its process was killed, the answer never came) stays in the
-ledger as doubtful: it counts as paid, and its lines are sent again. So what was billed is at most
-what was translated and what is in doubt, and a kill leaves no more in doubt than was in flight.
+A request is recorded and synced to disk before it is sent, its translations after it. A request of
+unknown outcome (its process was killed, the answer never came) becomes doubtful: it counts as
+paid, and its lines are sent again. So the bill is at most what was translated plus what is in
+doubt, and a kill puts only requests in flight in doubt.
 
-Several processes may share a ledger, on one machine: what one has in flight no other sends, and
-they share the limit in dollars and the budget of characters per minute.
+Several processes on one machine may share a ledger: no two have the same line in flight, and they
+share the limit in dollars and the budget of characters per minute.
 """
 
 import errno
@@ -17,12 +17,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from padir.config.teacher import CloudTeacher
 from padir.distill.ledger_reader import (
     APPLICATION_ID,
     VERSION,
     DiskFull,
     LedgerReader,
     Task,
+    checksum,
     split_digests,
 )
 from padir.distill.owners import Owner, is_alive, sweep
@@ -65,9 +67,9 @@ _TAKE = (
     "UPDATE sums SET characters = characters - old.characters"
     " WHERE task = old.task AND state = old.state AND usd_per_million = old.usd_per_million"
 )
-# What keeps a claim quick however long the ledger is: what is in flight, and sums of what was ever
-# sent. Older ledgers get it when they are next opened to send by; the triggers keep the sums right
-# for older padirs too, and no reader needs any of it.
+# An index and sums keep a claim quick however long the ledger is. Older ledgers get them, and
+# checksums, when they are next opened for writing; older versions of padir keep the sums right
+# through the triggers.
 SUMS = (
     "CREATE INDEX requests_in_flight ON requests (id) WHERE state = 'sent'",
     "CREATE TABLE sums (task INTEGER NOT NULL, state TEXT NOT NULL, usd_per_million REAL NOT NULL,"
@@ -76,6 +78,13 @@ SUMS = (
     " GROUP BY task, state, usd_per_million",
     f"CREATE TRIGGER request_added AFTER INSERT ON requests BEGIN {_ADD}; END",
     f"CREATE TRIGGER request_ended AFTER UPDATE OF state ON requests BEGIN {_TAKE}; {_ADD}; END",
+)
+
+CHECKSUMS = (
+    "CREATE TABLE checksums (task INTEGER NOT NULL, digest BLOB NOT NULL, checksum BLOB NOT NULL,"
+    " PRIMARY KEY (task, digest)) WITHOUT ROWID",
+    "INSERT INTO checksums SELECT task, digest, checksum(digest, CAST(text AS BLOB))"
+    " FROM translations",
 )
 
 
@@ -92,18 +101,35 @@ class Limits(NamedTuple):
     usd_per_million: float
     characters_per_minute: int
 
+    @classmethod
+    def of(cls, teacher: CloudTeacher) -> "Limits":
+        """A teacher's limits; without `max_usd` nothing may be spent."""
+        return cls(teacher.max_usd or 0.0, teacher.usd_per_million, teacher.characters_per_minute)
+
+    def allows(self, usd: float) -> bool:
+        """Whether the total may grow to so many dollars."""
+        return usd <= self.usd + 1e-9
+
     def price(self, characters: int) -> float:
         """Dollars for so many characters."""
         return characters * self.usd_per_million / 1e6
+
+
+def in_dollars(first: float, second: float, *others: float) -> list[str]:
+    """Amounts with two decimals, or as many more as tell the first two apart."""
+    digits = 2
+    while first != second and f"{first:.{digits}f}" == f"{second:.{digits}f}" and digits < 12:
+        digits += 1
+    return [f"{amount:.{digits}f}" for amount in (first, second, *others)]
 
 
 class Claim(NamedTuple):
     """What may be sent now.
 
     Attributes:
-        request: its number in the ledger; None: nothing is to be sent now.
-        lines: to send, those of the asker that are neither translated nor in flight.
-        wait: seconds until there is room in the minute's budget; 0.0 where none is needed.
+        request: number in the ledger; None: nothing is to be sent now.
+        lines: lines to send, neither translated nor in flight.
+        wait: seconds until the minute's budget has room; 0.0 where no wait is needed.
         elsewhere: whether another process has some of the lines in flight.
     """
 
@@ -118,10 +144,10 @@ class LimitReached(InputError):
 
 
 class Ledger(LedgerReader):
-    """An open ledger, to send by; use as a context manager. Safe to use from several threads.
+    """A ledger open for writing; a context manager, thread-safe.
 
     Args:
-        path: of the file, made with its folders where there is none.
+        path: of the file, made with its folders where it is missing.
         clock: seconds since 1970.
 
     Raises:
@@ -142,13 +168,12 @@ class Ledger(LedgerReader):
             undo.pop_all()
 
     def _open(self) -> None:
-        with self._in_words():
-            # Synced before a request goes out: a machine that loses power pays no more than a
-            # killed process.
+        with self._input_errors():
+            # Synced before a request goes out: a power cut costs no more than a kill.
             self._db.execute("PRAGMA synchronous = EXTRA")
-            found = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if found != "ok":
-                raise self._damaged(found)
+            finding = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if finding != "ok":
+                raise self._damaged(finding)
         with self._transaction() as db:
             if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
                 for statement in TABLES.split(";"):
@@ -156,9 +181,11 @@ class Ledger(LedgerReader):
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {VERSION}")
             self._check_kind()
-            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'sums'").fetchone() is None:
-                for statement in SUMS:
-                    db.execute(statement)
+            db.create_function("checksum", 2, checksum, deterministic=True)
+            for table, statements in (("sums", SUMS), ("checksums", CHECKSUMS)):
+                if not self._exists(table):
+                    for statement in statements:
+                        db.execute(statement)
 
     def close(self) -> None:
         """Close the file and leave."""
@@ -178,17 +205,16 @@ class Ledger(LedgerReader):
     # A request's life
 
     def settle(self) -> None:
-        """Call doubtful what killed processes had in flight."""
+        """Mark requests in flight of killed processes as doubtful."""
         with self._lock:
             sweep(self.path)
             with self._transaction():
                 self._in_flight()
 
     def claim(self, task: Task, lines: Sequence[Line], limits: Limits) -> Claim:
-        """Write down that those of the lines that need it are about to be sent.
+        """Record that those lines which need a translation are about to be sent.
 
-        Once this returns a request, it is on disk and counts as paid for until `refuse` says
-        otherwise.
+        A returned request is on disk and counts as paid until `refuse` revokes it.
 
         Raises:
             LimitReached: the dollars do not suffice; nothing is written.
@@ -198,10 +224,10 @@ class Ledger(LedgerReader):
         with self._lock:
             owner = self._present()
             with self._transaction() as db:
-                flying = self._in_flight(number)
+                in_flight = self._in_flight(number)
                 done = self.known(number, [line.digest for line in lines])
-                free = tuple(x for x in lines if x.digest not in done and x.digest not in flying)
-                elsewhere = any(flying.get(x.digest, owner) != owner for x in lines)
+                free = tuple(x for x in lines if x.digest not in done and x.digest not in in_flight)
+                elsewhere = any(in_flight.get(x.digest, owner) != owner for x in lines)
                 if not free:
                     return Claim(None, elsewhere=elsewhere)
                 characters = sum(line.characters for line in free)
@@ -219,7 +245,7 @@ class Ledger(LedgerReader):
         return Claim(request, free, elsewhere=elsewhere)
 
     def finish(self, request: int, lines: Sequence[Line], texts: Sequence[str]) -> None:
-        """Keep the translations of a request, one per line. A full disk is given its reserve."""
+        """Keep the translations of a request, one per line; a full disk gets the reserve."""
         try:
             self._keep(request, lines, texts)
         except DiskFull:
@@ -237,15 +263,21 @@ class Ledger(LedgerReader):
                 "INSERT OR IGNORE INTO translations VALUES (?, ?, ?, ?)",
                 [(task, line.digest, text, request) for line, text in rows],
             )
+            db.executemany(
+                "INSERT OR IGNORE INTO checksums SELECT task, digest,"
+                " checksum(digest, CAST(text AS BLOB)) FROM translations"
+                " WHERE task = ? AND digest = ?",
+                [(task, line.digest) for line in lines],
+            )
             self._end(request, "done")
 
     def refuse(self, request: int) -> None:
-        """The service did not translate it and bills nothing."""
+        """End a request that the service did not translate and does not bill."""
         with self._transaction():
             self._end(request, "refused")
 
     def leave_out(self, task: Task, lines: Sequence[Line]) -> None:
-        """Keep in mind that the service takes none of these lines, see `left_out`."""
+        """Record lines that the service takes in no request, see `left_out`."""
         number = self.task(task)
         with self._transaction() as db:
             db.execute(
@@ -254,7 +286,7 @@ class Ledger(LedgerReader):
             )
 
     def doubt(self, request: int) -> None:
-        """Nobody knows whether the service translated it; it stays counted as paid."""
+        """End a request of unknown outcome; it stays counted as paid."""
         with self._transaction():
             self._end(request, "doubt")
 
@@ -264,7 +296,7 @@ class Ledger(LedgerReader):
         )
 
     def _present(self) -> str:
-        """This process's name, by which others see that it is at work."""
+        """This process's name, which shows others that it is at work."""
         if self._owner is None:
             try:
                 self._owner = Owner(self.path)
@@ -277,10 +309,10 @@ class Ledger(LedgerReader):
         return self._owner.name
 
     def _in_flight(self, task: int | None = None) -> dict[bytes, str]:
-        """Owners by digest of what is in flight; what the dead had there becomes doubtful."""
+        """Owners of lines in flight by digest; requests of dead processes become doubtful."""
         mine = None if self._owner is None else self._owner.name
         query = "SELECT id, task, owner, digests FROM requests WHERE state = 'sent'"
-        flying: dict[bytes, str] = {}
+        in_flight: dict[bytes, str] = {}
         alive: dict[str, bool] = {}
         for request, of, owner, digests in self._db.execute(query).fetchall():
             if owner not in alive:
@@ -288,8 +320,8 @@ class Ledger(LedgerReader):
             if not alive[owner]:
                 self._end(request, "doubt")
             elif of == task:
-                flying.update((digest, owner) for digest in split_digests(digests))
-        return flying
+                in_flight.update((digest, owner) for digest in split_digests(digests))
+        return in_flight
 
     def _check_limit(self, provider: str, characters: int, limits: Limits) -> None:
         query = (
@@ -297,15 +329,16 @@ class Ledger(LedgerReader):
             " FROM sums JOIN tasks ON tasks.id = task WHERE provider = ? AND state <> 'refused'"
         )
         spent = self._db.execute(query, (provider,)).fetchone()[0]
-        price = limits.price(characters)
-        if spent + price > limits.usd + 1e-9:
+        total = spent + limits.price(characters)
+        if not limits.allows(total):
+            needed, limit, before = in_dollars(total, limits.usd, spent)
             raise LimitReached(
-                f"max_usd is {limits.usd:.2f}: {spent:.2f} USD are spent (ledger"
-                f" {shown(self.path)}) and the next request costs {price:.2f} USD; it was not sent"
+                f"max_usd is {limit}: {before} USD are spent (ledger {shown(self.path)}) and the"
+                f" next request would make that {needed} USD; it was not sent"
             )
 
     def _seconds_to_wait(self, provider: str, characters: int, limits: Limits) -> float:
-        """Seconds until a minute has room; a request alone in its minute always goes."""
+        """Seconds until the minute has room; a request alone in its minute never waits."""
         now = self._clock()
         used, first = self._db.execute(
             "SELECT total(characters), min(sent) FROM requests JOIN tasks ON tasks.id = task"
@@ -320,7 +353,7 @@ class Ledger(LedgerReader):
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._in_words():
+        with self._lock, self._input_errors():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db

@@ -1,8 +1,6 @@
-"""The ledger of paid translations as one reads it: what is paid for, and what it cost.
+"""Read-only access to the ledger of paid translations; `padir.distill.ledger` writes it."""
 
-`LedgerReader` opens the file read-only, for whoever only asks; `padir.distill.ledger` writes it.
-"""
-
+import hashlib
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -11,9 +9,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, TypeVar
 
+from padir.config.teacher import CloudTeacher
 from padir.distill.owners import seems_alive
 from padir.files import InputError, shown
 
+PROVIDER = "cloud-translation-v3"
+TEST_PROVIDER = "loopback"
 APPLICATION_ID = 0x50416452  # "PAdR": what tells a ledger from any other SQLite file.
 VERSION = 1
 BUSY_SECONDS = 60.0
@@ -23,22 +24,32 @@ DIGEST_BYTES = 32
 Reader = TypeVar("Reader", bound="LedgerReader")
 
 
+def checksum(digest: bytes, text: bytes) -> bytes:
+    """Eight bytes that a translation is checked by: of the source's digest and the UTF-8 text."""
+    return hashlib.blake2b(digest + text, digest_size=8).digest()
+
+
 def split_digests(joined: bytes) -> list[bytes]:
-    """The digests that the ledger keeps in one value."""
+    """Split digests that the ledger stores in one value."""
     return [joined[i : i + DIGEST_BYTES] for i in range(0, len(joined), DIGEST_BYTES)]
 
 
 class Task(NamedTuple):
-    """What a translation depends on beside its text: ISO 639 codes, and who translates."""
+    """What a translation depends on besides its text; languages are ISO 639 codes."""
 
     provider: str
     model: str
     source: str
     target: str
 
+    @classmethod
+    def of(cls, teacher: CloudTeacher, source: str, target: str) -> "Task":
+        """A teacher's task in a direction; a test server is a provider of its own."""
+        return cls(TEST_PROVIDER if teacher.endpoint else PROVIDER, teacher.model, source, target)
 
-class Spent(NamedTuple):
-    """What a provider may have billed: dollars in all, and characters and dollars in doubt."""
+
+class Spending(NamedTuple):
+    """What a provider may have billed: dollars in total, characters and dollars in doubt."""
 
     usd: float
     doubt_characters: int
@@ -50,9 +61,9 @@ class DiskFull(InputError):
 
 
 class LedgerReader:
-    """A ledger open for reading: neither the file nor its folder is changed.
+    """A ledger open for reading; neither the file nor its folder changes.
 
-    Use as a context manager. Safe to use from several threads.
+    A context manager, thread-safe.
 
     Args:
         path: of the file, which must exist.
@@ -66,7 +77,7 @@ class LedgerReader:
         self._connect(path, "ro")
         with ExitStack() as undo:
             undo.callback(self._db.close)
-            with self._in_words():
+            with self._input_errors():
                 self._check_kind()
             undo.pop_all()
 
@@ -74,7 +85,7 @@ class LedgerReader:
         """Open the file in one of SQLite's modes: ro, or rwc for a file that may be made."""
         self.path = path
         self._lock = threading.RLock()
-        with self._in_words():
+        with self._input_errors():
             self._db = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode={mode}",
                 timeout=BUSY_SECONDS,
@@ -112,22 +123,61 @@ class LedgerReader:
     def find_task(self, task: Task) -> int | None:
         """The number of a task; None where nothing was ever sent for it."""
         where = "provider = ? AND model = ? AND source = ? AND target = ?"
-        with self._lock, self._in_words():
-            found = self._db.execute(f"SELECT id FROM tasks WHERE {where}", task).fetchone()
-        return None if found is None else found[0]
+        with self._lock, self._input_errors():
+            row = self._db.execute(f"SELECT id FROM tasks WHERE {where}", task).fetchone()
+        return None if row is None else row[0]
 
     def known(self, task: int, digests: Sequence[bytes]) -> set[bytes]:
-        """Those texts that are translated."""
-        return {digest for (digest,) in self._select("digest", task, digests)}
+        """Those texts that are translated. Raises InputError as `translations` does."""
+        return set(self.translations(task, digests))
 
     def translations(self, task: int, digests: Sequence[bytes]) -> dict[bytes, str]:
-        """The translations of those texts that have one, as the service gave them."""
-        return {digest: text for digest, text in self._select("digest, text", task, digests)}
+        """The translations of those texts that have one, as the service gave them.
+
+        Rows without a checksum, written by older versions, are taken as they are.
+
+        Raises:
+            InputError: a row does not match its checksum, or the row of a checksum is missing.
+        """
+        texts: dict[bytes, str] = {}
+        for start in range(0, len(digests), QUERY_DIGESTS):
+            part = digests[start : start + QUERY_DIGESTS]
+            where = f"WHERE task = ? AND digest IN ({', '.join('?' * len(part))})"
+            with self._lock, self._input_errors():
+                rows = self._db.execute(
+                    f"SELECT digest, CAST(text AS BLOB) FROM translations {where}", (task, *part)
+                ).fetchall()
+                checksums = {}
+                if self._exists("checksums"):
+                    query = f"SELECT digest, checksum FROM checksums {where}"
+                    checksums = dict(self._db.execute(query, (task, *part)))
+            for digest, text in rows:
+                expected = checksums.pop(digest, None)
+                if expected is not None and expected != checksum(digest, text):
+                    raise self._damaged_row(digest)
+                try:
+                    texts[digest] = text.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise self._damaged_row(digest) from error
+            if checksums:
+                raise self._damaged_row(min(checksums))
+        return texts
+
+    def _exists(self, table: str) -> bool:
+        query = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?)"
+        return bool(self._db.execute(query, (table,)).fetchone()[0])
+
+    def _damaged_row(self, digest: bytes) -> InputError:
+        return InputError(
+            f"{shown(self.path)}: the translation of the text with SHA-256 {digest.hex()} is"
+            " damaged: restore a copy of the ledger, or delete this digest from"
+            " its tables translations and checksums to buy the line again"
+        )
 
     def has_translations(self, task: int) -> bool:
         """Whether anything was ever translated for a task."""
         query = "SELECT EXISTS (SELECT 1 FROM translations WHERE task = ?)"
-        with self._lock, self._in_words():
+        with self._lock, self._input_errors():
             return bool(self._db.execute(query, (task,)).fetchone()[0])
 
     def left_out(self, task: int) -> set[bytes]:
@@ -136,23 +186,14 @@ class LedgerReader:
             "SELECT digests FROM requests"
             " WHERE task = ? AND state = 'refused' AND digests IS NOT NULL"
         )
-        with self._lock, self._in_words():
-            found = self._db.execute(query, (task,)).fetchall()
-        return {digest for (joined,) in found for digest in split_digests(joined)}
+        with self._lock, self._input_errors():
+            rows = self._db.execute(query, (task,)).fetchall()
+        return {digest for (joined,) in rows for digest in split_digests(joined)}
 
-    def _select(self, columns: str, task: int, digests: Sequence[bytes]) -> Iterator[tuple]:
-        for start in range(0, len(digests), QUERY_DIGESTS):
-            part = digests[start : start + QUERY_DIGESTS]
-            holes = ", ".join("?" * len(part))
-            query = f"SELECT {columns} FROM translations WHERE task = ? AND digest IN ({holes})"
-            with self._lock, self._in_words():
-                yield from self._db.execute(query, (task, *part)).fetchall()
-
-    def spent(self, provider: str) -> Spent:
+    def spent(self, provider: str) -> Spending:
         """What all requests to a provider may have cost, at the prices of their time.
 
-        In doubt are also requests in flight of processes that are not at work any more, whether or
-        not anybody has written that down yet.
+        Requests in flight of dead processes count as doubtful, recorded as such or not.
         """
         owners = "SELECT DISTINCT owner FROM requests WHERE state = 'sent'"
         query = (
@@ -161,14 +202,16 @@ class LedgerReader:
             " WHERE provider = ? AND state <> 'refused'"
             " GROUP BY state, CASE state WHEN 'sent' THEN owner END"
         )
-        with self._lock, self._in_words():
+        with self._lock, self._input_errors():
             # In this order: the dead finish no request between the two questions.
             sending = [owner for (owner,) in self._db.execute(owners).fetchall()]
             dead = {owner for owner in sending if not seems_alive(self.path, owner)}
             rows = self._db.execute(query, (provider,)).fetchall()
         doubt = [row for row in rows if row[0] == "doubt" or (row[0] == "sent" and row[1] in dead)]
-        return Spent(
-            sum(row[3] for row in rows), int(sum(row[2] for row in doubt)), sum(r[3] for r in doubt)
+        return Spending(
+            sum((usd for *_, usd in rows), 0.0),
+            int(sum(characters for *_, characters, _ in doubt)),
+            sum((usd for *_, usd in doubt), 0.0),
         )
 
     # SQLite
@@ -182,7 +225,7 @@ class LedgerReader:
         )
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _input_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:

@@ -1,7 +1,7 @@
 """Which processes are at work on a ledger: each holds a lock that dies with it.
 
-A process keeps one file beside the ledger, locked as long as it lives. The file also reserves
-room on the disk: when the disk is full, it is given up so that what was paid for can be written.
+A process keeps one locked file beside the ledger. The file also reserves disk space, which is given
+up when the disk is full so that paid translations can be written.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ class Owner:
 
     Args:
         ledger: path of the ledger; its folder must exist.
-        reserve: bytes kept free for it.
+        reserve: bytes of disk space kept for the ledger.
 
     Raises:
         OSError: the file cannot be written; where the disk is full, errno is ENOSPC.
@@ -35,7 +35,7 @@ class Owner:
     def __init__(self, ledger: Path, reserve: int = RESERVED_BYTES):
         self.name = secrets.token_hex(8)
         self.path = _path(ledger, self.name)
-        # Created under another name: what is visible is locked.
+        # Created under another name, so that a visible file is locked.
         hidden = self.path.with_name(f".{self.path.name}")
         self._descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         with ExitStack() as undo:
@@ -43,7 +43,7 @@ class Owner:
             undo.callback(hidden.unlink, missing_ok=True)
             _lock(self._descriptor)
             hidden.rename(self.path)
-            # Random bytes: zeros take no room where the file system compresses.
+            # Random bytes: zeros take no space where the file system compresses.
             written = 0
             while written < reserve:
                 written += os.write(self._descriptor, os.urandom(min(2**20, reserve - written)))
@@ -51,12 +51,12 @@ class Owner:
             undo.pop_all()
 
     def give_up_room(self) -> None:
-        """Free the bytes that were kept; the lock stays."""
+        """Free the reserved bytes; the lock stays."""
         os.ftruncate(self._descriptor, 0)
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Leave: the file goes, and the lock with it."""
+        """Remove the file and release its lock."""
         self.path.unlink(missing_ok=True)
         os.close(self._descriptor)
 
@@ -66,7 +66,7 @@ def _path(ledger: Path, name: str) -> Path:
 
 
 def sweep(ledger: Path) -> None:
-    """Remove the files of processes that were killed."""
+    """Remove the files of killed processes."""
     prefix = _path(ledger, "").name
     for path in ledger.parent.iterdir():
         if path.name.startswith(prefix):
@@ -74,9 +74,9 @@ def sweep(ledger: Path) -> None:
 
 
 def seems_alive(ledger: Path, name: str) -> bool:
-    """Whether the process of that name is still at work, for whoever may change nothing.
+    """Whether the named process is at work, without changing anything.
 
-    Where its file may not be opened, it counts as at work.
+    A file that may not be opened counts as a process at work.
     """
     try:
         descriptor = os.open(_path(ledger, name), os.O_RDONLY)
@@ -85,8 +85,8 @@ def seems_alive(ledger: Path, name: str) -> bool:
     except PermissionError:
         return True
     try:
-        # Shared, so that two who ask do not see each other. One who wants to write and asks in
-        # the same moment takes the process for alive, and asks again.
+        # Shared, so that two readers do not see each other. A writer that asks at the same moment
+        # takes the process for alive, and asks again.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -96,7 +96,7 @@ def seems_alive(ledger: Path, name: str) -> bool:
 
 
 def is_alive(ledger: Path, name: str) -> bool:
-    """Whether the process of that name is still at work; a dead one's file is removed."""
+    """Whether the named process is at work; removes the file of a dead one."""
     path = _path(ledger, name)
     try:
         descriptor = os.open(path, os.O_RDWR)

@@ -1,4 +1,4 @@
-"""Requests to a translation service: lines in their order, as many as its limits allow.
+"""Requests to a translation service: as many lines, in their order, as its limits allow.
 
 Limits of the Cloud Translation API v3: 1,024 strings (reference of TranslateTextRequest) and
 30,000 code points (page "Quotas and limits") in one request.
@@ -16,13 +16,7 @@ REQUEST_CHARACTERS = 30_000
 
 
 class Line(NamedTuple):
-    """A line to translate.
-
-    Attributes:
-        number: in its file, from 1.
-        text: as it stands there, without its end.
-        digest: SHA-256 of the text in UTF-8, 32 bytes.
-    """
+    """A line to translate: its number in the file, from 1, its text and `text_digest`."""
 
     number: int
     text: str
@@ -35,12 +29,12 @@ class Line(NamedTuple):
 
 
 def text_digest(text: str) -> bytes:
-    """SHA-256 of a text in UTF-8: what the ledger knows it by."""
+    """SHA-256 of a text in UTF-8, its key in the ledger: 32 bytes."""
     return hashlib.sha256(text.encode("utf-8")).digest()
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing to translate; such a line is its own, empty, translation."""
+    """Whether there is nothing to translate; such a line has an empty translation."""
     return not text or text.isspace()
 
 
@@ -62,21 +56,21 @@ def read_sources(path: str | os.PathLike[str]) -> Iterator[Line]:
 
 
 def pack(lines: Iterable[Line], characters: int) -> Iterator[tuple[Line, ...]]:
-    """Fill requests with lines in their order, without repeats inside of a request.
+    """Fill requests with lines in their order, without repeats inside a request.
 
     Args:
         lines: at most `REQUEST_CHARACTERS` long each.
-        characters: code points in a request; a longer line has one to itself.
+        characters: code points in a request; a longer line gets a request of its own.
     """
-    held: dict[bytes, Line] = {}
+    request: dict[bytes, Line] = {}
     size = 0
     for line in lines:
-        if line.digest in held:
+        if line.digest in request:
             continue
-        if held and (size + line.characters > characters or len(held) == REQUEST_LINES):
-            yield tuple(held.values())
-            held, size = {}, 0
-        held[line.digest] = line
+        if request and (size + line.characters > characters or len(request) == REQUEST_LINES):
+            yield tuple(request.values())
+            request, size = {}, 0
+        request[line.digest] = line
         size += line.characters
-    if held:
-        yield tuple(held.values())
+    if request:
+        yield tuple(request.values())

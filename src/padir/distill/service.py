@@ -1,8 +1,8 @@
 """One call of the Cloud Translation API v3, and what each of its errors means for the next.
 
-Credentials are the environment's Application Default Credentials and nothing else; they go into
-the client and nowhere else. An `endpoint` in the settings is a test server on this machine:
-no credentials, no encryption, and a provider's name of its own in the ledger.
+Credentials are Application Default Credentials and go into the client only. An `endpoint` in the
+settings is a test server on this machine: no credentials, no encryption, and its own provider name
+in the ledger.
 """
 
 import re
@@ -39,12 +39,7 @@ class Failure(Enum):
 
 
 class CallError(Exception):
-    """A call failed.
-
-    Attributes:
-        failure: what that means.
-        reason: the service's own words, in one line.
-    """
+    """A failed call; `reason` is the service's message in one line."""
 
     def __init__(self, failure: Failure, reason: str):
         super().__init__(reason)
@@ -53,15 +48,15 @@ class CallError(Exception):
 
 @runtime_checkable
 class Service(Protocol):
-    """Whatever translates a list of texts."""
+    """Translates lists of texts."""
 
     def translate(self, texts: Sequence[str]) -> list[str]:
         """One translation per text, in order. Raises CallError."""
         ...
 
 
-# gRPC has one status for "no connection came about" and "the connection broke"; only its words
-# tell a request that was never sent.
+# gRPC has one status for "no connection" and "the connection broke"; only its message tells a
+# request that was never sent.
 _UNSENT = re.compile(
     r"failed to connect to all addresses|DNS resolution failed|name resolution"
     r"|metadata from plugin failed",
@@ -79,9 +74,9 @@ _NOT_BILLED = (
 
 
 def failure_of(error: exceptions.GoogleAPICallError) -> Failure:
-    """What an error of the client means.
+    """Classify an error of the client.
 
-    Over quota the service says 403 with "User Rate Limit Exceeded" or "Daily Limit Exceeded"
+    Over quota the service answers 403 with "User Rate Limit Exceeded" or "Daily Limit Exceeded"
     (page "Quotas and limits"), or RESOURCE_EXHAUSTED with the name of the quota.
     """
     text = f"{error.message} {error.reason or ''} {error.metadata or ''}"
@@ -104,7 +99,7 @@ class CloudTranslation:
         client: of the API.
         parent: `projects/PROJECT/locations/LOCATION`.
         task: model and languages.
-        seconds: after which a call is given up.
+        seconds: timeout of a call.
     """
 
     def __init__(
@@ -118,7 +113,7 @@ class CloudTranslation:
         self._seconds = seconds
 
     def translate(self, texts: Sequence[str]) -> list[str]:
-        """See `Service`; no repeats here, since each attempt must stand in the ledger."""
+        """See `Service`; the caller retries, since each attempt must stand in the ledger."""
         request = translate_v3.TranslateTextRequest(
             parent=self._parent,
             contents=texts,
@@ -134,15 +129,15 @@ class CloudTranslation:
             raise CallError(failure_of(error), f"{name}: {error.message}") from error
         except google.auth.exceptions.GoogleAuthError as error:
             raise CallError(Failure.FATAL, f"credentials: {error.args[0]}") from error
-        found = [one.translated_text for one in answer.translations]
-        if len(found) != len(texts):
-            reason = f"{len(found)} translations came back for {len(texts)} lines"
+        translations = [item.translated_text for item in answer.translations]
+        if len(translations) != len(texts):
+            reason = f"{len(translations)} translations came back for {len(texts)} lines"
             raise CallError(Failure.ANSWER, reason)
-        return found
+        return translations
 
 
 def connect(teacher: CloudTeacher, task: Task) -> CloudTranslation:
-    """A client with the environment's credentials, or one of the test server.
+    """A client with the environment's credentials, or of the test server.
 
     Raises:
         InputError: no usable credentials, or no project.
@@ -154,8 +149,8 @@ def connect(teacher: CloudTeacher, task: Task) -> CloudTranslation:
         client = translate_v3.TranslationServiceClient(transport=transport)
         return CloudTranslation(client, _parent(teacher, teacher.project or "test"), task)
     try:
-        credentials, found = google.auth.default(scopes=[SCOPE])
-        # Now, and not in the first call, where a refusal looks like a service out of order.
+        credentials, default_project = google.auth.default(scopes=[SCOPE])
+        # In the first call a refusal would look like a service that is out of order.
         credentials.refresh(google.auth.transport.requests.Request())
     except google.auth.exceptions.GoogleAuthError as error:
         raise _no_credentials(error.args[0] if error.args else type(error).__name__) from error
@@ -163,10 +158,10 @@ def connect(teacher: CloudTeacher, task: Task) -> CloudTranslation:
         name = shown(str(error.filename or "their file"))
         raise _no_credentials(f"{name}: {error.strerror or error}") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        # What the library makes of a file with other content; its words may hold some of that.
+        # A file with other content; the library's message may quote it.
         kind = type(error).__name__
         raise _no_credentials(f"their file holds something else ({kind})") from error
-    project = teacher.project or found
+    project = teacher.project or default_project
     if not project:
         raise InputError(
             "no Google Cloud project: the credentials name none; set the teacher's project"

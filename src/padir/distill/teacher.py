@@ -1,6 +1,6 @@
 """Translating training sources with a model of our own, in parts that survive a killed run.
 
-Text is read as a stream, part by part, so that memory does not depend on its size.
+Text is read as a stream, so memory does not depend on its size.
 """
 
 import hashlib
@@ -37,19 +37,13 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def shard_bounds(lines: int, shard: int, shards: int) -> tuple[int, int]:
-    """First line of a shard and the line after its last, from 0; shards in order give all."""
+    """First line of a shard and the line after its last, from 0."""
     return (shard - 1) * lines // shards, shard * lines // shards
 
 
 @dataclass(frozen=True)
 class Span:
-    """Consecutive lines of a text file, read anew each time and never held together.
-
-    Attributes:
-        path: the file.
-        start: the first line, from 0.
-        end: the line after the last.
-    """
+    """Lines `start` to `end` - 1 of a text file, from 0, streamed each time they are read."""
 
     path: Path
     start: int
@@ -63,58 +57,58 @@ class Span:
         return islice(iter_lines(self.path), self.start, self.end)
 
     def parts(self) -> Iterator[tuple[int, list[str]]]:
-        """Up to `PART_LINES` lines at a time, and which one of the span is the first, from 0."""
-        rest, first = self.lines(), 0
-        while part := list(islice(rest, PART_LINES)):
-            yield first, part
-            first += len(part)
+        """Up to `PART_LINES` lines at a time, with the number of the first, from 0."""
+        rest = self.lines()
+        for first in range(0, len(self), PART_LINES):
+            if part := list(islice(rest, PART_LINES)):
+                yield first, part
 
 
 def distill(
     translator: Translator, sources: Span, work: Path, report: Callable[[int], None]
 ) -> tuple[list[Path], int]:
-    """Translate lines part by part; parts that a killed run left behind are not done again.
+    """Translate lines part by part; finished parts of a killed run are reused.
 
-    A line that is too long for the model has an empty translation, which training leaves out.
+    A line that is too long for the model gets an empty translation, which training leaves out.
 
     Args:
         translator: the teacher with its decoder.
-        sources: what to translate. All is read once before the first part is translated.
+        sources: lines to translate; read once in full before the first part is translated.
         work: folder for the parts, made here and the caller's to remove. Parts of another teacher,
-            rule or text are never taken: they stand under another name.
+            rule or text have other names.
         report: called with the number of sentences just finished.
 
     Returns:
-        files that in order hold one translation per line; how many lines are too long.
+        Files that in order hold one translation per line, and the number of lines too long.
 
     Raises:
         InputError: a part is damaged; the text changed meanwhile.
     """
     identity, too_long = _survey(translator, sources)
     folder = work / identity[:16]
-    found: list[Path] = []
+    paths: list[Path] = []
     done = 0
     for first, lines in sources.parts():
         path = folder / f"{first:09d}.txt"
         if path.exists():
-            held = len(read_lines(path))
-            if held != len(lines):
-                raise InputError(f"{shown(path)}: {held} lines instead of {len(lines)}; delete it")
-            report(held)
+            count = len(read_lines(path))
+            if count != len(lines):
+                raise InputError(f"{shown(path)}: {count} lines instead of {len(lines)}; delete it")
+            report(count)
         else:
             encoded = translator.encode(lines)
             part = [source if translator.reads(source) else [] for source in encoded]
             hypotheses = translator.finish(part, translator.candidates(part, report))
-            write_lines(path, (each.hypothesis for each in hypotheses))
-        found.append(path)
+            write_lines(path, (translation.hypothesis for translation in hypotheses))
+        paths.append(path)
         done += len(lines)
     if done != len(sources):
         raise InputError(f"{shown(sources.path)}: changed while it was translated")
-    return found, too_long
+    return paths, too_long
 
 
 def _survey(translator: Translator, sources: Span) -> tuple[str, int]:
-    """A digest of all that the translations depend on, and how many lines are too long."""
+    """A digest of all that the translations depend on, and the number of lines too long."""
     text, too_long = hashlib.sha256(), 0
     for _, lines in sources.parts():
         text.update("".join(f"{line}\n" for line in lines).encode("utf-8"))

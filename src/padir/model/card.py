@@ -1,9 +1,9 @@
-"""The model card of a bundle, written from the run's own data."""
+"""The model card of a bundle, written from data of its training run."""
 
 from collections.abc import Mapping, Sequence
 
-from padir.config.training import RunSpec
 from padir.config.systems import SYSTEMS
+from padir.config.training import RunSpec
 
 
 def model_card(
@@ -13,22 +13,22 @@ def model_card(
     valid: Mapping[str, float],
     steps: Sequence[int],
 ) -> str:
-    """Markdown: what the model is, what it was trained on, how it did, how to use it.
+    """The card in Markdown: model, training data, validation losses and use.
 
     Args:
-        spec: the run's settings.
-        seed: the run's seed.
-        summary: parameters, pairs, those left out, epochs and compilations of the run.
+        spec: settings of the model.
+        seed: Random seed of parameters, data order and corruption.
+        summary: counts of parameters, pairs, pairs left out, epochs and restarts of the run.
         valid: mean validation losses at the last step.
         steps: the step, or the averaged steps, that the parameters come from.
     """
     run = spec.run
     architecture = run.architecture
-    taken = str(steps[0]) if len(steps) == 1 else f"the mean of {', '.join(map(str, steps))}"
+    chosen = str(steps[0]) if len(steps) == 1 else f"the mean of {', '.join(map(str, steps))}"
     targets = "the original targets" if run.targets == "raw" else f"targets by {run.targets}"
     start = run.training.warm_start
-    without = summary["pairs_empty"]
-    empty = f" and {without:,} with an empty side" if without else ""
+    pairs_empty, restarts = summary["pairs_empty"], summary["restarts"]
+    empty = f" and {pairs_empty:,} with an empty side" if pairs_empty else ""
     rows = [
         ("System", SYSTEMS[run.system].title),
         ("Direction", spec.direction),
@@ -48,7 +48,8 @@ def model_card(
             f"{summary['pairs']:,}, of which {summary['pairs_too_long']:,} too long{empty}",
         ),
         ("Steps", f"{run.training.steps:,} ({summary['epochs']:.1f} epochs)"),
-        ("Parameters taken from step", taken),
+        *([("Started over", f"{restarts} times, by --restart")] if restarts else []),
+        ("Parameters taken from step", chosen),
         ("Seed", str(seed)),
         *(
             (f"Validation {name.replace('_', ' ')} at the last step", f"{value:.4f}")

@@ -75,28 +75,28 @@ def from_arrays(run: TrainingRun, table_size: int, arrays: Mapping[str, np.ndarr
     return nnx.merge(graph, state)
 
 
-WARM_PARTS = ("encoder", "embedder")
+WARM_STARTED_PARTS = ("encoder", "embedder")
 
 
-def warm_started(parameters: dict, arrays: Mapping[str, np.ndarray]) -> dict:
-    """Parameters, with the encoder and the embedding table of another model.
+def warm_start(parameters: dict, arrays: Mapping[str, np.ndarray]) -> dict:
+    """Parameters with the encoder and the embedding table of another model.
 
     Args:
         parameters: of the model, as nested dictionaries.
-        arrays: of the other model, by name.
+        arrays: parameters of the other model, by name.
 
     Raises:
-        ValueError: an array of these parts is missing, or has another shape; it names the first.
+        ValueError: an array of these parts is missing or has another shape; it names the first.
     """
 
-    def taken(path, leaf):
+    def initial(path, leaf):
         name = _name(path)
-        if name.partition("/")[0] not in WARM_PARTS:
+        if name.partition("/")[0] not in WARM_STARTED_PARTS:
             return leaf
-        found = arrays.get(name)
-        if found is None or found.shape != leaf.shape:
-            has = "is missing" if found is None else f"has shape {found.shape}"
-            raise ValueError(f"parameter {name!r} {has}; shape {leaf.shape} is needed")
-        return jnp.asarray(found, leaf.dtype)
+        array = arrays.get(name)
+        if array is None or array.shape != leaf.shape:
+            problem = "is missing" if array is None else f"has shape {array.shape}"
+            raise ValueError(f"parameter {name!r} {problem}; shape {leaf.shape} is needed")
+        return jnp.asarray(array, leaf.dtype)
 
-    return jax.tree_util.tree_map_with_path(taken, parameters)
+    return jax.tree_util.tree_map_with_path(initial, parameters)

@@ -38,7 +38,7 @@ class Transformer(nnx.Module):
         table_size: rows of the embedding table (V).
         length_id: id of the extra source token that the length predictor `token` reads.
         causal: True for autoregressive models.
-        critic: whether there is a head that tells right predictions from wrong ones.
+        critic: whether the model has a critic, a head that tells right predictions from wrong ones.
         rngs: a `params` stream, for the initial values.
 
     Attributes:
@@ -73,7 +73,7 @@ class Transformer(nnx.Module):
         self.length_oracle = predictor is not None and predictor.oracle
         if predictor is not None:
             self.length_predictor = predictor(architecture, rngs)
-        self.rejects = critic
+        self.has_critic = critic
         if critic:
             self.critic = linear(architecture.width, 2, dtype, rngs)
 
@@ -103,15 +103,15 @@ class Transformer(nnx.Module):
             return self.embedder.attend(hidden) / jnp.sqrt(jnp.float32(self.width))
         return self.output(hidden).astype(jnp.float32)
 
-    def keeps(self, hidden: Hidden) -> Float[Array, "B L 2"]:
-        """Float32 logits of the learned critic: class 1 keeps the prediction at a position.
+    def critic_logits(self, hidden: Hidden) -> Float[Array, "B L 2"]:
+        """Float32 logits of the critic at each position; class 1 is a right prediction.
 
-        No gradient reaches the decoder. Source: the published code's learned critic.
+        No gradient reaches the decoder. Source: the published code, which calls it the rejecter.
 
         Raises:
             ValueError: if the model was built without a critic.
         """
-        if not self.rejects:
+        if not self.has_critic:
             raise ValueError("this model has no critic: objective.critic_weight is 0")
         return self.critic(jax.lax.stop_gradient(hidden)).astype(jnp.float32)
 

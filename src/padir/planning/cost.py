@@ -9,6 +9,7 @@ Attention between positions is left out: little at a sentence's length.
 from pathlib import Path
 from typing import NamedTuple
 
+from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.training import TrainingRun
 
 FLOAT_BYTES = 4
@@ -60,23 +61,29 @@ def training_flops(run: TrainingRun, size: Size) -> float:
     return 6.0 * each * run.training.steps * run.training.batch_tokens
 
 
-def decoding_flops(run: TrainingRun, size: Size, decoding: str, source: float, target: float) -> float:
+def decoding_flops(
+    decoder: SearchDecoder | RefinementDecoder,
+    passes: int | None,
+    size: Size,
+    source: float,
+    target: float,
+) -> float:
     """Operations of decoding one sentence: all passes, candidates or places of the beam.
 
     The most there can be: hypotheses that are finished before the last pass are counted on, and a
     reranker is not in it (see `reranking_flops`).
 
     Args:
-        decoding: T<passes>, greedy or beam.
+        passes: decoder passes (T); None for AR decoders.
+        size: of the model.
         source, target: tokens of the sentence with EOS, before padding.
     """
-    settings = run.decoding
-    if run.parallel:
-        passes, rows = int(decoding[1:]), settings.length_candidates * settings.restarts
+    if isinstance(decoder, RefinementDecoder):
+        rows = (passes or 1) * decoder.length_candidates * decoder.restarts
     else:
         # With its cache a step goes through the decoder for one position alone.
-        passes, rows = 1, settings.beam if decoding == "beam" else 1
-    return 2.0 * PADDING * (size.encoder * source + passes * rows * size.after_encoder * target)
+        rows = decoder.beam if decoder.kind == "beam" else 1
+    return 2.0 * PADDING * (size.encoder * source + rows * size.after_encoder * target)
 
 
 def reranking_flops(size: Size, candidates: int, source: float, target: float) -> float:
@@ -95,14 +102,14 @@ def rating_flops(parameters: int, reference: float, hypothesis: float) -> float:
     return 2.0 * parameters * (reference + hypothesis)
 
 
-def tuning_decodings(run: TrainingRun) -> tuple[str, int]:
-    """How the validation set is decoded to choose the length rule, and how often.
+def tuning_decodings(decoder: SearchDecoder | RefinementDecoder) -> tuple[int | None, int]:
+    """Passes with which validation chooses the length rule, and how often it decodes.
 
-    As `padir.decode.tune` does it.
+    As `padir tune` does it: beam search once per alpha, greedy search not at all.
     """
-    if run.parallel:
-        return f"T{run.decoding.tuning_passes}", 1
-    return "beam", len(run.decoding.length_alphas)
+    if isinstance(decoder, RefinementDecoder):
+        return decoder.tuning_passes, 1
+    return None, len(decoder.length_alphas) if decoder.tuned else 0
 
 
 def bundle_bytes(parameters: int) -> int:

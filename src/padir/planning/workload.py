@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from padir.config.data import TfdsSource
+from padir.config.decoder import RefinementDecoder
 from padir.config.experiment import BleurtScorer, Config
-from padir.config.teacher import ModelTeacher
+from padir.config.rows import Decoding, Row
 from padir.data.size import Corpus
 from padir.planning import cost
 
@@ -71,49 +72,50 @@ class _Lines:
 
 
 def sizes_of(config: Config) -> Sizes:
-    """Parameters of each model by dataset and name; a model is traced once per vocabulary size."""
+    """Parameters of each training's model, by dataset and name."""
     known: dict[tuple[str, int], cost.Size] = {}
     found: Sizes = {}
     for dataset, settings in config.datasets.items():
-        for model, run in config.models.items():
-            key = run.parameters or model, settings.vocabulary_named(run.vocabulary).size
+        for training, run in config.trainings.items():
+            key = training, settings.vocabulary_named(run.vocabulary).size
             if key not in known:
-                known[key] = cost.parameter_counts(config.models[key[0]], key[1])
-            found[dataset, model] = known[key]
+                known[key] = cost.parameter_counts(run, key[1])
+            found[dataset, training] = known[key]
     return found
 
 
 def workload(
     config: Config,
-    models: Sequence[str],
-    rated: Sequence[str],
+    rows: Sequence[Row],
+    rated: Sequence[Row],
     sizes: Sizes,
     corpora: Sequence[Corpus],
 ) -> Workload:
-    """Add up what some models of an experiment need.
+    """Add up what some rows of an experiment need.
 
     Args:
-        models: names of those that are trained and decoded.
-        rated: names of those that further scorers judge.
+        rows: those that are decoded; their trainings, and those they build on, are made.
+        rated: those that further scorers judge.
         sizes: see `sizes_of`.
         corpora: the datasets' text.
     """
     distillation = decoding = rating = 0.0
     scored = 0
+    trainings = config.trainings_behind(rows)
     disk = Disk()
     for corpus in corpora:
         for direction in corpus.settings.directions:
-            distillation += _distillation(config, models, sizes, corpus, direction, disk)
-            for name in models:
-                done = _decodings(config, name, sizes, corpus, direction, disk)
-                decoding += done[0]
-                scored += done[1]
-                if name in rated:
-                    rating += _ratings(config, name, corpus, direction)
-        _add_text(config, models, corpus, disk)
+            distillation += _distillation(config, trainings, sizes, corpus, direction, disk)
+            decoding += _tunings(config, rows, sizes, corpus, direction)
+            for row in rows:
+                flops, sentences = _decodings(config, row, sizes, corpus, direction, disk)
+                decoding += flops
+                scored += sentences
+            rating += sum(_ratings(config, row, corpus, direction) for row in rated)
+        _add_text(config, trainings, corpus, disk)
     for (dataset, name), size in sizes.items():
-        run = config.models[name]
-        if name not in models or run.parameters is not None:
+        run = config.trainings[name]
+        if name not in trainings:
             continue
         trained = len(run.seeds) * len(config.datasets[dataset].directions)
         disk.bundles += trained * cost.bundle_bytes(size.parameters)
@@ -131,59 +133,74 @@ def _lines(corpus: Corpus, direction: str, split: str, vocabulary: str | None) -
 
 
 def _distillation(
-    config: Config, models: Sequence[str], sizes: Sizes, corpus: Corpus, direction: str, disk: Disk
+    config: Config,
+    trainings: Sequence[str],
+    sizes: Sizes,
+    corpus: Corpus,
+    direction: str,
+    disk: Disk,
 ) -> float:
-    used = {config.models[name].targets for name in models}
+    used = {config.trainings[name].targets for name in trainings}
     flops = 0.0
-    for name, teacher in config.teachers.items():
+    for name in config.teachers:
         if name not in used:
             continue
-        model = teacher.model if isinstance(teacher, ModelTeacher) else None
-        run = None if model is None else config.models[model]
+        row = config.teacher_row(name)
+        run = None if row is None else config.trainings[row.training]
         for split in ("train", "valid"):
             lines = _lines(corpus, direction, split, run.vocabulary if run else None)
             if lines is None:
                 continue
             disk.distilled += lines.count * lines.target_bytes
-            if isinstance(teacher, ModelTeacher) and run is not None:
-                size = sizes[corpus.name, teacher.model]
-                flops += lines.count * cost.decoding_flops(
-                    run, size, teacher.decode, lines.source, lines.target
-                )
+            if row is not None:
+                flops += lines.count * _sentence(config, row, sizes, corpus, lines)
+    return flops
+
+
+def _sentence(config: Config, row: Row, sizes: Sizes, corpus: Corpus, lines: _Lines) -> float:
+    """Operations of decoding one sentence, reranking included."""
+    decoder, lengths = config.decoders[row.decoding.decoder], (lines.source, lines.target)
+    size = sizes[corpus.name, row.training]
+    flops = cost.decoding_flops(decoder, row.decoding.passes, size, *lengths)
+    if isinstance(decoder, RefinementDecoder) and decoder.reranker is not None:
+        candidates = decoder.length_candidates * decoder.restarts
+        flops += cost.reranking_flops(sizes[corpus.name, decoder.reranker], candidates, *lengths)
+    return flops
+
+
+def _tunings(
+    config: Config, rows: Sequence[Row], sizes: Sizes, corpus: Corpus, direction: str
+) -> float:
+    """Operations of choosing the length rules of all decoders of the rows."""
+    flops = 0.0
+    for training, name in dict.fromkeys((row.training, row.decoding.decoder) for row in rows):
+        run = config.trainings[training]
+        passes, times = cost.tuning_decodings(config.decoders[name])
+        lines = _lines(corpus, direction, "valid", run.vocabulary)
+        if lines is not None:
+            row = Row(training, Decoding(name, passes))
+            each = _sentence(config, row, sizes, corpus, lines)
+            flops += len(run.seeds) * times * lines.count * each
     return flops
 
 
 def _decodings(
-    config: Config, model: str, sizes: Sizes, corpus: Corpus, direction: str, disk: Disk
+    config: Config, row: Row, sizes: Sizes, corpus: Corpus, direction: str, disk: Disk
 ) -> tuple[float, int]:
-    """Operations of a model's decodings, and sentences that come out of those that are scored."""
-    run = config.models[model]
-    decoding, times = cost.tuning_decodings(run)
-    work = [("valid", decoding, times, False)]
-    work += [(config.evaluation.split, one, 1, True) for one in run.decode]
-    flops, scored = 0.0, 0
-    for split, decoding, times, is_scored in work:
-        lines = _lines(corpus, direction, split, run.vocabulary)
-        if lines is None:
-            continue
-        lengths = lines.source, lines.target
-        each = cost.decoding_flops(run, sizes[corpus.name, model], decoding, *lengths)
-        reranker = run.decoding.reranker
-        if reranker is not None:
-            count = run.decoding.length_candidates * run.decoding.restarts
-            each += cost.reranking_flops(sizes[corpus.name, reranker], count, *lengths)
-        seeds = len(run.seeds)
-        flops += seeds * times * lines.count * each
-        if is_scored:
-            scored += seeds * lines.count
-            vocabulary = corpus.settings.vocabulary_named(run.vocabulary).size
-            record = cost.decoded_bytes(vocabulary, lines.target_bytes, lines.target - 1)
-            disk.decodings += seeds * lines.count * record
-    return flops, scored
+    """Operations of decoding a row with all seeds, and the number of sentences."""
+    run = config.trainings[row.training]
+    lines = _lines(corpus, direction, config.evaluation.split, run.vocabulary)
+    if lines is None:
+        return 0.0, 0
+    sentences = len(run.seeds) * lines.count
+    vocabulary = corpus.settings.vocabulary_named(run.vocabulary).size
+    record = cost.decoded_bytes(vocabulary, lines.target_bytes, lines.target - 1)
+    disk.decodings += sentences * record
+    return sentences * _sentence(config, row, sizes, corpus, lines), sentences
 
 
-def _ratings(config: Config, model: str, corpus: Corpus, direction: str) -> float:
-    run = config.models[model]
+def _ratings(config: Config, row: Row, corpus: Corpus, direction: str) -> float:
+    run = config.trainings[row.training]
     lines = _lines(corpus, direction, config.evaluation.split, run.vocabulary)
     if lines is None:
         return 0.0
@@ -192,10 +209,10 @@ def _ratings(config: Config, model: str, corpus: Corpus, direction: str) -> floa
         if isinstance(scorer, BleurtScorer):
             parameters = cost.bleurt_parameters(Path(scorer.checkpoint))
             flops += cost.rating_flops(parameters, lines.target, lines.target)
-    return flops * lines.count * len(run.seeds) * len(run.decode)
+    return flops * lines.count * len(run.seeds)
 
 
-def _add_text(config: Config, models: Sequence[str], corpus: Corpus, disk: Disk) -> None:
+def _add_text(config: Config, trainings: Sequence[str], corpus: Corpus, disk: Disk) -> None:
     """The text itself, its copy in TFDS's format, and what is there for a while only."""
     pair = corpus.settings.pair.split("-")
     sides = [corpus.side(split, language) for split in SPLITS for language in pair]
@@ -203,13 +220,13 @@ def _add_text(config: Config, models: Sequence[str], corpus: Corpus, disk: Disk)
     disk.text += text
     if isinstance(corpus.settings.source, TfdsSource):
         disk.copies += text
-    ids = max(_encoded(config, models, corpus), default=0)
+    ids = max(_encoded(config, trainings, corpus), default=0)
     disk.meanwhile = max(disk.meanwhile, text, ids)
 
 
-def _encoded(config: Config, models: Sequence[str], corpus: Corpus) -> Iterator[int]:
-    for name in models:
-        vocabulary = config.models[name].vocabulary
+def _encoded(config: Config, trainings: Sequence[str], corpus: Corpus) -> Iterator[int]:
+    for name in trainings:
+        vocabulary = config.trainings[name].vocabulary
         lines = _lines(corpus, corpus.settings.directions[0], "train", vocabulary)
         if lines is not None:
             pieces = corpus.settings.vocabulary_named(vocabulary).size

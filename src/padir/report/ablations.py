@@ -1,6 +1,6 @@
-"""What each part of PaDIR does: pairs of models of `evaluation.ablations`, and the claims on them.
+"""What each part of PaDIR does: pairs of rows of `evaluation.ablations`, and the claims on them.
 
-One comparison per entry and test set, over the seeds that both models have. The claims about parts
+One comparison per entry and test set, over the seeds that both rows have. The claims about parts
 are decided from these comparisons alone.
 """
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from padir.config.experiment import Ablation
-from padir.config.training import TrainingRun
-from padir.report.results import Estimate, Group, Results, Row
-from padir.report.selection import compared_decoding
+from padir.config.experiment import Ablation, Config
+from padir.config.rows import Row
+from padir.layout import Place
+from padir.report.columns import INTERVAL, PLACE, with_interval
+from padir.report.results import Estimate, Results, ScoredRow
 from padir.report.tables import Cell, Column, Table
-from padir.report.translation import PLACE, place
 from padir.report.verdicts import Finding, Test
 from padir.score.significance import FEWEST_SEEDS, Contrast, holm, over_seeds
 
@@ -30,18 +30,16 @@ class Comparison:
     """An entry of `evaluation.ablations` on one test set; differences are base minus variant.
 
     Attributes:
-        decoding: of both models; None where they share none.
         base, variant: their rows, cut down to common seeds; None where no seed is scored in both.
         bleu, before_drop, final: differences in BLEU, and in stutter before and after the final
             drop of repeats; None where it is not measured.
-        p_value: of the difference in BLEU, corrected for all comparisons of the report.
+        p_value: of the difference in BLEU, corrected for all comparisons of the table.
     """
 
     entry: Ablation
-    group: Group
-    decoding: str | None
-    base: Row | None = None
-    variant: Row | None = None
+    place: Place
+    base: ScoredRow | None = None
+    variant: ScoredRow | None = None
     bleu: Contrast | None = None
     before_drop: Contrast | None = None
     final: Contrast | None = None
@@ -66,88 +64,98 @@ class Comparison:
     def text(self) -> str:
         """The numbers, or what is missing."""
         pair = f"{self.entry.base} against {self.entry.variant}"
-        if self.decoding is None:
-            return f"{pair}: no decoding in common"
         if self.bleu is None or self.p_value is None or self.base is None or self.variant is None:
-            return f"{pair}, {self.decoding}: no seed scored in both"
+            return f"{pair}: no seed scored in both"
         words = (
-            f"{pair}, {self.decoding}: BLEU {self.base.bleu().value:.2f} and"
+            f"{pair}: BLEU {self.base.bleu().value:.2f} and"
             f" {self.variant.bleu().value:.2f}, difference {self.bleu.difference:.2f}"
             f" [{self.bleu.low:.2f}, {self.bleu.high:.2f}], corrected p {self.p_value:.4f}"
         )
         return words if self.bleu.seeds_resampled else f"{words}, {UNDECIDED}"
 
 
-def differing_settings(one: TrainingRun, other: TrainingRun) -> dict[str, tuple[Any, Any]]:
-    """Dotted keys in which two models differ, each with both values.
-
-    Seeds, the list of decodings, and whose parameters a model takes are no such settings.
-    """
+def differing_settings(config: Config, base: Row, variant: Row) -> dict[str, tuple[Any, Any]]:
+    """Dotted keys in which two rows differ, each with both values: settings of the training, which
+    seeds are none of, those of the decoder, and the number of passes."""
 
     def leaves(value: object, path: str) -> dict[str, object]:
         if not isinstance(value, dict):
             return {path: value}
-        found: dict[str, object] = {}
-        for key, inner in value.items():
-            found |= leaves(inner, f"{path}.{key}" if path else key)
-        return found
+        items = [leaves(inner, f"{path}.{key}" if path else key) for key, inner in value.items()]
+        return {path: leaf for item in items for path, leaf in item.items()}
 
-    apart = {"seeds", "decode", "parameters"}
-    first, second = (leaves(m.model_dump(mode="json", exclude=apart), "") for m in (one, other))
-    return {key: (first[key], second[key]) for key in first if first[key] != second[key]}
+    def settings(row: Row) -> dict[str, object]:
+        run = config.trainings[row.training].model_dump(mode="json", exclude={"seeds"})
+        decoder = config.decoders[row.decoding.decoder].model_dump(mode="json")
+        return leaves(run | {"decoder": decoder, "passes": row.decoding.passes}, "")
+
+    first, second = settings(base), settings(variant)
+    pairs = {key: (first.get(key), second.get(key)) for key in {**first, **second}}
+    return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def comparisons(results: Results) -> list[Comparison]:
     """Every entry on every test set, p-values corrected together."""
-    found = [
-        _compare(results, group, entry)
-        for group in results.groups()
+    compared = [
+        _compare(results, place, entry)
+        for place in results.places()
         for entry in results.config.evaluation.ablations
     ]
-    tested = [one.bleu.p_value for one in found if one.bleu is not None]
-    corrected = iter(holm(tested))
-    return [one if one.bleu is None else replace(one, p_value=next(corrected)) for one in found]
+    p_values = iter(holm([entry.bleu.p_value for entry in compared if entry.bleu is not None]))
+    return [
+        entry if entry.bleu is None else replace(entry, p_value=next(p_values))
+        for entry in compared
+    ]
 
 
-def _compare(results: Results, group: Group, entry: Ablation) -> Comparison:
-    decoding = compared_decoding(results.config, entry)
-    empty = Comparison(entry, group, decoding)
-    if decoding is None:
-        return empty
-    base = results.row(group, entry.base, decoding)
-    variant = results.row(group, entry.variant, decoding)
+def _compare(results: Results, place: Place, entry: Ablation) -> Comparison:
+    base, variant = (results.row(place, Row.parse(text)) for text in (entry.base, entry.variant))
     common = set(base.seeds if base else ()) & set(variant.seeds if variant else ())
     if base is None or variant is None or not common:
-        return empty
-    base, variant = (
-        replace(row, scores=tuple(s for s in row.scores if s["seed"] in common))
-        for row in (base, variant)
-    )
-    return replace(
-        empty,
-        base=base,
-        variant=variant,
-        bleu=contrast(base, variant, lambda row: row.bleu()),
+        return Comparison(entry, place)
+    base, variant = with_seeds(base, common), with_seeds(variant, common)
+    return Comparison(
+        entry,
+        place,
+        base,
+        variant,
+        bleu=contrast(base, variant, ScoredRow.bleu),
         before_drop=contrast(base, variant, lambda row: row.stutter(before_drop=True)),
         final=contrast(base, variant, lambda row: row.stutter(before_drop=False)),
     )
 
 
-def contrast(base: Row, variant: Row, measure: Callable[[Row], Estimate | None]) -> Contrast | None:
+def with_seeds(row: ScoredRow, seeds: set[int]) -> ScoredRow:
+    """A row cut down to some of its seeds."""
+    return replace(row, scores=tuple(score for score in row.scores if score["seed"] in seeds))
+
+
+def by_seed(
+    row: ScoredRow, other: ScoredRow, measure: Callable[[ScoredRow], Estimate | None]
+) -> list[tuple[Estimate, Estimate]] | None:
+    """One measure of two rows, seed by seed; they must have the same seeds. None where a seed lacks
+    the measure."""
+    pairs = []
+    for ours, theirs in zip(row.scores, other.scores, strict=True):
+        pair = measure(replace(row, scores=(ours,))), measure(replace(other, scores=(theirs,)))
+        if pair[0] is None or pair[1] is None:
+            return None
+        pairs.append(pair)
+    return pairs
+
+
+def contrast(
+    base: ScoredRow, variant: ScoredRow, measure: Callable[[ScoredRow], Estimate | None]
+) -> Contrast | None:
     """Base minus variant in one measure, over their seeds, which must be the same; None where a
     seed lacks it."""
-    values: list[float] = []
-    replicates: list[np.ndarray] = []
-    for ours, theirs in zip(base.scores, variant.scores, strict=True):
-        one, other = (
-            measure(replace(row, scores=(score,)))
-            for row, score in ((base, ours), (variant, theirs))
-        )
-        if one is None or other is None:
-            return None
-        values.append(one.value - other.value)
-        replicates.append(one.replicates - other.replicates)
-    return over_seeds(values, np.array(replicates))
+    pairs = by_seed(base, variant, measure)
+    if pairs is None:
+        return None
+    return over_seeds(
+        [ours.value - theirs.value for ours, theirs in pairs],
+        np.array([ours.replicates - theirs.replicates for ours, theirs in pairs]),
+    )
 
 
 def ablations_table(results: Results) -> Table:
@@ -158,60 +166,55 @@ def ablations_table(results: Results) -> Table:
         Column("base", "Base"),
         Column("variant", "Variant"),
         Column("settings", "Differ in (base | variant)"),
-        Column("decoding", "Decoding"),
         Column("seeds", "Seeds"),
         Column("base_bleu", "BLEU base", 2),
         Column("variant_bleu", "BLEU variant", 2),
         Column("difference", "Difference", 2),
-        Column("difference_interval", "95% interval", 2),
+        Column("difference_interval", INTERVAL, 2),
         Column("over", "Resampled"),
         Column("p_value", "p (Holm)", 4),
         Column("verdict", "Verdict"),
-        Column("stutter", "Stutter before drop", 2),
-        Column("stutter_interval", "95% interval", 2),
-        Column("final", "Stutter final", 2),
-        Column("final_interval", "95% interval", 2),
+        *with_interval("stutter", "Stutter before drop", 2),
+        *with_interval("final", "Stutter final", 2),
     )
-    found = comparisons(results)
-    rows = [_cells(results, one) for one in found]
+    compared = comparisons(results)
+    rows = [_cells(results.config, entry) for entry in compared]
     notes = (
-        "Base has the feature, variant lacks it or has it changed. All differences are base minus"
-        " variant, over the seeds that both have; stutter is per 100 words, so that a negative"
-        " difference is an improvement.",
+        "Rows are TRAINING/DECODER/T. Base has the feature, variant lacks it or has it changed. All"
+        " differences are base minus variant, over the seeds that both have; stutter is per 100"
+        " words, so that a negative difference is an improvement.",
         "Intervals are 95%, by bootstrap over sentences, paired on the same resamples; with"
         f" {FEWEST_SEEDS} seeds or more also over seeds, whose mean counts with Student's t.",
         "p: two-sided, of the difference in BLEU, corrected by Holm's method for the"
-        f" {sum(one.bleu is not None for one in found)} comparisons of this table. Verdict: what"
-        f" base does, where p is below {LEVEL:g}; fewer than {FEWEST_SEEDS} seeds decide nothing.",
+        f" {sum(entry.bleu is not None for entry in compared)} comparisons of this table. Verdict:"
+        f" what base does, where p is below {LEVEL:g}; fewer than {FEWEST_SEEDS} seeds decide"
+        " nothing.",
     )
     return Table("ablations", "Ablations", columns, rows, notes)
 
 
-def _cells(results: Results, one: Comparison) -> dict[str, Cell]:
-    models = results.config.models
-    differing = differing_settings(models[one.entry.base], models[one.entry.variant])
-    resampled = None
-    if one.bleu is not None:
-        resampled = "sentences and seeds" if one.bleu.seeds_resampled else "sentences only"
+def _cells(config: Config, compared: Comparison) -> dict[str, Cell]:
+    entry, bleu = compared.entry, compared.bleu
+    differing = differing_settings(config, Row.parse(entry.base), Row.parse(entry.variant))
+    shown = (
+        f"{key} {_shown(ours)} | {_shown(theirs)}" for key, (ours, theirs) in differing.items()
+    )
+    resampled = bleu and ("sentences and seeds" if bleu.seeds_resampled else "sentences only")
     return {
-        **place(one.group),
-        "name": one.entry.name,
-        "base": one.entry.base,
-        "variant": one.entry.variant,
-        "settings": "; ".join(
-            f"{key} {_shown(ours)} | {_shown(theirs)}" for key, (ours, theirs) in differing.items()
-        )
-        or None,
-        "decoding": one.decoding,
-        "seeds": ", ".join(map(str, one.seeds)) or None,
-        "base_bleu": None if one.base is None else one.base.bleu().value,
-        "variant_bleu": None if one.variant is None else one.variant.bleu().value,
-        **_difference("difference", one.bleu),
+        **compared.place._asdict(),
+        "name": entry.name,
+        "base": entry.base,
+        "variant": entry.variant,
+        "settings": "; ".join(shown) or None,
+        "seeds": ", ".join(map(str, compared.seeds)) or None,
+        "base_bleu": compared.base and compared.base.bleu().value,
+        "variant_bleu": compared.variant and compared.variant.bleu().value,
+        **_difference("difference", bleu),
         "over": resampled,
-        "p_value": one.p_value,
-        "verdict": one.verdict,
-        **_difference("stutter", one.before_drop),
-        **_difference("final", one.final),
+        "p_value": compared.p_value,
+        "verdict": compared.verdict,
+        **_difference("stutter", compared.before_drop),
+        **_difference("final", compared.final),
     }
 
 
@@ -222,46 +225,48 @@ def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _difference(key: str, found: Contrast | None) -> dict[str, Cell]:
-    if found is None:
+def _difference(key: str, contrast: Contrast | None) -> dict[str, Cell]:
+    if contrast is None:
         return {key: None, f"{key}_interval": None}
-    return {key: found.difference, f"{key}_interval": (found.low, found.high)}
+    return {key: contrast.difference, f"{key}_interval": (contrast.low, contrast.high)}
 
 
-def _decide(results: Results, group: Group, name: str, helps: bool) -> Finding:
+def _decide(results: Results, place: Place, name: str, helps: bool) -> Finding:
     """Whether every comparison of that name on one test set says what the claim says."""
-    found = [one for one in comparisons(results) if one.group == group and one.entry.name == name]
-    if not found:
+    compared = [
+        entry for entry in comparisons(results) if (entry.place, entry.entry.name) == (place, name)
+    ]
+    if not compared:
         return Finding(None, f"no entry {name} under evaluation.ablations")
-    if any(one.entry.helps != helps for one in found):
+    if any(entry.entry.helps != helps for entry in compared):
         return Finding(
             None, f"entry {name} under evaluation.ablations must say helps: {str(helps).lower()}"
         )
-    outcomes = [_as_claimed(one) for one in found]
+    outcomes = [_as_claimed(entry) for entry in compared]
     return Finding(
         False if False in outcomes else None if None in outcomes else True,
-        "; ".join(one.text() for one in found),
-        _only_interval(found),
-        tuple(sorted({seed for one in found for seed in one.seeds})),
+        "; ".join(entry.text() for entry in compared),
+        _only_interval(compared),
+        tuple(sorted({seed for entry in compared for seed in entry.seeds})),
     )
 
 
-def _as_claimed(one: Comparison) -> bool | None:
-    if one.bleu is None or not one.bleu.seeds_resampled:
+def _as_claimed(compared: Comparison) -> bool | None:
+    if compared.bleu is None or not compared.bleu.seeds_resampled:
         return None
-    if one.entry.helps:
-        return one.verdict == HELPS
-    return max(abs(one.bleu.low), abs(one.bleu.high)) < EQUIVALENCE_MARGIN
+    if compared.entry.helps:
+        return compared.verdict == HELPS
+    return max(abs(compared.bleu.low), abs(compared.bleu.high)) < EQUIVALENCE_MARGIN
 
 
-def _only_interval(found: Sequence[Comparison]) -> tuple[float, float] | None:
-    only = found[0].bleu if len(found) == 1 else None
+def _only_interval(compared: Sequence[Comparison]) -> tuple[float, float] | None:
+    only = compared[0].bleu if len(compared) == 1 else None
     return None if only is None else (only.low, only.high)
 
 
 def _claim(name: str, helps: bool, function: str) -> Test:
-    def test(results: Results, group: Group) -> Finding:
-        return _decide(results, group, name, helps)
+    def test(results: Results, place: Place) -> Finding:
+        return _decide(results, place, name, helps)
 
     test.__name__ = function
     each = f"In every entry {name} of evaluation.ablations, over {FEWEST_SEEDS} seeds or more,"

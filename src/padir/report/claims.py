@@ -1,25 +1,27 @@
-"""The paper's claims, each with what was measured and a verdict that a stated test gave.
+"""The paper's claims, each with what was measured and the verdict of a stated test.
 
 A translation claim is decided here, from scores and timings, by a function of `verdicts` or
-`ablations`. A claim
-of theory or attention analysis is decided where it is computed; its JSON says how, and the report
-collects it. A claim for which nothing was computed is "not run", with the command that runs it.
+`ablations`. A claim of theory or attention analysis is decided where it is computed; its JSON says
+how, and the report collects it. A claim for which nothing was computed, or whose results lie
+outside the scope of the report, is "not run", with the command that decides it.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from padir.files import InputError
+from padir.config.experiment import Config
+from padir.files import InputError, write_json, write_text
 from padir.report import ablations, paper, verdicts
 from padir.report.results import Results
+from padir.report.tables import Column, Table
 
 REPRODUCED, NOT_REPRODUCED, NOT_RUN = "reproduced", "not reproduced", "not run"
-TRANSLATION = "snakemake --cores 2 translation"
+CORE = "snakemake --cores 2 core"
 THEORY = "snakemake --cores 2 theory"
-ABLATIONS = "snakemake --cores 2 ablations claims"
-DEPENDENCY = "snakemake --cores 2 dependency claims"
+EVERYTHING = "snakemake --cores 2 everything"
 
 
 @dataclass(frozen=True)
@@ -30,261 +32,197 @@ class Claim:
         id: a supplied claim of this id, or of one that goes on after a dot, takes its place.
         paper: the paper's own number, or what it says instead of one.
         test: decides it here; None where another command decides it.
-        command: what has to run for a verdict; None where nothing computes it yet.
+        part: of the report, which shows what the claim is decided from.
+        when: whether the config has what the claim is about.
     """
 
     id: str
     section: str
     statement: str
     paper: str
-    command: str | None = TRANSLATION
+    part: str
     test: verdicts.Test | None = None
+    when: Callable[[Config], object] | None = None
+
+    @property
+    def command(self) -> str:
+        """What has to run for a verdict."""
+        if self.part in ("ablations", "table4", "table5"):
+            return EVERYTHING
+        return THEORY if self.part == "theorems" else CORE
 
 
 def _span(numbers: Sequence[float]) -> str:
     return f"{min(numbers):+.2f} to {max(numbers):+.2f}"
 
 
+def _faster(point: str, times: int, search: str, test: verdicts.Test) -> Claim:
+    what = {"p50": "Median latency", "p99": "99th percentile of latency"}[point]
+    how = {"greedy": "AR decoded greedily", "beam": "AR by beam search, as in table 1"}[search]
+    return Claim(
+        f"latency_{point}_{search}",
+        "3.3, Speed",
+        f"{what}: more than {times} times AR's speed ({how}).",
+        f"> {times} (TPU v3)",
+        "latency",
+        test,
+    )
+
+
+def _ablation(id: str, section: str, statement: str, test: verdicts.Test, number="no number"):
+    return Claim(id, section, statement, number, "ablations", test)
+
+
+def _theory(name: str, section: str, statement: str, number: str) -> Claim:
+    return Claim(f"theory.{name}", section, statement, number, "theorems")
+
+
 CLAIMS = (
     Claim(
-        "near_ar",
-        "3.3, table 1",
-        "With 4 passes PaDIR is near AR in BLEU.",
+        *("near_ar", "3.3, table 1", "With 4 passes PaDIR is near AR in BLEU."),
         f"{_span(paper.gaps_to_ar('T4'))} BLEU over six directions",
-        test=verdicts.near_ar,
+        *("table1", verdicts.near_ar),
     ),
     Claim(
-        "one_pass",
-        "1",
-        "One pass already gives reasonable translations.",
-        "no number",
-        test=verdicts.one_pass,
+        *("near_ar_joint", "ours", "With 4 passes and joint decoding PaDIR is near AR in BLEU."),
+        *("not in the paper", "table1", verdicts.near_ar_joint, verdicts.joint_row),
     ),
     Claim(
-        "saturation",
-        "L.4, table 1",
-        "More passes than 4 hardly add quality.",
+        *("one_pass", "1", "One pass already gives reasonable translations.", "no number"),
+        *("table1", verdicts.one_pass),
+    ),
+    Claim(
+        *("saturation", "L.4, table 1", "More passes than 4 hardly add quality."),
         f"T10 - T4: {_span(paper.gains('T4', 'T10'))} BLEU",
-        test=verdicts.saturation,
+        *("table1", verdicts.saturation),
     ),
     Claim(
-        "early_gain",
-        "L.4",
-        "Most of what passes add comes early.",
-        "no number below T4",
-        test=verdicts.early_gain_larger,
+        *("early_gain", "L.4", "Most of what passes add comes early.", "no number below T4"),
+        *("table1", verdicts.early_gain_larger),
     ),
+    _faster("p50", 2, "greedy", verdicts.faster_than_greedy_p50),
+    _faster("p99", 5, "greedy", verdicts.faster_than_greedy_p99),
+    _faster("p50", 2, "beam", verdicts.faster_than_beam_p50),
+    _faster("p99", 5, "beam", verdicts.faster_than_beam_p99),
     Claim(
-        "latency_p50_greedy",
-        "3.3, Speed",
-        "Median latency: more than 2 times AR's speed (AR decoded greedily).",
-        "> 2 (TPU v3)",
-        test=verdicts.faster_than_greedy_p50,
-    ),
-    Claim(
-        "latency_p99_greedy",
-        "3.3, Speed",
-        "99th percentile of latency: more than 5 times AR's speed (AR decoded greedily).",
-        "> 5 (TPU v3)",
-        test=verdicts.faster_than_greedy_p99,
-    ),
-    Claim(
-        "latency_p50_beam",
-        "3.3, Speed",
-        "Median latency: more than 2 times AR's speed (AR by beam search, as in table 1).",
-        "> 2 (TPU v3)",
-        test=verdicts.faster_than_beam_p50,
-    ),
-    Claim(
-        "latency_p99_beam",
-        "3.3, Speed",
-        "99th percentile of latency: more than 5 times AR's"
-        " speed (AR by beam search, as in table 1).",
-        "> 5 (TPU v3)",
-        test=verdicts.faster_than_beam_p99,
-    ),
-    Claim(
-        "stutter_final",
-        "3.3",
+        *("stutter_final", "3.3"),
         "Word-level stutter is at least twice AR's (as printed: final text).",
-        ">= 2 times, all datasets",
-        test=verdicts.stutter_twice_final,
+        *(">= 2 times, all datasets", "stutter", verdicts.stutter_twice_final),
     ),
     Claim(
-        "stutter_before_drop",
-        "3.3, L.2",
+        *("stutter_before_drop", "3.3, L.2"),
         "Word-level stutter is at least twice AR's before repeats are dropped.",
-        "not printed",
-        test=verdicts.stutter_twice_before_drop,
+        *("not printed", "stutter", verdicts.stutter_twice_before_drop),
     ),
-    Claim(
-        "distillation",
-        "1",
-        "Training on an AR model's output helps.",
-        "no number",
-        ABLATIONS,
+    _ablation(
+        *("distillation", "1", "Training on an AR model's output helps."),
         ablations.distillation_helps,
     ),
-    Claim(
-        "unmasking",
-        "1, L.2",
-        "A small unmasking rate helps.",
-        "no number",
-        ABLATIONS,
-        ablations.unmasking_helps,
-    ),
-    Claim(
-        "positional_attention",
-        "1",
-        "Positional attention helps.",
-        "no number",
-        ABLATIONS,
+    _ablation("unmasking", "1, L.2", "A small unmasking rate helps.", ablations.unmasking_helps),
+    _ablation(
+        *("positional_attention", "1", "Positional attention helps."),
         ablations.positional_attention_helps,
     ),
-    Claim(
-        "custom_vocabulary",
-        "1",
-        "A vocabulary learnt on the pair's own text helps.",
-        "no number",
-        ABLATIONS,
+    _ablation(
+        *("custom_vocabulary", "1", "A vocabulary learnt on the pair's own text helps."),
         ablations.vocabulary_helps,
     ),
-    Claim(
-        "second_stage",
-        "3.2, L.1.2",
-        "A second training stage helps.",
-        "no number",
-        ABLATIONS,
+    _ablation(
+        *("second_stage", "3.2, L.1.2", "A second training stage helps."),
         ablations.second_stage_helps,
     ),
-    Claim(
-        "stutter_handling",
-        "L.2",
-        "Hiding stutter again between passes helps.",
-        "no number",
-        ABLATIONS,
+    _ablation(
+        *("stutter_handling", "L.2", "Remasking stutter between passes helps."),
         ablations.stutter_handling_helps,
     ),
-    Claim(
-        "length_candidates",
-        "L.1.1",
-        "Several length candidates help.",
-        "no number",
-        ABLATIONS,
+    _ablation(
+        *("length_candidates", "L.1.1", "Several length candidates help."),
         ablations.length_candidates_help,
     ),
-    Claim(
-        "remasking",
-        "L.2, footnote 26",
-        "The remasking schedule hardly matters.",
-        "not visibly affected",
-        ABLATIONS,
-        ablations.remasking_matters_little,
+    _ablation(
+        *("remasking", "L.2, footnote 26", "The remasking schedule hardly matters."),
+        *(ablations.remasking_matters_little, "not visibly affected"),
     ),
     Claim(
-        "self_attention",
-        "3.4, table 4",
+        *("self_attention", "3.4, table 4"),
         "Self-attention is no larger between stuttering positions than between other neighbours.",
-        "mean 0.032 against 0.033",
-        DEPENDENCY,
+        *("mean 0.032 against 0.033", "table4"),
     ),
     Claim(
-        "cross_attention",
-        "3.4, table 5",
-        "Cross-attention is closer at stutters.",
-        "total variation 0.13 against 0.23 (mean)",
-        DEPENDENCY,
+        *("cross_attention", "3.4, table 5", "Cross-attention is closer at stutters."),
+        *("total variation 0.13 against 0.23 (mean)", "table5"),
     ),
-    Claim(
-        "theory.masking_more",
-        "3.1, figures 1 and 2",
-        "Masking more lowers the estimation error.",
-        "figure",
-        THEORY,
+    _theory(
+        *("masking_more", "3.1, figures 1 and 2"),
+        *("Masking more lowers the estimation error.", "figure"),
     ),
-    Claim(
-        "theory.information_matrix",
-        "2.2, lemma 1",
-        "Generalised information-matrix equality.",
-        "exact",
-        THEORY,
+    _theory(
+        *("information_matrix", "2.2, lemma 1", "Generalised information-matrix equality.", "exact")
     ),
-    Claim(
-        "theory.covariance_order",
-        "2.2, theorem 2",
+    _theory(
+        *("covariance_order", "2.2, theorem 2"),
         "The estimator's covariance falls in k, in the positive-semidefinite order.",
         "exact",
-        THEORY,
     ),
-    Claim(
-        "theory.variance_bound",
-        "2.2, theorem 1",
+    _theory(
+        *("variance_bound", "2.2, theorem 1"),
         "The asymptotic variance is bounded through the"
         " Poincare constant, also for adaptive masks.",
         "exact",
-        THEORY,
     ),
-    Claim(
-        "theory.dirichlet_form",
-        "2.2",
-        "The Dirichlet form identity of weighted block dynamics.",
-        "exact",
-        THEORY,
+    _theory(
+        *("dirichlet_form", "2.2"),
+        *("The Dirichlet form identity of weighted block dynamics.", "exact"),
     ),
-    Claim(
-        "theory.finite_sample_bound",
-        "2.3, theorem 4",
-        "The finite-sample bound on total variation.",
-        "bound",
-        THEORY,
+    _theory(
+        *("finite_sample_bound", "2.3, theorem 4"),
+        *("The finite-sample bound on total variation.", "bound"),
     ),
-    Claim("theory.convexity", "2.1", "k-MPLE is convex for Ising models.", "exact", THEORY),
-    Claim(
-        "theory.larger_k_is_faster",
-        "3, L.7, figure 3",
-        "k-Gibbs reaches the larger mode, and faster for larger k.",
-        "figure",
-        THEORY,
+    _theory("convexity", "2.1", "k-MPLE is convex for Ising models.", "exact"),
+    _theory(
+        *("larger_k_is_faster", "3, L.7, figure 3"),
+        *("k-Gibbs reaches the larger mode, and faster for larger k.", "figure"),
     ),
-    Claim(
-        "theory.parallel_is_slower",
-        "3, L.7, figure 3",
-        "Independent parallel sampling does not reach the larger mode.",
-        "figure",
-        THEORY,
+    _theory(
+        *("parallel_is_slower", "3, L.7, figure 3"),
+        *("Independent parallel sampling does not reach the larger mode.", "figure"),
     ),
-    Claim(
-        "theory.product_steps",
-        "2.4.1",
-        "A parallel step is a product distribution.",
-        "exact",
-        THEORY,
-    ),
+    _theory("product_steps", "2.4.1", "A parallel step is a product distribution.", "exact"),
 )
 
 
-def decide(results: Results) -> list[dict[str, Any]]:
+def decide(config: Config, results: Mapping[str, Results]) -> list[dict[str, Any]]:
     """Every claim with its verdict, one record per test set or supplier.
+
+    Args:
+        config: the merged config.
+        results: of each part in scope, by its name; a claim about another part is not run.
 
     Raises:
         InputError: a supplied verdict that is none of the three.
     """
+    documents: dict[str, Any] = {}
+    for loaded in results.values():
+        documents |= {**loaded.analyses, **loaded.theory}
     supplied: dict[str, list[Mapping[str, Any]]] = {}
-    for claim in results.supplied_claims:
-        supplied.setdefault(claim["id"], []).append(claim)
+    for path, document in documents.items():
+        for claim in document["claims"]:
+            supplied.setdefault(claim["id"], []).append(claim | {"source": path})
     records = []
     for claim in CLAIMS:
-        parts = [name for name in supplied if f"{name}.".startswith(f"{claim.id}.")]
-        if parts:
+        if claim.when is not None and not claim.when(config):
+            continue
+        names = [name for name in supplied if f"{name}.".startswith(f"{claim.id}.")]
+        loaded = results.get(claim.part)
+        if names:
             records += [
-                _supplied(one, claim.command) for name in parts for one in supplied.pop(name)
+                _supplied(entry, claim.command) for name in names for entry in supplied.pop(name)
             ]
-        elif claim.test is not None and results.groups():
-            records += list(_tested(claim, claim.test, results))
+        elif claim.test is not None and loaded is not None and loaded.places():
+            records += list(_tested(claim, claim.test, loaded))
         else:
-            records.append(_not_run(claim))
-    records += [_supplied(one, THEORY) for several in supplied.values() for one in several]
-    return records
+            records.append(_record(claim))
+    return records + [_supplied(entry, THEORY) for rest in supplied.values() for entry in rest]
 
 
 def _record(claim: Claim) -> dict[str, Any]:
@@ -304,32 +242,27 @@ def _record(claim: Claim) -> dict[str, Any]:
     }
 
 
-def _not_run(claim: Claim) -> dict[str, Any]:
-    return _record(claim)
-
-
 def _tested(claim: Claim, test: verdicts.Test, results: Results) -> Iterator[dict[str, Any]]:
-    for group in results.groups():
-        finding = test(results, group)
-        verdict = {True: REPRODUCED, False: NOT_REPRODUCED, None: NOT_RUN}[finding.holds]
+    for place in results.places():
+        finding = test(results, place)
         yield _record(claim) | {
-            "dataset": " ".join(group),
+            "dataset": " ".join(place),
             "measured": finding.measured,
             "interval": None if finding.interval is None else list(finding.interval),
             "seeds": list(finding.seeds),
             "test": f"{test.__module__}.{getattr(test, '__name__', '')}",
             "test_says": " ".join((test.__doc__ or "").split()),
-            "verdict": verdict,
+            "verdict": {True: REPRODUCED, False: NOT_REPRODUCED, None: NOT_RUN}[finding.holds],
         }
 
 
-def _supplied(claim: Mapping[str, Any], command: str | None) -> dict[str, Any]:
+def _supplied(claim: Mapping[str, Any], command: str) -> dict[str, Any]:
     if claim["verdict"] not in (REPRODUCED, NOT_REPRODUCED, NOT_RUN):
         raise InputError(
             f"{claim['source']}: claim {claim['id']}: verdict {claim['verdict']!r}: allowed are"
             f" {REPRODUCED}, {NOT_REPRODUCED}, {NOT_RUN}"
         )
-    seeds, ends = claim.get("seeds"), claim.get("interval")
+    seeds = claim.get("seeds")
     return {
         "id": claim["id"],
         "section": claim.get("section"),
@@ -337,7 +270,7 @@ def _supplied(claim: Mapping[str, Any], command: str | None) -> dict[str, Any]:
         "paper": claim.get("paper"),
         "dataset": claim.get("dataset"),
         "measured": plain(claim["measured"]),
-        "interval": ends,
+        "interval": claim.get("interval"),
         "seeds": seeds if isinstance(seeds, list) else [] if seeds is None else [seeds],
         "test": claim["source"],
         "test_says": plain(claim["test"]),
@@ -353,3 +286,59 @@ def plain(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
     return f"{value:.4g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+
+
+def claims_table(records: Sequence[Mapping[str, Any]]) -> Table:
+    """The claims as a table."""
+    columns = (
+        Column("id", "Claim"),
+        Column("section", "Section"),
+        Column("statement", "What the paper says"),
+        Column("paper", "Paper"),
+        Column("dataset", "Dataset"),
+        Column("measured", "Measured"),
+        Column("interval", "95% interval"),
+        Column("seeds", "Seeds"),
+        Column("verdict", "Verdict"),
+        Column("how", "Test, or command to run"),
+    )
+    rows = []
+    for record in records:
+        cells = {column.key: record.get(column.key) for column in columns} | {
+            "interval": interval_text(record["interval"]),
+            "seeds": ", ".join(map(str, record["seeds"])) or None,
+            "how": record["test_says"],
+        }
+        if record["verdict"] == NOT_RUN:
+            test = record["test_says"]
+            wanted = f"un: {record['command']}"
+            cells["how"] = f"r{wanted}" if test is None else f"{test} R{wanted}"
+        rows.append({key: v if v is None else str(v) for key, v in cells.items()})
+    notes = (
+        "A verdict comes from the test named, never from a person. Intervals are 95%, over"
+        " sentences unless the test says otherwise; \"not reproduced\" is meant at this scale.",
+    )  # fmt: skip
+    return Table("claims", "Claims of the paper", columns, rows, notes)
+
+
+def interval_text(ends: Any) -> str | None:
+    """An interval to three digits; of other shapes whatever they hold; None of none."""
+    if isinstance(ends, list) and len(ends) == 2:
+        return f"[{ends[0]:.3g}, {ends[1]:.3g}]"
+    return None if ends is None else plain(ends)
+
+
+def counts(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many records have each verdict."""
+    return {
+        verdict: sum(record["verdict"] == verdict for record in records)
+        for verdict in (REPRODUCED, NOT_REPRODUCED, NOT_RUN)
+    }
+
+
+def write_claims(records: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """Write claims.json and claims.md."""
+    summary = ", ".join(f"{number} {verdict}" for verdict, number in counts(records).items())
+    text = f"# Claims\n\n{summary}.\n\n{claims_table(records).markdown()}"
+    write_json(folder / "claims.json", list(records))
+    write_text(folder / "claims.md", text)

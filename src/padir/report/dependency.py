@@ -1,23 +1,23 @@
 """Tables 4 and 5 and the table of predictors, from the documents of `padir analyse`."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from padir.files import InputError
-from padir.report.results import Results
+from padir.files import InputError, shown
+from padir.report.columns import INTERVAL, with_interval
+from padir.report.results import Document, Results
 from padir.report.tables import Cell, Column, Table
 
-GROUP = ("dataset", "direction")
 KINDS = ("min", "mean", "max")
 HEADINGS = {"min": "min", "mean": "avg", "max": "max"}
 PLACE = (
     Column("dataset", "Dataset"),
     Column("direction", "Direction"),
-    Column("model", "Model"),
+    Column("training", "Training"),
+    Column("decoder", "Decoder"),
     Column("targets", "Trained on"),
     Column("pass", "Pass"),
 )
-SEEDS_NOTE = "One training seed of each model, its first."
+SEEDS_NOTE = "One seed of each training, its first."
 LOST = (
     "The paper's last two columns have lost their headings in the text at hand (values {values},"
     " yes and no); the columns after max here are natural candidates, not the paper's."
@@ -52,60 +52,53 @@ PREDICTOR_NAMES = {
 }
 
 
-def analyses(results: Results) -> Iterator[Mapping[str, Any]]:
-    """The analyses, where they have all that tables and maps show.
+def analyses(results: Results) -> Iterator[Document]:
+    """The analyses.
 
     Raises:
-        InputError: an older padir made one.
+        InputError: an older padir made one, which lacks what tables and heat maps show.
     """
-    for document in results.analyses:
-        for found in document["passes"]:
-            told = [*found["heads"].values(), *found["contrasts"].values()]
-            if any("within_effect" not in one for one in told):
-                place = f"{document['dataset']} {document['direction']}, {document['model']}"
+    for path, document in results.analyses.items():
+        for analysed in document["passes"]:
+            measures = [*analysed["heads"].values(), *analysed["contrasts"].values()]
+            if any("within_effect" not in measure for measure in measures):
                 raise InputError(
-                    f"analysis of {place}: what stuttering pairs are above their own sentence's"
-                    " mean is not told in deviations: an older padir made it; run padir analyse"
-                    " again"
+                    f"{shown(path)}: key within_effect is missing: an older padir made this"
+                    " analysis; run padir analyse again"
                 )
         yield document
 
 
-def _documents(results: Results) -> Iterator[tuple[dict[str, Cell], Mapping[str, Any]]]:
-    for document in analyses(results):
-        yield (
-            {
-                "dataset": document["dataset"],
-                "direction": document["direction"],
-                "model": document["model"],
-                "targets": document["targets"],
-            },
-            document,
-        )
+def _labels(document: Document) -> dict[str, Cell]:
+    keys = ("dataset", "direction", "training", "decoder", "targets")
+    return {key: document[key] for key in keys}
 
 
 def _rows(
-    results: Results, groups: Sequence[tuple[str, str]], lost: Sequence[str]
+    results: Results, groups: Sequence[tuple[str, str, str]], lost: Sequence[tuple[str, str]]
 ) -> list[dict[str, Cell]]:
-    """Two rows of each model and pass: stuttering pairs, and other adjacent ones."""
+    """Two rows of each analysis and pass: stuttering pairs, and other adjacent ones."""
     rows: list[dict[str, Cell]] = []
-    for place, document in _documents(results):
-        for found in document["passes"]:
-            contrasts = found["contrasts"]
+    for document in analyses(results):
+        for analysed in document["passes"]:
+            contrasts = analysed["contrasts"]
             for stutter, prefix, count in (("yes", "", "stuttering"), ("no", "other_", "other")):
                 row: dict[str, Cell] = {
-                    **place, "pass": found["pass"], "stutter": stutter, "pairs": found[count],
-                }  # fmt: skip
-                for key, name in groups:
+                    **_labels(document),
+                    "pass": analysed["pass"],
+                    "stutter": stutter,
+                    "pairs": analysed[count],
+                }
+                for key, name, _ in groups:
                     for kind in KINDS:
-                        one = contrasts[f"{name} {kind}"]
-                        row[f"{key}{kind}"] = one[f"{prefix}mean"]
-                        row[f"{key}{kind}_sd"] = one[f"{prefix}deviation"]
-                    one = contrasts[f"{name} mean"]
-                    shown = stutter == "yes"
-                    for column, kept in COMPARED.items():
-                        row[f"{key}{column}"] = _shown(one[kept]) if shown else None
-                for name in lost:
+                        contrast = contrasts[f"{name} {kind}"]
+                        row[f"{key}{kind}"] = contrast[f"{prefix}mean"]
+                        row[f"{key}{kind}_sd"] = contrast[f"{prefix}deviation"]
+                    contrast = contrasts[f"{name} mean"]
+                    for column, source in COMPARED.items():
+                        value = contrast[source] if stutter == "yes" else None
+                        row[f"{key}{column}"] = tuple(value) if isinstance(value, list) else value
+                for name, _ in lost:
                     row[name] = contrasts[name][f"{prefix}mean"]
                 rows.append(row)
     return rows
@@ -121,9 +114,9 @@ def _columns(groups: Sequence[tuple[str, str, str]], lost: Sequence[tuple[str, s
     for key, _, heading in groups:
         columns += [
             Column(f"{key}effect", f"{heading}d (avg)", 2),
-            Column(f"{key}interval", "95% interval", 2),
+            Column(f"{key}interval", INTERVAL, 2),
             Column(f"{key}within", f"{heading}within (avg)", 4),
-            Column(f"{key}within_interval", "95% interval", 4),
+            Column(f"{key}within_interval", INTERVAL, 4),
             Column(f"{key}within_effect", f"{heading}within d", 2),
             Column(f"{key}p", "p of within", 4),
         ]
@@ -138,7 +131,7 @@ def table4(results: Results) -> Table:
         "table4",
         "Table 4: decoder self-attention between adjacent positions",
         _columns(groups, lost),
-        _rows(results, [(key, name) for key, name, _ in groups], [name for name, _ in lost]),
+        _rows(results, groups, lost),
         (
             "min, avg, max: over layers, heads and both directions; mean and standard deviation"
             " (±) over pairs. Stutter: equal neighbouring pieces before the final drop, except of"
@@ -162,7 +155,7 @@ def table5(results: Results) -> Table:
         "table5",
         "Table 5: distance between cross-attention of adjacent positions",
         _columns(groups, lost),
-        _rows(results, [(key, name) for key, name, _ in groups], [name for name, _ in lost]),
+        _rows(results, groups, lost),
         (
             "TV: total variation distance; cosine: 1 - cosine. min, avg, max: over layers and"
             " heads; mean and standard deviation (±) over pairs.",
@@ -178,82 +171,71 @@ def table5(results: Results) -> Table:
     )
 
 
-def _shown(value: Any) -> Cell:
-    return tuple(value) if isinstance(value, list) else value
-
-
-# Column -> (target, pairs) of a prediction.
-_ASKED = {
-    "stutter": ("stutter", "adjacent"),
-    "probe_adjacent": ("probe", "adjacent"),
-    "probe_near": ("probe", "near"),
-    "exact_adjacent": ("exact", "adjacent"),
-    "exact_near": ("exact", "near"),
-}
+# Column, its heading, and what is predicted of which pairs.
+PREDICTED = (
+    ("stutter", "Stutter, adjacent", "stutter", "adjacent"),
+    ("probe_adjacent", "Probe, adjacent", "probe", "adjacent"),
+    ("probe_near", "Probe, near", "probe", "near"),
+    ("exact_adjacent", "Exact, adjacent", "exact", "adjacent"),
+    ("exact_near", "Exact, near", "exact", "near"),
+)
 
 
 def dependency_table(results: Results) -> Table:
-    """How well each number tells stutter, strong dependence by the probe, and true dependence."""
+    """How well each predictor finds stutter, strong dependence by the probe, and the true one."""
     columns = [*PLACE, Column("predictor", "Predictor")]
-    headings = {
-        "stutter": "Stutter, adjacent",
-        "probe_adjacent": "Probe, adjacent",
-        "probe_near": "Probe, near",
-        "exact_adjacent": "Exact, adjacent",
-        "exact_near": "Exact, near",
-    }
-    for name, heading in headings.items():
-        columns += [Column(name, heading, 2), Column(f"{name}_interval", "95% interval", 2)]
-    columns += [
-        Column("correlation", "Rank correlation with exact, near", 2),
-        Column("correlation_interval", "95% interval", 2),
-    ]
+    for name, heading, _, _ in PREDICTED:
+        columns += with_interval(name, heading, 2)
+    columns += with_interval("correlation", "Rank correlation with exact, near", 2)
     rows = [
         row
-        for place, document in _documents(results)
-        for found in document["passes"]
-        for row in _predictors(place, found, document["exact"])
+        for document in analyses(results)
+        for analysed in document["passes"]
+        for row in _predictors(_labels(document), analysed, document["exact"])
     ]
-    distances = sorted({document["distance"] for document in results.analyses})
-    within = ", ".join(map(str, distances))
+    distances = sorted({document["distance"] for document in results.analyses.values()})
     return Table(
         "dependency",
-        "What tells that positions depend on each other: area under the ROC curve",
+        "Predictors of dependence between positions: area under the ROC curve",
         columns,
         rows,
         (
-            "0.5 is chance; intervals are 95%, bootstrapped over sentences. Each predictor is"
-            " turned as its hypothesis has it: an area below 0.5 speaks against the hypothesis.",
+            "0.5 is chance; intervals are 95%, bootstrapped over sentences. Each predictor has the"
+            " sign of its hypothesis: an area below 0.5 speaks against the hypothesis.",
             "Stutter: equal neighbouring pieces. Probe: the tenth of the pairs where replacing one"
             " token changes the other's prediction most (mutual information under the model, above"
-            " the rounding of 1e-6 nats). No area is told of fewer than ten pairs of a kind."
+            " the rounding of 1e-6 nats). Fewer than ten pairs of a kind give no area."
             " Exact: pairs that depend on each other under the grammar's own law of translations,"
             " given source and length, at the first pass listed.",
-            f"adjacent: neighbours; near: up to {within} pieces apart. Overlap is close to a"
-            " definition of stutter: equal likeliest tokens overlap.",
+            f"adjacent: neighbours; near: up to {', '.join(map(str, distances))} pieces apart."
+            " Overlap is close to a definition of stutter: equal likeliest tokens overlap.",
             SEEDS_NOTE,
         ),
     )
 
 
-def _predictors(place, found, exact) -> Iterator[dict[str, Cell]]:
-    own = [*found["prediction"]]
-    if exact is not None and exact["pass"] == found["pass"]:
-        own += exact["prediction"]
-    told = {(one["target"], one["pairs"], one["predictor"]): one for one in own}
+def _predictors(
+    labels: dict[str, Cell], analysed: Document, exact: Document | None
+) -> Iterator[dict[str, Cell]]:
+    predictions = [*analysed["prediction"]]
+    if exact is not None and exact["pass"] == analysed["pass"]:
+        predictions += exact["prediction"]
+    by_kind = {
+        (entry["target"], entry["pairs"], entry["predictor"]): entry for entry in predictions
+    }
     for name, heading in PREDICTOR_NAMES.items():
-        row: dict[str, Cell] = {**place, "pass": found["pass"], "predictor": heading}
-        for column, (target, pairs) in _ASKED.items():
-            one = told.get((target, pairs, name))
-            auc = None if one is None else one["auc"]
+        row: dict[str, Cell] = {**labels, "pass": analysed["pass"], "predictor": heading}
+        for column, _, target, pairs in PREDICTED:
+            entry = by_kind.get((target, pairs, name))
+            auc = entry and entry["auc"]
             row[column] = auc
-            row[f"{column}_interval"] = None if one is None or auc is None else _ends(one)
-        one = told.get(("exact", "near", name))
-        row["correlation"] = None if one is None else one["correlation"]
-        row["correlation_interval"] = None if one is None else _ends(one, "correlation_interval")
+            row[f"{column}_interval"] = None if entry is None or auc is None else _ends(entry)
+        entry = by_kind.get(("exact", "near", name))
+        row["correlation"] = entry and entry["correlation"]
+        row["correlation_interval"] = entry and _ends(entry, "correlation_interval")
         yield row
 
 
-def _ends(one: Mapping[str, Any], key: str = "interval") -> tuple[float, float]:
-    low, high = one[key]
+def _ends(entry: Document, key: str = "interval") -> tuple[float, float]:
+    low, high = entry[key]
     return low, high

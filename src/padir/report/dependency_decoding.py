@@ -1,85 +1,77 @@
-"""Decoders that mind the dependence between target positions, against plain ones. Paper: 3.4.
+"""Dependency-aware decoding against plain decoding. Paper: 3.4.
 
-Every model is set against the one whose parameters it takes, at the same number of passes: what
-differs is the decoding, and the length rule that validation data chose for it. Another system, with
-parameters of its own, is set against plain PaDIR of like training cost.
+Every row is compared with the same training under its system's own decoder, at the same number of
+passes: only the decoder differs, and the length rule that validation data chose for it. The plain
+row of another system is compared with plain PaDIR of like training cost.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from padir.config.training import TrainingRun
-from padir.report.ablations import contrast
-from padir.report.results import Estimate, Results, Row
-from padir.report.selection import DEPENDENCY_DECODINGS, dependency_models
+from padir.config.experiment import Config
+from padir.config.rows import Decoding, Row
+from padir.report.ablations import by_seed, contrast, with_seeds
+from padir.report.columns import INTERVAL, ROW, percent, row_cells
+from padir.report.results import Document, Estimate, Results, ScoredRow
 from padir.report.tables import Cell, Column, Table
-from padir.report.translation import PLACE, latency_row, place, trained_on
 from padir.score.redundancy import KINDS
 from padir.score.significance import Contrast, over_seeds, percentile_ratio_interval
 
 LEAST_CUT, MOST_TIME = 0.5, 1.2
 # A loss that an interval has to exclude: of BLEU, and of valid sentences in percent.
 MARGINS = {"bleu": 1.0, "validity": 2.0}
-Measure = Callable[[Row], Estimate | None]
 
 
-def bleu(row: Row) -> Estimate:
-    """BLEU."""
-    return row.bleu()
-
-
-def validity(row: Row) -> Estimate | None:
+def validity(row: ScoredRow) -> Estimate | None:
     """Share of valid sentences, in percent; None on real text."""
-    found = row.measured("validity", "validity", "share")
-    if found is None:
+    share = row.measured("validity", "validity", "share")
+    if share is None:
         return None
-    spread = None if found.spread is None else 100 * found.spread
-    return Estimate(
-        100 * found.value, 100 * found.low, 100 * found.high, spread, 100 * found.replicates
-    )
+    low, high = 100 * share.low, 100 * share.high
+    return Estimate(100 * share.value, low, high, percent(share.spread), 100 * share.replicates)
 
 
-def stutter(row: Row) -> Estimate | None:
+def stutter(row: ScoredRow) -> Estimate | None:
     """Stutter per 100 words before the final drop of repeats."""
     return row.stutter(before_drop=True)
 
 
-def dropped(row: Row) -> Estimate | None:
+def dropped(row: ScoredRow) -> Estimate | None:
     """Dropped lexemes per 100 of the source; None on real text."""
     return row.measured("dropped", "redundancy", "dropped", "per_100")
 
 
-def dependency_decoding_table(results: Results) -> Table:
-    """System by number of passes: quality, stutter, dropped words and latency."""
+MEASURES: dict[str, Callable[[ScoredRow], Estimate | None]] = {
+    "bleu": ScoredRow.bleu,
+    "validity": validity,
+    "stutter": stutter,
+    "dropped": dropped,
+}
+
+
+def comparison_table(results: Results) -> Table:
+    """Row by row: quality, stutter, dropped words and latency against the plain decoder."""
     columns = (
-        *PLACE,
-        Column("model", "Model"),
-        Column("targets", "Targets"),
-        Column("changed", "Decoding"),
-        Column("steps", "Steps"),
+        *ROW,
+        Column("changed", "Decoder's settings"),
         Column("seeds", "Seeds"),
         Column("passes", "Passes", 2),
-        Column("bleu", "BLEU", 2),
-        *_columns("bleu", 2),
-        Column("validity", "Valid %", 1),
-        *_columns("validity", 1),
-        Column("stutter", "Stutter before drop", 2),
-        *_columns("stutter", 2),
-        Column("dropped", "Dropped words", 2),
-        *_columns("dropped", 2),
+        *_columns("bleu", "BLEU", 2),
+        *_columns("validity", "Valid %", 1),
+        *_columns("stutter", "Stutter before drop", 2),
+        *_columns("dropped", "Dropped words", 2),
         Column("p50_ms", "p50 ms", 2),
         Column("time", "x plain", 2),
-        Column("time_interval", "95% interval", 2),
+        Column("time_interval", INTERVAL, 2),
         Column("gain", "Gain"),
     )
     notes = (
-        "Plain: the model whose parameters it takes; for another system the PaDIR with the same"
-        " targets whose training made most nearly as many decoder passes (steps times stages); of"
-        " the same seeds, with as many steps. −"
-        " plain: the difference to it, with its 95% interval and two-sided p, by bootstrap over"
+        "Plain: the same training under its system's own decoder. The plain row of another system"
+        " is compared with the PaDIR with the same targets whose training made most nearly as many"
+        " decoder passes (steps times stages). Same seeds, same T. − plain: the difference to it,"
+        " with its 95% interval and two-sided p, by bootstrap over"
         " sentences, paired on the same resamples, with three seeds or more also over seeds.",
         "Stutters per 100 words before the final drop of repeats. Dropped words: lexemes of the"
         " source that the output lacks, per 100 (synthetic data). p50: median latency at batch"
@@ -89,20 +81,17 @@ def dependency_decoding_table(results: Results) -> Table:
         f" {MARGINS['bleu']:g} BLEU or {MARGINS['validity']:g}% of valid sentences, and median"
         f" latency at most {MOST_TIME:g} of plain's, each by its interval's worse end. Open: the"
         " interval holds both answers.",
-        "Every model has the length rule that validation data chose for it. p-values are not"
+        "Every row has the length rule that validation data chose for it. p-values are not"
         " corrected for the number of comparisons; no gain is decided by them.",
     )
-    rows = [_cells(results, row) for row in _rows(results)]
-    return Table("dependency_decoding", "Decoders that mind dependence", columns, rows, notes)
+    rows = [_cells(results, row) for row in results.scored(results.config.dependency_rows())]
+    return Table("dependency_decoding", "Dependency-aware decoding", columns, rows, notes)
 
 
 def redundancy_table(results: Results) -> Table:
-    """The same rows: what is said twice, before and after the final drop, and what is not said."""
+    """The same rows: repetition before and after the final drop, and omission."""
     columns = (
-        *PLACE,
-        Column("model", "Model"),
-        Column("targets", "Targets"),
-        Column("steps", "Steps"),
+        *ROW,
         Column("seeds", "Seeds"),
         Column("related", "Synonym is"),
         *(
@@ -117,52 +106,36 @@ def redundancy_table(results: Results) -> Table:
         "Per 100 words of the output, beyond the references' own, before and after the final drop"
         " of repeats (final). Kinds after Wang et al. 2024 (arXiv 2405.02673). Synonym is: another"
         " word of the same lexeme, or on real text another ending of the same stem.",
-        "The drop takes continuous repetition away and leaves the rest: a word that the repeat"
+        "The drop removes continuous repetition and leaves the rest: a source word that a repeat"
         " stands for stays dropped. Length ratio: words for each word of a reference, final.",
     )
-    rows = [_redundant(results, row) for row in _rows(results)]
-    return Table("redundancy", "Said twice, or not at all", columns, rows, notes)
+    rows = [_redundant(results, row) for row in results.scored(results.config.dependency_rows())]
+    return Table("redundancy", "Repetition and omission", columns, rows, notes)
 
 
-def _columns(key: str, digits: int) -> tuple[Column, ...]:
+def _columns(key: str, heading: str, digits: int) -> tuple[Column, ...]:
     return (
+        Column(key, heading, digits),
         Column(f"{key}_gap", "− plain", digits),
-        Column(f"{key}_interval", "95% interval", digits),
+        Column(f"{key}_interval", INTERVAL, digits),
         Column(f"{key}_p", "p", 4),
     )
 
 
-def _rows(results: Results) -> list[Row]:
-    models = dependency_models(results.config)
-    return [
-        row for row in results.rows
-        if row.model in models and row.decoding in DEPENDENCY_DECODINGS
-    ]  # fmt: skip
-
-
-def _cells(results: Results, row: Row) -> dict[str, Cell]:
+def _cells(results: Results, row: ScoredRow) -> dict[str, Cell]:
     plain = _plain(results, row)
-    measures: dict[str, Measure] = {
-        "bleu": bleu, "validity": validity, "stutter": stutter, "dropped": dropped,
-    }  # fmt: skip
-    values = {key: measure(row) for key, measure in measures.items()}
     gaps = {
         key: None if plain is None else contrast(row, plain, measure)
-        for key, measure in measures.items()
+        for key, measure in MEASURES.items()
     }
     timed, reference = (
-        None if one is None else latency_row(
-            results.dependency_latency, one.group, one.model, one.decoding
-        )
-        for one in (row, plain)
-    )  # fmt: skip
+        results.timed(row.place, "dependency", timed_row)
+        for timed_row in (row.row, plain and plain.row)
+    )
     time = _time(timed, reference)
     cells: dict[str, Cell] = {
-        **place(row.group),
-        "model": row.model,
-        "targets": trained_on(results, row.model),
-        "changed": _changed(results, row.model),
-        "steps": row.decoding,
+        **row_cells(results.config, row.place, row.row),
+        "changed": _changed(results.config, row.row),
         "seeds": len(row.seeds),
         "passes": row.mean("decoder_passes"),
         "p50_ms": None if timed is None else timed["p50_ms"],
@@ -170,69 +143,72 @@ def _cells(results: Results, row: Row) -> dict[str, Cell]:
         "time_interval": time and time.ends,
         "gain": None if plain is None else _gain(row, plain, gaps, time),
     }
-    for key, value in values.items():
-        gap = gaps[key]
-        cells[key] = None if value is None else value.value
-        cells[f"{key}_gap"] = None if gap is None else gap.difference
-        cells[f"{key}_interval"] = None if gap is None else (gap.low, gap.high)
-        cells[f"{key}_p"] = None if gap is None else gap.p_value
+    for key, measure in MEASURES.items():
+        value, gap = measure(row), gaps[key]
+        cells[key] = value and value.value
+        cells[f"{key}_gap"] = gap and gap.difference
+        cells[f"{key}_interval"] = gap and (gap.low, gap.high)
+        cells[f"{key}_p"] = gap and gap.p_value
     return cells
 
 
-def _training_passes(run: TrainingRun) -> int:
-    """Decoder passes of a training: what its cost goes with."""
+def _training_passes(config: Config, training: str) -> int:
+    """Decoder passes of a training: what its cost grows with."""
+    run = config.trainings[training]
     return run.training.steps * run.objective.stages
 
 
-def _plain(results: Results, row: Row) -> Row | None:
-    """What a row is compared with: as many steps, the row's seeds; None where there is no such.
+def _compared(config: Config, row: Row) -> list[Row]:
+    """Rows that a row may be compared with, the best first."""
+    plain = config.plain_row(row)
+    if plain != row:
+        return [plain]
+    run = config.trainings[row.training]
+    if run.system == "padir":
+        return []
+    cost = _training_passes(config, row.training)
+    trainings = dict.fromkeys(other.training for other in config.dependency_rows())
+    like = [
+        name
+        for name in trainings
+        if config.trainings[name].system == "padir"
+        and config.trainings[name].targets == run.targets
+    ]
+    like.sort(key=lambda name: abs(_training_passes(config, name) - cost))
+    return [Row(name, Decoding("padir", row.decoding.passes)) for name in like]
 
-    Of several that another system could be compared with, the one of most alike training cost.
-    """
-    models = results.config.models
-    run = models[row.model]
-    if run.parameters is not None:
-        names = [run.parameters]
-    elif run.system == "padir":
-        names = []
-    else:
-        names = [
-            name for name in dependency_models(results.config)
-            if models[name].parameters is None and models[name].system == "padir"
-            and models[name].targets == run.targets
-        ]  # fmt: skip
-        names.sort(key=lambda name: abs(_training_passes(models[name]) - _training_passes(run)))
-    rows = [results.row(row.group, name, row.decoding) for name in names]
-    for one in rows:
-        if one is not None and set(one.seeds) >= set(row.seeds):
-            return replace(one, scores=tuple(s for s in one.scores if s["seed"] in row.seeds))
+
+def _plain(results: Results, row: ScoredRow) -> ScoredRow | None:
+    """The row that a row is compared with, cut down to its seeds; None where there is none."""
+    for compared in _compared(results.config, row.row):
+        plain = results.row(row.place, compared)
+        if plain is not None and set(plain.seeds) >= set(row.seeds):
+            return with_seeds(plain, set(row.seeds))
     return None
 
 
-def _changed(results: Results, model: str) -> str:
-    """Settings of decoding in which a model differs from the owner of its parameters."""
-    run = results.config.models[model]
-    if run.parameters is None:
-        return f"plain {run.system}"
-    own, owners = (
-        one.decoding.model_dump(mode="json") for one in (run, results.config.models[run.parameters])
+def _changed(config: Config, row: Row) -> str:
+    """Settings in which a row's decoder differs from its system's own."""
+    plain = config.plain_row(row)
+    ours, theirs = (
+        config.decoders[entry.decoding.decoder].model_dump(mode="json") for entry in (row, plain)
     )
-    return ", ".join(f"{key} {own[key]}" for key in own if own[key] != owners[key]) or "plain"
+    changed = ", ".join(f"{key} {ours[key]}" for key in ours if ours[key] != theirs[key])
+    return changed or f"plain {config.trainings[row.training].system}"
 
 
-def stutter_left(row: Row, plain: Row) -> Contrast | None:
+def stutter_left(row: ScoredRow, plain: ScoredRow) -> Contrast | None:
     """The share of plain's stutter that is left, seed by seed: seeds of plain may lie far apart.
 
     None where either has no measure, or plain no stutter on a seed or on a resample.
     """
-    values, replicates = [], []
-    for ours, theirs in zip(row.scores, plain.scores, strict=True):
-        one, other = (stutter(replace(at, scores=(s,))) for at, s in ((row, ours), (plain, theirs)))
-        if one is None or other is None or min(other.value, *other.replicates) <= 0:
-            return None
-        values.append(one.value / other.value)
-        replicates.append(one.replicates / other.replicates)
-    return over_seeds(values, np.array(replicates))
+    pairs = by_seed(row, plain, stutter)
+    if pairs is None or any(min(base.value, *base.replicates) <= 0 for _, base in pairs):
+        return None
+    return over_seeds(
+        [ours.value / base.value for ours, base in pairs],
+        np.array([ours.replicates / base.replicates for ours, base in pairs]),
+    )
 
 
 class Time(NamedTuple):
@@ -242,7 +218,7 @@ class Time(NamedTuple):
     ends: tuple[float, float] | None
 
 
-def _time(timed: Mapping[str, Any] | None, reference: Mapping[str, Any] | None) -> Time | None:
+def _time(timed: Document | None, reference: Document | None) -> Time | None:
     if timed is None or reference is None:
         return None
     ends = None
@@ -251,45 +227,44 @@ def _time(timed: Mapping[str, Any] | None, reference: Mapping[str, Any] | None) 
     return Time(timed["p50_ms"] / reference["p50_ms"], ends)
 
 
-def _gain(row: Row, plain: Row, gaps: dict[str, Contrast | None], time: Time | None) -> str | None:
+def _gain(
+    row: ScoredRow, plain: ScoredRow, gaps: dict[str, Contrast | None], time: Time | None
+) -> str | None:
     left = stutter_left(row, plain)
     if left is None:
         return None
-    missed, unsure = [], []
+    failed, undecided = [], []
     for key, margin in MARGINS.items():
-        found = gaps[key]
-        if found is not None and found.high < 0:
-            missed.append(f"{key} worse")
-        elif found is not None and found.low < -margin:
-            unsure.append(key)
+        gap = gaps[key]
+        if gap is not None and gap.high < 0:
+            failed.append(f"{key} worse")
+        elif gap is not None and gap.low < -margin:
+            undecided.append(key)
     if left.low > LEAST_CUT:
-        missed.append("stutter not halved")
+        failed.append("stutter not halved")
     elif left.high > LEAST_CUT:
-        unsure.append("stutter")
+        undecided.append("stutter")
     if time is not None:
         least, most = time.ends or (time.ratio, time.ratio)
         if least > MOST_TIME:
-            missed.append("too slow")
+            failed.append("too slow")
         elif most > MOST_TIME:
-            unsure.append("time")
-    if missed:
-        return "no: " + ", ".join(missed)
-    if unsure:
-        return "open: " + ", ".join(unsure)
+            undecided.append("time")
+    if failed:
+        return "no: " + ", ".join(failed)
+    if undecided:
+        return "open: " + ", ".join(undecided)
     return "yes" if time is not None else "yes, but not timed"
 
 
-def _redundant(results: Results, row: Row) -> dict[str, Cell]:
-    first = row.scores[0].get("redundancy")
-    lost = dropped(row)
+def _redundant(results: Results, row: ScoredRow) -> dict[str, Cell]:
+    redundancy = row.scores[0].get("redundancy")
+    omitted = dropped(row)
     cells: dict[str, Cell] = {
-        **place(row.group),
-        "model": row.model,
-        "targets": trained_on(results, row.model),
-        "steps": row.decoding,
+        **row_cells(results.config, row.place, row.row),
         "seeds": len(row.seeds),
-        "related": None if first is None else first["related"],
-        "dropped": None if lost is None else lost.value,
+        "related": redundancy and redundancy["related"],
+        "dropped": omitted and omitted.value,
         "ratio": row.mean("redundancy", "length_ratio"),
     }
     for kind in KINDS:

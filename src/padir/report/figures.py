@@ -1,33 +1,18 @@
-"""Figures as SVG with the CSV of their points. Same numbers, same bytes."""
+"""Figures of the core rows: quality, latency and stutter against passes, and training curves."""
 
-import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from padir.files import write_text
-from padir.report.results import Group, Results, Row
-from padir.report.selection import core_models
+from padir.layout import Place
+from padir.report.results import Estimate, Results, ScoredRow, search_row
 from padir.report.tables import Cell, Column, Table
-from padir.report.translation import latency_row
+from padir.report.theme import COLOURS, MARKERS, Picture, canvas
 
-# Okabe and Ito's palette, told apart by readers with any colour vision; the markers say it again.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-}
+# Points of a series closer than this, as shares of the axes, have one label.
+NEAR_X, NEAR_Y = 0.06, 0.04
+LABEL_SIZE = 8
 
 
 @dataclass(frozen=True)
@@ -43,9 +28,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """Marks of one model; joined by a line where they are an ordered sweep.
+    """Marks of one training and decoder; joined by a line where they are an ordered sweep.
 
-    `style` numbers colour and marker, so that a model looks the same in every figure.
+    `style` numbers colour and marker, so that a series looks the same in every figure.
     """
 
     name: str
@@ -64,7 +49,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(Picture):
     """A row of panels with common axes' names; `note` says how to read them."""
 
     name: str
@@ -80,11 +65,26 @@ class Figure:
         """Whether there is no point to show."""
         return not any(series.points for panel in self.panels for series in panel.series)
 
+    @property
+    def caption(self) -> str:
+        """The axes, and how to read them."""
+        return f"{self.y} against {self.x}; bars, where drawn, are 95% intervals. {self.note}"
+
+    @property
+    def description(self) -> str:
+        """The axes, and the series of each panel."""
+        panels = (
+            f"{panel.title}: "
+            + ", ".join(
+                [series.name for series in panel.series] + [name for name, _ in panel.levels]
+            )
+            for panel in self.panels
+        )
+        return f"{self.title}: {self.y} against {self.x}. {'; '.join(panels)}"
+
     def table(self) -> Table:
         """The points."""
-        columns = [
-            Column(key, key) for key in ("panel", "series", "label", "x", "y", "low", "high")
-        ]
+        keys = ("panel", "series", "label", "x", "y", "low", "high")
         rows: list[dict[str, Cell]] = []
         for panel in self.panels:
             for series in panel.series:
@@ -92,42 +92,46 @@ class Figure:
                     {"panel": panel.title, "series": series.name, **vars(point)}
                     for point in series.points
                 ]
-            for name, y in panel.levels:
-                level: dict[str, Cell] = {"panel": panel.title, "series": name, "label": "level"}
-                rows.append({**level, "x": None, "y": y, "low": None, "high": None})
-        return Table(self.name, self.title, columns, rows)
+            rows += [
+                {
+                    "panel": panel.title,
+                    "series": name,
+                    **vars(Point(0, y, label="level")),
+                    "x": None,
+                }
+                for name, y in panel.levels
+            ]
+        return Table(self.name, self.title, [Column(key, key) for key in keys], rows)
 
     @cached_property
     def svg(self) -> str:
         """The drawing."""
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure as Drawing
-
-        with matplotlib.rc_context({**STYLE, "svg.hashsalt": self.name}):
-            wide = max(1, len(self.panels))
-            drawing = Drawing(figsize=(1.2 + 5.6 * wide, 3.9), layout="constrained")
-            FigureCanvasSVG(drawing)
-            axes = drawing.subplots(1, wide, squeeze=False)[0]
-            for panel, place in zip(self.panels, axes, strict=False):
-                self._draw(panel, place)
+        wide = max(1, len(self.panels))
+        with canvas(self.name, 2.6 + 4.6 * wide, 3.9) as drawing:
+            places = drawing.figure.subplots(1, wide, squeeze=False)[0]
+            for panel, axes in zip(self.panels, places, strict=False):
+                self._draw(panel, axes)
             if self.empty():
-                axes[0].text(0.5, 0.5, "no data", transform=axes[0].transAxes, ha="center")
-            buffer = io.StringIO()
-            drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "padir"})
-        return buffer.getvalue()
+                places[0].text(0.5, 0.5, "no data", transform=places[0].transAxes, ha="center")
+            drawing.legend()
+            if self.labelled:
+                # Sizes of the axes are final only now.
+                drawing.figure.draw_without_rendering()
+                for panel, axes in zip(self.panels, places, strict=False):
+                    _label(panel, axes)
+        return drawing.svg
 
-    def _draw(self, panel: Panel, place) -> None:
+    def _draw(self, panel: Panel, axes: Any) -> None:
         from matplotlib.ticker import FuncFormatter
 
         for number, (name, y) in enumerate(panel.levels):
             style = ("--", ":", "-.")[number % 3]
-            place.axhline(y, color="#555555", linestyle=style, linewidth=1.2, label=name)
+            axes.axhline(y, color="#777777", linestyle=style, linewidth=1.2, label=name)
         for series in panel.series:
             colour = COLOURS[series.style % len(COLOURS)]
             xs, ys = [p.x for p in series.points], [p.y for p in series.points]
             dense = len(xs) > 30
-            place.plot(
+            axes.plot(
                 xs, ys, color=colour, label=series.name, linewidth=1.5, markersize=5,
                 marker=None if dense else MARKERS[series.style % len(MARKERS)],
                 linestyle="-" if series.joined else "none",
@@ -136,134 +140,185 @@ class Figure:
             if known:
                 lows, highs = [p.low for p in known], [p.high for p in known]
                 # vlines, as an interval of the mean need not hold the value itself.
-                place.vlines([p.x for p in known], lows, highs, color=colour, linewidth=1)
-            if self.labelled:
-                for point in series.points:
-                    place.annotate(
-                        point.label, (point.x, point.y), xytext=(6, -11),
-                        textcoords="offset points", fontsize=8, color=colour,
-                    )  # fmt: skip
+                axes.vlines([p.x for p in known], lows, highs, color=colour, linewidth=1)
         if self.log_x:
-            place.set_xscale("log")
-            for axis_format in (place.xaxis.set_major_formatter, place.xaxis.set_minor_formatter):
+            axes.set_xscale("log")
+            for axis_format in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
                 axis_format(FuncFormatter(lambda value, _: f"{value:g}"))
-        place.set_title(panel.title, fontsize=10)
-        place.set_xlabel(self.x)
-        place.set_ylabel(self.y)
-        if panel.series or panel.levels:
-            place.legend(fontsize=8, loc="best")
-
-    def write(self, folder: Path) -> list[Path]:
-        """Write NAME.svg and NAME.csv; return their paths."""
-        drawing, points = folder / f"{self.name}.svg", folder / f"{self.name}.csv"
-        write_text(drawing, self.svg)
-        write_text(points, self.table().csv())
-        return [drawing, points]
+        axes.set_title(panel.title)
+        axes.set_xlabel(self.x)
+        axes.set_ylabel(self.y)
 
 
-def _style(results: Results, model: str) -> int:
-    return list(results.config.models).index(model)
+@dataclass(frozen=True)
+class _Box:
+    """A label's place in pixels."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def meets(self, other: "_Box") -> bool:
+        apart = self.right < other.left or other.right < self.left
+        return not (apart or self.top < other.bottom or other.top < self.bottom)
 
 
-def _sweeps(results: Results, group: Group) -> dict[str, list[Row]]:
-    """Rows of each parallel model by rising number of passes."""
-    sweeps: dict[str, list[Row]] = {}
-    for row in results.core_rows():
-        if row.group == group and row.steps is not None:
-            sweeps.setdefault(row.model, []).append(row)
-    return {model: sorted(rows, key=lambda r: r.steps or 0) for model, rows in sweeps.items()}
+def _label(panel: Panel, axes: Any) -> None:
+    """Write the points' labels where they meet neither a mark nor one another, if such a place is
+    near. Points of a series that lie together have one label."""
+    scale = axes.figure.dpi / 72
+    width, height = axes.bbox.width, axes.bbox.height
+    marks = [
+        (series, point, *axes.transData.transform((point.x, point.y)))
+        for series in panel.series
+        for point in series.points
+    ]
+    taken = [_Box(x - 4, y - 4, x + 4, y + 4) for _, _, x, y in marks]
+    groups: list[list[Any]] = []
+    for mark in marks:
+        series, _, x, y = mark
+        before, _, last_x, last_y = groups[-1][-1] if groups else (None, None, x, y)
+        near = abs(last_x - x) < NEAR_X * width and abs(last_y - y) < NEAR_Y * height
+        if near and before is series:
+            groups[-1].append(mark)
+        else:
+            groups.append([mark])
+    for group in groups:
+        text = ", ".join(dict.fromkeys(mark[1].label for mark in group))
+        box_width, box_height = 0.62 * LABEL_SIZE * scale * len(text), 1.3 * LABEL_SIZE * scale
+        x = sum(mark[2] for mark in group) / len(group)
+        y = sum(mark[3] for mark in group) / len(group)
+        boxes = [
+            _Box(x + dx, y + dy, x + dx + box_width, y + dy + box_height)
+            for dx, dy in _offsets(box_width, box_height, 6 * scale)
+        ]
+        free = [box for box in boxes if not any(box.meets(other) for other in taken)]
+        box = (free or boxes)[0]
+        taken.append(box)
+        axes.annotate(
+            text, (box.left, box.bottom), xycoords="figure pixels", fontsize=LABEL_SIZE,
+            color=COLOURS[group[0][0].style % len(COLOURS)], annotation_clip=False,
+        )  # fmt: skip
 
 
-def _ar_levels(results: Results, group: Group) -> list[tuple[str, float]]:
-    model = results.config.evaluation.baseline
-    rows = [results.row(group, model, decoding) for decoding in ("greedy", "beam")]
-    return [(row.label, row.bleu().value) for row in rows if row is not None]
+def _offsets(width: float, height: float, gap: float) -> Iterator[tuple[float, float]]:
+    """Places of a label around its mark: right below first, then around, then farther off."""
+    for far in (1, 3, 5):
+        away = gap * far
+        yield from ((gap, -away - height), (gap, away), (-gap - width, -away - height))
+        yield from ((-gap - width, away), (away, -height / 2), (-away - width, -height / 2))
+        yield from ((-width / 2, -away - height), (-width / 2, away))
+
+
+def _sweeps(results: Results, place: Place) -> Iterator[tuple[str, list[ScoredRow], int]]:
+    """Core rows of one test set by training and decoder, in the order of passes, with their name
+    and style. The searches of an AR training stand together."""
+    names: dict[tuple[str, str | None], str] = {}
+    sweeps: dict[tuple[str, str | None], list[ScoredRow]] = {}
+    for row in results.config.core_rows():
+        parallel = row.decoding.passes is not None
+        key = (row.training, row.decoding.decoder if parallel else None)
+        names.setdefault(
+            key, f"{row.training} {row.decoding.decoder}" if parallel else row.training
+        )
+        scored = results.row(place, row)
+        if scored is not None:
+            sweeps.setdefault(key, []).append(scored)
+    for style, (key, name) in enumerate(names.items()):
+        if key in sweeps:
+            yield name, sorted(sweeps[key], key=lambda s: s.row.decoding.passes or 0), style
+
+
+def _levels(
+    results: Results, place: Place, measure: Callable[[ScoredRow], Estimate | None]
+) -> Iterator[tuple[str, float]]:
+    """The baseline's training by greedy and by beam search."""
+    for kind in ("greedy", "beam"):
+        row = results.row(place, search_row(results.config, kind))
+        value = row and measure(row)
+        if row and value:
+            yield row.row.label, value.value
+
+
+def _against_passes(
+    results: Results,
+    measure: Callable[[ScoredRow], Estimate | None],
+    level: Callable[[ScoredRow], Estimate | None],
+) -> list[Panel]:
+    panels = []
+    for place in results.places():
+        series = []
+        for name, rows, style in _sweeps(results, place):
+            measured = ((row.row.decoding.passes, measure(row)) for row in rows)
+            points = [
+                Point(float(passes), value.value, value.low, value.high, f"T{passes}")
+                for passes, value in measured
+                if passes is not None and value is not None
+            ]
+            if points:
+                series.append(Series(name, points, style))
+        panels.append(Panel(" ".join(place), series, list(_levels(results, place, level))))
+    return panels
 
 
 def quality_passes(results: Results) -> Figure:
     """BLEU against refinement passes."""
-    panels = []
-    for group in results.groups():
-        series = []
-        for model, rows in _sweeps(results, group).items():
-            points = []
-            for row in rows:
-                bleu = row.bleu()
-                points.append(
-                    Point(float(row.steps or 0), bleu.value, bleu.low, bleu.high, row.decoding)
-                )
-            series.append(Series(model, points, _style(results, model)))
-        panels.append(Panel(" ".join(group), series, _ar_levels(results, group)))
+    panels = _against_passes(results, ScoredRow.bleu, ScoredRow.bleu)
     return Figure("quality_passes", "Quality against passes", "decoder passes", "BLEU", panels)
+
+
+def stutter_passes(results: Results) -> Figure:
+    """Stutter before the final drop against refinement passes."""
+    return Figure(
+        "stutter_passes", "Stutter against passes", "decoder passes",
+        "stutters per 100 words, before the drop",
+        _against_passes(results, lambda row: row.stutter(True), lambda row: row.stutter(False)),
+    )  # fmt: skip
 
 
 def quality_latency(results: Results) -> Figure:
     """BLEU against median latency."""
     panels = []
-    for group in results.latency:
-        series: dict[str, list[Point]] = {}
-        for row in results.core_rows():
-            timed = latency_row(results.latency, group, row.model, row.decoding)
-            if row.group != group or timed is None:
-                continue
-            bleu = row.bleu()
-            point = Point(float(timed["p50_ms"]), bleu.value, bleu.low, bleu.high, row.decoding)
-            series.setdefault(row.model, []).append(point)
-        lines = []
-        for model, points in series.items():
-            ordered = sorted(points, key=lambda p: p.x)
-            parallel = results.config.models[model].parallel
-            lines.append(Series(model, ordered, _style(results, model), joined=parallel))
-        panels.append(Panel(" ".join(group), lines))
+    for place, timing in results.latencies:
+        series = []
+        for name, rows, style in _sweeps(results, place):
+            points = []
+            for row in rows:
+                timed, bleu, decoding = (
+                    results.timed(place, timing, row.row),
+                    row.bleu(),
+                    row.row[1],
+                )
+                label = decoding.decoder if decoding.passes is None else f"T{decoding.passes}"
+                if timed is not None:
+                    x = float(timed["p50_ms"])
+                    points.append(Point(x, bleu.value, bleu.low, bleu.high, label))
+            points.sort(key=lambda point: point.x)
+            joined = rows[0].row.decoding.passes is not None
+            if points:
+                series.append(Series(name, points, style, joined))
+        panels.append(Panel(" ".join(place), series))
     return Figure(
         "quality_latency", "Quality against latency", "median latency at batch size 1, ms", "BLEU",
         panels, log_x=True, labelled=True,
     )  # fmt: skip
 
 
-def stutter_passes(results: Results) -> Figure:
-    """Stutter before the final drop against refinement passes."""
-    panels = []
-    for group in results.groups():
-        series = []
-        for model, rows in _sweeps(results, group).items():
-            points = []
-            for row in rows:
-                found = row.stutter(before_drop=True)
-                if found is not None:
-                    steps = float(row.steps or 0)
-                    points.append(Point(steps, found.value, found.low, found.high, row.decoding))
-            series.append(Series(model, points, _style(results, model)))
-        levels = []
-        for decoding in ("greedy", "beam"):
-            row = results.row(group, results.config.evaluation.baseline, decoding)
-            found = None if row is None else row.stutter(before_drop=False)
-            if row is not None and found is not None:
-                levels.append((row.label, found.value))
-        panels.append(Panel(" ".join(group), series, levels))
-    return Figure(
-        "stutter_passes", "Stutter against passes", "decoder passes",
-        "stutters per 100 words, before the drop", panels,
-    )  # fmt: skip
-
-
 def _validations(results: Results, x: str, y: str, scale: float = 1.0) -> list[Panel]:
     """One line per training run: a value at each validation against a clock of the run."""
-    panels: dict[Group, list[Series]] = {}
-    core = core_models(results.config)
-    for (dataset, direction, model, seed), lines in results.curves.items():
-        if model not in core:
-            continue
+    panels: dict[Place, list[Series]] = {}
+    names = list(dict.fromkeys(row.training for row in results.config.core_rows()))
+    for (place, training, seed), lines in results.curves.items():
         points = [
             Point(float(line[x]), float(line[y]) * scale, label=f"{line.get('seconds')} s")
             for line in lines
             if line.get(x) is not None and line.get(y) is not None
         ]
-        several = len(results.config.models[model].seeds) > 1
-        name = f"{model}, seed {seed}" if several else model
-        line = Series(name, points, _style(results, model))
-        panels.setdefault((dataset, direction), []).append(line)
-    return [Panel(" ".join(group), series) for group, series in panels.items()]
+        has_seeds = len(results.config.trainings[training].seeds) > 1
+        name = f"{training}, seed {seed}" if has_seeds else training
+        panels.setdefault(place, []).append(Series(name, points, names.index(training)))
+    return [Panel(" ".join(place), series) for place, series in panels.items()]
 
 
 def training_curve(results: Results) -> Figure:
@@ -280,6 +335,6 @@ def training_time(results: Results) -> Figure:
     return Figure(
         "training_time", "Quality against training time", "training time, seconds",
         "validation tokens predicted, %", _validations(results, "seconds", "valid_accuracy", 100.0),
-        note="Against the model's own targets: AR given the tokens before, the others given the"
+        note="Against the training's own targets: AR given the tokens before, the others given the"
         " last stage's hypothesis at the target's length. Compilation is part of the time.",
     )  # fmt: skip

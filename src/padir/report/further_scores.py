@@ -1,87 +1,79 @@
-"""Table 3: what other scorers than BLEU say of the same outputs, BLEURT first."""
-
-from collections.abc import Mapping
+"""Table 3: what other scorers than BLEU say of the same outputs."""
 
 from padir.config.experiment import BleurtScorer
-from padir.report import beside, paper
-from padir.report.results import Group, Results
-from padir.report.selection import core_models
+from padir.config.rows import Row
+from padir.layout import Place
+from padir.report import paper
+from padir.report.columns import INTERVAL, PLACE, ROW, hypotheses_per_sentence, row_cells
+from padir.report.results import Results
 from padir.report.tables import Cell, Column, Table
-from padir.report.translation import (
-    PLACE,
-    Listed,
-    hypotheses_per_sentence,
-    listed,
-    papers_number,
-    place,
-    steps_of,
-    trained_on,
-)
 from padir.score.rating import NOT_RUN
+
+# The checkpoint whose scores the paper's can be compared with; it does not name its own.
+PAPERS_CHECKPOINT = "BLEURT-20"
 
 
 def table3(results: Results) -> Table:
-    """Table 3: a line per row and scorer; BLEURT has its lines whether it was asked or not."""
+    """Table 3: a line per scorer and row."""
     columns = (
         *PLACE,
         Column("scorer", "Scorer"),
-        Column("model", "Model"),
-        Column("targets", "Targets"),
+        *ROW[len(PLACE) :],
         Column("hypotheses", "# hyp."),
-        Column("steps", "Steps"),
         Column("seeds", "Seeds"),
         Column("score", "Score", 2),
         Column("spread", "± seeds", 2),
-        Column("interval", "95% interval", 2),
-        *beside.PAPER,
+        Column("interval", INTERVAL, 2),
+        *paper.COLUMNS,
         Column("signature", "Signature"),
     )
-    entries = list(listed(results, core_models(results.config), paper.TABLE3))
-    scorers = results.config.evaluation.scorers
-    learned = [name for name, scorer in scorers.items() if isinstance(scorer, BleurtScorer)]
+    config = results.config
+    scorers = config.evaluation.scorers
     rows = [
-        _cells(results, entry, scorer, paper.TABLE3 if scorer in (None, *learned) else {})
-        for scorer in ([] if learned else [None]) + list(scorers)
-        for entry in entries
+        _cells(results, place, row, scorer)
+        for scorer, settings in scorers.items()
+        for place, row, _ in paper.listed(
+            results,
+            config.core_rows(),
+            paper.TABLE3 if isinstance(settings, BleurtScorer) else {},
+        )
     ]
     notes = [
         "Score: from 0 to 100, the mean over seeds; BLEURT is the mean over sentences times 100."
         " Intervals by bootstrap over sentences, ± standard deviation over seeds.",
     ]
-    if not learned:
+    if not any(isinstance(scorer, BleurtScorer) for scorer in scorers.values()):
         notes.append("BLEURT: evaluation.scorers names no checkpoint of it.")
     reasons = {rating.reason for rating in results.ratings.values() if rating.reason}
     notes += [f"{NOT_RUN}: {reason}." for reason in sorted(reasons)]
     if any(row["paper"] is not None for row in rows):
-        notes.append(f"Paper: BLEURT of the paper's table 3, checkpoint not named. {beside.NOTE}")
+        notes.append(
+            "Paper: BLEURT of the paper's table 3, checkpoint not named; compared with"
+            f" {PAPERS_CHECKPOINT} alone. {paper.NOTE}"
+        )
     return Table("table3", "Table 3: other scores", columns, rows, notes)
 
 
-def _cells(
-    results: Results,
-    entry: Listed,
-    scorer: str | None,
-    table: Mapping[Group, Mapping[paper.Row, float]],
-) -> dict[str, Cell]:
-    group, model, decoding, _ = entry
-    key = (*group, model, decoding, scorer or "")
-    rating = results.ratings.get(key)
-    found = None if rating is None else rating.estimate
-    known = bool(paper.printed(table, group))
+def _cells(results: Results, place: Place, row: Row, scorer: str) -> dict[str, Cell]:
+    config = results.config
+    rating = results.ratings.get((place, row, scorer))
+    score = rating and rating.estimate
+    is_bleurt = isinstance(config.evaluation.scorers[scorer], BleurtScorer)
+    table = paper.TABLE3 if is_bleurt else {}
+    signature = (rating and rating.signature) or ""
+    number = paper.number_for(config, table, place, row)
+    comparable = signature.split("|")[1:2] == [PAPERS_CHECKPOINT]
     cells: dict[str, Cell] = {
-        **place(group),
-        "scorer": scorer or "bleurt",
-        "model": model,
-        "targets": trained_on(results, model),
-        "hypotheses": hypotheses_per_sentence(results, model, decoding),
-        "steps": steps_of(decoding),
+        **row_cells(config, place, row),
+        "scorer": scorer,
+        "hypotheses": hypotheses_per_sentence(config, row),
         "seeds": rating.seeds if rating else 0,
-        "score": NOT_RUN if found is None else found.value,
-        "spread": found and found.spread,
-        "interval": found and (found.low, found.high),
-        **beside.beside(found, papers_number(results, table, entry), known),
-        "signature": rating and rating.signature,
+        "score": score.value if score else NOT_RUN,
+        "spread": score and score.spread,
+        "interval": score and score.ends,
+        **paper.beside(score, number, paper.has(table, place), comparable),
+        "signature": signature or None,
     }
     if cells["status"] is None:
-        cells["status"] = "run" if found else NOT_RUN
+        cells["status"] = "run" if score else NOT_RUN
     return cells

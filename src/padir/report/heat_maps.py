@@ -1,16 +1,14 @@
-"""Which layers and heads tell stutter from other neighbours: heat maps of effect sizes."""
+"""Heat maps by layer and head: how attention differs between stuttering and other neighbours."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from typing import Any
 
-from padir.files import write_text
 from padir.report.dependency import analyses
-from padir.report.figures import STYLE
 from padir.report.results import Results
 from padir.report.tables import Cell, Column, Table
+from padir.report.theme import Picture, canvas
 from padir.score.significance import holm
 
 LIMIT = 1.5
@@ -21,7 +19,7 @@ UP, DOWN = " ↑", " ↓"
 
 @dataclass(frozen=True)
 class HeatMap:
-    """One model at one pass; lists are [layer][head].
+    """One row at one pass; lists are [layer][head].
 
     Attributes:
         row, column: places in the drawing by name.
@@ -39,13 +37,12 @@ class HeatMap:
 
 
 @dataclass(frozen=True)
-class HeatMaps:
-    """A grid of heat maps with one colour scale; `note` says how to read them."""
+class HeatMaps(Picture):
+    """A grid of heat maps with one colour scale."""
 
     name: str
     title: str
     maps: Sequence[HeatMap]
-    note: str = ""
 
     def empty(self) -> bool:
         """Whether there is nothing to show."""
@@ -56,54 +53,43 @@ class HeatMaps:
         keys = ("panel", "pass", "layer", "head", "effect", "within", "p_value")
         rows: list[dict[str, Cell]] = [
             {
-                "panel": one.row,
-                "pass": one.column,
+                "panel": heat_map.row,
+                "pass": heat_map.column,
                 "layer": layer + 1,
                 "head": head + 1,
                 "effect": effect,
-                "within": one.within[layer][head],
-                "p_value": one.p_value[layer][head],
+                "within": heat_map.within[layer][head],
+                "p_value": heat_map.p_value[layer][head],
             }
-            for one in self.maps
-            for layer, effects in enumerate(one.effect)
+            for heat_map in self.maps
+            for layer, effects in enumerate(heat_map.effect)
             for head, effect in enumerate(effects)
         ]
         return Table(self.name, self.title, [Column(key, key) for key in keys], rows)
 
+    @property
+    def caption(self) -> str:
+        """How to read the maps."""
+        return NOTE
+
     @cached_property
     def svg(self) -> str:
         """The drawing."""
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-
-        rows = list(dict.fromkeys(one.row for one in self.maps)) or [""]
-        columns = list(dict.fromkeys(one.column for one in self.maps)) or [""]
-        style = {**STYLE, "axes.grid": False, "svg.hashsalt": self.name}
-        with matplotlib.rc_context(style):
-            size = (1.6 + 2.9 * len(columns), 0.9 + 1.9 * len(rows))
-            figure = Figure(figsize=size, layout="constrained")
-            FigureCanvasSVG(figure)
-            places = figure.subplots(len(rows), len(columns), squeeze=False)
+        rows = list(dict.fromkeys(heat_map.row for heat_map in self.maps)) or [""]
+        columns = list(dict.fromkeys(heat_map.column for heat_map in self.maps)) or [""]
+        width, height = 1.6 + 2.9 * len(columns), 0.9 + 1.9 * len(rows)
+        with canvas(self.name, width, height, grid=False) as drawing:
+            places = drawing.figure.subplots(len(rows), len(columns), squeeze=False)
             image = None
-            for one in self.maps:
-                place = places[rows.index(one.row), columns.index(one.column)]
-                image = _draw(one, place)
+            for heat_map in self.maps:
+                axes = places[rows.index(heat_map.row), columns.index(heat_map.column)]
+                image = _draw(heat_map, axes)
             if image is None:
                 places[0, 0].text(0.5, 0.5, "no data", ha="center")
             else:
-                bar = figure.colorbar(image, ax=places, shrink=0.8)
+                bar = drawing.figure.colorbar(image, ax=places, shrink=0.8)
                 bar.set_label("effect size d")
-            buffer = io.StringIO()
-            figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "padir"})
-        return buffer.getvalue()
-
-    def write(self, folder: Path) -> list[Path]:
-        """Write NAME.svg and NAME.csv; return their paths."""
-        drawing, points = folder / f"{self.name}.svg", folder / f"{self.name}.csv"
-        write_text(drawing, self.svg)
-        write_text(points, self.table().csv())
-        return [drawing, points]
+        return drawing.svg
 
 
 def _mark(within: float, p_value: float) -> str:
@@ -111,40 +97,41 @@ def _mark(within: float, p_value: float) -> str:
     return "" if p_value >= LEVEL else UP if within > 0 else DOWN
 
 
-def _draw(one: HeatMap, place):
-    # A diverging map that readers with any colour vision can tell the sign by.
-    image = place.imshow(one.effect, cmap="PuOr", vmin=-LIMIT, vmax=LIMIT, aspect="auto")
-    layers, heads = len(one.effect), len(one.effect[0])
+def _draw(heat_map: HeatMap, axes: Any) -> Any:
+    # A diverging map whose sign readers with any colour vision can tell.
+    image = axes.imshow(heat_map.effect, cmap="PuOr", vmin=-LIMIT, vmax=LIMIT, aspect="auto")
+    layers, heads = len(heat_map.effect), len(heat_map.effect[0])
     for layer in range(layers):
         for head in range(heads):
-            value = one.effect[layer][head]
-            mark = _mark(one.within[layer][head], one.p_value[layer][head])
+            value = heat_map.effect[layer][head]
+            mark = _mark(heat_map.within[layer][head], heat_map.p_value[layer][head])
             colour = "white" if abs(value) > 0.7 * LIMIT else "black"
-            place.text(
+            axes.text(
                 head, layer, f"{value:.1f}{mark}", ha="center", va="center", color=colour,
                 fontsize=8 if heads <= 8 else 6,
             )  # fmt: skip
-    place.set_xticks(range(heads), [str(head + 1) for head in range(heads)])
-    place.set_yticks(range(layers), [str(layer + 1) for layer in range(layers)])
-    place.set_xlabel("head")
-    place.set_ylabel("layer")
-    place.set_title(f"{one.row}, {one.column}", fontsize=9)
+    axes.set_xticks(range(heads), [str(head + 1) for head in range(heads)])
+    axes.set_yticks(range(layers), [str(layer + 1) for layer in range(layers)])
+    axes.set_xlabel("head")
+    axes.set_ylabel("layer")
+    axes.set_title(f"{heat_map.row}, {heat_map.column}", fontsize=9)
     return image
 
 
 def _maps(results: Results, measure: str) -> list[HeatMap]:
     maps = []
+    places = {(d["dataset"], d["direction"]) for d in results.analyses.values()}
     for document in analyses(results):
-        place = " ".join((document["dataset"], document["direction"]))
-        several = len({(d["dataset"], d["direction"]) for d in results.analyses}) > 1
-        row = f"{place} {document['model']}" if several else document["model"]
-        for found in document["passes"]:
-            own = found["heads"][measure]
-            flat = holm([p for layer in own["p_value"] for p in layer])
-            heads = len(own["effect"][0])
-            corrected = [flat[at : at + heads] for at in range(0, len(flat), heads)]
-            column = f"pass {found['pass']}"
-            maps.append(HeatMap(row, column, own["effect"], own["within_effect"], corrected))
+        row = f"{document['training']} {document['decoder']}"
+        if len(places) > 1:
+            row = f"{document['dataset']} {document['direction']} {row}"
+        for analysed in document["passes"]:
+            heads = analysed["heads"][measure]
+            p_values = holm([p for layer in heads["p_value"] for p in layer])
+            width = len(heads["effect"][0])
+            corrected = [p_values[at : at + width] for at in range(0, len(p_values), width)]
+            column = f"pass {analysed['pass']}"
+            maps.append(HeatMap(row, column, heads["effect"], heads["within_effect"], corrected))
     return maps
 
 
@@ -159,10 +146,10 @@ NOTE = (
 def self_attention_heads(results: Results) -> HeatMaps:
     """Self-attention between the two, by layer and head."""
     title = "Self-attention between the two positions, by layer and head"
-    return HeatMaps("self_attention_heads", title, _maps(results, "self_attention"), NOTE)
+    return HeatMaps("self_attention_heads", title, _maps(results, "self_attention"))
 
 
 def cross_attention_heads(results: Results) -> HeatMaps:
     """Total variation between the cross-attention of the two, by layer and head."""
     title = "Total variation between the two positions' cross-attention, by layer and head"
-    return HeatMaps("cross_attention_heads", title, _maps(results, "total_variation"), NOTE)
+    return HeatMaps("cross_attention_heads", title, _maps(results, "total_variation"))

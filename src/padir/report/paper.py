@@ -1,12 +1,19 @@
-"""Numbers that the paper prints, to stand beside ours. Source: sections 3.3 and L.4, tables 1-3.
+"""Numbers that the paper prints, beside ours. Source: sections 3.3 and L.4, tables 1 to 3.
 
-A dataset is taken for the paper's where its name starts with that of the benchmark: wmt14 and so
-on. A row is a system with one of our decodings, `beam` being AR with 5 hypotheses.
+A dataset counts as the paper's where its name starts with that of the benchmark, such as wmt14. A
+number belongs to a system and a number of passes, or to `beam`: AR with 5 hypotheses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-Row = tuple[str, str]
+from padir.config.experiment import Config
+from padir.config.rows import Row
+from padir.layout import Place, places
+from padir.report.results import Estimate, Results, ScoredRow
+from padir.report.tables import Cell, Column
+from padir.score.rating import NOT_RUN
+
+Numbers = Mapping[tuple[str, str], Mapping[tuple[str, str], float]]
 
 DIRECTIONS = (
     ("wmt14", "de-en"),
@@ -18,9 +25,7 @@ DIRECTIONS = (
 )
 
 
-def _by_direction(
-    rows: Mapping[Row, tuple[float | None, ...]],
-) -> dict[tuple[str, str], dict[Row, float]]:
+def _by_direction(rows: Mapping[tuple[str, str], tuple[float | None, ...]]) -> Numbers:
     return {
         place: {row: value for row, values in rows.items() if (value := values[i]) is not None}
         for i, place in enumerate(DIRECTIONS)
@@ -60,11 +65,9 @@ TABLE3 = _by_direction(
 )
 
 
-def printed(
-    table: Mapping[tuple[str, str], Mapping[Row, float]], group: tuple[str, str]
-) -> Mapping[Row, float]:
+def printed(table: Numbers, place: tuple[str, str]) -> Mapping[tuple[str, str], float]:
     """The paper's numbers for one dataset and direction; none where it has none."""
-    return table.get((group[0][:5].lower(), group[1]), {})
+    return table.get((place[0][:5].lower(), place[1]), {})
 
 
 def gaps_to_ar(passes: str) -> list[float]:
@@ -75,3 +78,88 @@ def gaps_to_ar(passes: str) -> list[float]:
 def gains(first: str, second: str) -> list[float]:
     """BLEU gained from one number of passes to another in table 1, over the six directions."""
     return [row["padir", second] - row["padir", first] for row in TABLE1.values()]
+
+
+COLUMNS = (
+    Column("paper", "Paper", 2),
+    Column("paper_difference", "− paper", 2),
+    Column("paper_interval", "95% interval", 2),
+    Column("status", "Status"),
+)
+NOTE = (
+    "− paper: ours minus the paper's number, with our interval shifted by it; the paper gives no"
+    " interval of its own. Status: whether the paper's number lies in our interval, above or below"
+    " it."
+)
+
+
+def beside(
+    ours: Estimate | None, number: float | None, known: bool, same_measure: bool = True
+) -> dict[str, Cell]:
+    """Cells of `COLUMNS`.
+
+    Args:
+        ours: None where it has not been run.
+        number: the paper's; None where it gives none.
+        known: whether the paper has numbers for this test set at all: if not, all cells are empty.
+        same_measure: whether the paper's number has our signature, but for its spelling. Without
+            that the two stand side by side, and nothing is concluded.
+    """
+    if not known:
+        return {column.key: None for column in COLUMNS}
+    if ours is None:
+        status = NOT_RUN
+    elif number is None:
+        status = "run; not in the paper"
+    elif not same_measure:
+        status = "run; other measure"
+    elif ours.low <= number <= ours.high:
+        status = "paper in interval"
+    else:
+        status = "above the paper" if ours.low > number else "below the paper"
+    cells: dict[str, Cell] = {column.key: None for column in COLUMNS}
+    if ours is not None and number is not None:
+        cells["paper_difference"] = ours.value - number
+        cells["paper_interval"] = (ours.low - number, ours.high - number)
+    return cells | {"paper": number, "status": status}
+
+
+def has(table: Numbers, place: Place) -> bool:
+    """Whether a table of the paper has numbers for a test set."""
+    return bool(printed(table, place))
+
+
+def number_for(config: Config, table: Numbers, place: Place, row: Row) -> float | None:
+    """The paper's number beside a row; None where the row does not stand for one of the paper's.
+
+    The baseline's training by beam search stands for AR, the candidate's training and decoder for
+    PaDIR, and the first training of each other system under that system's decoder for it.
+    """
+    system = config.trainings[row.training].system
+    baseline, candidate, decoder = config.baseline(), config.candidate(), row.decoding.decoder
+    if row.decoding.passes is None:
+        stands = baseline is not None and row.training == baseline.training
+        if not stands or config.decoders[decoder].kind != "beam":
+            return None
+        return printed(table, place).get((system, "beam"))
+    if system == "padir":
+        pair = candidate and (candidate.training, candidate.decoding.decoder)
+    else:
+        first = (name for name, run in config.trainings.items() if run.system == system)
+        pair = next(first), system
+    if (row.training, decoder) != pair:
+        return None
+    return printed(table, place).get((system, f"T{row.decoding.passes}"))
+
+
+def listed(
+    results: Results, rows: Iterable[Row], table: Numbers
+) -> Iterator[tuple[Place, Row, ScoredRow | None]]:
+    """What a table lists, in the config's order: rows with a score, and rows with a number of the
+    paper's whether they have a score (else None) or not."""
+    rows = list(rows)
+    for place in places(results.config):
+        for row in rows:
+            scored = results.row(place, row)
+            if scored or number_for(results.config, table, place, row) is not None:
+                yield place, row, scored

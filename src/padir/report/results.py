@@ -1,61 +1,66 @@
-"""What lies under results/, read, checked and put together by row.
+"""Results put together by row: one training under one decoder on one test set, over its seeds."""
 
-A row is one model with one decoding on one test set; its seeds are averaged. The config says
-which rows belong to the report: what is missing is listed, what is left over is counted.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from padir.config.experiment import Config
-from padir.files import InputError, read_json, read_jsonl, shown
-from padir.report.comparable import comparable
-from padir.report.estimate import Estimate, estimate
-from padir.report.ratings import Key, Rating, load_ratings
-from padir.report.selection import analysed_models, core_models, timing_of_systems
+from padir.config.rows import Decoding, Row
+from padir.layout import Artifact, Place
+from padir.score.significance import interval
 
-LABELS = ("dataset", "direction", "model", "system", "targets", "seed", "decoding", "split")
-SCORE_KEYS = ("bleu", "chrf", "stutter", "replicates", "test_digest", "sentences")
-ANALYSIS_KEYS = ("dataset", "direction", "model", "targets", "distance", "passes", "claims")
-LATENCY_KEYS = ("model", "decoding", "p50_ms", "p90_ms", "p99_ms", "passes_mean")
-Group = tuple[str, str]
+Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Row:
-    """One model with one decoding on one test set, over its seeds (`scores`, by rising seed)."""
+class Estimate:
+    """A mean over seeds.
 
-    dataset: str
-    direction: str
-    model: str
-    decoding: str
-    system: str
-    targets: str
-    scores: tuple[Mapping[str, Any], ...]
+    Attributes:
+        value: mean over seeds.
+        low, high: 95% bootstrap interval over sentences, of the mean over these seeds.
+        spread: standard deviation over seeds (n - 1); None with one seed.
+        replicates: the mean over seeds on each resample; pairs within a test set.
+    """
+
+    value: float
+    low: float
+    high: float
+    spread: float | None
+    replicates: np.ndarray
 
     @property
-    def group(self) -> Group:
-        """Dataset and direction: the test set."""
-        return self.dataset, self.direction
+    def ends(self) -> tuple[float, float]:
+        """The interval."""
+        return self.low, self.high
+
+    def text(self) -> str:
+        """Such as `26.10 [25.02, 27.31]`."""
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+def estimate(values: Sequence[float], replicates: Sequence[Sequence[float]]) -> Estimate:
+    """Average seeds: one value and one list of replicates each."""
+    mean = np.mean(np.array(replicates, np.float64), axis=0)
+    low, high = interval(mean)
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return Estimate(float(np.mean(values)), low, high, spread, mean)
+
+
+@dataclass(frozen=True)
+class ScoredRow:
+    """A row on one test set with the scores of its seeds, by rising seed."""
+
+    place: Place
+    row: Row
+    scores: tuple[Document, ...]
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """Training seeds, rising."""
         return tuple(score["seed"] for score in self.scores)
-
-    @property
-    def steps(self) -> int | None:
-        """Refinement passes asked for; None for AR."""
-        return None if self.system == "ar" else int(self.decoding[1:])
-
-    @property
-    def label(self) -> str:
-        """For legends and messages, such as `padir T4`."""
-        return f"{self.model} {self.decoding}"
 
     def bleu(self) -> Estimate:
         """BLEU over seeds."""
@@ -64,20 +69,20 @@ class Row:
     def stutter(self, before_drop: bool) -> Estimate | None:
         """Stutter per 100 units over seeds; None where the decoder gave no text before the drop."""
         key = "words_before_drop" if before_drop else "words"
-        found = [score["stutter"][key] for score in self.scores]
-        if any(value is None for value in found):
+        rates = [score["stutter"][key] for score in self.scores]
+        if any(rate is None for rate in rates):
             return None
         name = "stutter_before_drop" if before_drop else "stutter"
-        return self._estimate([value["per_100"] for value in found], name)
+        return self._estimate([rate["per_100"] for rate in rates], name)
 
     def measured(self, replicates: str, *keys: str) -> Estimate | None:
         """One number of the score document over seeds, which `replicates` holds on each resample;
         None where any seed lacks it."""
         values = [_at(score, keys) for score in self.scores]
-        drawn = [score["replicates"].get(replicates) for score in self.scores]
-        if any(value is None for value in (*values, *drawn)):
+        resampled = [score["replicates"].get(replicates) for score in self.scores]
+        if any(value is None for value in (*values, *resampled)):
             return None
-        return estimate([float(value) for value in values], drawn)
+        return estimate([float(value) for value in values], resampled)
 
     def mean(self, *keys: str) -> float | None:
         """Mean over seeds of one number of the score document; None where any seed lacks it."""
@@ -96,254 +101,106 @@ def _at(value: Any, keys: Sequence[str]) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class Results:
-    """Everything that the report is made of, in the config's order.
+class Absence(NamedTuple):
+    """An artifact that is not shown, and why: `missing` or `made with other settings`."""
+
+    artifact: Artifact
+    reason: str
+
+
+class Rating(NamedTuple):
+    """A further scorer's judgement of a row.
 
     Attributes:
-        rows: every row that is there, of whatever model of the config.
-        ratings: further scores, by row and scorer.
-        latency: by test set, the document of the timing run of the core's models.
-        system_latency: the same of table 2's models; the same run where these are all core.
-        dependency_latency: the same of the models that choose tokens or masks by dependence.
-        curves: (dataset, direction, model, seed) -> lines of metrics.jsonl.
-        cards: (dataset, direction, teacher, seed, card).
-        statistics: (dataset, pair, statistics.json of cleaning).
-        samples: (dataset, direction, name of `evaluation.samplers`, score, lines of its chains).
-        theory: by experiment, its document of the config's first theory seed.
-        analyses: documents of the dependency analysis, in the config's order of models.
-        supplied_claims: claims that other commands decided, by their own stated tests.
-        missing: score files of the core's models that are not there.
-        left_out: number of score files that the config does not ask for.
-        provenance: provenance.json documents of the training runs, by run.
+        estimate: over the seeds; None where the scorer did not run on each of them.
+        signature: of the scorer; None with it.
+        reason: why it did not run; None where it did.
+        seeds: number of training seeds.
+    """
+
+    estimate: Estimate | None
+    signature: str | None
+    reason: str | None
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Results:
+    """What some artifacts hold, in the config's order. An artifact that is missing or was made with
+    other settings is in `absent` and nowhere else.
+
+    Attributes:
+        rows: rows with at least one score, by test set and row.
+        ratings: further scores, by test set, row and name of the scorer.
+        latencies: timing documents, by test set and timing run.
+        curves: lines of metrics.jsonl, by test set, training and seed.
+        provenance: provenance.json of these trainings, by the same key.
+        cards: of distilled targets, by test set, teacher and seed.
+        statistics: of cleaning, by dataset and pair.
+        samples: score and chains of each sampler, by test set and sampler.
+        theory: documents of Ising experiments, by path.
+        analyses: documents of the dependence analysis, by path.
+        absent: what is not shown.
     """
 
     config: Config
-    rows: tuple[Row, ...] = ()
-    ratings: Mapping[Key, Rating] = field(default_factory=dict)
-    latency: Mapping[Group, Mapping[str, Any]] = field(default_factory=dict)
-    system_latency: Mapping[Group, Mapping[str, Any]] = field(default_factory=dict)
-    dependency_latency: Mapping[Group, Mapping[str, Any]] = field(default_factory=dict)
-    curves: Mapping[tuple[str, str, str, int], Sequence[Mapping[str, Any]]] = field(
+    rows: Mapping[tuple[Place, Row], ScoredRow] = field(default_factory=dict)
+    ratings: Mapping[tuple[Place, Row, str], Rating] = field(default_factory=dict)
+    latencies: Mapping[tuple[Place, str], Document] = field(default_factory=dict)
+    curves: Mapping[tuple[Place, str, int], Sequence[Document]] = field(default_factory=dict)
+    provenance: Mapping[tuple[Place, str, int], Document] = field(default_factory=dict)
+    cards: Mapping[tuple[Place, str, int], Document] = field(default_factory=dict)
+    statistics: Mapping[tuple[str, str], Document] = field(default_factory=dict)
+    samples: Mapping[tuple[Place, str], tuple[Document, Sequence[Document]]] = field(
         default_factory=dict
     )
-    cards: Sequence[tuple[str, str, str, int, Mapping[str, Any]]] = ()
-    statistics: Sequence[tuple[str, str, Mapping[str, Any]]] = ()
-    samples: Sequence[tuple[str, str, str, Mapping[str, Any], Sequence[Mapping[str, Any]]]] = ()
-    theory: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    analyses: Sequence[Mapping[str, Any]] = ()
-    supplied_claims: Sequence[Mapping[str, Any]] = ()
-    missing: Sequence[str] = ()
-    left_out: int = 0
-    provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    theory: Mapping[str, Document] = field(default_factory=dict)
+    analyses: Mapping[str, Document] = field(default_factory=dict)
+    absent: Sequence[Absence] = ()
 
-    def groups(self) -> list[Group]:
+    def places(self) -> list[Place]:
         """Test sets that have a score, in the config's order."""
-        return list(dict.fromkeys(row.group for row in self.rows))
+        return list(dict.fromkeys(place for place, _ in self.rows))
 
-    def core_rows(self) -> list[Row]:
-        """Rows of the core's models: those of table 1 and the figures."""
-        core = core_models(self.config)
-        return [row for row in self.rows if row.model in core]
+    def row(self, place: Place, row: Row | None) -> ScoredRow | None:
+        """A row on one test set, or None where it has no score."""
+        return None if row is None else self.rows.get((place, row))
 
-    def row(self, group: Group, model: str, decoding: str) -> Row | None:
-        """One row, or None where it has not been run."""
-        for row in self.rows:
-            if (row.group, row.model, row.decoding) == (group, model, decoding):
-                return row
+    def scored(self, rows: Iterable[Row]) -> Iterator[ScoredRow]:
+        """The rows that have a score, test set by test set."""
+        rows = list(rows)
+        for place in self.places():
+            yield from (self.rows[place, row] for row in rows if (place, row) in self.rows)
+
+    def baseline(self, place: Place) -> ScoredRow | None:
+        """The AR row that others are compared with."""
+        return self.row(place, self.config.baseline())
+
+    def timed(self, place: Place, timing: str, row: Row | None) -> Document | None:
+        """One row of a timing run."""
+        document = self.latencies.get((place, timing), {})
+        for line in document.get("rows", ()):
+            if row is not None and timed_row(line) == row:
+                return line
         return None
 
 
-def require(path: Path, document: Any, keys: Sequence[str]) -> Mapping[str, Any]:
-    """Check that a JSON document is an object with these keys; InputError names what lacks."""
-    if not isinstance(document, dict):
-        raise InputError(f"{shown(path)}: not a JSON object")
-    for key in keys:
-        if document.get(key) is None:
-            raise InputError(f"{shown(path)}: key {key} is missing or null")
-    return document
+def timed_row(line: Document) -> Row:
+    """The row that a line of a timing document is about."""
+    return Row(line["training"], Decoding(line["decoder"], line["passes"]))
 
 
-def load_results(folder: Path, config: Config) -> Results:
-    """Read all results that the config asks for.
-
-    Raises:
-        InputError: a file that is not what it should be, or scores that cannot be compared.
-    """
-    if not folder.is_dir():
-        raise InputError(f"{shown(folder)}: no such folder of results")
-    wanted = set(_score_paths(folder, config))
-    present = set(folder.glob("runs/*/*/*/seed*/score/*.json"))
-    present = {path for path in present if not path.name.endswith(".provenance.json")}
-    rows, missing = _rows(folder, config)
-    analyses = [path for path in _analysis_paths(folder, config) if path.is_file()]
-    groups = [
-        (d, direction) for d, data in config.datasets.items() for direction in data.directions
-    ]
-    return Results(
-        config=config,
-        rows=tuple(rows),
-        missing=tuple(
-            str(path.relative_to(folder))
-            for path in missing
-            if path.parts[-4] in core_models(config)
-        ),
-        left_out=len(present - wanted),
-        ratings=load_ratings(folder, config),
-        latency=dict(_latency(folder, groups, "latency")),
-        system_latency=dict(_latency(folder, groups, timing_of_systems(config))),
-        dependency_latency=dict(_latency(folder, groups, "dependency")),
-        curves=dict(_curves(folder, config)),
-        cards=tuple(_cards(folder, groups)),
-        statistics=tuple(_statistics(folder, config)),
-        samples=tuple(_samples(folder, config, groups)),
-        theory=dict(_theory(folder, config)),
-        analyses=tuple(require(path, read_json(path), ANALYSIS_KEYS) for path in analyses),
-        supplied_claims=tuple(_supplied_claims(folder, config, analyses)),
-        provenance=dict(_provenance(folder, config)),
-    )
+def difference(row: ScoredRow, other: ScoredRow) -> tuple[float, float, float]:
+    """BLEU of one row minus another's on the same test set: value, and 95% paired interval."""
+    ours, theirs = row.bleu(), other.bleu()
+    low, high = interval(ours.replicates - theirs.replicates)
+    return ours.value - theirs.value, low, high
 
 
-def _runs(folder: Path, config: Config) -> Iterator[tuple[Path, str, str, str, int]]:
-    for dataset, data in config.datasets.items():
-        for direction in data.directions:
-            for model, run in config.models.items():
-                for seed in run.seeds:
-                    place = folder / "runs" / dataset / direction / model / f"seed{seed}"
-                    yield place, dataset, direction, model, seed
-
-
-def _score_paths(folder: Path, config: Config) -> Iterator[Path]:
-    split = config.evaluation.split
-    for place, _, _, model, _ in _runs(folder, config):
-        for decoding in config.models[model].decode:
-            yield place / "score" / f"{split}.{decoding}.json"
-
-
-def _rows(folder: Path, config: Config) -> tuple[list[Row], list[Path]]:
-    rows: list[Row] = []
-    missing: list[Path] = []
-    split = config.evaluation.split
-    for dataset, data in config.datasets.items():
-        for direction in data.directions:
-            group: list[tuple[Path, Mapping[str, Any]]] = []
-            for model, run in config.models.items():
-                for decoding in run.decode:
-                    found = []
-                    for seed in sorted(run.seeds):
-                        place = folder / "runs" / dataset / direction / model / f"seed{seed}"
-                        path = place / "score" / f"{split}.{decoding}.json"
-                        if not path.is_file():
-                            missing.append(path)
-                            continue
-                        labels = (dataset, direction, model, run.system, run.targets, seed)
-                        found.append((path, _score(path, (*labels, decoding, split))))
-                    group += found
-                    if found:
-                        scores = tuple(score for _, score in found)
-                        rows.append(
-                            Row(
-                                dataset, direction, model, decoding, run.system, run.targets, scores
-                            )
-                        )
-            comparable(
-                group,
-                {
-                    "BLEU signature": lambda score: score["bleu"]["signature"],
-                    "chrF signature": lambda score: score["chrf"]["signature"],
-                    "number of sentences": lambda score: score["sentences"],
-                },
-            )
-    return rows, missing
-
-
-def _score(path: Path, labels: Sequence[Any]) -> Mapping[str, Any]:
-    document = require(path, read_json(path), (*LABELS, *SCORE_KEYS))
-    for key, expected in zip(LABELS, labels, strict=True):
-        if document[key] != expected:
-            raise InputError(
-                f"{shown(path)}: {key} is {document[key]!r}; the path and config say {expected!r}"
-            )
-    return document
-
-
-def _latency(
-    folder: Path, groups: Sequence[Group], timing: str
-) -> Iterator[tuple[Group, Mapping[str, Any]]]:
-    for dataset, direction in groups:
-        path = folder / "latency" / dataset / direction / f"{timing}.json"
-        if path.is_file():
-            document = require(path, read_json(path), ("rows", "machine"))
-            for row in document["rows"]:
-                require(path, row, LATENCY_KEYS)
-            yield (dataset, direction), document
-
-
-def _curves(folder: Path, config: Config) -> Iterator[tuple[Any, Sequence[Mapping[str, Any]]]]:
-    for place, dataset, direction, model, seed in _runs(folder, config):
-        path = place / "metrics.jsonl"
-        if path.is_file():
-            yield (dataset, direction, model, seed), read_jsonl(path)
-
-
-def _cards(folder: Path, groups: Sequence[Group]) -> Iterator[tuple[str, str, str, int, Any]]:
-    for dataset, direction in groups:
-        for path in sorted((folder / "distill" / dataset / direction).glob("*/seed*/card.json")):
-            teacher, seed = path.parts[-3], int(path.parts[-2].removeprefix("seed"))
-            yield dataset, direction, teacher, seed, require(path, read_json(path), ())
-
-
-def _statistics(folder: Path, config: Config) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    for dataset, data in config.datasets.items():
-        path = folder / "data" / dataset / data.pair / "statistics.json"
-        if path.is_file():
-            yield dataset, data.pair, require(path, read_json(path), ("splits",))
-
-
-def _samples(folder: Path, config: Config, groups: Sequence[Group]) -> Iterator[Any]:
-    for dataset, direction in groups:
-        for name in config.evaluation.samplers:
-            path = folder / "samples" / dataset / direction / f"{config.evaluation.split}.{name}"
-            score, lines = Path(f"{path}.json"), Path(f"{path}.jsonl")
-            if score.is_file() and lines.is_file():
-                yield (
-                    dataset,
-                    direction,
-                    name,
-                    require(score, read_json(score), SCORE_KEYS),
-                    read_jsonl(lines),
-                )
-
-
-def _theory(folder: Path, config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for seed in config.theory.seeds[:1]:
-        for path in sorted((folder / "theory").glob(f"*/seed{seed}.json")):
-            yield path.parent.name, require(path, read_json(path), ("claims",))
-
-
-def _analysis_paths(folder: Path, config: Config) -> Iterator[Path]:
-    for dataset, data in config.datasets.items():
-        for direction in data.directions:
-            for model in analysed_models(config):
-                seed = config.models[model].seeds[0]
-                yield folder / "analysis" / dataset / direction / model / f"seed{seed}.json"
-
-
-def _supplied_claims(
-    folder: Path, config: Config, analyses: Sequence[Path]
-) -> Iterator[Mapping[str, Any]]:
-    paths = list(analyses)
-    for seed in config.theory.seeds:
-        paths += sorted((folder / "theory").glob(f"*/seed{seed}.json"))
-    for path in paths:
-        document = require(path, read_json(path), ("claims",))
-        for claim in document["claims"]:
-            checked = require(path, claim, ("id", "statement", "measured", "verdict", "test"))
-            yield {**checked, "source": str(path.relative_to(folder))}
-
-
-def _provenance(folder: Path, config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for place, _, _, _, _ in _runs(folder, config):
-        path = place / "provenance.json"
-        if path.is_file():
-            yield str(place.relative_to(folder)), require(path, read_json(path), ())
+def search_row(config: Config, kind: str) -> Row | None:
+    """The baseline, or another core row of its training, where it decodes by this search."""
+    baseline = config.baseline()
+    if baseline is None:
+        return None
+    rows = [baseline, *(row for row in config.core_rows() if row.training == baseline.training)]
+    return next((row for row in rows if config.decoders[row.decoding.decoder].kind == kind), None)

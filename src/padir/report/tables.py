@@ -1,10 +1,9 @@
-"""A table, and how it is written as CSV, Markdown, LaTeX and HTML."""
+"""A table, and how it is written as CSV, Markdown and LaTeX; the page's templates write HTML."""
 
 import csv
-import html
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from padir.files import write_text
@@ -78,6 +77,20 @@ class Table:
                 odd = sorted(row.keys() ^ keys)
                 raise ValueError(f"table {self.name}: row and columns differ in {odd}")
 
+    def without(self, key: str) -> "Table":
+        """The same table without one column."""
+        columns = [column for column in self.columns if column.key != key]
+        rows = [{name: row[name] for name in row if name != key} for row in self.rows]
+        return replace(self, columns=columns, rows=rows)
+
+    def with_notes(self, *notes: str) -> "Table":
+        """The same table with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def empty(self) -> bool:
+        """Whether no row says anything but that it was not run."""
+        return all(NOT_RUN in row.values() for row in self.rows)
+
     def shown_columns(self) -> list[Column]:
         """Columns in which at least one row has a value, without those that the heading says."""
         said = self._common()
@@ -126,7 +139,7 @@ class Table:
     def markdown(self) -> str:
         """GitHub's tables."""
         columns = self.shown_columns()
-        right = [self._is_number(column) for column in columns]
+        right = [self.is_number(column) for column in columns]
         lines = [f"**{self.heading().translate(_MARKDOWN)}**", ""]
         lines.append(_bar(column.heading.translate(_MARKDOWN) for column in columns))
         lines.append(_bar("---:" if number else "---" for number in right))
@@ -140,7 +153,7 @@ class Table:
     def latex(self) -> str:
         """A tabular that needs no package beyond the standard classes."""
         columns = self.shown_columns()
-        shape = "".join("r" if self._is_number(column) else "l" for column in columns)
+        shape = "".join("r" if self.is_number(column) else "l" for column in columns)
         lines = [
             f"% {self.name}",
             r"\begin{table}",
@@ -148,33 +161,12 @@ class Table:
             rf"\begin{{tabular}}{{{shape}}}",
         ]
         lines += [r"\hline", _ampersand(c.heading for c in columns), r"\hline"]
-        lines += [_ampersand(_text(row[c.key], c.digits) for c in columns) for row in self.rows]
+        lines += [
+            _ampersand(shown_text(row[c.key], c.digits) for c in columns) for row in self.rows
+        ]
         caption = " ".join((f"{self.heading()}.", *self.notes)).translate(_LATEX)
         lines += [r"\hline", r"\end{tabular}", rf"\caption{{{caption}}}", r"\end{table}"]
         return "\n".join(lines) + "\n"
-
-    def html(self) -> str:
-        """A table element with caption and scoped headers; everything escaped."""
-        columns = self.shown_columns()
-        classes = {c.key: ' class="number"' if self._is_number(c) else "" for c in columns}
-        heads = "".join(
-            f'<th scope="col"{classes[c.key]}>{html.escape(c.heading)}</th>' for c in columns
-        )
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td{classes[c.key]}>{html.escape(_text(row[c.key], c.digits))}</td>"
-                for c in columns
-            )
-            + "</tr>\n"
-            for row in self.rows
-        )
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return (
-            f'<div class="scroll"><table><caption>{html.escape(self.heading())}</caption>\n'
-            f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
-            + (f'<ul class="notes">{notes}</ul>\n' if notes else "")
-        )
 
     def write(self, folder: Path) -> list[Path]:
         """Write NAME.csv, NAME.md and NAME.tex; return their paths."""
@@ -185,17 +177,18 @@ class Table:
             write_text(paths[-1], text)
         return paths
 
-    def _is_number(self, column: Column) -> bool:
+    def is_number(self, column: Column) -> bool:
+        """Whether all values of a column are numbers or intervals."""
         nothing = (None, NOT_RUN)
         values = [row[column.key] for row in self.rows if row[column.key] not in nothing]
         return bool(values) and not any(isinstance(value, str) for value in values)
 
 
-def _text(value: Cell, digits: int | None) -> str:
+def shown_text(value: Cell, digits: int | None) -> str:
     if value is None:
         return "–"
     if isinstance(value, tuple):
-        return f"[{_text(value[0], digits)}, {_text(value[1], digits)}]"
+        return f"[{shown_text(value[0], digits)}, {shown_text(value[1], digits)}]"
     if isinstance(value, float) and digits is not None:
         rounded = f"{value:.{digits}f}"
         # No "-0.00", and a typographic minus.
@@ -204,7 +197,7 @@ def _text(value: Cell, digits: int | None) -> str:
 
 
 def _markdown_cell(value: Cell, digits: int | None) -> str:
-    text = _text(value, digits)
+    text = shown_text(value, digits)
     return text.translate(_MARKDOWN) if isinstance(value, str) else text
 
 

@@ -1,40 +1,63 @@
-"""Figures 1 to 3 and two more from the theory experiments' JSON: SVG and the CSV of its points.
+"""Figures 1 to 3 and two more of the theory experiments: SVG and the CSV of their points."""
 
-Same numbers, same bytes. The parameters stand in the caption under the drawing.
-"""
-
-import io
+import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from padir.files import InputError, write_text
-from padir.report.figures import COLOURS, MARKERS, STYLE
+from padir.report import theme
 from padir.report.tables import Cell, Column, Table
+
+Numbers = Sequence[float | int]
+Document = Mapping[str, Any]
+# Kind of a line -> line style and whether points are marked.
+KINDS = {"marked": ("-", True), "dashed": ("--", False), "plain": ("-", False), "dots": ("", True)}
 
 
 @dataclass(frozen=True)
 class Line:
-    """Points (x, y) with optional intervals; `kind` is how it is drawn.
+    """Points (x, y) with optional intervals.
 
-    Kinds: marked (markers joined by a line), dashed, plain (line only), dots (markers only).
+    Attributes:
+        kind: how the points are drawn, one of KINDS.
+        colour: number of colour and marker.
+        label: name in the legend, shared by lines of one entry; None leaves the line out.
+        shift: offset of x in the drawing, which separates points of equal x.
+        size: of the markers; a size other than the default draws them hollow.
     """
 
     name: str
-    x: Sequence[float | int]
-    y: Sequence[float | int]
+    x: Numbers
+    y: Numbers
     kind: str = "marked"
     colour: int = 0
-    low: Sequence[float | int] | None = None
-    high: Sequence[float | int] | None = None
-    shown: bool = True
+    low: Numbers | None = None
+    high: Numbers | None = None
+    label: str | None = None
+    shift: float = 0.0
+    size: float | None = None
+
+    def draw(self, axes: Any) -> Any:
+        """Draw on matplotlib axes; returns the handle for a legend."""
+        colour = theme.COLOURS[self.colour % len(theme.COLOURS)]
+        style, marked = KINDS[self.kind]
+        x = [value + self.shift for value in self.x]
+        (handle,) = axes.plot(
+            x, self.y, color=colour, linestyle=style, linewidth=1.3,
+            marker=theme.MARKERS[self.colour % len(theme.MARKERS)] if marked else None,
+            markersize=self.size or 4.5, markerfacecolor="none" if self.size else None,
+        )  # fmt: skip
+        if self.low is not None and self.high is not None:
+            axes.vlines(x, self.low, self.high, color=colour, linewidth=1.2)
+        return handle
 
 
 @dataclass(frozen=True)
-class Axes:
-    """One panel."""
+class Panel:
+    """Axes of a drawing; panels with the same `legend` title share one legend."""
 
     title: str
     x: str
@@ -42,8 +65,27 @@ class Axes:
     lines: Sequence[Line]
     log_x: bool = False
     log_y: bool = False
-    ticks: Sequence[float | int] = field(default_factory=tuple)
-    tick_labels: Sequence[str] = field(default_factory=tuple)
+    ticks: Numbers = ()
+    tick_labels: Sequence[str] = ()
+    legend: str = ""
+
+    def draw(self, axes: Any) -> dict[str, tuple[Any, ...]]:
+        """Draw on matplotlib axes; returns legend handles by label."""
+        handles: dict[str, tuple[Any, ...]] = {}
+        for line in self.lines:
+            handle = line.draw(axes)
+            if line.label is not None:
+                handles[line.label] = (*handles.get(line.label, ()), handle)
+        if self.log_x:
+            axes.set_xscale("log")
+        if self.log_y:
+            axes.set_yscale("log")
+        if self.ticks:
+            axes.set_xticks(self.ticks, self.tick_labels or [f"{tick:g}" for tick in self.ticks])
+        if self.tick_labels:
+            axes.tick_params(axis="x", labelrotation=90)
+        axes.set(title=self.title, xlabel=self.x, ylabel=self.y)
+        return handles
 
 
 @dataclass(frozen=True)
@@ -51,7 +93,7 @@ class Drawing:
     """Panels in rows of at most three, and the caption."""
 
     name: str
-    panels: Sequence[Axes]
+    panels: Sequence[Panel]
     caption: str
 
     def table(self) -> Table:
@@ -60,267 +102,204 @@ class Drawing:
         rows: list[dict[str, Cell]] = []
         for panel in self.panels:
             for line in panel.lines:
-                for i, (x, y) in enumerate(zip(line.x, line.y, strict=True)):
-                    rows.append(
-                        {
-                            "panel": panel.title,
-                            "series": line.name,
-                            "x": x,
-                            "y": y,
-                            "low": None if line.low is None else line.low[i],
-                            "high": None if line.high is None else line.high[i],
-                        }
-                    )
+                gaps = [None] * len(line.x)
+                columns = (line.x, line.y, line.low or gaps, line.high or gaps)
+                for point in zip(*columns, strict=True):
+                    values = (panel.title, line.name, *point)
+                    rows.append(dict(zip(keys, values, strict=True)))
         return Table(self.name, self.caption, [Column(key, key) for key in keys], rows)
 
     def svg(self) -> str:
         """The drawing as one SVG document."""
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-
         columns = min(3, len(self.panels))
-        rows = -(-len(self.panels) // columns)
-        lines = textwrap.wrap(self.caption, 30 + 70 * columns)
-        with matplotlib.rc_context({**STYLE, "svg.hashsalt": self.name}):
-            height = 3.4 * rows + 0.2 * len(lines)
-            figure = Figure(figsize=(0.6 + 5.2 * columns, height), layout="constrained")
-            FigureCanvasSVG(figure)
-            places = figure.subplots(rows, columns, squeeze=False).ravel()
-            for panel, place in zip(self.panels, places, strict=False):
-                _draw(panel, place)
-            for place in places[len(self.panels) :]:
-                place.set_axis_off()
-            figure.supxlabel("\n".join(lines), x=0.02, ha="left", fontsize=8.5, color="#333333")
-            buffer = io.StringIO()
-            figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "padir"})
-        return buffer.getvalue()
+        # Several legends need a free cell.
+        legend_titles = {panel.legend for panel in self.panels}
+        rows = math.ceil((len(self.panels) + (len(legend_titles) > 1)) / columns)
+        caption = textwrap.wrap(self.caption, 30 + 70 * columns)
+        with theme.canvas(
+            self.name, 2.2 + 4.6 * columns, 3.4 * rows + 0.2 * len(caption)
+        ) as drawing:
+            figure = drawing.figure
+            cells = figure.subplots(rows, columns, squeeze=False).ravel()
+            legends: dict[str, dict[str, Any]] = {}
+            for panel, axes in zip(self.panels, cells, strict=False):
+                legends[panel.legend] = panel.draw(axes) | legends.get(panel.legend, {})
+            free = cells[len(self.panels) :]
+            for axes in free:
+                axes.set_axis_off()
+            for number, (title, entries) in enumerate(legends.items()):
+                content = {"handles": entries.values(), "labels": entries, "title": title or None}
+                if len(free):
+                    corner = (number / len(legends), 1.0)
+                    legend = free[0].legend(**content, loc="upper left", bbox_to_anchor=corner)
+                    # Axes keep the last legend only; earlier ones stay as artists.
+                    if number < len(legends) - 1:
+                        free[0].add_artist(legend)
+                else:
+                    figure.legend(**content, loc="outside right upper")
+            figure.supxlabel("\n".join(caption), x=0.02, ha="left", fontsize=8.5)
+        return drawing.svg
 
-    def write(self, svg: Path, csv: Path) -> None:
-        """Write both files."""
-        write_text(svg, self.svg())
-        write_text(csv, self.table().csv())
-
-
-def _draw(panel: Axes, place: Any) -> None:
-    for line in panel.lines:
-        colour = COLOURS[line.colour % len(COLOURS)]
-        marker = MARKERS[line.colour % len(MARKERS)] if line.kind in ("marked", "dots") else None
-        style = {"dashed": "--", "dots": "none"}.get(line.kind, "-")
-        place.plot(
-            line.x, line.y, color=colour, linestyle=style, marker=marker, markersize=4.5,
-            linewidth=1.3, label=line.name if line.shown else "_" + line.name,
-        )  # fmt: skip
-        if line.low is not None and line.high is not None:
-            place.vlines(line.x, line.low, line.high, color=colour, linewidth=1.2)
-    if panel.log_x:
-        place.set_xscale("log")
-    if panel.log_y:
-        place.set_yscale("log")
-    if panel.ticks:
-        labels = list(panel.tick_labels) or [f"{tick:g}" for tick in panel.ticks]
-        place.set_xticks(list(panel.ticks), labels)
-        if panel.tick_labels:
-            place.tick_params(axis="x", labelrotation=90)
-    place.set_title(panel.title, fontsize=10)
-    place.set_xlabel(panel.x)
-    place.set_ylabel(panel.y)
-    place.legend(fontsize=7.5, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    def write(self, folder: Path) -> None:
+        """Write NAME.svg and NAME.csv."""
+        write_text(folder / f"{self.name}.svg", self.svg())
+        write_text(folder / f"{self.name}.csv", self.table().csv())
 
 
-def _errors(document: Mapping[str, Any], name: str, truth: str, number: int) -> Drawing:
-    panel = document["series"][truth]
-    samples = document["settings"]["samples"]
+def _errors(document: Document, name: str, truth: str, number: int) -> Drawing:
+    series, settings = document["series"][truth], document["settings"]
     titles = {
         "one_mask": "one random mask per sample (definition 3)",
         "averaged": "all masks averaged (another estimator)",
     }
-    axes = []
+    panels = []
     for estimator, title in titles.items():
         lines = []
-        for colour, count in enumerate(samples):
+        for colour, samples in enumerate(settings["samples"]):
             points = [
-                p for p in panel["points"] if p["estimator"] == estimator and p["samples"] == count
+                p
+                for p in series["points"]
+                if p["estimator"] == estimator and p["samples"] == samples
             ]
-            ks = [p["k"] for p in points]
-            lines.append(
-                Line(
-                    f"{count:,} samples",
-                    ks,
-                    [p["mean"] for p in points],
-                    colour=colour,
-                    low=[p["low"] for p in points],
-                    high=[p["high"] for p in points],
-                )
+            k, mean, theory, low, high = (
+                [p[key] for p in points] for key in ("k", "mean", "theory", "low", "high")
             )
-            lines.append(
-                Line(
-                    "trace / samples",
-                    ks,
-                    [p["theory"] for p in points],
-                    "dashed",
-                    colour,
-                    shown=colour == 0,
-                )
-            )
-        ticks = document["settings"]["block_sizes"]
-        axes.append(
-            Axes(title, "predicted positions k", "squared parameter error", lines, log_y=True,
-                 ticks=ticks)
-        )  # fmt: skip
+            label = f"{samples:,} samples"
+            lines.append(Line(label, k, mean, "marked", colour, low, high, label))
+            legend = None if colour else "trace / samples"
+            lines.append(Line("trace / samples", k, theory, "dashed", colour, label=legend))
+        axes = ("predicted positions k", "squared parameter error")
+        panels.append(Panel(title, *axes, lines, log_y=True, ticks=settings["block_sizes"]))
     masses = document["regimes"][truth]
     caption = (
-        f"Figure {number}. Squared error of k-pseudolikelihood against k. Truth: {panel['model']};"
+        f"Figure {number}. Squared error of k-pseudolikelihood against k. Truth: {series['model']};"
         f" P(all +) = {masses['all_plus']:.3f}, P(all -) = {masses['all_minus']:.3f};"
-        f" {panel['parameters']} free parameters (every field and coupling)."
-        f" {document['settings']['trials']} data sets per point, 95% intervals of the mean; dashed:"
-        f" trace of the asymptotic covariance over the sample count. Seed {document['seed']}."
+        f" {series['parameters']} free parameters (every field and coupling)."
+        f" {settings['trials']} data sets per point, 95% intervals of the mean; dashed: trace of"
+        f" the asymptotic covariance over the sample count. Seed {document['seed']}."
     )
-    return Drawing(name, axes, caption)
+    return Drawing(name, panels, caption)
 
 
-def figure1(document: Mapping[str, Any]) -> Drawing:
-    """Masking more lowers the error: an ordinary truth."""
+def figure1(document: Document) -> Drawing:
+    """Squared error against k for an ordinary truth."""
     return _errors(document, "figure1", "ordinary", 1)
 
 
-def figure2(document: Mapping[str, Any]) -> Drawing:
-    """The same for a peaky truth with two modes."""
+def figure2(document: Document) -> Drawing:
+    """Squared error against k for a peaky truth with two modes."""
     return _errors(document, "figure2", "peaky", 2)
 
 
-def figure3(document: Mapping[str, Any]) -> Drawing:
-    """Probability of having reached the larger mode, against steps."""
-    panels = [*document["series"]["panels"], document["series"]["weak"]]
-    axes, models = [], []
-    for number, panel in enumerate(panels):
-        s = panel["settings"]
+def _spaced(steps: int, count: int) -> list[int]:
+    """Steps 1 to `steps`, evenly spaced on a logarithmic axis."""
+    return sorted({max(1, round(steps ** (i / count))) for i in range(count + 1)})
+
+
+def figure3(document: Document) -> Drawing:
+    """Probability that the larger mode has been reached, against steps."""
+    weak = document["series"]["weak"]
+    panels, models = [], []
+    for group in [*document["series"]["panels"], weak]:
+        s = group["settings"]
         outside = f", field {s['outside_field']:g} outside" if s["outside_field"] else ""
         models.append(
             f"N = {s['spins']}, clique of {s['clique']}, h = {s['field']:g}{outside},"
             f" {s['chains']} chains"
         )
+        model = f"N = {s['spins']}, m = {s['clique']}"
+        note = " (weak coupling: order reverses)" if group is weak else ""
         for coupling in s["couplings"]:
-            curves = [c for c in panel["curves"] if c["coupling"] == coupling]
             lines = []
+            curves = [c for c in group["curves"] if c["coupling"] == coupling]
             for colour, curve in enumerate(curves):
-                steps = len(curve["exact"]) - 1
-                at = sorted({max(1, round(steps ** (i / 24))) for i in range(25)})
-                marks = sorted({max(1, round(steps ** (i / 6))) for i in range(7)})
+                name, exact, simulated = curve["sampler"], curve["exact"], curve["simulated"]
+                dense, sparse = (_spaced(len(exact) - 1, count) for count in (24, 6))
                 lines.append(
-                    Line(curve["sampler"], at, [curve["exact"][t] for t in at], "plain", colour)
+                    Line(name, dense, [exact[t] for t in dense], "plain", colour, label=name)
                 )
-                lines.append(
-                    Line(
-                        f"{curve['sampler']}, simulated",
-                        marks,
-                        [curve["simulated"][t] for t in marks],
-                        "dots",
-                        colour,
-                        shown=False,
-                    )
-                )
-            weak = " (weak coupling: order reverses)" if number == len(panels) - 1 else ""
-            axes.append(
-                Axes(
-                    f"N = {s['spins']}, m = {s['clique']}, J = {coupling:g}{weak}",
-                    "steps",
-                    "P(larger mode reached)",
-                    lines,
-                    log_x=True,
-                )
-            )
+                values = [simulated[t] for t in sparse]
+                simulation = f"{name}, simulated"
+                lines.append(Line(simulation, sparse, values, "dots", colour, label=name))
+            title = f"{model}, J = {coupling:g}{note}"
+            axes = ("steps", "P(larger mode reached)")
+            panels.append(Panel(title, *axes, lines, log_x=True, legend=model))
     caption = (
         "Figure 3. Probability that all clique spins have been +1 by a step, started with all of"
         " them -1 and the others random. Lines: exact, from the lumped chain; markers: simulation."
         f" Models: {'; '.join(models)}. Independent parallel sampling updates N spins per step,"
         f" k-Gibbs k. Seed {document['seed']}."
     )
-    return Drawing("figure3", axes, caption)
+    return Drawing("figure3", panels, caption)
 
 
-def product_steps(document: Mapping[str, Any]) -> Drawing:
+def product_steps(document: Document) -> Drawing:
     """Smallest total variation from a product law to a k-Gibbs step, against the coupling."""
-    rows = document["series"]["rows"]
-    s = document["settings"]
-    couplings = s["couplings"]
-    axes = []
+    rows, s = document["series"]["rows"], document["settings"]
+    panels = []
     for key, title, bound in (
         ("given_found", "given the block (worst surroundings)", "given_bound"),
         ("averaged_found", "averaged over the block", None),
     ):
         lines = []
         for k in range(1, s["spins"] + 1):
-            own = [r for r in rows if r["k"] == k]
-            lines.append(Line(f"k = {k}", couplings, [r[key] for r in own], colour=k - 1))
+            name, of_k = f"k = {k}", [r for r in rows if r["k"] == k]
+            distances = [r[key] for r in of_k]
+            lines.append(Line(name, s["couplings"], distances, colour=k - 1, label=name))
             if bound:
-                lines.append(
-                    Line(
-                        f"k = {k}, proven lower bound",
-                        couplings,
-                        [r[bound] for r in own],
-                        "dashed",
-                        k - 1,
-                        shown=False,
-                    )
-                )
-        axes.append(Axes(title, "coupling J", "total variation", lines))
+                name, bounds = f"{name}, proven lower bound", [r[bound] for r in of_k]
+                lines.append(Line(name, s["couplings"], bounds, "dashed", k - 1))
+        panels.append(Panel(title, "coupling J", "total variation", lines))
     caption = (
         "Smallest total variation found between any product law and one step of k-Gibbs on a"
         f" complete graph of {s['spins']} spins, h = {s['field']:g}. Dashed: proven lower bounds."
-        " With an odd number of visible spins a strong coupling makes the block follow them, and"
-        " the distance falls again."
+        " With an odd number of visible spins a strongly coupled block follows them, and the"
+        " distance falls again."
     )
-    return Drawing("product_steps", axes, caption)
+    return Drawing("product_steps", panels, caption)
 
 
-def mask_design(document: Mapping[str, Any]) -> Drawing:
-    """Mask weights that are best for error and for speed, and how the two criteria go together."""
-    series = document["series"]
-    random = series["random"]
-    measures = series["measures"]
-    scatter = [
-        Line("random weights", random["gap"], random["efficiency"], "dots", 5),
-        *(
-            Line(name, [m["gap"]], [m["efficiency"]], "dots", colour)
-            for colour, (name, m) in enumerate(measures.items())
-        ),
-    ]
-    traces = [
-        Line("random weights", random["gap"], random["trace"], "dots", 5),
-        *(
-            Line(name, [m["gap"]], [m["trace"]], "dots", colour)
-            for colour, (name, m) in enumerate(measures.items())
-        ),
-    ]
+def mask_design(document: Document) -> Drawing:
+    """Mask weights that are optimal for error and for speed, and how the two criteria relate."""
+    series, settings = document["series"], document["settings"]
     positions = list(range(len(series["sets"])))
+    names = list(series["measures"])
+
+    def scatter(key: str) -> list[Line]:
+        random = series["random"]
+        label = "random weights"
+        lines = [Line(label, random["gap"], random[key], "dots", 5, label=label)]
+        # Optima of two criteria nearly coincide: hollow markers of falling size show both.
+        for colour, (name, m) in enumerate(series["measures"].items()):
+            size = 12 - 2.0 * colour
+            lines.append(Line(name, [m["gap"]], [m[key]], "dots", colour, label=name, size=size))
+        return lines
+
     weights = [
-        Line(name, positions, values, "dots", colour)
-        for colour, (name, values) in enumerate(series["weights"].items())
+        Line(name, positions, series["weights"][name], "dots", colour, label=name,
+             shift=0.2 * (colour - (len(names) - 1) / 2))
+        for colour, name in enumerate(names)
+    ]  # fmt: skip
+    sets = ["".join(str(i + 1) for i in block) for block in series["sets"]]
+    speed = "spectral gap"
+    panels = [
+        Panel("speed and the worst direction", speed, "efficiency", scatter("efficiency")),
+        Panel("speed and total error", speed, "trace of H^-1", scatter("trace"), log_y=True),
+        Panel("optimal weights", "mask", "probability", weights, ticks=positions, tick_labels=sets),
     ]
-    names = ["".join(str(i + 1) for i in block) for block in series["sets"]]
-    model = document["settings"]["model"]
+    model = settings["model"]
     caption = (
-        f"Mask distributions over all {document['settings']['block_size']}-subsets for a"
+        f"Mask distributions over all {settings['block_size']}-subsets for a"
         f" {model['graph']} of {model['spins']} spins with J = {model['coupling']}, h ="
         f" {model['field']}. Gap: speed of the block dynamics. Efficiency: smallest eigenvalue of"
         " I^(-1/2) H I^(-1/2), 1 for maximum likelihood, never below the gap (theorem 6). Trace:"
-        " asymptotic squared error. Masks are named by their positions."
+        " asymptotic squared error. A mask's name lists its positions."
     )
-    return Drawing(
-        "mask_design",
-        [
-            Axes("speed and the worst direction", "spectral gap", "efficiency", scatter),
-            Axes("speed and total error", "spectral gap", "trace of H^-1", traces, log_y=True),
-            Axes("weights found", "mask", "probability", weights, ticks=positions,
-                 tick_labels=names),
-        ],
-        caption,
-    )  # fmt: skip
+    return Drawing("mask_design", panels, caption)
 
 
-# Name -> (experiment whose results it is made of, drawing).
-DRAWINGS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Drawing]]] = {
+# Name -> (experiment, drawing of its results).
+DRAWINGS: Mapping[str, tuple[str, Callable[[Document], Drawing]]] = {
     "figure1": ("estimation", figure1),
     "figure2": ("estimation", figure2),
     "figure3": ("mode_reaching", figure3),
@@ -329,7 +308,7 @@ DRAWINGS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Drawing]]] = {
 }
 
 
-def draw(name: str, document: Mapping[str, Any], where: str) -> Drawing:
+def draw(name: str, document: Document, where: str) -> Drawing:
     """One drawing from one experiment's results.
 
     Raises:
@@ -337,26 +316,24 @@ def draw(name: str, document: Mapping[str, Any], where: str) -> Drawing:
     """
     if name not in DRAWINGS:
         raise InputError(f"no drawing {name!r}: allowed are {', '.join(DRAWINGS)}")
-    experiment, make = DRAWINGS[name]
-    found = document.get("experiment")
-    if found != experiment:
-        raise InputError(f"{where}: results of {found!r}, {name} needs those of {experiment!r}")
+    experiment, drawing = DRAWINGS[name]
+    given = document.get("experiment")
+    if given != experiment:
+        raise InputError(f"{where}: results of {given!r}, {name} needs those of {experiment!r}")
     try:
-        return make(document)
+        return drawing(document)
     except KeyError as error:
         raise InputError(f"{where}: no key {error}; run the experiment again") from error
 
 
-def theorem_table(documents: Sequence[Mapping[str, Any]]) -> Table:
+def theorem_table(documents: Sequence[Document]) -> Table:
     """Every claim of the given experiments with its verdict, one row each."""
     keys = ("id", "section", "statement", "paper", "measured", "test", "verdict", "dataset")
     columns = [Column(key, key) for key in (*keys, "interval", "seeds")]
     rows: list[dict[str, Cell]] = []
-    for document in documents:
-        for claim in document["claims"]:
-            row: dict[str, Cell] = {key: claim[key] for key in keys}
-            interval = claim["interval"]
-            shown = "" if interval is None else f"[{interval[0]:.4g}, {interval[1]:.4g}]"
-            seeds = ", ".join(map(str, claim["seeds"]))
-            rows.append({**row, "interval": shown, "seeds": seeds})
+    for claim in (claim for document in documents for claim in document["claims"]):
+        interval = claim["interval"]
+        limits = "" if interval is None else f"[{interval[0]:.4g}, {interval[1]:.4g}]"
+        seeds = ", ".join(map(str, claim["seeds"]))
+        rows.append({**{key: claim[key] for key in keys}, "interval": limits, "seeds": seeds})
     return Table("theorems", "Statements of sections 2 and 3.1, computed exactly", columns, rows)

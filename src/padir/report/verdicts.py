@@ -1,9 +1,10 @@
-"""The tests that decide the translation claims: results in, a finding out. What a part of PaDIR
-does is decided in `ablations`.
+"""The tests that decide the translation claims: results in, a finding out. Claims about parts of
+PaDIR are decided in `ablations`.
 
-Every threshold stands here, in the test that uses it. Intervals are 95%, paired bootstrap over
-sentences, of the mean over seeds; "one-sided" means that the end of such an interval must lie on
-the claimed side.
+Every threshold stands here, in the test that uses it. Claims are about the config's candidate and
+baseline; T1, T2 and T10 are the candidate with other passes, T4 is the candidate itself. Intervals
+are 95%, paired bootstrap over sentences, of the mean over seeds. A claim holds where the end of
+such an interval lies on the claimed side.
 """
 
 from collections.abc import Callable
@@ -11,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from padir.report.results import Group, Results, Row
-from padir.report.selection import candidate
-from padir.report.translation import baseline_row, estimate_text, latency_row
+from padir.config.decoder import RefinementDecoder
+from padir.config.experiment import Config
+from padir.config.rows import Row
+from padir.layout import Place
+from padir.report.results import Results, ScoredRow, search_row
 from padir.score.significance import interval, percentile_ratio_interval
 
 NEAR_AR_MARGIN = 1.5
@@ -22,8 +25,7 @@ SATURATION_GAIN = 0.5
 P50_RATIO = 2.0
 P99_RATIO = 5.0
 STUTTER_RATIO = 2.0
-QUALITY_DECODING = "T4"
-LAST_DECODING = "T10"
+LAST_PASSES = 10
 
 
 @dataclass(frozen=True)
@@ -43,56 +45,88 @@ class Finding:
     seeds: tuple[int, ...] = ()
 
 
-Test = Callable[[Results, Group], Finding]
+Test = Callable[[Results, Place], Finding]
 
 
-def _rows(results: Results, group: Group, *decodings: str) -> list[Row] | str:
-    """The candidate's rows, or what is missing."""
-    model = candidate(results.config)
-    if model is None:
-        return "no PaDIR model in the config"
-    found = [results.row(group, model, decoding) for decoding in decodings]
-    rows = [row for row in found if row is not None]
-    lacking = [name for name, row in zip(decodings, found, strict=True) if row is None]
-    return f"{model} {', '.join(lacking)} not scored" if lacking else rows
+def joint_row(config: Config) -> Row | None:
+    """The core row of the candidate's training with as many passes and a joint decoder."""
+    candidate = config.candidate()
+    for row in config.core_rows():
+        decoder = config.decoders[row.decoding.decoder]
+        joint = isinstance(decoder, RefinementDecoder) and decoder.joint != "none"
+        same = candidate and candidate._replace(decoding=row.decoding) == row
+        if candidate and joint and same and row.decoding.passes == candidate.decoding.passes:
+            return row
+    return None
 
 
-def _combined(rows: list[Row], weights: list[float]) -> tuple[float, tuple[float, float]]:
+def _rows(results: Results, place: Place, *passes: int | None) -> list[ScoredRow] | str:
+    """The candidate at several numbers of passes (None: its own), or what is missing."""
+    candidate = results.config.candidate()
+    if candidate is None:
+        return "no PaDIR training in the config"
+    rows = [
+        candidate._replace(decoding=candidate.decoding._replace(passes=number))
+        if number
+        else candidate
+        for number in passes
+    ]
+    scored = [results.row(place, row) for row in rows]
+    missing = [row.label for row, score in zip(rows, scored, strict=True) if score is None]
+    if missing:
+        return f"{', '.join(missing)} not scored"
+    return [row for row in scored if row is not None]
+
+
+def _combined(rows: list[ScoredRow], weights: list[float]) -> tuple[float, tuple[float, float]]:
     """Weighted sum of the rows' BLEU, and its paired interval."""
-    parts = [row.bleu() for row in rows]
-    value = sum(w * part.value for w, part in zip(weights, parts, strict=True))
-    stack = np.array([part.replicates for part in parts])
+    estimates = [row.bleu() for row in rows]
+    value = sum(w * part.value for w, part in zip(weights, estimates, strict=True))
+    stack = np.array([part.replicates for part in estimates])
     return value, interval(np.array(weights) @ stack)
 
 
-def near_ar(results: Results, group: Group) -> Finding:
-    """The interval of BLEU(PaDIR T4) - BLEU(AR) lies above -1.5 (the paper's widest: -1.35)."""
-    rows, base = _rows(results, group, QUALITY_DECODING), baseline_row(results, group)
-    if isinstance(rows, str):
-        return Finding(None, rows)
-    if base is None:
-        return Finding(None, f"{results.config.evaluation.baseline} not scored")
-    value, ends = _combined([rows[0], base], [1.0, -1.0])
+def _near(results: Results, place: Place, row: ScoredRow) -> Finding:
+    baseline = results.baseline(place)
+    if baseline is None:
+        named = results.config.baseline()
+        return Finding(None, f"{named.label if named else 'AR'} not scored")
+    value, ends = _combined([row, baseline], [1.0, -1.0])
     text = (
-        f"{rows[0].label} {estimate_text(rows[0].bleu())}, {base.label}"
-        f" {estimate_text(base.bleu())}, difference {value:.2f}"
+        f"{row.row.label} {row.bleu().text()}, {baseline.row.label}"
+        f" {baseline.bleu().text()}, difference {value:.2f}"
     )
-    return Finding(ends[0] > -NEAR_AR_MARGIN, text, ends, rows[0].seeds)
+    return Finding(ends[0] > -NEAR_AR_MARGIN, text, ends, row.seeds)
 
 
-def one_pass(results: Results, group: Group) -> Finding:
+def near_ar(results: Results, place: Place) -> Finding:
+    """The interval of BLEU(PaDIR T4) - BLEU(AR) lies above -1.5 (the paper's widest: -1.35)."""
+    rows = _rows(results, place, None)
+    return Finding(None, rows) if isinstance(rows, str) else _near(results, place, rows[0])
+
+
+def near_ar_joint(results: Results, place: Place) -> Finding:
+    """The interval of BLEU(PaDIR T4, joint decoder) - BLEU(AR) lies above -1.5."""
+    row = joint_row(results.config)
+    scored = results.row(place, row)
+    if row is None or scored is None:
+        return Finding(None, f"{row.label if row else 'a joint decoder'} not scored")
+    return _near(results, place, scored)
+
+
+def one_pass(results: Results, place: Place) -> Finding:
     """The interval of BLEU(T1) - 0.8 BLEU(T4) lies above 0: one pass keeps four fifths."""
-    rows = _rows(results, group, "T1", QUALITY_DECODING)
+    rows = _rows(results, place, 1, None)
     if isinstance(rows, str):
         return Finding(None, rows)
     value, ends = _combined(rows, [1.0, -ONE_PASS_SHARE])
-    text = "; ".join(f"{row.label} {estimate_text(row.bleu())}" for row in rows)
+    text = "; ".join(f"{row.row.label} {row.bleu().text()}" for row in rows)
     return Finding(ends[0] > 0, f"{text}; T1 - 0.8 T4 = {value:.2f}", ends, rows[0].seeds)
 
 
-def saturation(results: Results, group: Group) -> Finding:
+def saturation(results: Results, place: Place) -> Finding:
     """The interval of BLEU(T10) - BLEU(T4) lies within 0.5 of 0 (the paper's widest: 0.14)."""
-    rows = _rows(results, group, LAST_DECODING, QUALITY_DECODING)
+    rows = _rows(results, place, LAST_PASSES, None)
     if isinstance(rows, str):
         return Finding(None, rows)
     value, ends = _combined(rows, [1.0, -1.0])
@@ -100,9 +134,9 @@ def saturation(results: Results, group: Group) -> Finding:
     return Finding(holds, f"T10 - T4 = {value:.2f} BLEU", ends, rows[0].seeds)
 
 
-def early_gain_larger(results: Results, group: Group) -> Finding:
+def early_gain_larger(results: Results, place: Place) -> Finding:
     """The interval of (T4 - T1) - (T10 - T4), in BLEU, lies above 0."""
-    rows = _rows(results, group, "T1", QUALITY_DECODING, LAST_DECODING)
+    rows = _rows(results, place, 1, None, LAST_PASSES)
     if isinstance(rows, str):
         return Finding(None, rows)
     one, four, ten = (row.bleu().value for row in rows)
@@ -111,26 +145,27 @@ def early_gain_larger(results: Results, group: Group) -> Finding:
     return Finding(ends[0] > 0, text, ends, rows[0].seeds)
 
 
-def _faster(decoding: str, point: str, threshold: float) -> Test:
-    def test(results: Results, group: Group) -> Finding:
-        model, base = candidate(results.config), results.config.evaluation.baseline
-        ours = model and latency_row(results.latency, group, model, QUALITY_DECODING)
-        theirs = latency_row(results.latency, group, base, decoding)
+def _faster(kind: str, point: str, threshold: float) -> Test:
+    def test(results: Results, place: Place) -> Finding:
+        candidate, search = results.config.candidate(), search_row(results.config, kind)
+        ours = results.timed(place, "core", candidate)
+        theirs = results.timed(place, "core", search)
+        names = [
+            candidate.label if candidate else "PaDIR",
+            search.label if search else f"AR {kind}",
+        ]
         if not ours or not theirs:
-            return Finding(None, f"latency of {model} T4 or {base} {decoding} not measured")
-        ratio = theirs[f"{point}_ms"] / ours[f"{point}_ms"]
-        text = (
-            f"{base} {decoding} {theirs[f'{point}_ms']:.2f} ms / {model} T4"
-            f" {ours[f'{point}_ms']:.2f} ms = {ratio:.2f}"
-        )
+            return Finding(None, f"latency of {' or '.join(names)} not measured")
+        slow, fast = theirs[f"{point}_ms"], ours[f"{point}_ms"]
+        text = f"{names[1]} {slow:.2f} ms / {names[0]} {fast:.2f} ms = {slow / fast:.2f}"
         ends = None
         if "times_ms" in ours and "times_ms" in theirs:
             ends = percentile_ratio_interval(theirs["times_ms"], ours["times_ms"], int(point[1:]))
-        return Finding((ratio if ends is None else ends[0]) > threshold, text, ends)
+        return Finding((slow / fast if ends is None else ends[0]) > threshold, text, ends)
 
-    test.__name__ = f"faster_than_{decoding}_{point}"
+    test.__name__ = f"faster_than_{kind}_{point}"
     test.__doc__ = (
-        f"Time of AR {decoding} over time of PaDIR T4 at {point}, same run, batch size 1, is above"
+        f"Time of AR {kind} over time of PaDIR T4 at {point}, same run, batch size 1, is above"
         f" {threshold:g}; by its interval's lower end where single times were kept."
     )
     return test
@@ -142,27 +177,27 @@ faster_than_beam_p50 = _faster("beam", "p50", P50_RATIO)
 faster_than_beam_p99 = _faster("beam", "p99", P99_RATIO)
 
 
-def _stutter(results: Results, group: Group, before_drop: bool) -> Finding:
-    rows, base = _rows(results, group, QUALITY_DECODING), baseline_row(results, group)
+def _stutter(results: Results, place: Place, before_drop: bool) -> Finding:
+    rows, baseline = _rows(results, place, None), results.baseline(place)
     if isinstance(rows, str):
         return Finding(None, rows)
     ours = rows[0].stutter(before_drop)
-    theirs = None if base is None else base.stutter(before_drop=False)
-    if ours is None or theirs is None or base is None:
+    theirs = None if baseline is None else baseline.stutter(before_drop=False)
+    if ours is None or theirs is None or baseline is None:
         return Finding(None, "stutter of PaDIR T4 or AR not measured")
     ends = interval(ours.replicates - STUTTER_RATIO * theirs.replicates)
     text = (
-        f"{rows[0].label} {estimate_text(ours)}, {base.label} {estimate_text(theirs)}"
+        f"{rows[0].row.label} {ours.text()}, {baseline.row.label} {theirs.text()}"
         " stutters per 100 words"
     )
     return Finding(ends[0] > 0, text, ends, rows[0].seeds)
 
 
-def stutter_twice_final(results: Results, group: Group) -> Finding:
+def stutter_twice_final(results: Results, place: Place) -> Finding:
     """The interval of stutter(PaDIR T4, final text) - 2 stutter(AR) lies above 0."""
-    return _stutter(results, group, before_drop=False)
+    return _stutter(results, place, before_drop=False)
 
 
-def stutter_twice_before_drop(results: Results, group: Group) -> Finding:
+def stutter_twice_before_drop(results: Results, place: Place) -> Finding:
     """The interval of stutter(PaDIR T4, before the final drop) - 2 stutter(AR) lies above 0."""
-    return _stutter(results, group, before_drop=True)
+    return _stutter(results, place, before_drop=True)

@@ -1,86 +1,100 @@
-"""The whole report, written to a folder."""
+"""The report, written to files: one part, the claims, the page, or everything that is there."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from padir.files import write_text
-from padir.report.ablations import ablations_table
-from padir.report.claims import decide
-from padir.report.claims_table import write_claims
-from padir.report.dependency import dependency_table, table4, table5
-from padir.report.dependency_decoding import dependency_decoding_table, redundancy_table
-from padir.report.distilled import distillation_table
-from padir.report.figures import (
-    Figure,
-    quality_latency,
-    quality_passes,
-    stutter_passes,
-    training_curve,
-    training_time,
-)
-from padir.report.further_scores import table3
-from padir.report.heat_maps import HeatMaps, cross_attention_heads, self_attention_heads
+from padir.config.experiment import Config
+from padir.files import InputError, shown, write_text
+from padir.report.catalogue import Part, Scope, parts_in
+from padir.report.claims import decide, write_claims
+from padir.report.load import Reader
 from padir.report.page import page
-from padir.report.results import Results, load_results
-from padir.report.samplers import samplers_table
-from padir.report.systems import table2
+from padir.report.results import Results
 from padir.report.tables import Table
-from padir.report.translation import (
-    data_table,
-    latency_table,
-    stutter_table,
-    table1,
-)
+from padir.report.theme import Picture
 
-__all__ = ["FIGURES", "HEAT_MAPS", "TABLES", "load_results", "write_page", "write_report"]
-
-TABLES: Mapping[str, Callable[[Results], Table]] = {
-    "table1": table1,
-    "table2": table2,
-    "table3": table3,
-    "ablations": ablations_table,
-    "samplers": samplers_table,
-    "dependency_decoding": dependency_decoding_table,
-    "redundancy": redundancy_table,
-    "stutter": stutter_table,
-    "latency": latency_table,
-    "distillation": distillation_table,
-    "data": data_table,
-    "table4": table4,
-    "table5": table5,
-    "dependency": dependency_table,
-}
-
-FIGURES: Mapping[str, Callable[[Results], Figure]] = {
-    "quality_passes": quality_passes,
-    "quality_latency": quality_latency,
-    "stutter_passes": stutter_passes,
-    "training": training_curve,
-    "training_time": training_time,
-}
+ENDINGS = {"table": ("csv", "md", "tex"), "figure": ("svg", "csv")}
+NAMED = 3
 
 
-HEAT_MAPS: Mapping[str, Callable[[Results], HeatMaps]] = {
-    "self_attention_heads": self_attention_heads,
-    "cross_attention_heads": cross_attention_heads,
-}
+def absence_notes(results: Results) -> list[str]:
+    """What is not shown and how to make it: the first few, and how many more."""
+    notes = [
+        f"Not shown: {artifact.path}: {reason}; run: {artifact.command}"
+        for artifact, reason in results.absent[:NAMED]
+    ]
+    more = len(results.absent) - NAMED
+    return [*notes, f"Not shown: {more} more."] if more > 0 else notes
 
 
-def write_page(results: Results, folder: Path) -> Path:
-    """Write index.html, which holds everything; return its path."""
-    tables = {name: make(results) for name, make in TABLES.items()}
-    figures = [make(results) for make in FIGURES.values()]
-    maps = [make(results) for make in HEAT_MAPS.values()]
-    path = folder / "index.html"
-    write_text(path, page(results, tables, figures, maps, decide(results)))
-    return path
+def make(part: Part, results: Results) -> Table | Picture:
+    """A part's table or picture; a table says what it lacks."""
+    content = part.make(results)
+    return content.with_notes(*absence_notes(results)) if isinstance(content, Table) else content
 
 
-def write_report(results: Results, folder: Path) -> Path:
-    """Write tables/, figures/, claims.json, claims.md and, last, index.html; return its path."""
-    for make in TABLES.values():
-        make(results).write(folder / "tables")
-    for draw in (*FIGURES.values(), *HEAT_MAPS.values()):
-        draw(results).write(folder / "figures")
-    write_claims(decide(results), folder)
-    return write_page(results, folder)
+def _folder(out: Path, inside: str, names: list[str]) -> Path:
+    """Where files go: the folder of a file named as one of them, or a folder inside `out`.
+
+    Raises:
+        InputError: `out` is a file of another name.
+    """
+    if out.name in names:
+        return out.parent
+    if out.suffix:
+        raise InputError(f"--out {shown(out)}: allowed are a folder, or {', '.join(names)} in one")
+    return out / inside
+
+
+def write_part(part: Part, content: Table | Picture, out: Path) -> None:
+    """Write a table or figure: to `out` if it is one of its files, else to out/tables or
+    out/figures."""
+    names = [f"{part.name}.{ending}" for ending in ENDINGS[part.kind]]
+    content.write(_folder(out, f"{part.kind}s", names))
+
+
+class Report:
+    """The parts of one scope with their results, each file read once."""
+
+    def __init__(self, config: Config, scope: Scope):
+        reader = Reader(config)
+        self.config, self.scope = config, scope
+        self.parts = parts_in(config, scope)
+        self.results: Mapping[str, Results] = {
+            part.name: reader.load(part.needs(config)) for part in self.parts
+        }
+        self.claims = decide(config, self.results)
+
+    def table1(self) -> str:
+        """Table 1 as Markdown."""
+        content = make(self.parts[0], self.results[self.parts[0].name])
+        return content.markdown() if isinstance(content, Table) else ""
+
+    def write_claims(self, out: Path) -> None:
+        """Write claims.json and claims.md, for the core also the copies that stand outside it."""
+        for folder in self._folders(out, ["claims.json", "claims.md"]):
+            write_claims(self.claims, folder)
+
+    def write_page(self, out: Path) -> Path:
+        """Write index.html, for the core also the copy that stands outside it; return its path."""
+        contents = [(part, make(part, self.results[part.name])) for part in self.parts]
+        text = page(self.config, self.results, contents, self.claims)
+        folder = out
+        for folder in self._folders(out, ["index.html"]):
+            write_text(folder / "index.html", text)
+        return folder / "index.html"
+
+    def write_all(self, out: Path) -> Path:
+        """Write every part that has something to show, the claims, and last the page."""
+        for part in self.parts:
+            content = make(part, self.results[part.name])
+            if not content.empty():
+                write_part(part, content, out)
+        self.write_claims(out)
+        return self.write_page(out)
+
+    def _folders(self, out: Path, names: list[str]) -> list[Path]:
+        """Folders to write to. The core's own is the last, so that its files are the newer ones."""
+        folder = _folder(out, "core" if self.scope == "core" else "", names)
+        is_core = self.scope == "core" and folder.name == "core"
+        return [folder.parent, folder] if is_core else [folder]

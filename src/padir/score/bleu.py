@@ -1,11 +1,11 @@
 """Corpus BLEU and chrF from per-sentence counts, so that resampling costs one matrix product.
 
-The counts are sacreBLEU's own (Post 2018), the closing formulas are restated here over many
-resamples at once; tests/parity holds both against sacreBLEU's own command.
+The counts are sacreBLEU's own (Post 2018). The formulas are restated here over many resamples at
+once; tests/parity compares both with sacreBLEU's command.
 
-The paper's signatures are those of sacreBLEU 1.3.0 (section L.3, footnote 27). Between that
-version and today's only the signature's spelling changed for these options; the fields are
-mixed case, one reference, exponential smoothing, tokenizer 13a (zh for Chinese).
+The paper's signatures are those of sacreBLEU 1.3.0 (section L.3, footnote 27): mixed case, one
+reference, exponential smoothing, tokenizer 13a (zh for Chinese). Since then only the spelling of
+the signature has changed for these options.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,10 +27,10 @@ BLOCK_SENTENCES = 10_000
 
 @dataclass(frozen=True)
 class CorpusCounts:
-    """What one metric needs of each sentence, and how a sum of it becomes a score.
+    """One metric's counts per sentence and the formula from their sum to a score.
 
     Attributes:
-        statistics: float64 [sentences, counts]; a corpus is the sum over sentences.
+        statistics: float64 [sentences, counts]; a corpus has the sum over sentences.
         formula: maps sums [resamples, counts] to scores [resamples], from 0 to 100.
         signature: sacreBLEU's signature of the metric.
     """
@@ -45,7 +45,7 @@ class CorpusCounts:
 
 
 def paper_signature(target_language: str) -> str:
-    """The signature that the paper gives for this target language (section L.3)."""
+    """The paper's signature for this target language (section L.3)."""
     tokenizer = "zh" if target_language == "zh" else "13a"
     return f"BLEU+c.mixed+#.1+s.exp+tok.{tokenizer}+v.1.3.0"
 
@@ -58,7 +58,7 @@ def bleu_counts(
     Args:
         hypotheses: one detokenised sentence each.
         references: one list per reference, each as long as `hypotheses`.
-        target_language: zh, ja and ko have tokenizers of their own; all others take 13a.
+        target_language: zh, ja and ko have their own tokenizers; all others take 13a.
 
     Raises:
         InputError: the language's tokenizer needs a package that is not installed.
@@ -77,23 +77,23 @@ def _bleu(target_language: str) -> BLEU:
 
 
 def streamed_bleu_counts(aligned: Iterable[tuple[str, ...]], target_language: str) -> CorpusCounts:
-    """As `bleu_counts`, of more text than one would hold; a row of counts for a block of sentences.
+    """`bleu_counts` of a stream of text, with one row of counts per block of sentences.
 
-    The score is the same to the last bit: counts are whole numbers.
+    The score is the same to the last bit, as counts are whole numbers.
 
     Args:
-        aligned: of each sentence the hypothesis and its references; at least one sentence.
+        aligned: hypothesis and references of each sentence; at least one sentence.
         target_language: as in `bleu_counts`.
 
     Raises:
         InputError: as in `bleu_counts`.
         ValueError: no sentence.
     """
-    # One for all blocks: tokenizers remember lines, and those of each would be kept apart.
+    # One metric for all blocks, as each tokenizer keeps a cache of lines.
     metric = _bleu(target_language)
-    rest = iter(aligned)
+    sentences = iter(aligned)
     sums = []
-    while block := list(islice(rest, BLOCK_SENTENCES)):
+    while block := list(islice(sentences, BLOCK_SENTENCES)):
         hypotheses, *references = zip(*block, strict=True)
         counts = _counts(metric, hypotheses, references, bleu_formula)
         sums.append(counts.statistics.sum(axis=0))
@@ -103,9 +103,9 @@ def streamed_bleu_counts(aligned: Iterable[tuple[str, ...]], target_language: st
 
 
 class RepeatedBleu:
-    """BLEU of several sets of hypotheses for the same references, most of them alike.
+    """BLEU of similar sets of hypotheses for the same references.
 
-    The counts of a sentence's hypothesis are found once, however often it is chosen.
+    Counts of a sentence's hypothesis are computed once, however often it is chosen.
 
     Args:
         references: one list per reference.
@@ -118,18 +118,17 @@ class RepeatedBleu:
     def __init__(self, references: Sequence[Sequence[str]], target_language: str):
         self._metric = _bleu(target_language)
         self._references = references
-        self._known: dict[tuple[int, str], np.ndarray] = {}
+        self._rows: dict[tuple[int, str], np.ndarray] = {}
 
     def __call__(self, hypotheses: Sequence[str]) -> float:
-        """Corpus BLEU, from 0 to 100, as of `bleu_counts`; at least one hypothesis, and as many as
-        each reference has lines."""
+        """Corpus BLEU, from 0 to 100; as many hypotheses as references, at least one."""
         keys = list(enumerate(hypotheses))
-        new = [(index, text) for index, text in keys if (index, text) not in self._known]
+        new = [key for key in keys if key not in self._rows]
         if new:
             references = [[texts[index] for index, _ in new] for texts in self._references]
             counts = _counts(self._metric, [text for _, text in new], references, bleu_formula)
-            self._known.update(zip(new, counts.statistics, strict=True))
-        rows = np.stack([self._known[key] for key in keys])
+            self._rows.update(zip(new, counts.statistics, strict=True))
+        rows = np.stack([self._rows[key] for key in keys])
         return float(bleu_formula(rows.sum(axis=0, keepdims=True))[0])
 
 
@@ -141,7 +140,7 @@ def chrf_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) 
 def chrf_words_counts(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]]
 ) -> CorpusCounts:
-    """Counts for chrF2++, which adds words and pairs of words; arguments as in `bleu_counts`."""
+    """Counts for chrF2++, which adds word unigrams and bigrams; arguments as in `bleu_counts`."""
     metric = CHRF(word_order=CHRF_WORD_ORDER)
     return _counts(metric, hypotheses, references, chrf_formula)
 
@@ -152,7 +151,7 @@ def _counts(
     references: Sequence[Sequence[str]],
     formula: Callable[[np.ndarray], np.ndarray],
 ) -> CorpusCounts:
-    # A private method, but the only way to chrF's counts; the parity tests watch it.
+    # A private method, but the only way to chrF's counts; covered by the parity tests.
     statistics = np.array(metric._extract_corpus_statistics(hypotheses, references), np.float64)
     return CorpusCounts(statistics, formula, str(metric.get_signature()))
 
@@ -178,11 +177,11 @@ def bleu_formula(sums: np.ndarray) -> np.ndarray:
 
 
 def chrf_formula(sums: np.ndarray) -> np.ndarray:
-    """chrF with beta 2 over the orders that both sides have.
+    """chrF with beta 2 over the n-gram orders that both sides have.
 
     Args:
-        sums: [R, 3 * orders]: for each order the n-grams of hypothesis, reference, and both.
-            Orders are of characters, 1 to 6, and for chrF++ then of words, 1 to 2.
+        sums: [R, 3 * orders]: n-grams of hypothesis, reference, and both, for each order.
+            Orders are 1 to 6 of characters, and for chrF++ then 1 to 2 of words.
 
     Returns:
         [R] scores from 0 to 100.

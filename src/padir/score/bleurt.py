@@ -2,7 +2,7 @@
 
 A checkpoint of BLEURT-20's format is a folder: a TensorFlow SavedModel (`saved_model.pb`,
 `variables/`), a SentencePiece model, and `bleurt_config.json`, which names it. TensorFlow is
-imported when scoring begins and by nothing else in this project but readers of TFRecord.
+imported when scoring begins.
 
 Sources: Sellam et al. 2020, Pu et al. 2021; the pairing, trimming and padding of a pair are those
 of the published tool, so that the same checkpoint gives the same scores.
@@ -21,8 +21,10 @@ from sentencepiece import SentencePieceProcessor
 from padir.files import InputError, digest, read_json, sha256_file, shown
 from padir.score.bleu import CorpusCounts
 
-CONFIG_FILE = "bleurt_config.json"
+CONFIG_FILE, BERT_CONFIG_FILE = "bleurt_config.json", "bert_config.json"
 GRAPH_FILES = ("saved_model.pb", "variables/variables.index")
+# Layers and longest input of BLEURT-20; its distilled forms have 12, 6 and 3 layers.
+BLEURT_20_ARCHITECTURE = (32, 512)
 # Beside a pair's pieces: [CLS] before it, [SEP] after each side.
 MARKS = 3
 PAD = 0
@@ -34,11 +36,12 @@ class Checkpoint:
     """A checkpoint's folder, checked.
 
     Attributes:
-        folder: where it lies.
-        name: as its own configuration says.
+        folder: path of the folder.
+        name: given by its own configuration.
         vocabulary: path of the SentencePiece model.
         max_length: most ids of a pair, marks included.
-        dynamic: whether the graph takes inputs shorter than that.
+        dynamic: whether the graph takes shorter inputs.
+        layers: given by bert_config.json; None where it gives no number.
     """
 
     folder: Path
@@ -46,6 +49,7 @@ class Checkpoint:
     vocabulary: Path
     max_length: int
     dynamic: bool
+    layers: int | None
 
     @cached_property
     def digest(self) -> str:
@@ -53,6 +57,19 @@ class Checkpoint:
         paths = [self.folder / CONFIG_FILE, self.folder / GRAPH_FILES[0], self.vocabulary]
         paths += sorted((self.folder / "variables").iterdir())
         return digest({str(p.relative_to(self.folder)): sha256_file(p) for p in paths})
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Name, size, digest, and whether this is BLEURT-20 by its name and architecture."""
+        names = {name.casefold().replace("_", "-") for name in (self.name, self.folder.name)}
+        architecture = self.layers, self.max_length
+        return {
+            "name": self.name,
+            "layers": self.layers,
+            "max_length": self.max_length,
+            "sha256": self.digest,
+            "is_bleurt_20": "bleurt-20" in names and architecture == BLEURT_20_ARCHITECTURE,
+        }
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
@@ -66,25 +83,22 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     config = folder / CONFIG_FILE
     if not config.is_file():
         raise InputError(f"{shown(folder)}: no BLEURT checkpoint: {CONFIG_FILE} is missing")
-    found = read_json(config)
-    if not isinstance(found, dict):
-        raise InputError(f"{shown(config)}: not a JSON object")
-    wanted: dict[str, type] = {"name": str, "max_seq_length": int}
-    for key, kind in wanted.items():
-        if not isinstance(found.get(key), kind) or isinstance(found[key], bool):
+    settings = _read_object(config)
+    for key, kind in {"name": str, "max_seq_length": int}.items():
+        if not isinstance(settings.get(key), kind) or isinstance(settings[key], bool):
             raise InputError(
-                f"{shown(config)}: {key} is {found.get(key)!r}, needed: {kind.__name__}"
+                f"{shown(config)}: {key} is {settings.get(key)!r}, needed: {kind.__name__}"
             )
-    if found["max_seq_length"] <= MARKS:
+    if settings["max_seq_length"] <= MARKS:
         raise InputError(
-            f"{shown(config)}: max_seq_length is {found['max_seq_length']}: at least {MARKS + 1}"
+            f"{shown(config)}: max_seq_length is {settings['max_seq_length']}: at least {MARKS + 1}"
         )
-    if not isinstance(found.get("sp_model"), str):
+    if not isinstance(settings.get("sp_model"), str):
         raise InputError(
-            f"{shown(config)}: sp_model is {found.get('sp_model')!r}: only checkpoints with"
+            f"{shown(config)}: sp_model is {settings.get('sp_model')!r}: only checkpoints with"
             " SentencePiece can be read (BLEURT-20 and its smaller forms)"
         )
-    vocabulary = folder / f"{found['sp_model']}.model"
+    vocabulary = folder / f"{settings['sp_model']}.model"
     for path in (vocabulary, *(folder / name for name in GRAPH_FILES)):
         if not path.is_file():
             raise InputError(f"{shown(path)}: is missing from the BLEURT checkpoint")
@@ -92,12 +106,27 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         raise InputError(
             f"{shown(folder / 'variables')}: the BLEURT checkpoint's variables.data-* are missing"
         )
-    dynamic = found.get("dynamic_seq_length") is True
-    return Checkpoint(folder, found["name"], vocabulary, found["max_seq_length"], dynamic)
+    bert = folder / BERT_CONFIG_FILE
+    layers = _read_object(bert).get("num_hidden_layers") if bert.is_file() else None
+    return Checkpoint(
+        folder,
+        settings["name"],
+        vocabulary,
+        settings["max_seq_length"],
+        settings.get("dynamic_seq_length") is True,
+        layers if isinstance(layers, int) else None,
+    )
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InputError(f"{shown(path)}: not a JSON object")
+    return content
 
 
 def trimmed(reference: int, candidate: int, room: int) -> tuple[int, int]:
-    """How many pieces of each side stay where both together exceed the room.
+    """How many pieces of each side stay where both together exceed `room`.
 
     The longer side loses its last piece, the candidate where both are equal, until they fit.
     """
@@ -113,7 +142,7 @@ def trimmed(reference: int, candidate: int, room: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Pairs of sentences to ids, by a checkpoint's vocabulary."""
+    """Encodes pairs of sentences with a checkpoint's vocabulary."""
 
     pieces: SentencePieceProcessor
     first: int
@@ -159,11 +188,10 @@ def batches(
 
     Args:
         pairs: from `Encoder.pair`.
-        width: ids of every row; None: of the batch's longest pair, with pairs of like length
-            together.
+        width: ids per row; None: those of the batch's longest pair, with pairs sorted by length.
 
     Yields:
-        Numbers of the pairs, and int64 [B, T] inputs by name.
+        Indices of the pairs, and int64 [B, T] inputs by name.
     """
     order = np.arange(len(pairs))
     if width is None:
@@ -193,7 +221,7 @@ def load_graph(checkpoint: Checkpoint, threads: int | None = None) -> Any:
         raise InputError(
             "scorer bleurt needs TensorFlow: install it with `make setup EXTRAS=tf`"
         ) from error
-    # Accelerators are for models. A TensorFlow that has begun keeps what it has.
+    # Accelerators are for models. A TensorFlow already in use keeps its devices.
     with suppress(RuntimeError):
         for kind in ("GPU", "TPU"):
             tf.config.set_visible_devices([], kind)
@@ -202,7 +230,7 @@ def load_graph(checkpoint: Checkpoint, threads: int | None = None) -> Any:
         tf.config.threading.set_inter_op_parallelism_threads(1)
     try:
         loaded = tf.saved_model.load(str(checkpoint.folder))
-    # IndexError: variables that were cut.
+    # LookupError: truncated variables.
     except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"{shown(checkpoint.folder)}: cannot be loaded: {first[:200]}") from error

@@ -1,8 +1,7 @@
-"""One further score of one output file, from whichever scorer, as one JSON value.
+"""A further score of an output file, by any scorer, as one JSON value.
 
-Every scorer comes down to counts per sentence (`CorpusCounts`), so that all have intervals on the
-same resamples, and a signature. One that could not be asked says so: a score of it is never a
-blank or a zero.
+Every scorer gives counts per sentence (`CorpusCounts`), so all have a signature and intervals on
+the same resamples. A scorer that could not run is reported as such, never as a blank or a zero.
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ def rating(
 
     Args:
         counts: of the output, from a scorer.
-        references: what it was scored against; their digest names the test set.
+        references: one list per reference; their digest identifies the test set.
         samples: bootstrap resamples, the same as those of BLEU.
     """
     resamples = significance.resample_counts(len(counts.statistics), samples)
@@ -47,5 +46,5 @@ def rating(
 
 
 def not_run(reason: str) -> dict[str, Any]:
-    """The same document of a scorer that could not be asked, with the reason in words."""
+    """The document of a scorer that could not run, with the reason in words."""
     return {"status": NOT_RUN, "reason": reason}

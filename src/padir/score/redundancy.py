@@ -1,27 +1,26 @@
-"""Said twice, or not at all: repeats beyond stutter, and words that were dropped.
+"""Redundancy beyond stutter, and dropped words.
 
 Four kinds of redundancy, after Wang et al. 2024 (arXiv 2405.02673), {continuous, discontinuous} x
-{repetition, synonym}: a word is said again, or said again in another way, right after the first
-time or later in the sentence. Their thresholds are not in the text at hand; ours, exactly:
+{repetition, synonym}: a word or a related word occurs again, at once or later in the sentence.
+Their thresholds are not in the text at hand; ours are:
 
-- Units are the words of `padir.score.stutter`. Each is set against the nearest earlier one that is
-  equal to it or related to it: next to it, without punctuation in between, is continuous.
-- Redundant is what the reference that has most of it does not have, for each kind and word (for
-  synonyms, for each lexeme), as with stutter. Continuous repetition is stutter's own number.
-- Related. On the synthetic pair the lexicon knows: words of one lexeme, the other register's or
-  another inflection. On real text endings stand in: two words of one stem, that is with at least
-  four letters in common at the start and at most three after them in each. That finds "play" and
-  "playing" but no true synonym, so the column says what it counted.
+- Units are the words of `padir.score.stutter`. Each is compared with the nearest earlier unit that
+  equals it or is related to it; adjacent units without punctuation in between are continuous.
+- Redundant are occurrences beyond those of the reference that has most of them, per kind and word
+  (per lexeme for synonyms), as with stutter. Continuous repetition equals stutter.
+- Related words share a lexeme of the synthetic pair's lexicon: another register or inflection. On
+  real text they share a stem: at least four initial letters, with at most three more in each. That
+  finds "play" and "playing" but no true synonym, so the column says what it counted.
 
-Dropped words (under-translation; Tu et al. 2016): on the synthetic pair, lexemes of the source that
-the output says less often than the source does. On real text nobody knows: the length ratio to the
-references stands in. Removing repeats after the fact lowers the first kind only and adds no word
-that was dropped: the scores before and after it say so.
+Dropped words (under-translation; Tu et al. 2016) are source lexemes that the output of the
+synthetic pair has less often than the source. On real text the length ratio to the references
+stands in. Removing repeats afterwards lowers continuous repetition only and adds no dropped word.
 """
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -41,38 +40,35 @@ Related = Callable[[str, str], Hashable | None]
 
 @dataclass(frozen=True)
 class Lexemes:
-    """Which words of a pair mean the same: word, in small letters, to lexeme, for each language.
+    """Lower-case words to lexemes, for each language of a pair.
 
-    Words that several lexemes share are left out; of a form of two words only the first is there.
+    Words shared by lexemes are left out, as are second words of two-word forms.
     """
 
     source: Mapping[str, Hashable]
     target: Mapping[str, Hashable]
 
-    def related(self, one: str, other: str) -> Hashable | None:
-        """The lexeme of two target words, None where they have none in common."""
-        lexeme = self.target.get(one)
+    def related(self, word: str, other: str) -> Hashable | None:
+        """The lexeme that two target words share, or None."""
+        lexeme = self.target.get(word)
         return lexeme if lexeme is not None and lexeme == self.target.get(other) else None
 
 
-def endings(one: str, other: str) -> str | None:
-    """The common stem of two words that differ in their endings; None where they have none."""
-    common = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        common += 1
-    if common < STEM or max(len(one), len(other)) - common > ENDING:
+def common_stem(word: str, other: str) -> str | None:
+    """The common stem of two words that differ in their endings, or None."""
+    pairs = zip(word, other, strict=False)
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    if common < STEM or max(len(word), len(other)) - common > ENDING:
         return None
-    return one[:STEM]
+    return word[:STEM]
 
 
-def found(units: Sequence[str | None], related: Related) -> Counter[tuple[str, Hashable]]:
-    """How often each kind of redundancy occurs with each word or lexeme.
+def redundant_units(units: Sequence[str | None], related: Related) -> Counter[tuple[str, Hashable]]:
+    """Count each kind of redundancy per word or lexeme.
 
     Args:
-        units: words of a sentence; None breaks the neighbourhood.
-        related: what two different words have in common, None where nothing.
+        units: words of a sentence; None separates neighbours.
+        related: what two different words have in common, or None.
     """
     events: Counter[tuple[str, Hashable]] = Counter()
     for index, unit in enumerate(units):
@@ -111,19 +107,18 @@ def redundancy_counts(
         hypotheses: one sentence each.
         references: one list per reference, each as long as `hypotheses`.
         language: code of the target language.
-        lexemes: what words mean, where it is known.
+        lexemes: lexicon of the synthetic pair; None: compare stems.
     """
-    related = endings if lexemes is None else lexemes.related
+    related = common_stem if lexemes is None else lexemes.related
     events = np.zeros((len(hypotheses), len(KINDS)))
     sizes = np.zeros(len(hypotheses))
     for row, (hypothesis, *answers) in enumerate(zip(hypotheses, *references, strict=True)):
         units = words(hypothesis, language)
-        own = found(units, related)
-        if own:
+        if redundant := redundant_units(units, related):
             allowed: Counter[tuple[str, Hashable]] = Counter()
             for answer in answers:
-                allowed |= found(words(answer, language), related)
-            for (kind, _), count in (own - allowed).items():
+                allowed |= redundant_units(words(answer, language), related)
+            for (kind, _), count in (redundant - allowed).items():
                 events[row, KINDS.index(kind)] += count
         sizes[row] = sum(unit is not None for unit in units)
     return RedundancyCounts(events, sizes)
@@ -148,12 +143,12 @@ def dropped_counts(
     language: str,
     lexemes: Lexemes,
 ) -> DroppedCounts:
-    """Lexemes that the output says less often than its source."""
+    """Count lexemes that the output has less often than its source."""
     table = np.zeros((len(sources), 2))
     for row, source, hypothesis in zip(table, sources, hypotheses, strict=True):
         expected = _lexemes(source, source_language, lexemes.source)
-        said = _lexemes(hypothesis, language, lexemes.target)
-        row[:] = (expected - said).total(), expected.total()
+        translated = _lexemes(hypothesis, language, lexemes.target)
+        row[:] = (expected - translated).total(), expected.total()
     return DroppedCounts(*table.T)
 
 
@@ -175,5 +170,5 @@ def summary(counts: RedundancyCounts, resamples: np.ndarray) -> dict[str, Any]:
 
 
 def length_ratio(counts: RedundancyCounts, reference_units: np.ndarray, references: int) -> float:
-    """Words of the output for each word of a reference, on average over the references."""
+    """Words of the output per word of a reference, averaged over the references."""
     return float(counts.units.sum() / max(float(reference_units.sum()) / references, 1.0))

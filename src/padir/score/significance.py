@@ -1,10 +1,9 @@
-"""How sure a score is: bootstrap intervals, paired bootstrap, paired approximate randomisation.
+"""Bootstrap intervals, paired bootstrap, and paired approximate randomisation.
 
-Resampling is over sentences; `over_seeds` adds training seeds. Which sentences a resample holds
-depends on the number of sentences, the number of resamples and the seed alone, so the replicates
-of any two systems on one test set are paired. Indices, percentiles and p-values against a baseline
-are those of sacreBLEU 2 (its default seed included): its `--confidence`, `--paired-bs` and
-`--paired-ar` print the same numbers.
+Resampling is over sentences; `over_seeds` adds training seeds. A resample depends on the number of
+sentences, the number of resamples and the seed only, so the replicates of two systems on one test
+set are paired. sacreBLEU 2 with its default seed gives the same indices, percentiles and p-values
+(`--confidence`, `--paired-bs`, `--paired-ar`).
 
 Sources: Koehn 2004 (paired bootstrap), Riezler & Maxwell 2005 (approximate randomisation), Holm
 1979 (several tests).
@@ -26,7 +25,7 @@ _CHUNK_CELLS = 4_000_000
 
 @dataclass(frozen=True)
 class PairedResult:
-    """A system against a baseline on the same sentences.
+    """A comparison of a system with a baseline on the same sentences.
 
     Attributes:
         difference: system minus baseline.
@@ -43,7 +42,7 @@ class PairedResult:
 
 
 def resample_counts(sentences: int, samples: int, seed: int = SEED) -> np.ndarray:
-    """How often each sentence stands in each bootstrap resample.
+    """How often each bootstrap resample holds each sentence.
 
     Returns:
         float64 [samples, sentences]; each row sums to `sentences`.
@@ -71,13 +70,13 @@ def median_interval(values: Sequence[float], samples: int, seed: int = SEED) -> 
 
     Args:
         values: one per sentence, at least one; the interval is in their unit.
-        samples: resamples; the same as of any other score of as many sentences.
-        seed: of the resamples.
+        samples: resamples, the same as for any other score of as many sentences.
+        seed: random seed of the resamples.
     """
     order = np.argsort(values)
     ordered = np.asarray(values, np.float64)[order]
-    # Draws up to each value, by rising value; a median is the mean of the two draws in the middle,
-    # which of an odd number are the same one.
+    # Draws up to each value, by rising value; a median is the mean of the two middle draws, which
+    # coincide where the number is odd.
     upto = np.cumsum(resample_counts(len(ordered), samples, seed)[:, order], axis=1)
     middle = (len(ordered) + 1) // 2, len(ordered) // 2 + 1
     lower, upper = (ordered[np.argmax(upto >= rank, axis=1)] for rank in middle)
@@ -87,12 +86,12 @@ def median_interval(values: Sequence[float], samples: int, seed: int = SEED) -> 
 def percentile_ratio_interval(
     above: Sequence[float], below: Sequence[float], percent: int, samples: int = 1000
 ) -> tuple[float, float]:
-    """95% percentile interval of one percentile over another, by paired bootstrap over sentences.
+    """95% percentile interval of a ratio of percentiles, by paired bootstrap over sentences.
 
     Args:
-        above, below: one number per sentence, of the same sentences.
-        percent: which percentile, 0 to 100.
-        samples: resamples.
+        above, below: numerator and denominator, one number per sentence.
+        percent: the percentile, 0 to 100.
+        samples: bootstrap resamples.
     """
     both = np.array([above, below])
     drawn = np.random.default_rng(0).integers(both.shape[1], size=(samples, both.shape[1]))
@@ -118,7 +117,7 @@ def paired(
         system, baseline: counts of one metric over the same sentences, in the same order.
         samples: bootstrap resamples.
         trials: random exchanges of the two systems' sentences.
-        seed: of both.
+        seed: random seed of both.
 
     Raises:
         ValueError: signatures or numbers of sentences differ.
@@ -152,8 +151,8 @@ def randomisation_p_value(
 ) -> float:
     """Two-sided p-value of exchanging the systems' outputs sentence by sentence at random.
 
-    1 where the counts are equal throughout (sacreBLEU, counting strictly larger differences only,
-    gives a system compared with itself the smallest p-value there is).
+    1 where all counts are equal; sacreBLEU, which counts strictly larger differences only, gives a
+    system compared with itself the smallest possible p-value.
     """
     if np.array_equal(system.statistics, baseline.statistics):
         return 1.0
@@ -166,7 +165,7 @@ def randomisation_p_value(
     rows = max(1, _CHUNK_CELLS // sentences)
     for start in range(0, trials, rows):
         chunk = swaps[start : start + rows].astype(np.float64)
-        # The exchange is linear: the second pseudo-system is what the first leaves over.
+        # The exchange is linear: the second pseudo-system is the remainder.
         first = chunk @ baseline.statistics + (1.0 - chunk) @ system.statistics
         second = total - first
         differences[start : start + len(chunk)] = np.abs(
@@ -176,13 +175,12 @@ def randomisation_p_value(
 
 
 def _p_value(statistics: np.ndarray, observed: float) -> float:
-    # Strictly greater, and one added to both: a system against itself is not called significant
-    # by chance, and p is never 0.
+    # One is added to both, so p is never 0.
     return float((np.count_nonzero(statistics > observed) + 1) / (len(statistics) + 1))
 
 
 def share_interval(successes: int, total: int) -> tuple[float, float]:
-    """Wilson's 95% interval of a share; unlike the bootstrap it has width at 0 and 1."""
+    """Wilson's 95% interval of a share; unlike the bootstrap's, it has width at 0 and 1."""
     z = 1.959963984540054
     share = successes / total
     centre = (share + z * z / (2 * total)) / (1 + z * z / total)
@@ -193,14 +191,13 @@ def share_interval(successes: int, total: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Contrast:
-    """What a change does to a score, over the seeds that two models have in common.
+    """Difference between two models' scores over their common seeds.
 
     Attributes:
         difference: mean over seeds.
-        low, high: 95% interval of it.
+        low, high: 95% interval of the mean.
         p_value: two-sided.
-        seeds_resampled: whether interval and p-value are about other seeds too, or about other
-            sentences only.
+        seeds_resampled: whether interval and p-value cover other seeds too, or sentences only.
     """
 
     difference: float
@@ -213,39 +210,38 @@ class Contrast:
 def over_seeds(differences: Sequence[float], replicates: np.ndarray, seed: int = SEED) -> Contrast:
     """Interval and test of a mean difference, over sentences and, with 3 seeds or more, seeds.
 
-    A bootstrap in two levels. Of the sentences, a replicate is the mean over seeds on one
-    resample, the same for all seeds and both models. To it a draw for the seeds is added: their
-    standard error times Student's t of n - 1 degrees. Values drawn from the few seeds themselves
-    would do less than they promise: three that agree in sign, as chance alone lets them one time
-    in four, would pass for certain.
+    A two-level bootstrap. A replicate over sentences is the mean over seeds on one resample, the
+    same for all seeds and both models. A draw for the seeds is added: their standard error times
+    Student's t with n - 1 degrees of freedom. Resampling few seeds would be overconfident: three
+    that agree in sign, which happens by chance one time in four, would look certain.
 
     Args:
         differences: one per seed, on all sentences.
-        replicates: the same on each resample, [seeds, samples].
-        seed: of the draws.
+        replicates: differences on each resample, [seeds, samples].
+        seed: random seed of the draws.
     """
     values = np.asarray(differences, np.float64)
     spread = replicates.mean(axis=0)
     count = len(values)
-    several = count >= FEWEST_SEEDS
-    if several:
+    resample_seeds = count >= FEWEST_SEEDS
+    if resample_seeds:
         spread = np.tile(spread, -(-SEED_DRAWS // len(spread)))
         drawn = np.random.default_rng(seed).standard_t(count - 1, size=len(spread))
         spread = spread + drawn * values.std(ddof=1) / np.sqrt(count)
     low, high = interval(spread)
     tail = min(np.count_nonzero(spread <= 0), np.count_nonzero(spread >= 0))
     p_value = min(1.0, 2.0 * (tail + 1) / (len(spread) + 1))
-    return Contrast(float(values.mean()), low, high, p_value, several)
+    return Contrast(float(values.mean()), low, high, p_value, resample_seeds)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for being several, in the order given: Holm's step-down method.
+    """P-values corrected for multiple tests by Holm's step-down method, in the order given.
 
-    The k-th smallest of m is multiplied by m - k + 1; none is above 1 or below a smaller one's.
+    The k-th smallest of m is multiplied by m - k + 1, at most 1, and never below a smaller one's.
     """
-    corrected = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = largest
-    return corrected
+    values = np.asarray(p_values, np.float64)
+    order = np.argsort(values, kind="stable")
+    stepped = np.minimum(np.arange(len(values), 0, -1) * values[order], 1.0)
+    corrected = np.empty(len(values))
+    corrected[order] = np.maximum.accumulate(stepped)
+    return corrected.tolist()

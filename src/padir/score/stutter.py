@@ -1,19 +1,19 @@
 """Stutter: how often a unit of the output repeats the one before it.
 
 The paper's metric is "how often consecutive words are repeated in the model output but not in
-the reference" (section 3.3); it does not give the normalisation. Ours, exactly:
+the reference" (section 3.3), without a normalisation. Ours is:
 
-- Units are words: what white space separates, NFC, case-folded, without punctuation or symbols
-  at either end. Chinese and Japanese have no spaces: there each ideograph or kana is a unit,
-  and a run of other letters or digits is one.
+- Units are words between white space, NFC, case-folded, without punctuation or symbols at either
+  end. In Chinese and Japanese each ideograph or kana is a unit, and so is a run of other letters or
+  digits.
 - A repeat is a unit equal to the unit before it with no punctuation in between ("no, no" is none).
-- A stutter is a repeat that the reference does not have: for each unit, the output's repeats of it
-  beyond those of the reference that has most of them.
+- A stutter is a repeat that the reference does not have: per unit, the output's repeats beyond
+  those of the reference that has most of them.
 - Rates are per 100 units of the output, and per sentence.
 
-The excess rate sets the output's repeats per 100 units against the references' own, without
-matching. At token level (ids of the vocabulary) every equal neighbour counts: the continuous
-repetition ratio of Ghazvininejad et al. 2019.
+The excess rate is the output's repeats per 100 units minus the references', without matching. At
+token level every equal neighbour counts: the continuous repetition ratio of Ghazvininejad et al.
+2019.
 """
 
 import unicodedata
@@ -33,7 +33,7 @@ PER = 100.0
 
 
 def words(line: str, language: str) -> list[str | None]:
-    """Units of a line in order; None stands where punctuation breaks the neighbourhood."""
+    """Units of a line in order; None stands for punctuation between neighbours."""
     line = unicodedata.normalize("NFC", line).casefold()
     if language in CHARACTER_LANGUAGES:
         return _characters(line)
@@ -50,7 +50,7 @@ def words(line: str, language: str) -> list[str | None]:
     return units
 
 
-# Words come again and again: in references, in outputs before and after the drop.
+# The same words recur in references and in outputs before and after the drop.
 @lru_cache(maxsize=2**16)
 def _strip(piece: str) -> str:
     start, end = 0, len(piece)
@@ -91,12 +91,12 @@ def _stands_alone(character: str) -> bool:
 
 
 def repeats(units: Sequence[Any]) -> Counter[Any]:
-    """For each unit, how often it follows itself. None follows nothing."""
+    """How often each unit follows itself; None never does."""
     return Counter(b for a, b in pairwise(units) if a == b and b is not None)
 
 
 def run_lengths(units: Sequence[Any]) -> Counter[int]:
-    """How many runs of 2, 3, ... equal neighbouring units there are."""
+    """Number of runs of 2, 3, ... equal neighbouring units."""
     lengths = ((unit, sum(1 for _ in run)) for unit, run in groupby(units))
     return Counter(length for unit, length in lengths if unit is not None and length > 1)
 
@@ -109,8 +109,8 @@ class StutterCounts:
         stutters: repeats of the output that no reference has.
         repeats: all repeats of the output.
         units: units of the output.
-        reference_repeats, reference_units: of all references together.
-        runs: histogram of run lengths, whole corpus.
+        reference_repeats, reference_units: sums over all references.
+        runs: histogram of run lengths over the corpus.
     """
 
     stutters: np.ndarray
@@ -126,7 +126,7 @@ class StutterCounts:
 
 
 def _rate(events: Any, units: Any) -> Any:
-    """Events per 100 units; 0 where there is no unit, as nothing can repeat there."""
+    """Events per 100 units; 0 where there is no unit."""
     return PER * events / np.maximum(units, 1.0)
 
 
@@ -145,14 +145,14 @@ def word_counts(
     for row, hypothesis, *answers in zip(table, hypotheses, *references, strict=True):
         units = words(hypothesis, language)
         answer_units = [words(answer, language) for answer in answers]
-        found = repeats(units)
+        output_repeats = repeats(units)
         answer_repeats = [repeats(answer) for answer in answer_units]
         allowed: Counter[Any] = Counter()
         for answer in answer_repeats:
             allowed |= answer
         row[:] = (
-            (found - allowed).total(),
-            found.total(),
+            (output_repeats - allowed).total(),
+            output_repeats.total(),
             _size(units),
             sum(answer.total() for answer in answer_repeats),
             sum(map(_size, answer_units)),
@@ -166,14 +166,16 @@ def _size(units: Sequence[Any]) -> int:
 
 
 def token_counts(tokens: Sequence[Sequence[int]]) -> StutterCounts:
-    """Count equal neighbours among token ids; there is no reference at this level."""
+    """Count equal neighbours among token ids, without a reference."""
     runs: Counter[int] = Counter()
     for ids in tokens:
         runs += run_lengths(ids)
-    found = np.array([repeats(ids).total() for ids in tokens], np.float64)
-    size = np.array([len(ids) for ids in tokens], np.float64)
-    none = np.zeros(len(tokens))
-    return StutterCounts(found, found, size, none, none, dict(sorted(runs.items())))
+    token_repeats = np.array([repeats(ids).total() for ids in tokens], np.float64)
+    sizes = np.array([len(ids) for ids in tokens], np.float64)
+    zeros = np.zeros(len(tokens))
+    return StutterCounts(
+        token_repeats, token_repeats, sizes, zeros, zeros, dict(sorted(runs.items()))
+    )
 
 
 def summary(counts: StutterCounts, resamples: np.ndarray, has_reference: bool) -> dict[str, Any]:
@@ -182,7 +184,7 @@ def summary(counts: StutterCounts, resamples: np.ndarray, has_reference: bool) -
     Args:
         counts: from `word_counts` or `token_counts`.
         resamples: from `significance.resample_counts`, for the same number of sentences.
-        has_reference: whether the reference's own rate and the excess over it mean anything.
+        has_reference: whether to add the references' rate and the excess over it.
     """
     low, high = interval(counts.replicates(resamples))
     rate = _rate(counts.stutters.sum(), counts.units.sum())
@@ -194,7 +196,7 @@ def summary(counts: StutterCounts, resamples: np.ndarray, has_reference: bool) -
         "sentences_share": float((counts.stutters > 0).mean()),
     }
     if has_reference:
-        own = _rate(counts.repeats.sum(), counts.units.sum())
+        output = _rate(counts.repeats.sum(), counts.units.sum())
         reference = _rate(counts.reference_repeats.sum(), counts.reference_units.sum())
         excess_low, excess_high = interval(
             _rate(resamples @ counts.repeats, resamples @ counts.units)
@@ -202,7 +204,7 @@ def summary(counts: StutterCounts, resamples: np.ndarray, has_reference: bool) -
         )
         result |= {
             "reference_per_100": float(reference),
-            "excess_per_100": float(own - reference),
+            "excess_per_100": float(output - reference),
             "excess_low": excess_low,
             "excess_high": excess_high,
         }

@@ -1,7 +1,7 @@
 """All scores of one output file, as one JSON value."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from padir.score.redundancy import Lexemes
 
 
 @dataclass(frozen=True)
-class Decoded:
-    """What decoding says beyond the text, one entry per sentence; None where it says nothing.
+class DecoderOutput:
+    """What the decoder recorded besides the text, one entry per sentence; None if nothing.
 
     Attributes:
         tokens: ids of the hypothesis.
@@ -28,40 +28,35 @@ class Decoded:
     tokens_before_drop: list[list[int]] | None = None
     steps: list[int] | None = None
 
+    @classmethod
+    def from_records(
+        cls, records: Sequence[Mapping[str, Any]], hypotheses: Sequence[str], name: str
+    ) -> "DecoderOutput":
+        """Take what scoring needs from the decoder's JSON lines.
 
-def decoded_from_records(
-    records: Sequence[Mapping[str, Any]], hypotheses: Sequence[str], name: str
-) -> Decoded:
-    """Take what scoring needs from the decoder's JSON lines.
+        Args:
+            records: one per sentence, in corpus order.
+            hypotheses: the scored text, which the records must hold too.
+            name: of the file, for messages.
 
-    Args:
-        records: one per sentence, in corpus order.
-        hypotheses: the text being scored; the records must hold the same.
-        name: of the file, for messages.
+        Raises:
+            InputError: the records hold other sentences, or a field that only some lines have.
+        """
+        if len(records) != len(hypotheses):
+            raise InputError(f"{name}: {len(records)} lines, but {len(hypotheses)} hypotheses")
+        for number, (record, hypothesis) in enumerate(zip(records, hypotheses, strict=True), 1):
+            if record.get("hypothesis") != hypothesis:
+                raise InputError(f"{name}: line {number}: not the hypothesis that is being scored")
 
-    Raises:
-        InputError: other sentences than those being scored, or a field that only some lines have.
-    """
-    if len(records) != len(hypotheses):
-        raise InputError(f"{name}: {len(records)} lines, but {len(hypotheses)} hypotheses")
-    for number, (record, hypothesis) in enumerate(zip(records, hypotheses, strict=True), 1):
-        if record.get("hypothesis") != hypothesis:
-            raise InputError(f"{name}: line {number}: not the hypothesis that is being scored")
+        def column(key: str) -> list[Any] | None:
+            values = [record.get(key) for record in records]
+            if all(value is None for value in values):
+                return None
+            if None in values:
+                raise InputError(f"{name}: line {values.index(None) + 1}: key {key} is missing")
+            return values
 
-    def column(key: str) -> list[Any] | None:
-        present = [key in record and record[key] is not None for record in records]
-        if not any(present):
-            return None
-        if not all(present):
-            raise InputError(f"{name}: line {present.index(False) + 1}: key {key} is missing")
-        return [record[key] for record in records]
-
-    return Decoded(
-        tokens=column("tokens"),
-        before_drop=column("before_drop"),
-        tokens_before_drop=column("tokens_before_drop"),
-        steps=column("steps"),
-    )
+        return cls(*(column(field.name) for field in fields(cls)))
 
 
 def score_corpus(
@@ -69,7 +64,7 @@ def score_corpus(
     references: Sequence[Sequence[str]],
     target_language: str,
     *,
-    decoded: Decoded | None = None,
+    decoded: DecoderOutput | None = None,
     baseline: Sequence[str] | None = None,
     baseline_name: str = "baseline",
     valid: Sequence[bool] | None = None,
@@ -83,79 +78,76 @@ def score_corpus(
     Args:
         hypotheses: one detokenised sentence each.
         references: one list per reference, each as long as `hypotheses`.
-        target_language: chooses BLEU's tokenizer and the unit of stutter.
-        decoded: what the decoder adds.
+        target_language: decides BLEU's tokenizer and the unit of stutter.
+        decoded: what the decoder recorded.
         baseline: another system's output for the same sentences.
-        valid: for each hypothesis, whether the grammar allows it (synthetic data).
-        sources, source_language, lexemes: what was to be said, in which language, and what words
-            mean (synthetic data); without them nobody knows which words were dropped.
+        baseline_name: label of the baseline.
+        valid: whether the grammar allows each hypothesis (synthetic data).
+        sources, source_language, lexemes: source lines, their language and the lexicon (synthetic
+            data), to count dropped words.
         samples: bootstrap resamples.
 
     Returns:
         The score document without its labels; `replicates` holds the scores on each resample,
-        which pair between all systems on this test set.
+        which are paired between systems on this test set.
     """
     if not hypotheses:
         raise InputError("there is no sentence to score")
     if decoded is None:
-        decoded = Decoded()
+        decoded = DecoderOutput()
     resamples = significance.resample_counts(len(hypotheses), samples)
+
+    def stutter_of(lines: Sequence[str]) -> tuple[stutter.StutterCounts, dict[str, Any]]:
+        counts = stutter.word_counts(lines, references, target_language)
+        return counts, stutter.summary(counts, resamples, has_reference=True)
+
+    def redundancy_of(lines: Sequence[str]) -> tuple[redundancy.RedundancyCounts, dict[str, Any]]:
+        counts = redundancy.redundancy_counts(lines, references, target_language, lexemes)
+        return counts, redundancy.summary(counts, resamples)
+
     bleu = bleu_counts(hypotheses, references, target_language)
-    final = stutter.word_counts(hypotheses, references, target_language)
-    replicates = {
+    final, final_stutter = stutter_of(hypotheses)
+    repeated, final_redundancy = redundancy_of(hypotheses)
+    replicates: dict[str, Any] = {
         "samples": samples,
         "seed": significance.SEED,
         "bleu": significance.replicates(bleu, resamples),
         "stutter": final.replicates(resamples),
-        "stutter_before_drop": None,
-        "validity": None,
+        **dict.fromkeys(("stutter_before_drop", "validity", "dropped", "decoder_passes")),
+    }
+    redundant: dict[str, Any] = {
+        "related": "ending" if lexemes is None else "lexeme",
+        "words": final_redundancy,
+        "words_before_drop": None,
+        "length_ratio": redundancy.length_ratio(repeated, final.reference_units, len(references)),
         "dropped": None,
-        "decoder_passes": None,
+    }
+    stutters: dict[str, Any] = {
+        "unit": "character" if target_language in stutter.CHARACTER_LANGUAGES else "word",
+        "words": final_stutter,
+        **dict.fromkeys(("words_before_drop", "tokens", "tokens_before_drop")),
+        "run_lengths": _histogram(final),
+        "run_lengths_before_drop": None,
     }
     if decoded.steps is not None:
         replicates["decoder_passes"] = resamples @ np.array(decoded.steps) / len(hypotheses)
     if valid is not None:
         replicates["validity"] = resamples @ np.array(valid, np.float64) / len(valid)
-    twice = redundancy.redundancy_counts(hypotheses, references, target_language, lexemes)
-    redundant: dict[str, Any] = {
-        "related": "ending" if lexemes is None else "lexeme",
-        "words": redundancy.summary(twice, resamples),
-        "words_before_drop": None,
-        "length_ratio": redundancy.length_ratio(twice, final.reference_units, len(references)),
-        "dropped": None,
-    }
     if lexemes is not None and sources is not None:
-        lost = redundancy.dropped_counts(
+        dropped = redundancy.dropped_counts(
             sources, hypotheses, source_language, target_language, lexemes
         )
-        replicates["dropped"] = lost.replicates(resamples)
+        replicates["dropped"] = dropped.replicates(resamples)
         low, high = significance.interval(replicates["dropped"])
-        everything = np.ones((1, len(sources)))
-        rate = float(lost.replicates(everything)[0])
+        rate = float(dropped.replicates(np.ones((1, len(sources))))[0])
         redundant["dropped"] = {"per_100": rate, "low": low, "high": high}
-    stutters: dict[str, Any] = {
-        "unit": "character" if target_language in stutter.CHARACTER_LANGUAGES else "word",
-        "words": stutter.summary(final, resamples, has_reference=True),
-        "words_before_drop": None,
-        "tokens": None,
-        "tokens_before_drop": None,
-        "run_lengths": _histogram(final),
-        "run_lengths_before_drop": None,
-    }
     if decoded.before_drop is not None:
-        before = stutter.word_counts(decoded.before_drop, references, target_language)
-        stutters["words_before_drop"] = stutter.summary(before, resamples, has_reference=True)
+        before, stutters["words_before_drop"] = stutter_of(decoded.before_drop)
         stutters["run_lengths_before_drop"] = _histogram(before)
-        redundant["words_before_drop"] = redundancy.summary(
-            redundancy.redundancy_counts(decoded.before_drop, references, target_language, lexemes),
-            resamples,
-        )
         replicates["stutter_before_drop"] = before.replicates(resamples)
-    for key, tokens in (
-        ("tokens", decoded.tokens),
-        ("tokens_before_drop", decoded.tokens_before_drop),
-    ):
-        if tokens is not None:
+        _, redundant["words_before_drop"] = redundancy_of(decoded.before_drop)
+    for key in ("tokens", "tokens_before_drop"):
+        if (tokens := getattr(decoded, key)) is not None:
             counts = stutter.token_counts(tokens)
             stutters[key] = stutter.summary(counts, resamples, has_reference=False)
     pair = None

@@ -19,95 +19,82 @@ from padir.theory.lumped import (
     hitting_curve,
     mean_hitting_time,
 )
-from padir.theory.masks import (
-    Masks,
-    all_subsets,
-    random_adaptive_masks,
-    uniform_masks,
-    weighted_masks,
-)
+from padir.theory.masks import Masks, all_subsets, random_adaptive_masks, uniform_masks
 from padir.theory.product_kernels import moves_bound, nearest_product
 from padir.theory.tensorisation import tensorisation_ratio
 
 COUPLINGS = (0.02, 0.1, 0.2, 0.3, 0.5, 0.7)
 
 
-def subsets_overlap(spins: int, size: int) -> float:
-    """How many k-subsets hold each position, over the 1 of a partition."""
-    return sum(len(block) for block in all_subsets(spins, size)) / spins
-
-
 def tied_path_hessians() -> np.ndarray:
-    """H at k = 1, 2, 3 for a path of 3 spins with one shared coupling: k = 2 is already best."""
+    """H at k = 1, 2, 3 for a path of 3 spins with one shared coupling; equal at k = 2 and 3."""
     family = ising_family(ising_on_graph(3, path_edges(3), 0.7, 0.0), "tied_coupling")
     return np.array([hessian_by_mask(family, uniform_masks(3, k)).sum() for k in (1, 2, 3)])
 
 
 def averaged_relative_variance() -> np.ndarray:
-    """Averaged estimator's variance over maximum likelihood's at k = 1, 2, 3; it rises at k = 2."""
+    """Variance of the averaged estimator over maximum likelihood's at k = 1, 2, 3."""
     family = ising_family(ising_on_graph(3, complete_edges(3), 1.0, 1.0), "tied_coupling")
-    found = [information(family, uniform_masks(3, k)) for k in (1, 2, 3)]
-    return np.array([float((f.asymptotic(np.inf) * f.fisher)[0, 0]) for f in found])
+    matrices = [information(family, uniform_masks(3, k)) for k in (1, 2, 3)]
+    return np.array([float((m.asymptotic(np.inf) * m.fisher)[0, 0]) for m in matrices])
 
 
 def averaged_order_violations(rng: np.random.Generator, models: int) -> tuple[int, int, int]:
-    """Adjacent k whose covariance order fails: (averaged estimator, pairs tried, one mask)."""
-    averaged = one_mask = pairs = 0
+    """Violations of the covariance order over adjacent k: (averaged estimator, pairs, one mask)."""
+    violations = {np.inf: 0, 1.0: 0}
+    pairs = 0
     for _ in range(models):
-        model = random_ising(rng, 4, complete_edges(4), 1.0, 1.0)
-        family = ising_family(model, "couplings")
-        found = [information(family, uniform_masks(4, k)) for k in range(1, 5)]
+        family = ising_family(random_ising(rng, 4, complete_edges(4), 1.0, 1.0), "couplings")
+        matrices = [information(family, uniform_masks(4, k)) for k in range(1, 5)]
         # In units of the inverse Fisher information, where 1 is maximum likelihood.
-        root = np.linalg.cholesky(found[0].fisher)
-        for before, after in itertools.pairwise(found):
+        root = np.linalg.cholesky(matrices[0].fisher)
+        for before, after in itertools.pairwise(matrices):
             pairs += 1
-            for scheme in (np.inf, 1.0):
-                drop = before.asymptotic(scheme) - after.asymptotic(scheme)
-                violated = np.linalg.eigvalsh(root.T @ drop @ root)[0] < -1e-7
-                averaged += violated and scheme == np.inf
-                one_mask += violated and scheme == 1.0
-    return int(averaged), pairs, int(one_mask)
+            for masks_per_sample in violations:
+                drop = before.asymptotic(masks_per_sample) - after.asymptotic(masks_per_sample)
+                lowest = np.linalg.eigvalsh(root.T @ drop @ root)[0]
+                violations[masks_per_sample] += int(lowest < -1e-7)
+    return violations[np.inf], pairs, violations[1.0]
 
 
 def lemma_2_conditionals() -> tuple[float, float]:
     """p(x_1 = 1 | x_2 = 0, S = {1}) and p(x_1 = 1 | x_2 = 0) for two fair bits."""
     law = np.full(4, 0.25)
-    first = np.array([0.75, 0.25, 0.25, 0.25])
-    masks = Masks(2, ((0,), (1,)), np.stack([first, 1 - first]))
+    first_mask = np.array([0.75, 0.25, 0.25, 0.25])
     up = np.array([0.0, 0.0, 1.0, 1.0])
-    given = conditional_mean(law * masks.weights[0], up, (0,))
-    return float(given[0]), float(conditional_mean(law, up, (0,))[0])
+    given_mask = conditional_mean(law * first_mask, up, (0,))
+    return float(given_mask[0]), float(conditional_mean(law, up, (0,))[0])
 
 
 def adaptive_minimisers(rng: np.random.Generator) -> tuple[float, float]:
     """Distance of the population minimiser from the truth, with and without the mask's term."""
     model = random_ising(rng, 3, complete_edges(3), 0.5, 0.5)
     family = ising_family(model)
-    masks = random_adaptive_masks(rng, 3, [*all_subsets(3, 1), *all_subsets(3, 2)])
+    masks = random_adaptive_masks(rng, 3, (*all_subsets(3, 1), *all_subsets(3, 2)))
     counts = population_counts(exact_law(model), masks)
-    right, wrong = (fit(family, masks, counts, naive=naive) for naive in (False, True))
-    return (
-        float(np.linalg.norm(right.theta[0] - family.truth)),
-        float(np.linalg.norm(wrong.theta[0] - family.truth)),
+    correct, naive = (
+        float(np.linalg.norm(fit(family, masks, counts, naive=leave_out).theta[0] - family.truth))
+        for leave_out in (False, True)
     )
+    return correct, naive
 
 
 def frozen_hessian_eigenvalue() -> tuple[float, float]:
-    """Smallest eigenvalue of H if the mask reveals the spin it hides, and if it need not."""
+    """Smallest eigenvalue of H if the mask reveals the spin that it hides, and if it need not."""
     family = ising_family(ising_on_graph(2, [(0, 1)], 0.5, 0.2), "fields")
     second_up = np.array([0.0, 1.0, 0.0, 1.0])
-    found = []
+    eigenvalues = []
     for leak in (0.0, 0.1):
         first = leak + (1 - 2 * leak) * second_up
         masks = Masks(2, ((0,), (1,)), np.stack([first, 1 - first]))
         hessian = hessian_by_mask(family, masks).sum(axis=0)
-        found.append(float(np.linalg.eigvalsh(hessian)[0]))
-    return found[0], found[1]
+        eigenvalues.append(float(np.linalg.eigvalsh(hessian)[0]))
+    return eigenvalues[0], eigenvalues[1]
 
 
 @dataclass(frozen=True)
 class PairChain:
-    """Defects and forms of the chain on pairs (S, x), adaptive masks unless said otherwise."""
+    """Defects and forms of the chain on pairs (S, x); adaptive masks unless named fixed."""
 
     defect_fixed: float
     defect_adaptive: float
@@ -125,14 +112,13 @@ class PairChain:
 def pair_chain(rng: np.random.Generator) -> PairChain:
     """The chain on pairs against the printed proposition C.3 and against the chain on x."""
     law = exact_law(random_ising(rng, 3, complete_edges(3), 0.5, 0.5))
-    sets = [*all_subsets(3, 1), *all_subsets(3, 2)]
-    fixed = weighted_masks(3, sets, rng.dirichlet(np.ones(len(sets))))
+    sets = (*all_subsets(3, 1), *all_subsets(3, 2))
+    fixed = Masks(3, sets, rng.dirichlet(np.ones(len(sets))))
     adaptive = random_adaptive_masks(rng, 3, sets)
-    kernel = dynamics.pair_kernel(law, adaptive)
-    weights = dynamics.pair_law(law, adaptive)
+    kernel, weights = dynamics.pair_kernel(law, adaptive), dynamics.pair_law(law, adaptive)
     on_x = dynamics.block_kernel(law, adaptive)
     short = np.sort(np.linalg.eigvals(on_x).real)[::-1]
-    # A product A B and B A share their non-zero spectrum; the rest of the longer one is zero.
+    # Products A B and B A share their non-zero spectrum; the other eigenvalues are zero.
     long = np.linalg.eigvals(kernel)
     long = long[np.argsort(-np.abs(long))][: len(short)]
     f = rng.standard_normal((len(sets), law.size))
@@ -170,47 +156,20 @@ def _conditional_variance(law: np.ndarray, masks: Masks, f: np.ndarray) -> float
     return total
 
 
-@dataclass(frozen=True)
-class ParallelChain:
-    """Independent parallel sampling on a clique against its closed-form stationary law."""
-
-    smallest: float
-    defect: float
-    stationarity: float
-    plus: float
-    minus: float
-    model_plus: float
-    model_minus: float
-
-
-def parallel_chain() -> ParallelChain:
-    """A clique of 6 spins with J = 0.5 and h = 0.1."""
-    model = ising_on_graph(6, complete_edges(6), 0.5, 0.1)
-    kernel, law = dynamics.parallel_kernel(model), dynamics.parallel_law(model)
-    own = exact_law(model)
-    return ParallelChain(
-        smallest=float(kernel.min()),
-        defect=dynamics.reversibility_defect(law, kernel),
-        stationarity=dynamics.stationarity_defect(law, kernel),
-        plus=float(law[-1]),
-        minus=float(law[0]),
-        model_plus=float(own[-1]),
-        model_minus=float(own[0]),
-    )
-
-
 def single_spin_kernel_distance(rng: np.random.Generator) -> tuple[float, float]:
-    """1-Gibbs on 3 independent spins: proven distance from product laws, and the nearest found."""
+    """1-Gibbs on 3 independent spins: proven distance from product laws, and the searched one."""
     law = exact_law(ising_on_graph(3, [], 0.0, 0.1))
     kernel = dynamics.block_kernel(law, uniform_masks(3, 1))
     proven = max(moves_bound(kernel, state) for state in range(8))
-    found = max(nearest_product(kernel[state], rng)[0] for state in range(8))
-    return proven, found
+    searched = max(nearest_product(kernel[state], rng)[0] for state in range(8))
+    return proven, searched
 
 
 def tensorisation_of_fit() -> tuple[float, float]:
-    """C_AT of a truth of independent spins (exactly N / k), and KL(truth || fit) over its
-    conditional form for a coupled fit: more than that constant allows."""
+    """C_AT of a truth of independent spins, exactly N / k, and a larger ratio at a coupled fit.
+
+    The ratio is KL(truth || fit) over its conditional form.
+    """
     truth = exact_law(ising_on_graph(3, [], 0.0, 1.0))
     fitted = exact_law(ising_on_graph(3, complete_edges(3), 0.5, 0.0))
     return 3.0, tensorisation_ratio(truth, fitted, uniform_masks(3, 1))
@@ -218,44 +177,31 @@ def tensorisation_of_fit() -> tuple[float, float]:
 
 def hoeffding_floor() -> list[tuple[int, float, float, float]]:
     """(m, printed bound, Chernoff bound, exp(-m/2)) at a very strong coupling."""
-    rows = []
-    for m in (8, 16, 32):
-        model = Clique(m, m, 5.0, 0.0)
-        rows.append(
-            (
-                m,
-                regimes.stay_failure_hoeffding(model),
-                regimes.stay_failure_chernoff(model),
-                float(np.exp(-m / 2)),
-            )
+    models = [Clique(m, m, 5.0, 0.0) for m in (8, 16, 32)]
+    return [
+        (
+            model.clique,
+            regimes.stay_failure_hoeffding(model),
+            regimes.stay_failure_chernoff(model),
+            float(np.exp(-model.clique / 2)),
         )
-    return rows
-
-
-def cover_shares() -> list[float]:
-    """P(clique inside S) for blocks of 11 of 12, 290 of 300 and 299 of 300 spins."""
-    cases = ((12, 6, 11), (300, 12, 290), (300, 12, 299))
-    return [regimes.covers_clique(*case) for case in cases]
+        for model in models
+    ]
 
 
 def clique_regimes() -> dict[str, regimes.Regime]:
     """Assumptions 5 to 7 for the clique models below, at delta = 0.05 and the steps they run."""
+    cases = [*((12, 6, coupling, 9) for coupling in COUPLINGS), (10, 5, 0.02, 10)]
     return {
-        f"J={coupling:g}, k={k}": regimes.regime(Clique(spins, clique, coupling, 0.1), k, 0.05, t)
-        for spins, clique, coupling, k, t in (
-            *((12, 6, j, 9, 10) for j in COUPLINGS),
-            (10, 5, 0.02, 10, 10),
-        )
+        f"J={coupling:g}, k={k}": regimes.regime(Clique(spins, clique, coupling, 0.1), k, 0.05, 10)
+        for spins, clique, coupling, k in cases
     }
 
 
 def hitting_against_coupling() -> list[tuple[float, float]]:
     """(J, P(larger mode within 10 steps of 9-Gibbs)) from the smaller mode; not monotone."""
-    rows = []
-    for coupling in COUPLINGS:
-        kernel = clique_gibbs(Clique(12, 6, coupling, 0.1), 9)
-        rows.append((coupling, float(hitting_curve(kernel, np.eye(7)[0], 6, 10)[-1])))
-    return rows
+    kernels = [(j, clique_gibbs(Clique(12, 6, j, 0.1), 9)) for j in COUPLINGS]
+    return [(j, float(hitting_curve(k, np.eye(7)[0], 6, 10)[-1])) for j, k in kernels]
 
 
 def updates_at_weak_coupling() -> np.ndarray:
@@ -272,10 +218,10 @@ def crossover_couplings() -> list[tuple[int, float]]:
         gibbs = mean_hitting_time(clique_gibbs(model, k), 0, 6)
         return float(np.log(gibbs / mean_hitting_time(clique_parallel(model), 0, 6)))
 
-    found = []
-    for k in (1, 3, 6, 9):
-        solved = scipy.optimize.root_scalar(
-            advantage, args=(k,), bracket=(1e-3, 0.9), method="brentq", xtol=1e-6
-        )
-        found.append((k, float(solved.root)))
-    return found
+    def root(k: int) -> float:
+        bracket = (1e-3, 0.9)
+        return scipy.optimize.root_scalar(
+            advantage, args=(k,), bracket=bracket, method="brentq", xtol=1e-6
+        ).root
+
+    return [(k, float(root(k))) for k in (1, 3, 6, 9)]

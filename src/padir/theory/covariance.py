@@ -5,7 +5,7 @@ With score s = grad log p at the truth and E_S f = E[f | x_{-S}]:
     I       = Cov(s)                                   Fisher information
     H       = E Cov(s | x_{-S}, S)                     Hessian = covariance of the gradient
     Gamma   = H^-1                                     one random mask per sample
-    V       = Cov(sum_S p(S) (s - E_S s))              all masks averaged over for every sample
+    V       = Cov(sum_S p(S) (s - E_S s))              all masks averaged for every sample
     average = H^-1 V H^-1
     V_T     = V + (H - V) / T                          T masks per sample
 
@@ -41,8 +41,8 @@ def inverse_of_positive(matrix: np.ndarray) -> np.ndarray:
     """Inverse of a symmetric positive definite matrix.
 
     Raises:
-        InputError: the matrix is singular to working precision: the parameters cannot be told
-            apart by this loss (a condition that the paper's theorems need and do not state).
+        InputError: the matrix is singular to working precision, so the loss does not identify the
+            parameters. The paper's theorems need this condition and do not state it.
     """
     values, vectors = np.linalg.eigh(matrix)
     if values[0] <= 1e-12 * max(values[-1], 1e-300):
@@ -53,33 +53,23 @@ def inverse_of_positive(matrix: np.ndarray) -> np.ndarray:
     return (vectors / values) @ vectors.T
 
 
-def scores(family: Family, theta: np.ndarray | None = None) -> np.ndarray:
-    """grad log p_theta(x), shape (2^N, P)."""
-    law = family.law(theta)
-    return family.statistics - law @ family.statistics
-
-
-def hessian_by_mask(
-    family: Family, masks: Masks, theta: np.ndarray | None = None, law: np.ndarray | None = None
-) -> np.ndarray:
-    """E[1{S} Cov_theta(s | x_{-S}, S)] for every mask S, shape (M, P, P); they sum to H.
+def hessian_by_mask(family: Family, masks: Masks, law: np.ndarray | None = None) -> np.ndarray:
+    """E[1{S} Cov(s | x_{-S}, S)] at the truth for every mask S, shape (M, P, P); they sum to H.
 
     Args:
-        theta: where the conditional covariance is taken; by default the truth.
-        law: law of x_{-S} and S; by default the model's own at theta. Another law gives the
-            Hessian of the population loss for misspecified data.
+        law: law of the data; by default the model's own. Another law gives the Hessian of the
+            population loss for misspecified data.
     """
-    model = family.law(theta)
+    model = family.law()
     data = model if law is None else law
-    given = masks.given_state()
-    parts = []
-    for block, weight in zip(masks.sets, given, strict=True):
+    hessians = []
+    for block, weight in zip(masks.sets, masks.given_state(), strict=True):
         joint = model * weight
         centred = family.statistics - conditional_mean(joint, family.statistics, block)
-        # Every x_S at a fixed rest gets the rest's mass under the data times its model conditional.
+        # Mass of x_{-S} under the data times the model's conditional law of x_S.
         mass = joint / _block_total(joint, block) * _block_total(data * weight, block)
-        parts.append(centred.T @ (mass[:, None] * centred))
-    return np.stack(parts)
+        hessians.append(centred.T @ (mass[:, None] * centred))
+    return np.stack(hessians)
 
 
 def _block_total(values: np.ndarray, block: tuple[int, ...]) -> np.ndarray:
@@ -102,21 +92,14 @@ def gradient_covariance(
     return second - np.outer(first, first)
 
 
-def averaged_scores(family: Family, masks: Masks) -> np.ndarray:
-    """sum_S p(S) (s - E_S s), shape (2^N, P): the gradient when all masks are averaged over."""
+def information(family: Family, masks: Masks) -> Information:
+    """Fisher information, Hessian and covariance of the averaged gradient, at the truth."""
     law = family.law()
-    total = np.zeros_like(family.statistics)
+    score = family.statistics - law @ family.statistics
+    averaged = np.zeros_like(score)
     for block, weight in zip(masks.sets, masks.given_state(), strict=True):
         centred = family.statistics - conditional_mean(law * weight, family.statistics, block)
-        total += weight[:, None] * centred
-    return total
-
-
-def information(family: Family, masks: Masks) -> Information:
-    """All three matrices at the truth."""
-    law = family.law()
-    score = scores(family)
-    averaged = averaged_scores(family, masks)
+        averaged += weight[:, None] * centred
     mean = law @ averaged
     return Information(
         fisher=score.T @ (law[:, None] * score),
@@ -126,6 +109,6 @@ def information(family: Family, masks: Masks) -> Information:
 
 
 def relative_eigenvalues(covariance: np.ndarray, fisher: np.ndarray) -> np.ndarray:
-    """Eigenvalues of I^(1/2) Gamma I^(1/2), rising: 1 is as good as maximum likelihood."""
+    """Eigenvalues of I^(1/2) Gamma I^(1/2) in rising order; 1 is maximum likelihood's."""
     root = np.linalg.cholesky(fisher)
     return np.linalg.eigvalsh(root.T @ covariance @ root)

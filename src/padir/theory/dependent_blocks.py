@@ -1,11 +1,9 @@
-"""Blocks chosen by how strongly their spins depend on each other. Paper: future work (slides).
+"""Dependency-aware blocks: masks chosen by the dependence between spins. Paper: slides, end.
 
-A Gibbs sampler whose masks are chosen by dependence is left open there, with the remark that it is
-unclear how to measure dependence. Here the model is known, so |J| can be the measure, or the
-correlations of some samples. Two samplers want opposite blocks: one that resamples its block
-jointly gains from dependent spins inside it, as they can then change together; one that draws the
-spins of its block independently, as a parallel decoder does, is wrong by just their dependence, and
-gains from spins that are nearly independent.
+The slides leave open how to measure dependence. Here the measure is |J|, or the correlations of
+samples. Joint resampling gains from dependent spins in one block, which then change together.
+Independent draws, as in parallel decoding, gain from nearly independent spins in one block: their
+error is the dependence within it.
 """
 
 from collections import Counter
@@ -16,7 +14,7 @@ from padir.files import InputError
 from padir.theory.dynamics import mask_kernels
 from padir.theory.enumeration import all_states, spin_count, total_variation
 from padir.theory.ising import Ising
-from padir.theory.masks import Masks, weighted_masks
+from padir.theory.masks import Masks
 
 
 def correlations(samples: np.ndarray) -> np.ndarray:
@@ -28,20 +26,19 @@ def correlations(samples: np.ndarray) -> np.ndarray:
     spread = np.sqrt((centred**2).mean(axis=0))
     joint = np.abs(centred.T @ centred) / len(samples)
     scale = np.outer(spread, spread)
-    found = np.divide(joint, scale, out=np.zeros_like(joint), where=scale > 0)
-    np.fill_diagonal(found, 0.0)
-    return found
+    correlation = np.divide(joint, scale, out=np.zeros_like(joint), where=scale > 0)
+    np.fill_diagonal(correlation, 0.0)
+    return correlation
 
 
 def grown_blocks(dependence: np.ndarray, size: int, *, together: bool) -> Masks:
     """One block grown from each spin, each with probability 1 / N.
 
     Args:
-        dependence: of each pair, at least 0, shape (N, N).
-        size: spins of a block (k).
-        together: whether the spin that joins is the one that depends most on those inside, in sum;
-            else the one that depends least. Ties go to the nearest spin after the first, counted
-            round.
+        dependence: strength of each pair, at least 0, shape (N, N).
+        size: spins per block (k).
+        together: whether to add the spin with the largest total dependence on the block, else the
+            smallest. Ties go to the next spin in cyclic order.
 
     Raises:
         InputError: k outside 1..N.
@@ -59,13 +56,13 @@ def grown_blocks(dependence: np.ndarray, size: int, *, together: bool) -> Masks:
             block.append(max(outside, key=lambda i: sign * dependence[i, block].sum()))
         weights[tuple(sorted(block))] += 1
     sets = tuple(sorted(weights))
-    return weighted_masks(spins, sets, [weights[block] / spins for block in sets])
+    return Masks(spins, sets, np.array([weights[block] / spins for block in sets]))
 
 
 def parallel_block_kernels(model: Ising, masks: Masks) -> np.ndarray:
-    """For each mask the step that draws its spins independently given the present state: (M, X, X).
+    """For each mask the kernel that draws every spin of S from p(x_i | x_{-i}) at once, (M, X, X).
 
-    Each spin of S from p(x_i | x_{-i}) with all others as they were: definition 11 within a block.
+    Definition 11 restricted to a block.
     """
     states = all_states(model.spins).astype(np.float64)
     local = model.local_field(states)
@@ -79,13 +76,13 @@ def parallel_block_kernels(model: Ising, masks: Masks) -> np.ndarray:
     return kernels
 
 
-def mixed(kernels: np.ndarray, masks: Masks) -> np.ndarray:
-    """One kernel: the mask drawn first, whatever the state."""
+def average_kernel(kernels: np.ndarray, masks: Masks) -> np.ndarray:
+    """Average of mask kernels (M, X, X) over masks independent of the state."""
     return np.einsum("m,mxy->xy", masks.weights, kernels)
 
 
 def stationary_law(kernel: np.ndarray) -> np.ndarray:
-    """The law that an irreducible kernel leaves unchanged."""
+    """The stationary law of an irreducible kernel."""
     states = len(kernel)
     equations = np.vstack([kernel.T - np.eye(states), np.ones(states)])
     law = np.linalg.lstsq(equations, np.append(np.zeros(states), 1.0), rcond=None)[0]
@@ -94,7 +91,11 @@ def stationary_law(kernel: np.ndarray) -> np.ndarray:
 
 
 def hitting_time(kernel: np.ndarray, start: int, reached: np.ndarray) -> float:
-    """Expected steps from a state until one of the `reached` states (X,), exactly."""
+    """Exact mean steps from state `start` until the first visit of a target state.
+
+    Args:
+        reached: whether each state is a target, shape (X,).
+    """
     if reached[start]:
         return 0.0
     rest = np.flatnonzero(~reached)
@@ -104,9 +105,9 @@ def hitting_time(kernel: np.ndarray, start: int, reached: np.ndarray) -> float:
 
 
 def step_error(law: np.ndarray, model: Ising, masks: Masks) -> float:
-    """Total variation between the joint and the independent draw of a block, on average.
+    """Mean total variation between the joint and the independent draw of a block.
 
-    Over masks, and over states of the model's own law.
+    The mean is over masks and over states of the model's law.
     """
     if spin_count(law) != model.spins:
         raise InputError(f"law of {spin_count(law)} spins, model of {model.spins}")
@@ -116,6 +117,6 @@ def step_error(law: np.ndarray, model: Ising, masks: Masks) -> float:
 
 
 def bias(law: np.ndarray, model: Ising, masks: Masks) -> float:
-    """Total variation between the law and what independent draws within blocks lead to."""
-    kernel = mixed(parallel_block_kernels(model, masks), masks)
+    """Total variation between the law and the stationary law of independent draws within blocks."""
+    kernel = average_kernel(parallel_block_kernels(model, masks), masks)
     return total_variation(law, stationary_law(kernel))

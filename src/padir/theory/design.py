@@ -1,11 +1,11 @@
-"""Mask distributions better than uniform. Paper: section 2.2.2 and its closing invitation.
+"""Optimal mask distributions. Paper: section 2.2.2.
 
-Over a fixed family of sets three criteria are convex (or concave) in the weights w:
+Over a fixed family of sets three criteria are convex or concave in the weights w:
     trace of H(w)^-1, with H(w) = sum_S w_S H_S: the asymptotic squared error (A-optimal design);
     smallest eigenvalue of I^(-1/2) H(w) I^(-1/2): the efficiency of the worst direction;
     spectral gap of sum_S w_S E_S: the speed of the block dynamics.
-By theorem 6 the gap is at most the worst efficiency. Every search stops at a certificate: a
-proven bound of what any weights over these sets could reach.
+By theorem 6 the gap is at most the worst efficiency. Every search ends with a certificate: a
+proven bound of the criterion over all weights on these sets.
 """
 
 from dataclasses import dataclass
@@ -15,22 +15,23 @@ import scipy.optimize
 
 from padir.theory.covariance import hessian_by_mask, inverse_of_positive
 from padir.theory.dynamics import mask_kernels
+from padir.theory.enumeration import spin_count
 from padir.theory.families import Family
-from padir.theory.masks import weighted_masks
+from padir.theory.masks import Masks, Subsets
 
 
 @dataclass(frozen=True)
 class Design:
-    """Weights found, the criterion there, and the proven bound of the criterion."""
+    """Optimised weights, their criterion, and a proven bound of the criterion."""
 
     weights: np.ndarray
     value: float
     bound: float
 
 
-def unit_hessians(family: Family, sets: tuple[tuple[int, ...], ...]) -> np.ndarray:
-    """H_S of each set taken with certainty, shape (M, P, P)."""
-    uniform = weighted_masks(family.spins, sets, np.full(len(sets), 1 / len(sets)))
+def unit_hessians(family: Family, sets: Subsets) -> np.ndarray:
+    """H_S of each set drawn with certainty, shape (M, P, P)."""
+    uniform = Masks(family.spins, sets, np.full(len(sets), 1 / len(sets)))
     return hessian_by_mask(family, uniform) * len(sets)
 
 
@@ -39,7 +40,7 @@ def best_variance(
 ) -> Design:
     """Weights with the smallest trace of H(w)^-1, by the multiplicative square-root rule.
 
-    The bound is convexity's: no weights go below 2 trace - max_S trace(H^-1 H_S H^-1).
+    By convexity no weights go below 2 trace - max_S trace(H^-1 H_S H^-1).
     """
     weights = np.full(len(hessians), 1 / len(hessians))
     value = bound = 0.0
@@ -60,8 +61,8 @@ def best_smallest_eigenvalue(
 ) -> Design:
     """Weights with the largest smallest eigenvalue of sum_S w_S A_S, by cutting planes.
 
-    Each unit vector f cuts: no weights reach beyond sum_S w_S <f, A_S f>. A linear programme over
-    the cuts so far gives the proven upper bound.
+    Each unit vector f gives a cut: the smallest eigenvalue is at most sum_S w_S <f, A_S f>. A
+    linear programme over all cuts gives the proven upper bound.
     """
     count = len(matrices)
     cuts: list[np.ndarray] = []
@@ -85,27 +86,28 @@ def best_smallest_eigenvalue(
             bounds=[(0, None)] * count + [(None, None)],
         )
         bound = float(-solved.fun)
-        # Halfway to the best weights so far: the programme's own corners swing to and fro.
+        # Halfway to the best weights so far: the corners of the programme oscillate.
         weights = 0.5 * solved.x[:count] + 0.5 * best_weights
         weights = np.maximum(weights, 0) / np.maximum(weights, 0).sum()
     return Design(best_weights, best, bound)
 
 
-def gap_matrices(law: np.ndarray, sets: tuple[tuple[int, ...], ...]) -> np.ndarray:
-    """1 - E_S for each set, in an orthonormal basis of L2 of the law; constants are set to 1.
+def gap_matrices(law: np.ndarray, sets: Subsets) -> np.ndarray:
+    """1 - E_S for each set, in an orthonormal basis of L2(law), with eigenvalue 1 at constants.
 
     The smallest eigenvalue of their weighted sum is the spectral gap of the block dynamics.
     """
-    uniform = weighted_masks(
-        int(law.size).bit_length() - 1, sets, np.full(len(sets), 1 / len(sets))
-    )
+    uniform = Masks(spin_count(law), sets, np.full(len(sets), 1 / len(sets)))
     root = np.sqrt(law)
     projections = root[:, None] * mask_kernels(law, uniform) / root[None, :]
     return np.eye(law.size) - projections + np.outer(root, root)
 
 
 def efficiency_matrices(hessians: np.ndarray, fisher: np.ndarray) -> np.ndarray:
-    """I^(-1/2) H_S I^(-1/2): the smallest eigenvalue of their weighted sum is the efficiency of
-    the worst parameter direction, 1 for maximum likelihood and never below the spectral gap."""
+    """I^(-1/2) H_S I^(-1/2) for each set.
+
+    The smallest eigenvalue of their weighted sum is the efficiency of the worst parameter
+    direction: 1 for maximum likelihood, never below the spectral gap.
+    """
     inverse = np.linalg.inv(np.linalg.cholesky(fisher))
     return np.einsum("pq,sqr,tr->spt", inverse, hessians, inverse)

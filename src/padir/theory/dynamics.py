@@ -1,9 +1,12 @@
 """Markov chains as exact transition matrices: kernels, Dirichlet forms, spectra.
 
-Paper: definitions 4, 5, 6, 8, 10 and 11, proposition C.3. All Poincare statements are about
-functions of x: on pairs (x, S) the block chain is not reversible and no Poincare inequality of
-the printed form can hold, as E Var(f | x_{-S}, S) vanishes for every function of S.
+Paper: definitions 4, 5, 6, 8, 10 and 11, proposition C.3. Poincare inequalities are for functions
+of x. On pairs (x, S) the block chain is not reversible, and the printed form E Var(f | x_{-S}, S)
+vanishes for every function of S.
 """
+
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -14,30 +17,33 @@ from padir.theory.enumeration import (
     check_enumerable,
     check_memory,
     conditional_mean,
+    exact_law,
     spin_count,
 )
 from padir.theory.ising import Ising
-from padir.theory.masks import Masks
+from padir.theory.masks import Masks, uniform_masks
 
 
-def mask_kernels(law: np.ndarray, masks: Masks) -> np.ndarray:
-    """For each mask the step x -> y that resamples x_S given x_{-S} and S; shape (M, X, X)."""
+def _conditional_kernels(law: np.ndarray, masks: Masks) -> Iterator[np.ndarray]:
+    """For each mask the kernel x -> y that resamples x_S given x_{-S} and S, shape (X, X)."""
     spins = spin_count(law)
     check_enumerable(spins, MAX_KERNEL_SPINS)
-    check_memory(
-        f"{len(masks.sets)} masks' transition matrices of {spins} spins",
-        *(len(masks.sets), law.size, law.size),
-    )
     numbers = np.arange(law.size)
-    kernels = np.zeros((len(masks.sets), law.size, law.size))
-    for row, (block, weight) in enumerate(zip(masks.sets, masks.given_state(), strict=True)):
-        bits = sum(1 << (spins - 1 - i) for i in block)
-        rest = numbers & ~bits
+    for block, weight in zip(masks.sets, masks.given_state(), strict=True):
+        rest = numbers & ~sum(1 << (spins - 1 - i) for i in block)
         joint = law * weight
         total = block_sum(joint, block)
         conditional = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
-        kernels[row] = np.where(rest[:, None] == rest[None, :], conditional[None, :], 0.0)
-    return kernels
+        yield np.where(rest[:, None] == rest[None, :], conditional[None, :], 0.0)
+
+
+def mask_kernels(law: np.ndarray, masks: Masks) -> np.ndarray:
+    """The conditional kernels of all masks, shape (M, X, X)."""
+    count = len(masks.sets)
+    check_memory(
+        f"{count} masks' transition matrices of {spin_count(law)} spins", count, law.size, law.size
+    )
+    return np.stack(list(_conditional_kernels(law, masks)))
 
 
 def block_kernel(law: np.ndarray, masks: Masks) -> np.ndarray:
@@ -45,24 +51,14 @@ def block_kernel(law: np.ndarray, masks: Masks) -> np.ndarray:
 
     Reversible with respect to the law, and positive semidefinite. Definitions 6 and 8.
     """
-    spins = spin_count(law)
-    check_enumerable(spins, MAX_KERNEL_SPINS)
-    numbers = np.arange(law.size)
     kernel = np.zeros((law.size, law.size))
-    for block, weight in zip(masks.sets, masks.given_state(), strict=True):
-        bits = sum(1 << (spins - 1 - i) for i in block)
-        rest = numbers & ~bits
-        joint = law * weight
-        total = block_sum(joint, block)
-        conditional = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
-        kernel += np.where(
-            rest[:, None] == rest[None, :], weight[:, None] * conditional[None, :], 0.0
-        )
+    for weight, step in zip(masks.given_state(), _conditional_kernels(law, masks), strict=True):
+        kernel += weight[:, None] * step
     return kernel
 
 
 def pair_kernel(law: np.ndarray, masks: Masks) -> np.ndarray:
-    """The same chain on pairs (S, x), shape (M X, M X): resample x_S, then draw S' given x'."""
+    """Block dynamics on pairs (S, x), shape (M X, M X): resample x_S, then draw S' given x'."""
     given = masks.given_state()
     count, states = given.shape
     check_memory(f"the chain on pairs of {count} masks and {states} states", *given.shape * 2)
@@ -76,7 +72,7 @@ def pair_law(law: np.ndarray, masks: Masks) -> np.ndarray:
 
 
 def parallel_kernel(model: Ising) -> np.ndarray:
-    """Independent parallel sampling, definition 11: every spin from p(x_i | x_{-i}) at once."""
+    """Independent parallel sampling: every spin from p(x_i | x_{-i}) at once. Definition 11."""
     check_enumerable(model.spins, MAX_KERNEL_SPINS)
     states = all_states(model.spins).astype(np.float64)
     local = model.local_field(states)
@@ -85,25 +81,15 @@ def parallel_kernel(model: Ising) -> np.ndarray:
 
 
 def parallel_law(model: Ising) -> np.ndarray:
-    """Stationary law of independent parallel sampling: exp(h.x) prod_i cosh(local field).
+    """Stationary law of independent parallel sampling: exp(h.x) prod_i cosh(local field i).
 
-    Little's chain; reversible, as J is symmetric. It answers footnote 13 of the paper.
+    The chain is Little's, reversible because J is symmetric. It answers footnote 13.
     """
     states = all_states(model.spins).astype(np.float64)
     local = model.local_field(states)
     log_weight = states @ model.field + (np.logaddexp(local, -local)).sum(axis=1)
     weight = np.exp(log_weight - log_weight.max())
     return weight / weight.sum()
-
-
-def metropolis_parallel_kernel(model: Ising, law: np.ndarray) -> np.ndarray:
-    """Independent parallel proposals, accepted so that the model's law is stationary."""
-    proposal = parallel_kernel(model)
-    flow = law[:, None] * proposal
-    kernel = np.minimum(flow, flow.T) / law[:, None]
-    np.fill_diagonal(kernel, 0.0)
-    np.fill_diagonal(kernel, 1.0 - kernel.sum(axis=1))
-    return kernel
 
 
 def reversibility_defect(law: np.ndarray, kernel: np.ndarray) -> float:
@@ -168,12 +154,32 @@ def poincare_constant(law: np.ndarray, kernel: np.ndarray) -> float:
 
 
 def block_gap_bound(spins: int, size: int, single_gap: float) -> float:
-    """Lower bound of k-Gibbs' gap from 1-Gibbs' gap, at least k times the latter.
+    """Lower bound of the gap of k-Gibbs from the gap of 1-Gibbs; at least k times the latter.
 
-    With C_1 = 1 / (N gap_1), removing one uniform coordinate from j visible-or-free ones
-    contracts Var E[f | x_R] by 1 - 1 / (C_1 j); the product over j = N-k+1..N remains.
+    With C_1 = 1 / (N gap_1), removing one of j coordinates contracts Var E[f | x_R] by
+    1 - 1 / (C_1 j); the bound is the product over j = N-k+1..N.
     """
     remaining = 1.0
     for j in range(spins - size + 1, spins + 1):
         remaining *= 1.0 - single_gap * spins / j
     return 1.0 - remaining
+
+
+def constants(model: Ising) -> dict[str, Any]:
+    """Mode masses, field and coupling sums, smallest probability and the gap of 1-Gibbs."""
+    law = exact_law(model)
+    strengths = [model.coupling[edge] for edge in model.edges]
+    values = {
+        "spins": model.spins,
+        "edges": len(model.edges),
+        "all_plus": law[-1],
+        "all_minus": law[0],
+        "smallest_probability": law.min(),
+        "field_sum": model.field.sum(),
+        "field_norm": np.abs(model.field).sum(),
+        "smallest_coupling": min(strengths, default=0.0),
+        "largest_coupling": max(strengths, default=0.0),
+    }
+    if model.spins <= MAX_KERNEL_SPINS:
+        values["gibbs_gap"] = spectral_gap(law, block_kernel(law, uniform_masks(model.spins, 1)))
+    return values

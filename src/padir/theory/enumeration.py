@@ -1,4 +1,4 @@
-"""Exact answers by listing all 2^N states. Limits are checked before memory is taken.
+"""Exact enumeration of all 2^N states. Limits are checked before memory is allocated.
 
 States are numbered so that a vector of length 2^N, reshaped to (2,) * N, has one axis per spin,
 with index 0 for -1 and 1 for +1. Summing over the axes of a set S is then the sum over x_S.
@@ -19,11 +19,7 @@ MAX_BYTES = 2**30
 
 
 def check_enumerable(spins: int, limit: int = MAX_SPINS) -> None:
-    """Refuse more spins than enumeration can hold, with the memory that it would need.
-
-    Raises:
-        InputError: `spins` exceeds `limit`.
-    """
+    """Raise InputError, with the memory needed, if `spins` exceeds `limit`."""
     if spins > limit:
         exponent = 3 + spins if limit == MAX_SPINS else 3 + 2 * spins
         what = "one number per state" if limit == MAX_SPINS else "one number per pair of states"
@@ -34,11 +30,7 @@ def check_enumerable(spins: int, limit: int = MAX_SPINS) -> None:
 
 
 def check_memory(what: str, *shape: int) -> None:
-    """Refuse an array of 8-byte numbers that is larger than MAX_BYTES, with the size it would have.
-
-    Raises:
-        InputError: it is larger.
-    """
+    """Raise InputError if an array of 8-byte numbers of this shape exceeds MAX_BYTES."""
     needed = 8 * math.prod(shape)
     if needed > MAX_BYTES:
         raise InputError(
@@ -84,15 +76,7 @@ def exact_sample(rng: np.random.Generator, law: np.ndarray, size: int) -> np.nda
 
 
 def block_sum(values: np.ndarray, block: Sequence[int]) -> np.ndarray:
-    """Sum over x_S at each fixed rest, written back to every state.
-
-    Args:
-        values: shape (2^N, ...).
-        block: the set S.
-
-    Returns:
-        Same shape as `values`; constant along x_S.
-    """
+    """Sum over x_S given x_{-S}, repeated along x_S: shape (2^N, ...) like `values`."""
     spins = spin_count(values)
     rest = values.shape[1:]
     cube = values.reshape((2,) * spins + rest)
@@ -101,7 +85,7 @@ def block_sum(values: np.ndarray, block: Sequence[int]) -> np.ndarray:
 
 
 def conditional_mean(law: np.ndarray, values: np.ndarray, block: Sequence[int]) -> np.ndarray:
-    """E[values | x_{-S}] under a measure (2^N,) of any total; 0 where it has no mass."""
+    """E[values | x_{-S}] under a measure (2^N,) of any total mass; 0 where it has no mass."""
     weight = law.reshape(law.shape + (1,) * (values.ndim - 1))
     total = block_sum(weight, block)
     return block_sum(weight * values, block) / np.where(total > 0, total, 1.0)

@@ -1,12 +1,12 @@
 """Masked-prediction estimators on enumerable models, many trials at once.
 
-Three estimators, which the paper's text does not always keep apart:
+Three estimators:
     one random mask per sample (definitions 2, 3 and 7, read literally);
-    all masks averaged over for every sample (Huang & Ogata's generalised pseudolikelihood);
-    maximum likelihood, which is either of them at k = N.
+    all masks averaged for every sample (Huang and Ogata's generalised pseudolikelihood);
+    maximum likelihood, which both become at k = N.
 
 The loss is convex in the natural parameters (appendix K), so Newton steps with a halving line
-search reach the minimum; the gradient norm at the end is returned and compared with a bound.
+search reach the minimum.
 """
 
 from collections.abc import Sequence
@@ -32,20 +32,18 @@ class Fit:
     Attributes:
         theta: shape (T, P).
         gradient_norm: largest absolute entry of the gradient at theta, shape (T,).
-        converged: gradient_norm below GRADIENT_BOUND and the next Newton step below STEP_BOUND,
-            shape (T,). False where the minimum lies at infinity (separable data): the gradient
-            vanishes there too, but the steps do not.
-        iterations: Newton steps of the slowest trial.
+        converged: gradient norm below GRADIENT_BOUND and next Newton step below STEP_BOUND, shape
+            (T,). False for separable data, whose minimum lies at infinity: the gradient vanishes
+            there, the steps do not.
     """
 
     theta: np.ndarray
     gradient_norm: np.ndarray
     converged: np.ndarray
-    iterations: int
 
 
 def check_counts(trials: int, masks: int, spins: int) -> None:
-    """Refuse more counts of (trial, mask, state) than memory should hold."""
+    """Raise InputError if counts of (trial, mask, state) exceed the memory limit."""
     check_memory(
         f"counts of {trials} trials, {masks} masks and 2^{spins} states", trials, masks, 2**spins
     )
@@ -61,8 +59,8 @@ def draw_counts(
 ) -> np.ndarray:
     """How often each (mask, state) occurs among the samples: shape (T, M, 2^N).
 
-    Counts of independent samples are multinomial, so no sample is drawn singly. With "averaged"
-    every sample contributes p(S) to each of its masks.
+    Counts of independent samples are multinomial. With "averaged" every sample contributes p(S)
+    to each mask.
     """
     if samples < 1 or trials < 1:
         raise InputError(f"samples {samples} and trials {trials} must be at least 1")
@@ -80,8 +78,8 @@ def draw_counts(
 class MaskedLoss:
     """The average of -log p_theta(x_S | x_{-S}, S), its gradient and Hessian, for T data sets.
 
-    The mask distribution enters only if it is adaptive; `naive` leaves it out, which is the
-    mistake that the paper's remark 3 warns of.
+    An adaptive mask distribution enters the conditional; `naive` leaves it out, the mistake of
+    remark 3.
     """
 
     def __init__(self, family: Family, masks: Masks, counts: np.ndarray, naive: bool = False):
@@ -150,7 +148,7 @@ def _orders_by_size(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each mask size: the masks' rows, and state numbers of shape (masks, rests, 2^k)."""
     numbers = np.arange(2**spins).reshape((2,) * spins)
-    found = []
+    groups = []
     for size in sorted({len(block) for block in sets}):
         rows = np.array([r for r, block in enumerate(sets) if len(block) == size])
         orders = [
@@ -159,40 +157,31 @@ def _orders_by_size(
             )
             for r in rows
         ]
-        found.append((rows, np.stack(orders)))
-    return found
+        groups.append((rows, np.stack(orders)))
+    return groups
 
 
 def fit(
     family: Family,
     masks: Masks,
     counts: np.ndarray,
-    start: np.ndarray | None = None,
-    ridge: float = 0.0,
     max_iterations: int = 60,
     naive: bool = False,
 ) -> Fit:
-    """Minimise the masked loss for every trial.
+    """Minimise the masked loss of every trial by Newton steps from zero.
 
     Args:
         counts: from `draw_counts`, or exact probabilities (1, M, 2^N) for the population loss.
-        start: shape (P,); zero by default.
-        ridge: adds ridge * |theta|^2 / 2, for separable data.
+        naive: leave adaptive mask probabilities out of the loss.
     """
     loss = MaskedLoss(family, masks, counts, naive)
-    trials = counts.shape[0]
-    theta = np.zeros((trials, family.parameters))
-    if start is not None:
-        theta += start
-    eye = np.eye(family.parameters)
+    theta = np.zeros((counts.shape[0], family.parameters))
     iterations = 0
     while True:
         value, gradient, hessian = loss.derivatives(theta)
-        value = value + 0.5 * ridge * (theta**2).sum(axis=1)
-        gradient = gradient + ridge * theta
         norm = np.abs(gradient).max(axis=1)
-        # The tiny multiple of the identity keeps a flat direction solvable; it moves no minimum.
-        curvature = hessian + (ridge + 1e-14) * eye
+        # A tiny multiple of the identity keeps a flat direction solvable and moves no minimum.
+        curvature = hessian + 1e-14 * np.eye(family.parameters)
         step = -np.linalg.solve(curvature, gradient[..., None])[..., 0]
         size = np.abs(step).max(axis=1)
         done = (norm < 1e-2 * GRADIENT_BOUND) & (size < STEP_BOUND)
@@ -202,15 +191,14 @@ def fit(
         slope = np.einsum("tp,tp->t", gradient, step)
         length = np.where(done, 0.0, 1.0)
         for _ in range(40):
-            proposal = theta + length[:, None] * step
-            reached = loss.value(proposal) + 0.5 * ridge * (proposal**2).sum(axis=1)
-            # Near the minimum the decrease drowns in rounding, hence the slack.
-            worse = reached > value + 1e-4 * length * slope + 1e-13
+            # The slack covers rounding, which exceeds the decrease near the minimum.
+            limit = value + 1e-4 * length * slope + 1e-13
+            worse = loss.value(theta + length[:, None] * step) > limit
             if not worse.any():
                 break
             length = np.where(worse, length / 2, length)
         theta = theta + length[:, None] * step
-    return Fit(theta, norm, (norm < GRADIENT_BOUND) & (size < STEP_BOUND), iterations)
+    return Fit(theta, norm, (norm < GRADIENT_BOUND) & (size < STEP_BOUND))
 
 
 def population_counts(law: np.ndarray, masks: Masks) -> np.ndarray:

@@ -1,10 +1,9 @@
-"""Exponential families over all 2^N states: what the parameters of a fitted model are.
+"""Exponential families over all 2^N states.
 
-Paper: definition 12, and assumption 2 (realizability). Beyond the paper's assumptions 1 and 2,
-the asymptotic statements need a non-singular Hessian, which `covariance` checks.
+Paper: definition 12 and assumption 2 (realizability). Beyond assumptions 1 and 2 the asymptotic
+statements need a non-singular Hessian, which `covariance` checks.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +23,7 @@ class Family:
     Attributes:
         statistics: shape (2^N, P) for P parameters.
         base: the fixed part of the log-weight, shape (2^N,).
-        truth: the parameters of the model that the family was made from, shape (P,).
+        truth: parameters of the true model, shape (P,).
     """
 
     statistics: np.ndarray
@@ -51,42 +50,32 @@ class Family:
         return np.exp(log_weight - log_sum_exp(log_weight, -1))
 
 
-def ising_family(
-    model: Ising, free: Free = "all", edges: Sequence[tuple[int, int]] | None = None
-) -> Family:
-    """The family of Ising models with the graph of `model`, which is its truth.
+def ising_family(model: Ising, free: Free = "all") -> Family:
+    """The family of Ising models on the graph of `model`, whose parameters are the truth.
 
     Args:
-        free: "all": every field and every edge's coupling. "tied": one field and one coupling
-            shared by all (the model must have equal ones). "couplings": every edge's coupling,
-            fields known. "fields": the reverse. "tied_coupling", "tied_field": one shared number,
-            the rest known.
-        edges: the graph, if it should hold edges whose true coupling is zero.
+        free: "all": every field and every edge's coupling. "tied": one shared field and one shared
+            coupling. "couplings" or "fields": these are free, the others known. "tied_coupling" or
+            "tied_field": one shared number, the others known.
+
+    Raises:
+        InputError: shared parameters that differ in `model`.
     """
     states = all_states(model.spins).astype(np.float64)
-    edges = model.edges if edges is None else list(edges)
-    pairs = np.stack([states[:, i] * states[:, j] for i, j in edges], axis=1)
-    strengths = np.array([model.coupling[i, j] for i, j in edges])
-    if free in ("tied", "tied_coupling") and np.ptp(strengths) > 0:
-        raise InputError(f"free is {free!r}: the model's couplings must be equal")
-    if free in ("tied", "tied_field") and np.ptp(model.field) > 0:
-        raise InputError(f"free is {free!r}: the model's fields must be equal")
-    known_field = states @ model.field
-    known_pairs = pairs @ strengths
-    nothing = np.zeros(len(states))
-    if free == "all":
-        return Family(
-            np.concatenate([states, pairs], axis=1),
-            nothing,
-            np.concatenate([model.field, strengths]),
-        )
-    if free == "tied":
-        both = np.stack([states.sum(axis=1), pairs.sum(axis=1)], axis=1)
-        return Family(both, nothing, np.array([model.field[0], strengths[0]]))
-    if free == "couplings":
-        return Family(pairs, known_field, strengths)
-    if free == "fields":
-        return Family(states, known_pairs, model.field.copy())
-    if free == "tied_field":
-        return Family(states.sum(axis=1, keepdims=True), known_pairs, model.field[:1].copy())
-    return Family(pairs.sum(axis=1, keepdims=True), known_field, strengths[:1].copy())
+    pairs = np.stack([states[:, i] * states[:, j] for i, j in model.edges], axis=1)
+    field, coupling = model.field, np.array([model.coupling[edge] for edge in model.edges])
+    known_field, known_pairs = states @ field, pairs @ coupling
+    if free in ("tied", "tied_coupling"):
+        if np.ptp(coupling) > 0:
+            raise InputError(f"free is {free!r}: the model's couplings must be equal")
+        pairs, coupling = pairs.sum(axis=1, keepdims=True), coupling[:1]
+    if free in ("tied", "tied_field"):
+        if np.ptp(field) > 0:
+            raise InputError(f"free is {free!r}: the model's fields must be equal")
+        states, field = states.sum(axis=1, keepdims=True), field[:1]
+    if free in ("couplings", "tied_coupling"):
+        return Family(pairs, known_field, coupling)
+    if free in ("fields", "tied_field"):
+        return Family(states, known_pairs, field)
+    truth = np.concatenate([field, coupling])
+    return Family(np.concatenate([states, pairs], axis=1), np.zeros(len(states)), truth)

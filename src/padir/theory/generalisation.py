@@ -4,8 +4,8 @@ A finite parameter grid has covering error 0 and covering number its size. Each 
 samples with m masks each. Bounds:
     model_free    holds for every theta of the grid at once, realizable or not;
     realizable    for the minimiser of the log-loss when the truth is in the grid;
-    paper         the proof's own route (Chebyshev over all masked sequences); vacuous at any
-                  toy size, evaluated to say so.
+    paper         along the paper's proof (Chebyshev over all masked sequences); vacuous at any
+                  toy size.
 """
 
 import math
@@ -23,7 +23,7 @@ Values = float | np.ndarray
 
 @dataclass(frozen=True)
 class Setting:
-    """What the bounds need: sizes, failure probability and the models' constants.
+    """Sizes and constants of the bounds.
 
     Attributes:
         samples: n; masks_per_sample: m; delta: failure probability.
@@ -54,13 +54,9 @@ class Setting:
         return np.sqrt(0.5 * np.asarray(constant) * 2 * self.log_margin * excess)
 
     def paper(self, constant: Values, loss: Values) -> Values:
-        """The proof's route, constants as reconstructed in docs/theory.md."""
-        chebyshev = math.sqrt(
-            2.0 ** (3 * self.spins)
-            * self.states
-            * self.cells
-            / (self.masks_per_sample * self.delta)
-        )
+        """Along the paper's proof, with the constants reconstructed in docs/theory.md."""
+        cells = 2.0 ** (3 * self.spins) * self.states * self.cells
+        chebyshev = math.sqrt(cells / (self.masks_per_sample * self.delta))
         hoeffding = math.sqrt(math.log(8 * self.cells / self.delta) / (2 * self.samples))
         data = math.sqrt(self.states**3 / (8 * self.delta * self.samples))
         fluctuation = self.log_margin * (chebyshev + hoeffding)
@@ -68,10 +64,13 @@ class Setting:
 
 
 class Grid:
-    """A finite family of laws with masks: the losses and constants that theorem 4 compares."""
+    """A finite family of positive laws (cells, 2^N): the losses and constants of theorem 4.
+
+    Raises:
+        InputError: masks that depend on the state.
+    """
 
     def __init__(self, laws: np.ndarray, masks: Masks) -> None:
-        """laws has shape (cells, 2^N), all positive; masks must not depend on the state."""
         if masks.adaptive:
             raise InputError("the grid's losses are written for masks independent of the state")
         self.laws = laws
@@ -88,32 +87,27 @@ class Grid:
         return float(-self.log_conditional.min())
 
     def losses(self, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Empirical losses of every law, from counts of (mask, state): shapes (cells,), (cells,).
+        """Empirical log-loss and KL form of every law, each (cells,).
+
+        In the KL form a drawn mask contributes KL(empirical(. | x_{-S}) || p_theta(. | x_{-S})).
 
         Args:
-            drawn: shape (M, 2^N), how often each mask fell on each sample's sequence, over all
-                samples and masks.
-
-        Returns:
-            Log-loss; and KL form, in which each drawn mask contributes
-            KL(empirical(. | x_{-S}) || p_theta(. | x_{-S})).
+            drawn: counts of (mask, state) over all samples and masks, shape (M, 2^N).
         """
         total = drawn.sum()
         log_loss = -np.einsum("mx,cmx->c", drawn, self.log_conditional) / total
-        return log_loss, self._kl_form(drawn, total)
-
-    def _kl_form(self, drawn: np.ndarray, total: float) -> np.ndarray:
-        # drawn summed over masks is proportional to the empirical law of the samples.
+        # The sum over masks is proportional to the empirical law of the samples.
         empirical = drawn.sum(axis=0) / total
-        loss = np.zeros(len(self.laws))
+        kl_loss = np.zeros(len(self.laws))
         for row, block in enumerate(self.masks.sets):
             rest = block_sum(empirical, block)
             conditional = np.divide(empirical, rest, out=np.zeros_like(rest), where=rest > 0)
             seen = conditional > 0
-            own = np.where(seen, conditional * np.log(np.where(seen, conditional, 1.0)), 0.0)
-            divergence = block_sum((own - conditional * self.log_conditional[:, row]).T, block)
-            loss += drawn[row] @ divergence / total
-        return loss
+            negentropy = np.where(seen, conditional * np.log(np.where(seen, conditional, 1.0)), 0.0)
+            cross_entropy = conditional * self.log_conditional[:, row]
+            divergence = block_sum((negentropy - cross_entropy).T, block)
+            kl_loss += drawn[row] @ divergence / total
+        return log_loss, kl_loss
 
     def draw(
         self, rng: np.random.Generator, law: np.ndarray, samples: int, masks_per_sample: int
@@ -125,7 +119,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Distances and bounds over repeated data sets, each shape (trials,)."""
+    """Distances and bounds over repeated data sets, each shape (trials,).
+
+    `uniform` says whether `model_free` held for all parameters at once.
+    """
 
     distance: np.ndarray
     loss: np.ndarray
@@ -136,13 +133,12 @@ class Coverage:
 
     @property
     def covered(self) -> dict[str, float]:
-        """Share of data sets in which each bound held; `uniform`: for all theta at once."""
-        return {
-            "model_free": float(np.mean(self.distance <= self.model_free)),
-            "realizable": float(np.mean(self.distance <= self.realizable)),
-            "paper": float(np.mean(self.distance <= self.paper)),
-            "uniform": float(np.mean(self.uniform)),
+        """Share of data sets in which each bound held."""
+        shares = {
+            name: float(np.mean(self.distance <= getattr(self, name)))
+            for name in ("model_free", "realizable", "paper")
         }
+        return {**shares, "uniform": float(np.mean(self.uniform))}
 
 
 def coverage(
@@ -154,7 +150,7 @@ def coverage(
     delta: float,
     trials: int,
 ) -> Coverage:
-    """Fit by exhaustive search on the grid, repeatedly, and compare with the bounds."""
+    """Fit repeated data sets by exhaustive search on the grid and evaluate the bounds."""
     setting = Setting(
         samples, masks_per_sample, delta, grid.log_margin, len(grid.laws), truth.size, grid.spins
     )
@@ -163,16 +159,15 @@ def coverage(
     for _ in range(trials):
         log_loss, kl_loss = grid.losses(grid.draw(rng, truth, samples, masks_per_sample))
         best = int(np.argmin(log_loss))
-        constant = grid.constants[best]
-        everywhere = bool(np.all(distances <= setting.model_free(grid.constants, kl_loss)))
+        constant, loss = grid.constants[best], kl_loss[best]
         rows.append(
             (
                 distances[best],
-                kl_loss[best],
-                float(setting.model_free(constant, kl_loss[best])),
-                float(setting.realizable(constant)),
-                float(setting.paper(constant, kl_loss[best])),
-                float(everywhere),
+                loss,
+                setting.model_free(constant, loss),
+                setting.realizable(constant),
+                setting.paper(constant, loss),
+                np.all(distances <= setting.model_free(grid.constants, kl_loss)),
             )
         )
     return Coverage(*np.array(rows).T)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from padir.config.theory import IsingModel
 from padir.files import InputError
 
 
@@ -34,15 +35,15 @@ class Ising:
             raise InputError(f"coupling: shape {coupling.shape}, allowed is ({n}, {n})")
         for name, values in (("field", field), ("coupling", coupling)):
             if not np.all(np.isfinite(values)):
-                place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-                raise InputError(f"{name}{list(place)} is {values[place]}: must be finite")
+                index = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+                raise InputError(f"{name}{list(index)} is {values[index]}: must be finite")
         loops = np.flatnonzero(np.diag(coupling))
         if loops.size:
             i = int(loops[0])
             raise InputError(f"coupling[{i}, {i}] is {coupling[i, i]}: self-loops must be zero")
-        uneven = np.argwhere(coupling != coupling.T)
-        if uneven.size:
-            i, j = (int(k) for k in uneven[0])
+        asymmetric = np.argwhere(coupling != coupling.T)
+        if asymmetric.size:
+            i, j = (int(k) for k in asymmetric[0])
             raise InputError(
                 f"coupling[{i}, {j}] is {coupling[i, j]} but coupling[{j}, {i}] is"
                 f" {coupling[j, i]}: must be symmetric"
@@ -76,7 +77,7 @@ def path_edges(spins: int) -> list[tuple[int, int]]:
 
 
 def cycle_edges(spins: int) -> list[tuple[int, int]]:
-    """Edges of the closed chain; at least 3 spins, else the closing edge would be doubled."""
+    """Edges of the closed chain of at least 3 spins."""
     if spins < 3:
         raise InputError(f"cycle of {spins} spins: at least 3 are needed")
     return [*path_edges(spins), (0, spins - 1)]
@@ -95,11 +96,11 @@ def grid_edges(spins: int) -> list[tuple[int, int]]:
     edges = []
     for row in range(side):
         for column in range(side):
-            here = row * side + column
+            site = row * side + column
             if column + 1 < side:
-                edges.append((here, here + 1))
+                edges.append((site, site + 1))
             if row + 1 < side:
-                edges.append((here, here + side))
+                edges.append((site, site + side))
     return sorted(edges)
 
 
@@ -112,11 +113,7 @@ GRAPHS = {
 
 
 def check_edges(spins: int, edges: Sequence[tuple[int, int]]) -> None:
-    """Refuse what is no simple graph on 0..N-1.
-
-    Raises:
-        InputError: an edge is a self-loop, stands twice or leaves 0..N-1.
-    """
+    """Raise InputError unless the edges form a simple graph on 0..N-1."""
     seen: set[tuple[int, int]] = set()
     for i, j in edges:
         if not (0 <= i < spins and 0 <= j < spins):
@@ -124,7 +121,7 @@ def check_edges(spins: int, edges: Sequence[tuple[int, int]]) -> None:
         if i == j:
             raise InputError(f"edge ({i}, {j}): self-loops are not allowed")
         if (min(i, j), max(i, j)) in seen:
-            raise InputError(f"edge ({i}, {j}) stands twice")
+            raise InputError(f"edge ({i}, {j}) is listed twice")
         seen.add((min(i, j), max(i, j)))
 
 
@@ -142,7 +139,7 @@ def ising_on_graph(
         field: h, one number for all spins or one per spin.
 
     Raises:
-        InputError: an edge is a self-loop, stands twice or leaves 0..N-1; wrong lengths.
+        InputError: the edges form no simple graph on 0..N-1, or a list has the wrong length.
     """
     if np.ndim(coupling) == 1 and np.size(coupling) != len(edges):
         raise InputError(f"coupling: {np.size(coupling)} numbers for {len(edges)} edges")
@@ -160,30 +157,21 @@ def clique_model(
     spins: int,
     clique: int,
     coupling: float,
-    field: float | Sequence[float],
+    field: float,
     outside_field: float = 0.0,
 ) -> Ising:
-    """The paper's toy model: a clique on the first `clique` vertices, the others independent.
+    """The model of equation 6: a clique on the first `clique` vertices, the others independent.
 
     Args:
-        clique: number m of clique vertices, 2 up to N.
+        clique: size m of the clique, 2 to N.
         coupling: J inside the clique.
-        field: h on the clique: one number, or one per clique vertex.
+        field: h on the clique.
         outside_field: h on the independent vertices.
-
-    Source: equation 6.
     """
     if not 2 <= clique <= spins:
         raise InputError(f"clique of {clique} among {spins} spins: allowed is 2 to {spins}")
-    if np.ndim(field) == 1 and np.size(field) != clique:
-        raise InputError(f"field: {np.size(field)} numbers for a clique of {clique}")
-    inside = np.broadcast_to(np.asarray(field, dtype=np.float64), (clique,))
-    return ising_on_graph(
-        spins,
-        complete_edges(clique),
-        coupling,
-        np.concatenate([inside, np.full(spins - clique, outside_field)]).tolist(),
-    )
+    fields = [field] * clique + [outside_field] * (spins - clique)
+    return ising_on_graph(spins, complete_edges(clique), coupling, fields)
 
 
 def random_ising(
@@ -200,3 +188,21 @@ def random_ising(
         (coupling_scale * rng.standard_normal(len(edges))).tolist(),
         (field_scale * rng.standard_normal(spins)).tolist(),
     )
+
+
+def build(settings: IsingModel) -> Ising:
+    """The Ising model that the settings describe."""
+    if settings.graph == "edges":
+        edges = [(edge[0], edge[1]) for edge in settings.edges]
+    else:
+        edges = GRAPHS[settings.graph](settings.spins)
+    return ising_on_graph(settings.spins, edges, settings.coupling, settings.field)
+
+
+def describe(settings: IsingModel) -> str:
+    """The model in one line, for captions and claims."""
+    coupling, field = (
+        f"{value:g}" if isinstance(value, int | float) else ", ".join(f"{v:g}" for v in value)
+        for value in (settings.coupling, settings.field)
+    )
+    return f"{settings.graph} of {settings.spins} spins, J = {coupling}, h = {field}"

@@ -1,7 +1,6 @@
-"""k-pseudolikelihood for hundreds of spins: only the 2^k states of each mask are listed.
+"""k-pseudolikelihood for hundreds of spins: only the 2^k states of each mask are enumerated.
 
-Paper: section 2.1, the remark that conditionals of small sets are cheap on any graph. Exact
-samples come from transfer matrices (chains) or from the clique's number of plus spins.
+Paper: section 2.1, on conditionals of small sets. Exact samples come from transfer matrices.
 """
 
 from collections.abc import Sequence
@@ -24,7 +23,6 @@ class LocalFit:
     field: np.ndarray
     coupling: np.ndarray
     gradient_norm: float
-    evaluations: int
 
 
 def random_subsets(rng: np.random.Generator, count: int, spins: int, size: int) -> np.ndarray:
@@ -35,8 +33,8 @@ def random_subsets(rng: np.random.Generator, count: int, spins: int, size: int) 
     """
     if not 1 <= size <= spins:
         raise InputError(f"k is {size}: allowed is 1 to {spins}")
-    ranks = np.argpartition(rng.random((count, spins)), size - 1, axis=1)[:, :size]
-    return np.sort(ranks, axis=1)
+    subsets = np.argpartition(rng.random((count, spins)), size - 1, axis=1)[:, :size]
+    return np.sort(subsets, axis=1)
 
 
 class LocalLoss:
@@ -124,13 +122,13 @@ def fit_local(
         options={"maxiter": 2000, "maxfun": 4000, "gtol": bound / 10, "ftol": 1e-16, "maxcor": 20},
     )
     norm = float(np.abs(result.jac).max())
-    # A small gradient alone proves nothing: it also vanishes on the way to a minimum at infinity.
+    # The gradient also vanishes on the way to a minimum at infinity.
     if norm > bound or loss(2 * result.x)[0] < result.fun:
         raise InputError(
-            f"the local fit found no minimum (gradient {norm:.3g}, allowed {bound:.3g}): the data"
+            f"the local fit reached no minimum (gradient {norm:.3g}, allowed {bound:.3g}): the data"
             " are separable or nearly so; draw more samples"
         )
-    return LocalFit(result.x[: loss.spins], result.x[loss.spins :], norm, int(result.nfev))
+    return LocalFit(result.x[: loss.spins], result.x[loss.spins :], norm)
 
 
 def sample_cycle(
@@ -144,14 +142,14 @@ def sample_cycle(
             gives the open chain.
 
     Raises:
-        InputError: numbers that are not finite, or as many couplings as spins are not given.
+        InputError: parameters that are not N finite numbers.
 
     Method: transfer matrices backwards for each value of spin 0, then sampling forwards.
     """
     spins = field.size
     for name, numbers in (("field", field), ("coupling", coupling)):
         if numbers.shape != (spins,) or not np.all(np.isfinite(numbers)):
-            raise InputError(f"{name}: must be {spins} finite numbers, found {numbers.tolist()}")
+            raise InputError(f"{name} is {numbers.tolist()}: must be {spins} finite numbers")
     values = np.array([-1.0, 1.0])
     # messages[i, s0, s]: log-sum over spins i+1.. given x_i = s and x_0 = s0, closing edge included
     messages = np.zeros((spins, 2, 2))
@@ -174,31 +172,3 @@ def sample_cycle(
         )
         states[:, i] = rng.random(count) < scipy.special.expit(difference)
     return (2 * states - 1).astype(np.int8)
-
-
-def sample_clique(
-    rng: np.random.Generator,
-    spins: int,
-    clique: int,
-    coupling: float,
-    field: float,
-    outside_field: float,
-    count: int,
-) -> np.ndarray:
-    """Exact samples of equation 6 with equal fields, shape (count, N): any number of spins."""
-    plus = np.arange(clique + 1)
-    total = 2 * plus - clique
-    log_weight = (
-        scipy.special.gammaln(clique + 1)
-        - scipy.special.gammaln(plus + 1)
-        - scipy.special.gammaln(clique - plus + 1)
-        + coupling * (total**2 - clique) / 2
-        + field * total
-    )
-    weight = scipy.special.softmax(log_weight)
-    ups = rng.choice(clique + 1, size=count, p=weight)
-    ranks = np.argsort(np.argsort(rng.random((count, clique)), axis=1), axis=1)
-    inside = np.where(ranks < ups[:, None], 1, -1)
-    up = scipy.special.expit(2 * outside_field)
-    outside = np.where(rng.random((count, spins - clique)) < up, 1, -1)
-    return np.concatenate([inside, outside], axis=1).astype(np.int8)

@@ -1,9 +1,8 @@
-"""Exact chains for hundreds of spins: clique count times outside count.
+"""Exact chains for hundreds of spins, on the number of plus spins in the clique.
 
-With equal fields on the clique and equal fields outside, every sampler of section 2.4 commutes
-with permutations of the clique and of the outside, so (a, b) = (plus spins in the clique, plus
-spins outside) is itself a Markov chain; and the clique's count alone is one too, as the clique
-is independent of the rest. Used for figure 3 and wherever enumeration ends.
+With equal fields on the clique, every sampler of section 2.4 commutes with permutations of the
+clique, which is independent of the other spins; so the clique's count is itself a Markov chain.
+Used for figure 3 and beyond the reach of enumeration.
 """
 
 import math
@@ -112,61 +111,22 @@ def clique_gibbs(model: Clique, size: int) -> np.ndarray:
     )
 
 
-def _sum_of_binomials(first: int, p: float, second: int, q: float) -> np.ndarray:
-    one = scipy.stats.binom.pmf(np.arange(first + 1), first, p)
-    two = scipy.stats.binom.pmf(np.arange(second + 1), second, q)
-    return np.convolve(one, two)
-
-
 def clique_parallel(model: Clique) -> np.ndarray:
     """Independent parallel sampling as a chain of the clique's plus count, shape (m+1, m+1)."""
     m = model.clique
     kernel = np.zeros((m + 1, m + 1))
     for plus in range(m + 1):
-        # A plus spin sees a - 1 plus neighbours, a minus spin sees a.
+        # A plus spin has a - 1 plus neighbours, a minus spin has a.
         stay = scipy.special.expit(2 * (model.coupling * (2 * plus - m - 1) + model.field))
         rise = scipy.special.expit(2 * (model.coupling * (2 * plus - m + 1) + model.field))
-        kernel[plus] = _sum_of_binomials(plus, stay, m - plus, rise)
+        staying = scipy.stats.binom.pmf(np.arange(plus + 1), plus, stay)
+        rising = scipy.stats.binom.pmf(np.arange(m - plus + 1), m - plus, rise)
+        kernel[plus] = np.convolve(staying, rising)
     return kernel
-
-
-def outside_update(model: Clique, selected: int) -> np.ndarray:
-    """Resample that many outside spins: kernel on the outside plus count, (r+1, r+1)."""
-    rest = model.spins - model.clique
-    up = scipy.special.expit(2 * model.outside_field)
-    kernel = np.zeros((rest + 1, rest + 1))
-    fresh = scipy.stats.binom.pmf(np.arange(selected + 1), selected, up)
-    for plus in range(rest + 1):
-        for u, weight in enumerate(_hypergeometric(rest, plus, selected)):
-            if weight > 0:
-                kernel[plus, plus - u : plus - u + selected + 1] += weight * fresh
-    return kernel
-
-
-def joint_gibbs(model: Clique, size: int) -> np.ndarray:
-    """k-Gibbs on (clique count, outside count), shape ((m+1)(r+1),) * 2, clique count slowest."""
-    weights = selected_in_clique(model.spins, model.clique, size)
-    states = (model.clique + 1) * (model.spins - model.clique + 1)
-    kernel = np.zeros((states, states))
-    for s, weight in enumerate(weights):
-        if weight > 0:
-            kernel += weight * np.kron(
-                clique_block_update(model, s), outside_update(model, size - s)
-            )
-    return kernel
-
-
-def joint_parallel(model: Clique) -> np.ndarray:
-    """Independent parallel sampling on (clique count, outside count)."""
-    return np.kron(clique_parallel(model), outside_update(model, model.spins - model.clique))
 
 
 def hitting_curve(kernel: np.ndarray, start: np.ndarray, target: int, steps: int) -> np.ndarray:
-    """P(first visit of `target` <= t) for t = 0..steps, shape (steps + 1,).
-
-    Args:
-        start: initial law.
-    """
+    """P(first visit of `target` <= t) from the initial law `start`, for t = 0..steps."""
     absorbing = kernel.copy()
     absorbing[target] = 0.0
     absorbing[target, target] = 1.0
@@ -182,20 +142,19 @@ def hitting_curve(kernel: np.ndarray, start: np.ndarray, target: int, steps: int
 def mean_hitting_time(kernel: np.ndarray, start: int, target: int) -> float:
     """Mean steps until the first visit of `target`, by elimination without subtractions.
 
-    A linear solve loses all digits once the time passes about 1e12; eliminating one state at a
-    time with sums of positive terms only (Grassmann, Taksar & Heyman) keeps them.
+    A linear solve loses all digits once the time passes about 1e12. Eliminating one state at a
+    time with sums of positive terms only (Grassmann, Taksar and Heyman) keeps them.
     """
     if start == target:
         return 0.0
     order = [start, *(i for i in range(len(kernel)) if i not in (start, target)), target]
     move = kernel[np.ix_(order, order)].copy()
     wait = np.ones(len(order))
-    # State 0 is the start, the last one the target; both stay, the others are eliminated.
-    keep = [0, len(order) - 1]
-    for gone in range(len(order) - 2, 0, -1):
-        others = [*range(gone), len(order) - 1]
-        leave = move[gone, others].sum()
-        into = move[others, gone].copy()
-        move[np.ix_(others, others)] += np.outer(into / leave, move[gone, others])
-        wait[others] += into * wait[gone] / leave
-    return float(wait[0] / move[0, keep[1]])
+    last = len(order) - 1
+    for state in range(last - 1, 0, -1):
+        others = [*range(state), last]
+        leave = move[state, others].sum()
+        enter = move[others, state].copy()
+        move[np.ix_(others, others)] += np.outer(enter / leave, move[state, others])
+        wait[others] += enter * wait[state] / leave
+    return float(wait[0] / move[0, last])

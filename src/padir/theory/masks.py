@@ -1,18 +1,19 @@
 """Families of masks and their distributions. Paper: definitions 2, 3, 6, 7, 8, 10.
 
-A mask S is the set of positions that are predicted (or resampled), not the visible rest. A
-family must cover all positions; its sets may overlap, as all k-subsets do.
+A mask S is the set of positions that are predicted or resampled. A family of masks covers all
+positions; its sets may overlap.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from padir.files import InputError
-from padir.theory.enumeration import all_states, check_memory
+from padir.theory.enumeration import check_memory
+
+Subsets = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,12 @@ class Masks:
 
     Attributes:
         spins: number of positions N.
-        sets: M sorted tuples of positions.
-        weights: p(S), shape (M,); or p(S | x), shape (M, 2^N), if masks depend on the state.
+        sets: M sets of positions, stored as sorted tuples.
+        weights: p(S), shape (M,); or p(S | x), shape (M, 2^N), for adaptive masks.
     """
 
     spins: int
-    sets: tuple[tuple[int, ...], ...]
+    sets: Subsets
     weights: np.ndarray
 
     def __post_init__(self) -> None:
@@ -40,7 +41,7 @@ class Masks:
             if block[0] < 0 or block[-1] >= self.spins:
                 raise InputError(f"mask {block}: positions are 0 to {self.spins - 1}")
         if len(set(sets)) != len(sets):
-            raise InputError("the mask family names a set twice")
+            raise InputError("the mask family lists a set twice")
         missing = sorted(set(range(self.spins)) - {i for block in sets for i in block})
         if missing:
             raise InputError(f"the mask family never covers position {missing[0]}")
@@ -53,7 +54,7 @@ class Masks:
             raise InputError("mask weights must be finite and not negative")
         worst = float(np.abs(weights.sum(axis=0) - 1).max())
         if worst > 1e-9:
-            raise InputError(f"mask weights must sum to one, found a deviation of {worst:.3g}")
+            raise InputError(f"mask weights must sum to one: they deviate by {worst:.3g}")
         object.__setattr__(self, "sets", sets)
         object.__setattr__(self, "weights", weights)
 
@@ -69,7 +70,7 @@ class Masks:
         return np.broadcast_to(self.weights[:, None], (len(self.sets), 2**self.spins))
 
 
-def all_subsets(spins: int, size: int) -> tuple[tuple[int, ...], ...]:
+def all_subsets(spins: int, size: int) -> Subsets:
     """All k-subsets of 0..N-1 in lexicographic order.
 
     Raises:
@@ -87,31 +88,16 @@ def uniform_masks(spins: int, size: int) -> Masks:
     return Masks(spins, sets, np.full(len(sets), 1 / len(sets)))
 
 
-def weighted_masks(
-    spins: int, sets: Sequence[Sequence[int]], weights: Sequence[float] | np.ndarray
-) -> Masks:
-    """Masks drawn independently of the state (definitions 2 and 6)."""
-    return Masks(spins, tuple(tuple(s) for s in sets), np.asarray(weights, dtype=np.float64))
+def adaptive_masks(spins: int, sets: Subsets, scores: np.ndarray) -> Masks:
+    """Masks with p(S | x) the softmax of scores (2^N, M): definitions 7 and 8.
 
-
-def adaptive_masks(
-    spins: int, sets: Sequence[Sequence[int]], score: Callable[[np.ndarray], np.ndarray]
-) -> Masks:
-    """Masks that depend on the state: p(S | x) is the softmax of a score (definitions 7 and 8).
-
-    Args:
-        score: maps all states (2^N, N) to scores of shape (2^N, M); the softmax keeps every mask
-            possible, so that no position is frozen.
+    The softmax keeps every mask possible, so no position is frozen.
     """
-    scores = np.asarray(score(all_states(spins).astype(np.float64)), dtype=np.float64)
-    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights = (scores / scores.sum(axis=1, keepdims=True)).T
-    return Masks(spins, tuple(tuple(s) for s in sets), weights)
+    scores = np.asarray(scores, dtype=np.float64)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return Masks(spins, sets, (weights / weights.sum(axis=1, keepdims=True)).T)
 
 
-def random_adaptive_masks(
-    rng: np.random.Generator, spins: int, sets: Sequence[Sequence[int]], scale: float = 1.0
-) -> Masks:
-    """Masks whose scores are independent normal numbers for every state."""
-    scores = scale * rng.standard_normal((2**spins, len(sets)))
-    return adaptive_masks(spins, sets, lambda _: scores)
+def random_adaptive_masks(rng: np.random.Generator, spins: int, sets: Subsets) -> Masks:
+    """Adaptive masks whose scores are independent standard normal numbers."""
+    return adaptive_masks(spins, sets, rng.standard_normal((2**spins, len(sets))))

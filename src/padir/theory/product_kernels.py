@@ -1,10 +1,10 @@
-"""How near a product law can come to one step of k-Gibbs. Paper: section 2.4.1, appendix I.
+"""Distance from a k-Gibbs step to the nearest product law. Paper: section 2.4.1, appendix I.
 
 One pass of parallel decoding draws all positions independently given the current state. A k-Gibbs
-step given its block S is a product law exactly if the spins of S are conditionally independent;
-averaged over S it never is one for 1 < N, not even at k = 1, as single-spin moves exclude moving
-two spins. The search for the nearest product law is not convex: it gives an upper bound of the
-smallest total variation, and `two_point_bound` a proven lower one, which meet for two spins.
+step given its block S is a product law exactly if the spins of S are conditionally independent.
+Averaged over S it is no product law for N > 1, even at k = 1, because no step moves two spins. The
+search for the nearest product law is not convex and gives an upper bound of the distance;
+`two_point_bound` is a proven lower bound. They meet for two spins.
 """
 
 import math
@@ -30,7 +30,7 @@ def product_distance(law: np.ndarray, up: np.ndarray) -> np.ndarray:
 
 
 def best_coordinate(law: np.ndarray, up: np.ndarray, i: int) -> np.ndarray:
-    """Best P(x_i = 1) for each row of up (rows, N) with all others kept: a weighted median.
+    """Best a = P(x_i = 1) for each row of up (rows, N), the others fixed: a weighted median.
 
     Where the others have probability r, the distance is r / 2 times |law(+)/r - a| plus
     |law(-)/r - (1 - a)|: piecewise linear in a, with breaks at law(+)/r and 1 - law(-)/r.
@@ -44,17 +44,17 @@ def best_coordinate(law: np.ndarray, up: np.ndarray, i: int) -> np.ndarray:
     order = np.argsort(points, axis=1)
     reached = np.cumsum(np.take_along_axis(weights, order, 1), axis=1)
     median = np.argmax(reached >= reached[:, -1:] / 2, axis=1)
-    picks = np.take_along_axis(order, median[:, None], 1)
-    return np.clip(np.take_along_axis(points, picks, 1)[:, 0], 0, 1)
+    index = np.take_along_axis(order, median[:, None], 1)
+    return np.clip(np.take_along_axis(points, index, 1)[:, 0], 0, 1)
 
 
 def nearest_product(
     law: np.ndarray, rng: np.random.Generator, starts: int = 48, sweeps: int = 30
 ) -> tuple[float, np.ndarray]:
-    """Smallest total variation to any product law that a search finds, and that product law.
+    """Total variation to the nearest product law of a search, and that law's P(x_i = 1).
 
-    From each start every P(x_i = 1) in turn is set to its exact best value, a weighted median;
-    the best results are then polished jointly, as such a descent can stick at a ridge.
+    Coordinate descent with exact weighted medians from many starts; Nelder-Mead polishes the two
+    best results, because the descent can stop at a ridge.
     """
     spins = spin_count(law)
     up = rng.random((starts, spins))
@@ -70,23 +70,23 @@ def nearest_product(
     best = int(np.argmin(distance))
     value, argument = float(distance[best]), up[best]
     for row in np.argsort(distance)[:2]:
-        found = scipy.optimize.minimize(
+        result = scipy.optimize.minimize(
             lambda a: float(product_distance(law, np.clip(a, 0, 1))),
             up[row],
             method="Nelder-Mead",
             options={"xatol": 1e-9, "fatol": 1e-12, "maxfev": 200 * spins, "adaptive": True},
         )
-        if found.fun < value:
-            value, argument = float(found.fun), np.clip(found.x, 0, 1)
+        if result.fun < value:
+            value, argument = float(result.fun), np.clip(result.x, 0, 1)
     return value, argument
 
 
 def two_point_bound(law: np.ndarray) -> float:
     """Proven lower bound of the total variation to every product law, from two opposite states.
 
-    If a product law gives A to a state and B to its mirror image, A^(1/N) + B^(1/N) <= 1 (Hoelder);
-    so with masses u and v there, TV >= min over t of (u - t^N)^+ + (v - (1 - t)^N)^+. The largest
-    value over all mirror pairs is returned.
+    A product law that gives A to a state and B to its mirror image has A^(1/N) + B^(1/N) <= 1
+    (Hoelder). With masses u and v there, TV >= min over t of (u - t^N)^+ + (v - (1 - t)^N)^+. The
+    bound is the largest value over mirror pairs.
     """
     spins = spin_count(law)
     t = np.linspace(0, 1, 20001)
@@ -100,12 +100,12 @@ def two_point_bound(law: np.ndarray) -> float:
 
 
 def moves_bound(kernel: np.ndarray, state: int) -> float:
-    """Proven lower bound for the step of a kernel that never changes two spins at once.
+    """Proven lower bound of the distance for a kernel that never changes two spins at once.
 
-    Let the kernel flip only spin 1 with probability q1 and only spin 2 with q2 (its two likeliest),
-    and a product law flip them with f1 and f2. The product law flips both with f1 f2, the kernel
-    never; and it flips only one of them with at most f1 and f2. So the total variation is at least
-    min over f of max(f1 f2, (q1 - f1)^+ + (q2 - f2)^+), taken on a grid with its error deducted.
+    Let the kernel flip its two likeliest spins with q1 and q2, and a product law with f1 and f2.
+    The product law flips both with f1 f2, the kernel never; and it flips a single spin with at most
+    f1 or f2. So the distance is at least min over f of max(f1 f2, (q1 - f1)^+ + (q2 - f2)^+),
+    evaluated on a grid less the grid's error.
     """
     spins = spin_count(kernel[state])
     first, second = np.sort([kernel[state, state ^ (1 << i)] for i in range(spins)])[:-3:-1]
@@ -117,8 +117,3 @@ def moves_bound(kernel: np.ndarray, state: int) -> float:
 def two_spin_distance(agreement: float) -> float:
     """Exact smallest distance for two spins without fields that agree with probability r >= 1/2."""
     return math.sqrt(2 * agreement) - 1
-
-
-def two_point_distance(spins: int) -> float:
-    """Exact smallest distance for the law that is all plus or all minus, each with 1/2."""
-    return 0.5 - (1 - 2 ** (-1 / spins)) ** spins

@@ -1,14 +1,13 @@
-"""Which regime of section 2.4.2 a model is in, and what the paper's propositions promise there.
+"""Regimes of section 2.4.2 and what the paper's propositions state there.
 
-Assumptions 5 to 7, propositions E (modes), F (k-Gibbs is fast), G (independent parallel is slow)
-and the separation corollary H, for equation 6: a clique of m spins with coupling J > 0 and
-fields h, other spins independent. Constants that the paper's proof leaves open are chosen so
-that the statements hold; docs/theory.md derives them.
+Assumptions 5 to 7, propositions E (modes), F (k-Gibbs is fast), G (independent parallel sampling is
+slow) and the separation corollary H, for equation 6: a clique of m spins with coupling J > 0 and
+fields h, the other spins independent. docs/theory.md derives the constants, which the paper leaves
+open.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.optimize
@@ -19,13 +18,14 @@ from padir.theory.lumped import Clique, clique_parallel, log_binomial
 
 @dataclass(frozen=True)
 class Regime:
-    """Computed constants of one model, for one k, failure probability and step budget.
+    """Constants of one model, for one k, failure probability and step budget.
 
     Attributes:
         field_gap: h_G, the sum of the clique's fields (assumption 5 asks for > 0).
         coupling_margin: J_0 = (m - 1) J - |h|_1 over all spins (assumption 5 asks for > 0).
         covers_clique: P(clique inside S) for a uniform k-subset, 0 if k < m.
-        stay_failure: per-step probability bound that independent parallel leaves sum <= -2.
+        stay_failure: bound of the probability per step that independent parallel sampling leaves
+            sum(x_C) <= -2.
         assumption_5, assumption_6, assumption_7: whether each holds.
     """
 
@@ -42,28 +42,16 @@ class Regime:
     assumption_6: bool
     assumption_7: bool
 
-    def as_json(self) -> dict:
-        """Plain values, as printed in each experiment's results."""
-        return asdict(self)
 
-
-def _clique_fields(model: Clique, fields: Sequence[float] | None) -> np.ndarray:
-    if fields is None:
-        return np.full(model.clique, model.field)
-    if len(fields) != model.clique:
-        raise InputError(f"fields: {len(fields)} numbers for a clique of {model.clique}")
-    return np.asarray(fields, dtype=np.float64)
-
-
-def field_gap(model: Clique, fields: Sequence[float] | None = None) -> float:
+def field_gap(model: Clique) -> float:
     """h_G: the sum of the clique's fields."""
-    return float(_clique_fields(model, fields).sum())
+    return float(np.full(model.clique, model.field).sum())
 
 
-def coupling_margin(model: Clique, fields: Sequence[float] | None = None) -> float:
+def coupling_margin(model: Clique) -> float:
     """J_0 = (m - 1) J - |h|_1, with the fields of all spins."""
     outside = (model.spins - model.clique) * abs(model.outside_field)
-    norm = float(np.abs(_clique_fields(model, fields)).sum()) + outside
+    norm = float(np.full(model.clique, abs(model.field)).sum()) + outside
     return (model.clique - 1) * model.coupling - norm
 
 
@@ -79,7 +67,7 @@ def fast_step_probability(model: Clique, size: int) -> float:
     """Proposition F: from any state one k-Gibbs step lands in R1 with at least this probability.
 
     Raises:
-        InputError: k < m, where the proposition says nothing, or assumption 5 fails.
+        InputError: k < m, where the proposition is empty, or assumption 5 fails.
     """
     if size < model.clique:
         raise InputError(
@@ -94,41 +82,28 @@ def fast_step_probability(model: Clique, size: int) -> float:
 
 
 def steps_with_confidence(step_probability: float, delta: float) -> int:
-    """Steps after which an event of that probability per step has happened, but for delta."""
+    """Steps after which an event of that probability per step has happened with 1 - delta."""
     return math.ceil(math.log(delta) / math.log1p(-step_probability))
 
 
-def _worst_fields(model: Clique, fields: Sequence[float] | None) -> tuple[np.ndarray, float]:
-    """Largest local fields while sum(x_C) <= -2, and the value that the sum must reach to leave.
-
-    With m even the sum is even, so others sum to -1 at most and leaving means sum >= 0; with m
-    odd the sum is -3 at most, others sum to -2 at most, and leaving means sum >= -1.
-    """
-    odd = model.clique % 2
-    return _clique_fields(model, fields) - (1 + odd) * model.coupling, -float(odd)
-
-
-def stay_failure_hoeffding(model: Clique, fields: Sequence[float] | None = None) -> float:
+def stay_failure_hoeffding(model: Clique) -> float:
     """Proposition G's route: exp(-(tau - 2)^2 / (2 m)) with tau = sum tanh(J - h_i); 1 if vacuous.
 
     Never below exp(-m / 2), however strong the coupling.
     """
-    tau = float(np.tanh(model.coupling - _clique_fields(model, fields)).sum())
+    tau = float(np.tanh(model.coupling - np.full(model.clique, model.field)).sum())
     return math.exp(-((tau - 2) ** 2) / (2 * model.clique)) if tau > 2 else 1.0
 
 
-def stay_failure_hoeffding_exact_threshold(
-    model: Clique, fields: Sequence[float] | None = None
-) -> float:
-    """Hoeffding with the threshold that parity allows: exp(-(tau + threshold)^2 / (2 m))."""
-    worst, threshold = _worst_fields(model, fields)
-    tau = float(np.tanh(-worst).sum()) + threshold
-    return math.exp(-(tau**2) / (2 * model.clique)) if tau > 0 else 1.0
+def stay_failure_chernoff(model: Clique) -> float:
+    """inf over lambda of E exp(lambda (sum - threshold)), at the largest local fields.
 
-
-def stay_failure_chernoff(model: Clique, fields: Sequence[float] | None = None) -> float:
-    """inf over lambda of E exp(lambda (sum - threshold)), at the worst local fields."""
-    worst, threshold = _worst_fields(model, fields)
+    With m even the sum is even: the other spins sum to -1 at most, and leaving means sum >= 0. With
+    m odd the sum is at most -3, the others sum to -2 at most, and leaving means sum >= -1.
+    """
+    odd = model.clique % 2
+    worst = np.full(model.clique, model.field) - (1 + odd) * model.coupling
+    threshold = -float(odd)
 
     def exponent(rate: float) -> float:
         growth = np.logaddexp(worst + rate, -worst - rate) - np.logaddexp(worst, -worst)
@@ -143,14 +118,6 @@ def stay_failure_chernoff(model: Clique, fields: Sequence[float] | None = None) 
     return math.exp(min(0.0, float(best.fun)))
 
 
-def stay_failure_sech(model: Clique, fields: Sequence[float] | None = None) -> float:
-    """sech(J - max h)^m, a closed form above the Chernoff bound; m even and J > max h only."""
-    inside = _clique_fields(model, fields)
-    if model.clique % 2 or inside.max() >= model.coupling:
-        raise InputError("the closed form needs an even clique and a coupling above every field")
-    return float(1 / np.cosh(model.coupling - inside.max()) ** model.clique)
-
-
 def stay_failure_exact(model: Clique) -> float:
     """Probability to leave sum <= -2 in one step from its worst state (equal fields)."""
     worst = (model.clique - 2) // 2
@@ -163,7 +130,7 @@ def slow_steps(stay_failure: float, delta: float) -> int:
 
 
 def regime(model: Clique, size: int, delta: float, steps: int) -> Regime:
-    """Evaluate assumptions 5 to 7; nothing is raised where they fail, the answer says so."""
+    """Constants of a model and which of assumptions 5 to 7 it satisfies."""
     gap, margin = field_gap(model), coupling_margin(model)
     failure = stay_failure_chernoff(model)
     cover = covers_clique(model.spins, model.clique, size)

@@ -1,14 +1,19 @@
-"""Every experiment by name, run to one JSON document."""
+"""Experiments by name, and the claims that they return.
+
+A verdict follows from a stated test on computed numbers.
+"""
 
 import importlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
+import numpy as np
 import pydantic
 
 from padir.config import theory as settings
 from padir.config.base import Settings
 from padir.files import InputError
-from padir.theory.claims import Outcome, plain
 
 # Name -> settings class; the module of the same name has `run(settings, seed) -> Outcome`.
 EXPERIMENTS: dict[str, type[Settings]] = {
@@ -21,6 +26,80 @@ EXPERIMENTS: dict[str, type[Settings]] = {
     "dependent_blocks": settings.DependentBlocks,
     "errata": settings.Errata,
 }
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper and whether it was reproduced.
+
+    Attributes:
+        id: stable name; `.printed` and `.holds` are the two halves of a corrected statement.
+        section: section of the paper.
+        statement: the statement in our words.
+        paper: the paper's number or wording; the text at hand lacks most formulas.
+        measured: our numbers, in one line.
+        test: the condition that decides, in words.
+        passed: value of that condition.
+        dataset: the models of the computation.
+        interval: 95% interval of the deciding number, if it is a Monte-Carlo estimate.
+    """
+
+    id: str
+    section: str
+    statement: str
+    paper: str
+    measured: str
+    test: str
+    passed: bool | np.bool_
+    dataset: str
+    interval: tuple[float, float] | None = None
+
+    def as_json(self, seed: int) -> dict[str, Any]:
+        """The record that the report reads."""
+        record = {**asdict(self), "id": f"theory.{self.id}", "seeds": [seed]}
+        record["verdict"] = "reproduced" if record.pop("passed") else "not reproduced"
+        keys = ("id", "section", "statement", "paper", "measured", "verdict", "test", "seeds")
+        return {key: record[key] for key in (*keys, "interval", "dataset")}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An experiment's result: constants of its models, series of its figures, claims."""
+
+    regimes: dict[str, Any]
+    series: dict[str, Any]
+    claims: Sequence[Claim]
+
+
+def plain(value: Any) -> Any:
+    """The same data in JSON types; numbers that are not finite become null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value
+
+
+def mean_interval(values: np.ndarray) -> tuple[float, float, float]:
+    """Mean of a vector with its normal 95% interval: (mean, low, high)."""
+    mean = float(values.mean())
+    half = 1.96 * float(values.std(ddof=1)) / len(values) ** 0.5
+    return mean, mean - half, mean + half
+
+
+def share_interval(hits: int, trials: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a probability."""
+    z = 1.96
+    centre = (hits + z * z / 2) / (trials + z * z)
+    share = hits / trials
+    half = z / (trials + z * z) * (trials * share * (1 - share) + z * z / 4) ** 0.5
+    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def check_settings(experiment: str, values: Any, where: str) -> Settings:

@@ -40,15 +40,14 @@ def tensorisation_ratio(r: np.ndarray, q: np.ndarray, masks: Masks) -> float:
 def tensorisation_lower_bound(
     q: np.ndarray, masks: Masks, rng: np.random.Generator, starts: int = 12
 ) -> tuple[float, np.ndarray]:
-    """Largest ratio found by local ascent, with the law that attains it.
+    """Largest ratio of a local search, a lower bound of C_AT(q), and the law that attains it.
 
-    Starts: random laws, laws near each corner, and the law q tilted along the slowest
-    eigenfunction (whose ratio tends to the Poincare constant). A search: only a lower bound.
+    Starts: q tilted along the slowest eigenfunction, whose ratio tends to the Poincare constant,
+    and random laws.
     """
     _, functions = spectrum(q, block_kernel(q, masks))
     slow = functions[:, 1]
-    logits = [np.log(q) + 0.3 * slow, np.log(q) - 0.3 * slow, np.log(q) + 1.5 * slow]
-    logits += [np.log(q) - 1.5 * slow]
+    logits = [np.log(q) + tilt * slow for tilt in (0.3, -0.3, 1.5, -1.5)]
     while len(logits) < starts:
         logits.append(np.log(q) + rng.normal(0, 2.0, q.size))
 
@@ -62,7 +61,7 @@ def tensorisation_lower_bound(
 
     best, argument = -math.inf, q
     for start in logits:
-        found = scipy.optimize.minimize(
+        result = scipy.optimize.minimize(
             negative,
             start - start.max(),
             jac=True,
@@ -70,15 +69,15 @@ def tensorisation_lower_bound(
             bounds=[(-25.0, 25.0)] * q.size,
             options={"maxiter": 300},
         )
-        if -found.fun > best:
-            best, argument = -float(found.fun), scipy.special.softmax(found.x)
+        if -result.fun > best:
+            best, argument = -float(result.fun), scipy.special.softmax(result.x)
     return math.exp(best), argument
 
 
 def tensorisation_upper_bound(q: np.ndarray, masks: Masks) -> float:
-    """A proven bound: C_P log(1 / q_min - 1) / (1 - 2 q_min).
+    """A proven bound of C_AT(q): C_P log(1 / q_min - 1) / (1 - 2 q_min).
 
-    From Var sqrt(f) <= Ent f and Diaconis & Saloff-Coste's log-Sobolev constant of the star:
+    From Var sqrt(f) <= Ent f and Diaconis and Saloff-Coste's log-Sobolev constant of the star:
     KL(r || q) is at most that factor times Var_q sqrt(r / q), hence times C_P E(sqrt, sqrt),
     and the conditional variance of a root is at most the conditional entropy.
     """

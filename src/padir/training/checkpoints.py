@@ -3,25 +3,29 @@
 lock                    held by the running trainer
 identity.json           what the folder belongs to: spec, data and seed digests
 checkpoints/{step}/     Orbax: parameters, optimizer state, step
-candidates/{step}.*     parameters that validation may choose, with their loss
+saved/{step}.json       SHA-256 of a checkpoint's files, and the sums of metrics not yet reported
+candidates/{step}.*     parameters that validation may choose, with their loss and SHA-256
+unreadable/{step}/      damaged checkpoints that an older one replaced
 metrics.jsonl           one line per report; lines past a resumed checkpoint are cut off
 tensorboard/            the same numbers for TensorBoard
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import orbax.checkpoint as ocp
-import safetensors
 import safetensors.numpy
 
-from padir.devices import wait_for_all
+from padir.devices import on_any_process, wait_for_all
 from padir.files import (
     InputError,
     atomic_path,
@@ -34,116 +38,236 @@ from padir.files import (
 )
 from padir.training.step import TrainState
 
+RESTART = "`padir train --restart` starts over"
+
 
 class WorkFolder:
-    """The work folder of one run, locked while open.
+    """The work folder of one run, locked while open; a context manager.
 
     Args:
         folder: created if missing.
-        identity: must equal what the folder was first opened with.
-        first: whether this is the first of the processes that train together: it alone locks the
-            folder and writes into it, but for checkpoints, which all write together.
+        identity: must equal the identity that the folder was created with.
+        first: whether this is the first of the processes that train together. It alone locks the
+            folder and writes into it, except for checkpoints, which all processes write.
+        restart: whether to delete all progress and start over; metrics.jsonl keeps their number.
 
     Raises:
         InputError: another trainer holds the folder, or it belongs to another run.
     """
 
-    def __init__(self, folder: Path, identity: Mapping[str, object], first: bool = True):
+    def __init__(
+        self,
+        folder: Path,
+        identity: Mapping[str, object],
+        first: bool = True,
+        restart: bool = False,
+    ):
         self.folder, self.first = Path(folder).absolute(), first
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = None
-        if first:
-            self._take(dict(identity))
-        self._manager = ocp.CheckpointManager(
-            self.folder / "checkpoints",
-            options=ocp.CheckpointManagerOptions(
-                max_to_keep=2, enable_async_checkpointing=False, create=True
-            ),
-        )
+        self._checkpoints, self._saved = self.folder / "checkpoints", self.folder / "saved"
         self._candidates = self.folder / "candidates"
-        self._candidates.mkdir(exist_ok=True)
-
-    def _take(self, identity: dict[str, object]) -> None:
-        self._lock = open(self.folder / "lock", "a+")  # noqa: SIM115 - held as long as the run
+        self._metrics = self.folder / "metrics.jsonl"
+        self._lock = open(self.folder / "lock", "a+") if first else None  # noqa: SIM115
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            raise InputError(
-                f"{shown(self.folder)}: another trainer is using this work folder; wait for it,"
-                " or stop it"
-            ) from None
-        try:
-            self._check_identity(identity)
+            if self._lock is not None:
+                self._claim(self._lock, dict(identity))
+                if restart:
+                    self._start_over()
+            wait_for_all("work folder")
+            with _one_line(self._checkpoints):
+                self._manager = ocp.CheckpointManager(
+                    self._checkpoints,
+                    options=ocp.CheckpointManagerOptions(
+                        max_to_keep=2, enable_async_checkpointing=False, create=True
+                    ),
+                )
         except InputError:
             self.close()
             raise
 
-    def _check_identity(self, identity: dict[str, object]) -> None:
+    def __enter__(self) -> "WorkFolder":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the lock."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def _claim(self, lock: Any, identity: dict[str, object]) -> None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{shown(self.folder)}: another trainer is using this work folder; wait for it,"
+                " or stop it"
+            ) from None
         path = self.folder / "identity.json"
         if not path.exists():
             write_json(path, identity)
             return
-        found = read_json(path)
-        for key in sorted(set(found) | set(identity)):
-            if found.get(key) != identity.get(key):
+        recorded = read_json(path)
+        for key in sorted(set(recorded) | set(identity)):
+            if recorded.get(key) != identity.get(key):
                 raise InputError(
                     f"{shown(self.folder)}: belongs to another run: its {key} is"
-                    f" {found.get(key)!r}, this run's is {identity.get(key)!r};"
+                    f" {recorded.get(key)!r}, this run's is {identity.get(key)!r};"
                     " delete the folder to train anew"
                 )
 
-    def close(self) -> None:
-        """Let another trainer have the folder."""
-        if self._lock is not None:
-            self._lock.close()
+    def _start_over(self) -> None:
+        folders = (self._checkpoints, self._saved, self._candidates, self.folder / "tensorboard")
+        if self._metrics.exists() or any(any(path.glob("*")) for path in folders):
+            clock = {"seconds": 0.0, "cpu_seconds": 0.0}
+            write_jsonl(self._metrics, [{"step": 0, **clock, "restarts": self.restarts + 1}])
+        for path in folders:
+            shutil.rmtree(path, ignore_errors=True)
+
+    @property
+    def restarts(self) -> int:
+        """How often the run was started over on request."""
+        lines = whole_lines(self._metrics)
+        return max((int(line.get("restarts", 0)) for line in lines), default=0)
 
     # Checkpoints
 
-    def save(self, step: int, state: TrainState) -> None:
-        """Write a checkpoint; a kill at any moment leaves the one before intact."""
-        if step not in self._manager.all_steps():
-            self._manager.save(step, args=ocp.args.StandardSave(state))
-            self._manager.wait_until_finished()
+    def save(self, step: int, state: TrainState, progress: Mapping[str, object]) -> None:
+        """Write a checkpoint; a kill at any moment leaves the one before intact.
+
+        Args:
+            step: optimizer steps done.
+            state: of that step.
+            progress: JSON data that `progress` returns when the run resumes from this step.
+        """
+        if step in self._manager.all_steps():
+            return
+        record = {"step": step, "progress": dict(progress)}
+        if self.first:
+            write_json(self._record(step), record)
+        self._manager.save(step, args=ocp.args.StandardSave(state))
+        self._manager.wait_until_finished()
+        if self.first:
+            files = (self._checkpoints / str(step)).rglob("*")
+            digests = {
+                str(path.relative_to(self.folder)): _sha256(path)
+                for path in sorted(files)
+                if path.is_file()
+            }
+            write_json(self._record(step), record | {"sha256": digests})
+            for path in self._saved.glob("*.json"):
+                if int(path.stem) not in self._manager.all_steps():
+                    path.unlink()
+
+    def _record(self, step: int) -> Path:
+        return self._saved / f"{step}.json"
+
+    def progress(self, step: int) -> dict[str, Any]:
+        """The progress that was saved with a checkpoint; empty before the first one."""
+        path = self._record(step)
+        return read_json(path)["progress"] if path.exists() else {}
 
     def restore(self, fresh: TrainState) -> TrainState | None:
-        """The newest whole checkpoint, or None; an unreadable one is passed over with its name.
+        """The newest whole checkpoint, or None where none was written.
+
+        Damaged newer checkpoints are moved to `unreadable` with a message. Where none is whole,
+        nothing is moved, so that the same call fails again.
 
         Args:
             fresh: a state of the right structure, shapes and sharding.
 
         Raises:
-            InputError: checkpoints exist, but none can be read.
+            InputError: checkpoints exist, but none can be restored; or a file cannot be read now.
         """
         import jax
 
         abstract = jax.tree.map(ocp.utils.to_shape_dtype_struct, fresh)
-        steps = sorted(self._manager.all_steps(), reverse=True)
-        problems = []
-        for step in steps:
-            try:
-                found = self._manager.restore(step, args=ocp.args.StandardRestore(abstract))
-                return cast(TrainState, found)
-            except (ValueError, KeyError, OSError, TypeError) as error:
-                first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-                problems.append(f"{step}: {first[:200]}")
-                self._set_aside(step)
+        problems: dict[int, str] = {}
+        for step in self._steps():
+            problem = self._damage(step) if self.first else None
+            if on_any_process(problem is not None):
+                problems[step] = problem or "damaged"
+                continue
+            state = None
+            with _RestoreFailure() as failure:
+                state = self._manager.restore(step, args=ocp.args.StandardRestore(abstract))
+            if state is not None:
+                self._set_aside(problems, step)
+                return cast(TrainState, state)
+            problems[step] = failure.reason
+            if self._digests(step):
+                raise InputError(
+                    f"{shown(self._checkpoints / str(step))}: cannot be restored, though its files"
+                    f" are as they were written: {failure.reason}; run the command again; {RESTART}"
+                )
         if problems:
+            listed = "; ".join(f"{step}: {problem}" for step, problem in problems.items())
             raise InputError(
-                f"{shown(self.folder / 'checkpoints')}: no checkpoint can be read"
-                f" ({'; '.join(problems)}); delete the work folder to train anew"
+                f"{shown(self._checkpoints)}: no checkpoint can be read ({listed}); {RESTART}"
             )
         return None
 
-    def _set_aside(self, step: int) -> None:
-        """Move an unreadable checkpoint out of the way, for whoever wants to look at it."""
-        wait_for_all(f"unreadable checkpoint {step}")
+    def _steps(self) -> list[int]:
+        """Steps of checkpoints that exist or should, newest first."""
+        recorded = [int(path.stem) for path in self._saved.glob("*.json")]
+        missing = [step for step in recorded if self._digests(step)]
+        return sorted({*self._manager.all_steps(), *missing}, reverse=True)
+
+    def _digests(self, step: int) -> dict[str, str]:
+        """Recorded SHA-256 of a checkpoint's files; empty where a kill came before the record."""
+        path = self._record(step)
+        try:
+            return read_json(path).get("sha256", {}) if path.exists() else {}
+        except InputError as error:
+            if isinstance(error.__cause__, OSError):
+                raise
+            return {str(path.relative_to(self.folder)): "damaged itself"}
+
+    def _damage(self, step: int) -> str | None:
+        """What is wrong with a checkpoint; None where its files are as they were written.
+
+        Raises:
+            InputError: a file exists, but cannot be read now.
+        """
+        digests = self._digests(step)
+        for name, expected in digests.items():
+            try:
+                actual = _sha256(self.folder / name)
+            except (FileNotFoundError, NotADirectoryError):
+                return f"{name} is missing"
+            if actual != expected:
+                return f"{name} is damaged: its SHA-256 is not the recorded one"
+        if not digests:
+            # A file that cannot be read now must not count as damaged.
+            for path in (self._checkpoints / str(step)).rglob("*"):
+                if path.is_file():
+                    _sha256(path)
+        # Candidates of earlier steps are part of what a run resumes from.
+        for candidate in sorted(self.candidates()):
+            if candidate <= step and self._candidate_damage(candidate):
+                return f"candidates/{candidate}.safetensors, which it needs, is damaged"
+        return None
+
+    def _set_aside(self, problems: Mapping[int, str], restored: int) -> None:
+        """Move unusable checkpoints out of the way of those that will be written again."""
+        if not problems:
+            return
+        wait_for_all("damaged checkpoints")
         if self.first:
-            aside = self.folder / "unreadable" / str(step)
-            shutil.rmtree(aside, ignore_errors=True)
-            aside.parent.mkdir(exist_ok=True)
-            os.replace(self.folder / "checkpoints" / str(step), aside)
-        wait_for_all(f"set aside checkpoint {step}")
+            for step, problem in problems.items():
+                aside = self.folder / "unreadable" / str(step)
+                shutil.rmtree(aside, ignore_errors=True)
+                aside.parent.mkdir(exist_ok=True)
+                if (self._checkpoints / str(step)).exists():
+                    os.replace(self._checkpoints / str(step), aside)
+                self._record(step).unlink(missing_ok=True)
+                print(
+                    f"{shown(self.folder)}: checkpoint {step} cannot be used: {problem};"
+                    f" moved to {aside.parent.name}, training resumes from step {restored}",
+                    file=sys.stderr,
+                )
+        wait_for_all("checkpoints set aside")
         self._manager.reload()
 
     # Candidates for the final parameters
@@ -154,56 +278,118 @@ class WorkFolder:
         """Keep these parameters if they are among the `keep` best by validation loss."""
         if not self.first:
             return
-        known = self.candidates()
-        known[step] = loss
-        best = sorted(known, key=lambda s: (known[s], s))[:keep]
+        losses = self.candidates() | {step: loss}
+        best = sorted(losses, key=lambda candidate: (losses[candidate], candidate))[:keep]
         if step in best:
             content = safetensors.numpy.save(dict(arrays))
             write_bytes(self._candidates / f"{step}.safetensors", content)
-            write_json(self._candidates / f"{step}.json", {"step": step, "loss": loss})
-        for other in known:
-            if other not in best:
-                # The loss goes first: a candidate without it does not count.
-                (self._candidates / f"{other}.json").unlink(missing_ok=True)
-                (self._candidates / f"{other}.safetensors").unlink(missing_ok=True)
+            record = {"step": step, "loss": loss, "sha256": hashlib.sha256(content).hexdigest()}
+            write_json(self._candidates / f"{step}.json", record)
+        for candidate in losses:
+            if candidate not in best:
+                self._drop_candidate(candidate)
+
+    def _drop_candidate(self, step: int) -> None:
+        # The loss goes first: a candidate without it does not count.
+        (self._candidates / f"{step}.json").unlink(missing_ok=True)
+        (self._candidates / f"{step}.safetensors").unlink(missing_ok=True)
 
     def candidates(self) -> dict[int, float]:
         """Validation loss of each kept step."""
-        found = [read_json(path) for path in sorted(self._candidates.glob("*.json"))]
-        return {int(entry["step"]): float(entry["loss"]) for entry in found}
+        records = [read_json(path) for path in sorted(self._candidates.glob("*.json"))]
+        return {int(record["step"]): float(record["loss"]) for record in records}
+
+    def _candidate_damage(self, step: int) -> bool:
+        expected = read_json(self._candidates / f"{step}.json").get("sha256")
+        try:
+            actual = _sha256(self._candidates / f"{step}.safetensors")
+        except FileNotFoundError:
+            return True
+        return expected not in (None, actual)
 
     def candidate(self, step: int) -> dict[str, np.ndarray]:
-        """A kept step's parameters."""
+        """Parameters of a kept step.
+
+        Raises:
+            InputError: the file is damaged or cannot be read.
+        """
         path = self._candidates / f"{step}.safetensors"
+        damaged = InputError(f"{shown(path)}: damaged; run the command again; {RESTART}")
+        if self._candidate_damage(step):
+            raise damaged
         try:
             return safetensors.numpy.load_file(path)
         except (safetensors.SafetensorError, OSError) as error:
-            raise InputError(f"{shown(path)}: cannot be read: {error}") from error
+            raise damaged from error
 
     def forget_after(self, step: int) -> None:
-        """Drop candidates and metrics of later steps: the run repeats them."""
+        """Drop candidates and metrics of later steps, which the run repeats."""
         if not self.first:
             return
-        for other in self.candidates():
-            if other > step:
-                (self._candidates / f"{other}.json").unlink(missing_ok=True)
-                (self._candidates / f"{other}.safetensors").unlink(missing_ok=True)
-        path = self.folder / "metrics.jsonl"
-        if path.exists():
-            write_jsonl(path, [line for line in whole_lines(path) if line["step"] <= step])
+        for candidate in self.candidates():
+            if candidate > step:
+                self._drop_candidate(candidate)
+        if self._metrics.exists():
+            lines = whole_lines(self._metrics)
+            write_jsonl(self._metrics, [line for line in lines if line["step"] <= step])
 
     # Metrics
 
     def add_metrics(self, record: Mapping[str, object]) -> None:
         """Append one line to metrics.jsonl."""
-        with open(self.folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+        with open(self._metrics, "a", encoding="utf-8") as file:
             file.write(json.dumps(record, allow_nan=False) + "\n")
-            file.flush()
+
+
+class _RestoreFailure:
+    """Catch what Orbax raises for files that it did not write or that are damaged.
+
+    For an array that was cut short it raises `Exception` itself, of which nothing else is caught.
+    """
+
+    reason = ""
+
+    def __enter__(self) -> "_RestoreFailure":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> bool:
+        if isinstance(error, InputError) or error is None:
+            return False
+        self.reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        return kind is Exception or isinstance(error, ValueError | KeyError | TypeError | OSError)
+
+
+@contextmanager
+def _one_line(path: Path) -> Iterator[None]:
+    """Turn a failed read into one line; nothing is moved or deleted for it."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{shown(error.filename or path)}: cannot be read now: {error.strerror or error};"
+            " nothing was changed, run the command again"
+        ) from error
+
+
+def _sha256(path: Path) -> str:
+    """SHA-256 of a file.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: it does not exist.
+        InputError: it cannot be read now.
+    """
+    with _one_line(path):
+        try:
+            with open(path, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            missing = error
+    raise missing
 
 
 def whole_lines(path: Path) -> list[dict]:
-    """A JSON-lines file without the last line that a kill may have cut short."""
-    content = path.read_bytes()
+    """The records of a JSON-lines file; a last line cut short by a kill is removed from it."""
+    content = path.read_bytes() if path.exists() else b""
     end = content.rfind(b"\n") + 1
     if end < len(content):
         with atomic_path(path) as temporary:

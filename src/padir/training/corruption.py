@@ -1,11 +1,16 @@
 """Which target tokens the decoder sees in training, and what stands in place of the rest.
 
-Each function draws for one batch; `first_hypothesis` puts them together as the objective says. EOS
-always stands in its place and padding stays padding, at every stage and in decoding alike.
-Paper: L.1.2 and footnotes 24, 25 (rate); the other ways of hiding name their source below.
+Two policies make up a corruption: `Hiding` chooses the hidden positions, `Filler` the tokens that
+stand there. A new policy is a class here, an entry in its mapping, and its name in
+`padir.config.objective`. EOS always stands in its place and padding stays padding, at every stage
+and in decoding alike.
+
+Paper: L.1.2 and footnotes 24, 25 (fixed rate); the other policies name their source below.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +20,147 @@ from padir.config.objective import Objective
 from padir.ids import EOS, FIRST_PIECE, MASK
 from padir.shapes import Mask, Tokens
 from padir.tokens import is_piece, lowest, stutters
+
+
+class Draws(NamedTuple):
+    """Independent uniform numbers on [0, 1) for a hiding policy."""
+
+    sentence: Float[Array, " B"]
+    position: Float[Array, "B L"]
+
+
+class HiddenPositions(NamedTuple):
+    """The chosen positions, and the weight of each sentence's loss."""
+
+    hidden: Mask
+    weight: Float[Array, " B"]
+
+
+@runtime_checkable
+class Hiding(Protocol):
+    """Chooses the positions to hide among those of pieces."""
+
+    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions: ...
+
+
+@dataclass(frozen=True)
+class FixedRate:
+    """Hide each piece with probability 1 - unmasking_rate."""
+
+    unmasking_rate: float
+
+    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions:
+        hidden = piece & (draws.position >= self.unmasking_rate)
+        return HiddenPositions(hidden, jnp.ones_like(draws.sentence))
+
+
+@dataclass(frozen=True)
+class UniformRate:
+    """Hide each piece at a rate uniform on [0, 1) per sentence. Source: Savinov et al. 2022."""
+
+    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions:
+        hidden = piece & (draws.position < draws.sentence[:, None])
+        return HiddenPositions(hidden, jnp.ones_like(draws.sentence))
+
+
+@dataclass(frozen=True)
+class UniformCount:
+    """Hide n pieces, n uniform from 1 to all.
+
+    Source: Ghazvininejad et al. 2019, with the fully masked input that decoding starts from.
+    """
+
+    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions:
+        pieces = jnp.sum(piece, axis=1)
+        count = 1 + jnp.floor(draws.sentence * pieces).astype(jnp.int32)
+        hidden = lowest(draws.position, piece, jnp.minimum(count, pieces))
+        return HiddenPositions(hidden, jnp.ones_like(draws.sentence))
+
+
+@dataclass(frozen=True)
+class DiffusionTime:
+    """Hide each piece with probability t / steps, t uniform from 1. Source: Zheng et al. 2023."""
+
+    steps: int
+    time_weight: str
+
+    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions:
+        time = 1 + jnp.floor(draws.sentence * self.steps)
+        weights = {
+            "none": jnp.ones_like(time),
+            "linear": 1 - (time - 1) / self.steps,
+            "reciprocal": 1 / time,
+        }
+        hidden = piece & (draws.position < time[:, None] / self.steps)
+        return HiddenPositions(hidden, weights[self.time_weight])
+
+
+@dataclass(frozen=True)
+class HiddenContext:
+    """Hide no token: attention hides the context instead (`contexts`). Source: Kasai et al. 2020"""
+
+    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions:
+        return HiddenPositions(jnp.zeros_like(piece), jnp.ones_like(draws.sentence))
+
+
+HIDING: dict[str, Callable[[Objective], Hiding]] = {
+    "rate": lambda objective: FixedRate(objective.unmasking_rate),
+    "uniform_rate": lambda objective: UniformRate(),
+    "uniform_count": lambda objective: UniformCount(),
+    "time": lambda objective: DiffusionTime(objective.diffusion_steps, objective.time_weight),
+    "context": lambda objective: HiddenContext(),
+}
+
+
+@runtime_checkable
+class Filler(Protocol):
+    """Gives a token for every position of a batch; those at hidden positions are used."""
+
+    def __call__(
+        self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int
+    ) -> Tokens: ...
+
+
+@dataclass(frozen=True)
+class RandomPieces:
+    """Pieces uniform over the vocabulary, special ids left out."""
+
+    def __call__(self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
+        return jax.random.randint(key, shape, FIRST_PIECE, vocabulary_size, jnp.int32)
+
+
+@dataclass(frozen=True)
+class MaskToken:
+    """The mask token everywhere."""
+
+    def __call__(self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
+        return jnp.full(shape, MASK, jnp.int32)
+
+
+@dataclass(frozen=True)
+class PositionMasks:
+    """A mask token for each position: the rows of the embedding table past the vocabulary."""
+
+    def __call__(self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
+        return jnp.broadcast_to(vocabulary_size + jnp.arange(shape[1], dtype=jnp.int32), shape)
+
+
+@dataclass(frozen=True)
+class PiecesOrMask:
+    """Per sentence random pieces or the mask token, with equal chance."""
+
+    def __call__(self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
+        pieces = RandomPieces()(key, shape, vocabulary_size)
+        masked = jax.random.bernoulli(jax.random.fold_in(key, 1), 0.5, (shape[0], 1))
+        return jnp.where(masked, MASK, pieces)
+
+
+FILLERS: dict[str, Filler] = {
+    "random": RandomPieces(),
+    "mask": MaskToken(),
+    "position_mask": PositionMasks(),
+    "mixed": PiecesOrMask(),
+}
 
 
 class Corrupted(NamedTuple):
@@ -31,65 +177,6 @@ class Corrupted(NamedTuple):
     weight: Float[Array, " B"]
 
 
-def fillers(
-    key: PRNGKeyArray, shape: tuple[int, int], corruption: str, vocabulary_size: int
-) -> Tokens:
-    """What stands at hidden positions.
-
-    Args:
-        key: one per batch.
-        shape: of the batch, [B, L].
-        corruption: random, mask, position_mask (rows of the table past the vocabulary, one per
-            position), or mixed: per sentence random or mask with equal chance.
-        vocabulary_size: random pieces are uniform over ids 8 to this, exclusive.
-    """
-    if corruption == "mask":
-        return jnp.full(shape, MASK, jnp.int32)
-    if corruption == "position_mask":
-        return jnp.broadcast_to(vocabulary_size + jnp.arange(shape[1], dtype=jnp.int32), shape)
-    pieces = jax.random.randint(key, shape, FIRST_PIECE, vocabulary_size, jnp.int32)
-    if corruption == "random":
-        return pieces
-    masked = jax.random.bernoulli(jax.random.fold_in(key, 1), 0.5, (shape[0], 1))
-    return jnp.where(masked, MASK, pieces)
-
-
-def hidden_positions(
-    key: PRNGKeyArray, piece: Mask, objective: Objective, second: bool = False
-) -> tuple[Mask, Float[Array, " B"]]:
-    """Positions to hide, and each sentence's weight.
-
-    rate: each piece with probability 1 - unmasking_rate. uniform_rate: each at a rate uniform on
-    [0, 1) drawn per sentence (Savinov et al. 2022). uniform_count: n of them, n uniform from 1 to
-    all (Ghazvininejad et al. 2019, with the fully masked input that decoding starts from). time:
-    each with probability t / diffusion_steps, t uniform from 1 (Zheng et al. 2023). context: none.
-
-    `second` draws the other one of two coupled times: every position keeps its own chance, so that
-    the smaller set lies within the larger one.
-    """
-    sentences = piece.shape[0]
-    ones = jnp.ones(sentences)
-    drawn_key, token_key = jax.random.split(key)
-    if second:
-        drawn_key = jax.random.fold_in(drawn_key, 1)
-    chance = jax.random.uniform(token_key, piece.shape)
-    if objective.hiding == "context":
-        return jnp.zeros_like(piece), ones
-    if objective.hiding == "rate":
-        return piece & (chance >= objective.unmasking_rate), ones
-    drawn = jax.random.uniform(drawn_key, (sentences,))
-    if objective.hiding == "uniform_rate":
-        return piece & (chance < drawn[:, None]), ones
-    if objective.hiding == "uniform_count":
-        pieces = jnp.sum(piece, axis=1)
-        count = 1 + jnp.floor(drawn * pieces).astype(jnp.int32)
-        return lowest(chance, piece, jnp.minimum(count, pieces)), ones
-    steps = objective.diffusion_steps
-    time = 1 + jnp.floor(drawn * steps)
-    weight = {"none": ones, "linear": 1 - (time - 1) / steps, "reciprocal": 1 / time}
-    return piece & (chance < time[:, None] / steps), weight[objective.time_weight]
-
-
 def first_hypothesis(
     key: PRNGKeyArray,
     target: Tokens,
@@ -97,28 +184,35 @@ def first_hypothesis(
     vocabulary_size: int,
     second: bool = False,
 ) -> Corrupted:
-    """What stage 1 reads.
+    """Corrupt a batch of targets by the policies that the objective names.
 
     Args:
         key: one per batch.
-        target: with EOS, then padding 0.
-        objective: says what is hidden, and behind what.
+        target: ids with EOS, then padding 0.
+        objective: names the policies.
         vocabulary_size: ids in use.
-        second: whether this is the other one of two coupled times.
+        second: draws the second of two coupled times. Positions keep their own draws, so that the
+            smaller hidden set lies within the larger one.
     """
     hidden_key, filler_key = jax.random.split(key)
-    hidden, weight = hidden_positions(hidden_key, is_piece(target), objective, second)
+    sentence_key, position_key = jax.random.split(hidden_key)
+    if second:
+        sentence_key = jax.random.fold_in(sentence_key, 1)
     shape = target.shape[0], target.shape[1]
-    filler = fillers(filler_key, shape, objective.corruption, vocabulary_size)
+    draws = Draws(
+        jax.random.uniform(sentence_key, shape[:1]), jax.random.uniform(position_key, shape)
+    )
+    hidden, weight = HIDING[objective.hiding](objective)(draws, is_piece(target))
+    filler = FILLERS[objective.corruption](filler_key, shape, vocabulary_size)
     return Corrupted(jnp.where(hidden, filler, target), hidden, weight)
 
 
 def contexts(key: PRNGKeyArray, target: Tokens) -> Bool[Array, "B L L"]:
     """Which positions each position sees in DisCo training: a random subset without itself.
 
-    Position i sees the n_i other pieces that come first in a random order of its own, n_i uniform
-    from 0 to all of them. Every position sees EOS, as its place is given in decoding. Source:
-    Kasai et al. 2020, section 3.1.
+    Position i sees the first n_i other pieces of a random order of its own, n_i uniform from 0 to
+    all. Every position sees EOS, whose place is given in decoding too. Source: Kasai et al. 2020,
+    section 3.1.
     """
     batch, length = target.shape
     count_key, order_key = jax.random.split(key)
@@ -129,12 +223,12 @@ def contexts(key: PRNGKeyArray, target: Tokens) -> Bool[Array, "B L L"]:
     count = jnp.floor(share * (available + 1)).astype(jnp.int32)
     scores = jax.random.uniform(order_key, (batch, length, length))
     rows = (batch * length, length)
-    seen = lowest(scores.reshape(rows), others.reshape(rows), count.reshape(-1))
-    return seen.reshape(batch, length, length) | (target == EOS)[:, None, :]
+    visible = lowest(scores.reshape(rows), others.reshape(rows), count.reshape(-1))
+    return visible.reshape(batch, length, length) | (target == EOS)[:, None, :]
 
 
 def next_hypothesis(predicted: Tokens, start: Tokens, piece: Mask, hide_stutter: bool) -> Tokens:
-    """What a later training stage reads.
+    """The input of a later training stage.
 
     Args:
         predicted: the pieces chosen at every position.

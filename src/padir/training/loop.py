@@ -7,24 +7,20 @@ Paper: sections L.1.2 and L.2.
 import math
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from padir.config.training import RunSpec
 from padir.data.batches import BatchPlan, in_order
 from padir.data.encode import encode_pairs
-from padir.devices import is_first_process, on_any_process, wait_for_all
-from padir.files import (
-    MODEL_FILE,
-    Bundle,
-    InputError,
-    digest,
-    read_bundle,
-    sha256_file,
-    shown,
-)
+from padir.devices import is_first_process, on_any_process
+from padir.files import MODEL_FILE, Bundle, InputError, read_bundle, sha256_file, shown
+from padir.model.parameters import table_size
 from padir.progress import Progress
 from padir.training.checkpoints import WorkFolder
 from padir.training.optimizer import learning_rate
@@ -51,20 +47,96 @@ class TrainingText:
     valid_source: Path
     valid_target: Path
 
-    def digests(self) -> dict[str, str]:
-        """SHA-256 of each file."""
-        return {name: sha256_file(path) for name, path in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class Trained:
-    """What a finished run hands over."""
+    """The result of a finished run.
+
+    Attributes:
+        arrays: the chosen parameters by name; empty in all processes but the first.
+        steps_chosen: the step, or the averaged steps, that they come from.
+        vocabulary_size: ids in use.
+        table_size: rows of the embedding table.
+        valid: mean validation losses at the last step.
+        summary: counts for the model card.
+    """
 
     arrays: dict[str, np.ndarray]
-    table_size: int
     steps_chosen: list[int]
+    vocabulary_size: int
+    table_size: int
     valid: dict[str, float]
-    summary: dict[str, object]
+    summary: dict[str, Any]
+
+
+def train(
+    spec: RunSpec,
+    vocabulary_path: Path,
+    text: TrainingText,
+    seed: int,
+    work: Path,
+    warm_start: Path | None = None,
+    threads: int = 1,
+    restart: bool = False,
+) -> Trained:
+    """Train, or resume training, in a work folder.
+
+    Args:
+        spec: settings of the model.
+        vocabulary_path: SentencePiece model.
+        text: aligned files.
+        seed: Random seed of parameters, data order and corruption.
+        work: folder for checkpoints.
+        warm_start: bundle of the model that `training.warm_start` names.
+        threads: CPU threads that encode the text; their number changes no result.
+        restart: whether to discard the progress in the work folder.
+
+    Raises:
+        InputError: bad text, a folder in use or of another run, no readable checkpoint, a loss
+            that is not finite.
+        Stopped: the process was asked to end; a checkpoint was saved.
+    """
+    vocabulary = Vocabulary.load(vocabulary_path)
+    start = read_warm_start(spec, vocabulary_path, warm_start)
+    identity = {
+        "training": spec.identity,
+        "vocabulary": sha256_file(vocabulary_path),
+        "table_size": table_size(spec.run.architecture, vocabulary.size),
+        "seed": seed,
+        **{name: sha256_file(path) for name, path in vars(text).items()},
+    }
+    if start is not None:
+        identity["warm_start"] = sha256_file(start.folder / MODEL_FILE)
+    with WorkFolder(work, identity, is_first_process(), restart) as folder:
+        return Run(spec, vocabulary, text, seed, folder, start, threads).train()
+
+
+def read_warm_start(spec: RunSpec, vocabulary: Path, folder: Path | None) -> Bundle | None:
+    """The bundle that training starts from; None where the settings name none.
+
+    Raises:
+        InputError: a model is named but not given, given but not named, or does not fit.
+    """
+    name = spec.run.training.warm_start
+    if name is None and folder is None:
+        return None
+    if name is None or folder is None:
+        advice = "drop --warm-start" if name is None else "name its bundle by --warm-start"
+        raise InputError(
+            f"train {spec.training}: training.warm_start is {name or 'null'}: {advice}"
+        )
+    bundle = read_bundle(folder)
+    owner = bundle.spec.get("run_spec", {})
+    expected = {"training": name, "dataset": spec.dataset, "direction": spec.direction}
+    for key, value in expected.items():
+        if owner.get(key) != value:
+            raise InputError(
+                f"{shown(folder)}: its {key} is {owner.get(key)!r}; for the warm start of"
+                f" {spec.training} it must be {value!r}"
+            )
+    if sha256_file(bundle.vocabulary) != sha256_file(vocabulary):
+        raise InputError(f"{shown(folder)}: its vocabulary is not {shown(vocabulary)}")
+    return bundle
 
 
 class Run:
@@ -73,303 +145,241 @@ class Run:
     def __init__(
         self,
         spec: RunSpec,
-        table_size: int,
         vocabulary: Vocabulary,
         text: TrainingText,
         seed: int,
-        start: Bundle | None = None,
-        folder: Path | None = None,
-        threads: int = 1,
+        work: WorkFolder,
+        start: Bundle | None,
+        threads: int,
     ):
-        self.spec, self.seed = spec, seed
-        self.training = spec.run.training
-        pairs = encode_pairs(vocabulary, text.train_source, text.train_target, folder, threads)
+        self.spec, self.training, self.work = spec, spec.run.training, work
+        self.label = f"train {spec.training} seed {seed}"
+        paths = text.train_source, text.train_target
+        self.pairs = encode_pairs(vocabulary, *paths, work.folder, threads)
         valid = encode_pairs(vocabulary, text.valid_source, text.valid_target)
-        self.pairs = pairs
         try:
-            self.plan = BatchPlan(pairs, self.training, seed)
+            self.plan = BatchPlan(self.pairs, self.training, seed)
         except ValueError as error:
             raise InputError(f"{shown(text.train_source)}: {error}") from error
-        self.valid = [
+        self.valid_batches = [
             (valid.source.padded(rows, bucket), valid.target.padded(rows, bucket))
             for bucket, rows in in_order(valid, self.training)
         ]
-        if not self.valid:
+        if not self.valid_batches:
             raise InputError(
                 f"{shown(text.valid_source)}: no pair fits training.buckets"
                 f" {list(self.training.buckets)} and has two sides"
             )
-        self.trainer = Trainer(spec.run, table_size, vocabulary.size, seed)
+        self.vocabulary_size = vocabulary.size
+        rows = table_size(spec.run.architecture, vocabulary.size)
+        self.trainer = Trainer(spec.run, rows, vocabulary.size, seed)
         self._start = start
-        self._stop = False
-        self._validated: dict[str, float] | None = None
+        self._valid: dict[str, float] | None = None
 
-    def run(self, work: WorkFolder) -> TrainState:
-        """Train to the last step, saving on the way.
+    def train(self) -> Trained:
+        """Train to the last step, saving on the way, and choose the parameters.
 
         Raises:
             Stopped: on SIGTERM or SIGINT, after saving.
             InputError: a loss or parameter was not finite; names the step.
         """
-        fresh = self.trainer.initial_state()
+        state = self._restored()
+        with stop_signals() as self._signals:
+            state = self._loop(state)
+        if self._valid is None:
+            # A resumed run may have nothing left to do.
+            self._valid = self.trainer.evaluate(state.parameters, self.valid_batches)
+        arrays, steps = self._choose(state)
+        summary = {
+            "parameters": sum(array.size for array in arrays.values()),
+            "pairs": len(self.pairs.source),
+            "pairs_too_long": self.plan.too_long,
+            "pairs_empty": self.plan.empty,
+            "steps_per_epoch": self.plan.steps_per_epoch,
+            "epochs": self.training.steps / self.plan.steps_per_epoch,
+            "compilations": self.trainer.traces,
+            "restarts": self.work.restarts,
+        }
+        sizes = self.vocabulary_size, self.trainer.table_size
+        return Trained(arrays, steps, *sizes, self._valid, summary)
+
+    def _restored(self) -> TrainState:
+        state = self.trainer.initial_state()
         if self._start is not None:
             try:
-                fresh = self.trainer.warm_started(fresh, self._start.arrays)
+                state = self.trainer.warm_start(state, self._start.arrays)
             except ValueError as error:
                 raise InputError(f"{shown(self._start.folder)}: {error}") from error
-        state = work.restore(fresh)
-        if state is None:
-            state = fresh
-        step = int(state.step)
-        work.forget_after(step)
-        handlers = {
-            number: signal.signal(number, self._ask_to_stop)
-            for number in (signal.SIGTERM, signal.SIGINT)
-        }
-        try:
-            self._loop(work, state, step)
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-        return self._last
+        restored = self.work.restore(state)
+        if restored is not None:
+            state = restored
+        self.work.forget_after(int(state.step))
+        return state
 
-    def _ask_to_stop(self, number: int, frame: object) -> None:
-        self._stop = True
-
-    def _next_pause(self, step: int) -> int:
-        """The next step at which something else than training happens."""
-        every = (self.training.validate_every, self.training.checkpoint_every, REPORT_STEPS)
-        return min(self.training.steps, *((step // n + 1) * n for n in every))
-
-    def _loop(self, work: WorkFolder, state: TrainState, step: int) -> None:
-        from tensorboardX import SummaryWriter
-
-        label = f"train {self.spec.training} seed {self.seed}"
-        total = self.training.steps
-        writer = SummaryWriter(str(work.folder / "tensorboard")) if work.first else None
-        report = Report(self.spec, work, writer)
-        with Progress(total, "steps", label, start=step) as progress:
+    def _loop(self, state: TrainState) -> TrainState:
+        step, total = int(state.step), self.training.steps
+        optimizer = self.spec.run.optimizer
+        with (
+            Report(self.spec, self.work, step) as report,
+            Progress(total, "steps", self.label, start=step) as progress,
+        ):
             while step < total:
                 group = self.plan.group_at(step)
                 rows = group.rows[: self._next_pause(step) - step]
-                rates = [
-                    learning_rate(self.spec.run.optimizer, step + i, total)
-                    for i in range(len(rows))
-                ]
-                flat = rows.reshape(-1)
-                shape = (*rows.shape, group.bucket)
-                state, sums = self.trainer.steps(
-                    state,
-                    self.pairs.source.padded(flat, group.bucket).reshape(shape),
-                    self.pairs.target.padded(flat, group.bucket).reshape(shape),
-                    rates,
+                source, target = (
+                    side.padded(rows.reshape(-1), group.bucket).reshape(*rows.shape, group.bucket)
+                    for side in (self.pairs.source, self.pairs.target)
                 )
-                finite = int(sums.finite)
+                rates = [learning_rate(optimizer, step + i, total) for i in range(len(rows))]
+                state, totals = self.trainer.steps(state, source, target, rates)
+                finite = int(totals.finite)
                 if finite < len(rows):
-                    raise self._diverged(
-                        work, f"the loss was not finite at step {step + finite + 1}"
-                    )
+                    raise self._diverged(f"the loss was not finite at step {step + finite + 1}")
                 step += len(rows)
-                report.add(step, len(rows), sums, rates[-1])
+                report.add(step, len(rows), totals, rates[-1])
                 progress.update(len(rows), **report.shown)
-                self._pause(work, state, step, report)
-        if writer is not None:
-            writer.close()
-        self._last = state
+                self._pause(state, step, report)
+        return state
 
-    def _diverged(self, work: WorkFolder, what: str) -> InputError:
+    def _next_pause(self, step: int) -> int:
+        """The next step after which the loop reports, validates or saves."""
+        every = (self.training.validate_every, self.training.checkpoint_every, REPORT_STEPS)
+        return min(self.training.steps, *((step // n + 1) * n for n in every))
+
+    def _diverged(self, what: str) -> InputError:
         return InputError(
-            f"train {self.spec.training} seed {self.seed}: {what}; the last good checkpoint is kept in"
-            f" {shown(work.folder)}; lower optimizer.peak_learning_rate or raise"
+            f"{self.label}: {what}; the last good checkpoint is kept in"
+            f" {shown(self.work.folder)}; lower optimizer.peak_learning_rate or raise"
             " optimizer.warmup_steps"
         )
 
-    def _pause(self, work: WorkFolder, state: TrainState, step: int, report: "Report") -> None:
-        """Validate and save where the step asks for it; stop if asked to."""
+    def _pause(self, state: TrainState, step: int, report: "Report") -> None:
+        """Validate and save where the step asks for it; stop on request."""
         last = step == self.training.steps
         if step % self.training.validate_every == 0 or last:
-            valid = self.trainer.evaluate(state.parameters, self.valid)
-            self._validated = valid if last else None
+            valid = self.trainer.evaluate(state.parameters, self.valid_batches)
+            self._valid = valid if last else None
             report.validation(step, valid)
             keep = {"last": 0, "best": 1, "average": self.training.average_count}
             count = keep[self.training.selection]
             if count and math.isfinite(valid["loss"]):
                 arrays = self.trainer.arrays(state.parameters)
-                work.add_candidate(step, valid["loss"], arrays, count)
-        stop = on_any_process(self._stop)
+                self.work.add_candidate(step, valid["loss"], arrays, count)
+        stop = on_any_process(bool(self._signals))
         if step % self.training.checkpoint_every == 0 or last or stop:
             if not self.trainer.finite(state.parameters):
-                raise self._diverged(work, f"the parameters were not finite after step {step}")
-            work.save(step, state)
+                raise self._diverged(f"the parameters were not finite after step {step}")
+            self.work.save(step, state, report.progress())
         if stop and not last:
             raise Stopped(step)
 
-    def validation(self, state: TrainState) -> dict[str, float]:
-        """Validation losses of the last step's state, which a resumed run may not have any more."""
-        if self._validated is None:
-            self._validated = self.trainer.evaluate(state.parameters, self.valid)
-        return self._validated
-
-    def choose(
-        self, work: WorkFolder, state: TrainState
-    ) -> tuple[dict[str, np.ndarray], list[int]]:
+    def _choose(self, state: TrainState) -> tuple[dict[str, np.ndarray], list[int]]:
         """The final parameters by the run's selection, and the steps they come from.
 
         Of several processes only the first, which writes the candidates, reads them again.
         """
         if self.training.selection == "last":
             return self.trainer.arrays(state.parameters), [int(state.step)]
-        steps = sorted(work.candidates()) if work.first else []
-        if not work.first:
+        if not self.work.first:
             return {}, []
+        steps = sorted(self.work.candidates())
         if not steps:
-            raise InputError(f"{shown(work.folder)}: no validation loss was finite")
-        parts = [work.candidate(step) for step in steps]
+            raise InputError(f"{shown(self.work.folder)}: no validation loss was finite")
+        candidates = [self.work.candidate(step) for step in steps]
         mean = {
-            name: np.mean([part[name] for part in parts], axis=0, dtype=np.float64).astype(
-                parts[0][name].dtype
-            )
-            for name in parts[0]
+            name: np.mean([arrays[name] for arrays in candidates], axis=0, dtype=np.float64)
+            for name in candidates[0]
         }
-        return mean, steps
+        return {name: mean[name].astype(candidates[0][name].dtype) for name in mean}, steps
+
+
+@contextmanager
+def stop_signals() -> Iterator[list[int]]:
+    """Collect SIGTERM and SIGINT in a list instead of ending the process."""
+    received: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _: received.append(number))
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield received
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 class Report:
-    """Numbers of a run on their way to metrics.jsonl, TensorBoard and the progress line."""
+    """Metrics of a run: to metrics.jsonl, TensorBoard and the progress line.
 
-    def __init__(self, spec: RunSpec, work: WorkFolder, writer):
-        self._run, self._work, self._writer = spec.run, work, writer
+    A resumed run continues the sums and clocks that were saved with its checkpoint, so that its
+    metrics are those of an uninterrupted run.
+    """
+
+    def __init__(self, spec: RunSpec, work: WorkFolder, step: int):
+        from tensorboardX import SummaryWriter
+
+        self._run, self._work = spec.run, work
+        self._writer = SummaryWriter(str(work.folder / "tensorboard")) if work.first else None
         self.shown: dict[str, object] = {}
-        self.tokens = 0.0
-        self.began = time.monotonic()
-        self._processor = time.process_time()
-        self._reset()
+        saved = work.progress(step)
+        self._sums = np.array(saved.get("sums", np.zeros(len(Losses._fields))), np.float64)
+        self._norm, self._steps = saved.get("gradient_norm", 0.0), saved.get("steps", 0)
+        self._began = time.monotonic() - saved.get("seconds", 0.0)
+        self._cpu_began = time.process_time() - saved.get("cpu_seconds", 0.0)
+        self._since = time.monotonic() - saved.get("window_seconds", 0.0)
 
-    def _reset(self) -> None:
-        self._sums, self._norm, self._steps = np.zeros(len(Losses._fields)), 0.0, 0
-        self._since = time.monotonic()
+    def __enter__(self) -> "Report":
+        return self
 
-    def add(self, step: int, steps: int, sums: Totals, rate: float) -> None:
-        """Count the steps of one call; a line is written every `REPORT_STEPS` steps."""
-        self._sums += np.array(sums.losses, np.float64)
-        self._norm += float(sums.gradient_norm)
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def _clocks(self) -> dict[str, float]:
+        return {
+            "seconds": round(time.monotonic() - self._began, 3),
+            "cpu_seconds": round(time.process_time() - self._cpu_began, 3),
+        }
+
+    def progress(self) -> dict[str, object]:
+        """Sums since the last line and clocks, for a checkpoint."""
+        return {
+            "sums": self._sums.tolist(),
+            "gradient_norm": self._norm,
+            "steps": self._steps,
+            "window_seconds": round(time.monotonic() - self._since, 3),
+            **self._clocks(),
+        }
+
+    def add(self, step: int, steps: int, totals: Totals, rate: float) -> None:
+        """Add the steps of one call; a line is written every `REPORT_STEPS` steps."""
+        self._sums += np.array(totals.losses, np.float64)
+        self._norm += float(totals.gradient_norm)
         self._steps += steps
-        self.tokens += float(sums.losses.tokens)
         if step % REPORT_STEPS:
             return
-        losses = type(sums.losses)(*self._sums)
-        seconds = time.monotonic() - self._since
-        record = {f"train_{k}": v for k, v in means(losses, self._run).items()}
+        losses = Losses(*self._sums)
+        tokens_per_second = float(losses.tokens) / (time.monotonic() - self._since)
+        record = {f"train_{key}": value for key, value in means(losses, self._run).items()}
         record |= {
             "gradient_norm": self._norm / self._steps,
             "learning_rate": rate,
-            "tokens_per_second": float(losses.tokens) / seconds,
+            "tokens_per_second": tokens_per_second,
         }
-        self.shown |= {
-            "loss": record["train_loss"],
-            "tokens/s": round(record["tokens_per_second"]),
-        }
+        self.shown |= {"loss": record["train_loss"], "tokens/s": round(tokens_per_second)}
         self._write(step, record)
-        self._reset()
+        self._sums, self._norm, self._steps = np.zeros_like(self._sums), 0.0, 0
+        self._since = time.monotonic()
 
     def validation(self, step: int, valid: dict[str, float]) -> None:
-        """Write a validation's numbers."""
+        """Write the losses of one validation."""
         self.shown["valid"] = valid["loss"]
-        self._write(step, {f"valid_{k}": v for k, v in valid.items()})
+        self._write(step, {f"valid_{key}": value for key, value in valid.items()})
 
     def _write(self, step: int, record: dict[str, float]) -> None:
         if self._writer is None:
             return
         finite = {key: value if math.isfinite(value) else None for key, value in record.items()}
-        clock = {
-            "seconds": round(time.monotonic() - self.began, 3),
-            "cpu_seconds": round(time.process_time() - self._processor, 3),
-        }
-        self._work.add_metrics({"step": step, **clock, **finite})
+        self._work.add_metrics({"step": step, **self._clocks(), **finite})
         for key, value in record.items():
             self._writer.add_scalar(key.replace("_", "/", 1), value, step)
-
-
-def read_start(spec: RunSpec, vocabulary: Path, folder: Path | None) -> Bundle | None:
-    """The bundle that training starts from; None where the settings name none.
-
-    Raises:
-        InputError: one is named and not given, or given and not named, or does not fit.
-    """
-    name = spec.run.training.warm_start
-    if name is None and folder is None:
-        return None
-    if name is None or folder is None:
-        found = f"training.warm_start is {name or 'null'}"
-        wanted = "drop --warm-start" if name is None else "name its bundle by --warm-start"
-        raise InputError(f"train {spec.training}: {found}: {wanted}")
-    bundle = read_bundle(folder)
-    theirs = bundle.spec.get("run_spec", {})
-    for key, ours in (("model", name), ("dataset", spec.dataset), ("direction", spec.direction)):
-        if theirs.get(key) != ours:
-            raise InputError(
-                f"{shown(folder)}: its {key} is {theirs.get(key)!r}; for the warm start of"
-                f" {spec.training} it must be {ours!r}"
-            )
-    if sha256_file(bundle.vocabulary) != sha256_file(vocabulary):
-        raise InputError(f"{shown(folder)}: its vocabulary is not {shown(vocabulary)}")
-    return bundle
-
-
-def train(
-    spec: RunSpec,
-    vocabulary_path: Path,
-    table_size: int,
-    text: TrainingText,
-    seed: int,
-    work: Path,
-    warm_start: Path | None = None,
-    threads: int = 1,
-) -> Trained:
-    """Train, or go on training, in the work folder; return the chosen parameters.
-
-    Args:
-        spec: the model's settings.
-        vocabulary_path: SentencePiece model.
-        table_size: rows of the embedding table.
-        text: aligned files.
-        seed: of everything random.
-        work: folder for checkpoints.
-        warm_start: bundle of the model that `training.warm_start` names.
-        threads: that encode the text; their number changes nothing.
-
-    Raises:
-        InputError: bad text, a folder in use or of another run, a loss that is not finite.
-        Stopped: the process was asked to end; a checkpoint was saved.
-    """
-    start = read_start(spec, vocabulary_path, warm_start)
-    identity = {
-        "spec": digest(spec.training_part()),
-        "vocabulary": sha256_file(vocabulary_path),
-        "table_size": table_size,
-        "seed": seed,
-        **text.digests(),
-    }
-    if start is not None:
-        identity["warm_start"] = sha256_file(start.folder / MODEL_FILE)
-    # The first process locks the folder and says whose it is; the others follow it.
-    folder = WorkFolder(work, identity, is_first_process())
-    wait_for_all("work folder")
-    try:
-        vocabulary = Vocabulary.load(vocabulary_path)
-        run = Run(spec, table_size, vocabulary, text, seed, start, folder.folder, threads)
-        state = run.run(folder)
-        arrays, steps = run.choose(folder, state)
-        valid = run.validation(state)
-        summary = {
-            "parameters": int(sum(array.size for array in arrays.values())),
-            "pairs": len(run.pairs.source),
-            "pairs_too_long": run.plan.too_long,
-            "pairs_empty": run.plan.empty,
-            "steps_per_epoch": run.plan.steps_per_epoch,
-            "epochs": run.training.steps / run.plan.steps_per_epoch,
-            "compilations": run.trainer.traces,
-        }
-        return Trained(arrays, table_size, steps, valid, summary)
-    finally:
-        folder.close()

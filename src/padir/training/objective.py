@@ -1,8 +1,8 @@
-"""What one training step asks of a model: the losses of AR and of the parallel systems.
+"""Training objectives: the losses of AR and of the parallel systems on one batch.
 
-Paper: section L.1.2. Parallel systems train S stages: stage 1 reads a hypothesis with hidden
-positions, each later stage what the one before predicts, as decoding passes do; no gradient
-flows through tokens.
+Paper: section L.1.2. Parallel systems train S stages. Stage 1 reads a hypothesis with hidden
+positions; each later stage reads the predictions of the one before, as decoding passes do. No
+gradient flows through tokens.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from padir.config.training import TrainingRun
 from padir.ids import FIRST_PIECE, PAD, START
 from padir.model.decoder import CrossMemory
 from padir.model.transformer import Transformer, split_dropout
-from padir.shapes import DropoutKey, Hidden, Logits, Mask, SourceTokens, Tokens
+from padir.shapes import DropoutKey, Logits, Mask, SourceTokens, Tokens
 from padir.tokens import draw, first_argmax, is_piece, lowest
 from padir.training.corruption import Corrupted, contexts, first_hypothesis, next_hypothesis
 from padir.training.loss import cross_entropy, length_cross_entropy, masked_sum
@@ -29,10 +29,12 @@ class Losses(NamedTuple):
     Attributes:
         token: cross-entropy in nats, averaged over stages, summed over the positions that count.
         length: cross-entropy of the length in nats, summed over sentences; 0 for AR.
-        critic: cross-entropy of right against wrong, averaged over stages; 0 without that head.
-        correct: of `predicted`, those that the last stage gets right.
+        critic: cross-entropy of the critic in nats, averaged over stages, summed over pieces; 0
+            without a critic.
+        correct: positions among `predicted` that the last stage gets right.
         tokens: positions that count in `token`, averaged over stages.
-        predicted: positions that count and whose token is not given: EOS is, for parallel systems.
+        predicted: positions that count in the last stage, without EOS for parallel systems, to
+            which its place is given.
         sentences: sentences with any target.
     """
 
@@ -46,7 +48,7 @@ class Losses(NamedTuple):
 
 
 def shifted(target: Tokens) -> Tokens:
-    """What a causal decoder reads: START, then the target without its last token."""
+    """The input of a causal decoder: START, then the target without its last token."""
     first = jnp.full((target.shape[0], 1), START, target.dtype)
     return jnp.concatenate([first, target[:, :-1]], axis=1)
 
@@ -92,46 +94,31 @@ def autoregressive_losses(
 def glanced(
     key: PRNGKeyArray, corrupted: Corrupted, target: Tokens, predicted: Tokens, share: Scalar
 ) -> Corrupted:
-    """Show more of the target, the more of it a first look got wrong (Qian et al. 2021).
+    """Reveal hidden positions in proportion to the errors of a first pass (Qian et al. 2021).
 
     Args:
         key: one per batch.
-        corrupted: what the first look read.
+        corrupted: the input of the first pass.
         target: ids.
-        predicted: what it predicted.
-        share: of the wrong predictions, how many hidden positions are shown.
+        predicted: the tokens predicted in the first pass.
+        share: revealed positions per wrong prediction.
     """
     wrong = jnp.sum((predicted != target) & is_piece(target), axis=1)
-    number = jnp.floor(share * wrong).astype(jnp.int32)
-    chance = jax.random.uniform(key, target.shape)
-    shown = lowest(chance, corrupted.hidden, number)
+    revealed_count = jnp.floor(share * wrong).astype(jnp.int32)
+    draws = jax.random.uniform(key, target.shape)
+    revealed = lowest(draws, corrupted.hidden, revealed_count)
     return corrupted._replace(
-        tokens=jnp.where(shown, target, corrupted.tokens), hidden=corrupted.hidden & ~shown
+        tokens=jnp.where(revealed, target, corrupted.tokens), hidden=corrupted.hidden & ~revealed
     )
 
 
-def counted(corrupted: Corrupted, target: Tokens, loss_on: str) -> Mask:
+def loss_positions(corrupted: Corrupted, target: Tokens, loss_on: str) -> Mask:
     """Positions that count in the loss of stage 1."""
     if loss_on == "hidden":
         return corrupted.hidden
     if loss_on == "noised":
         return corrupted.tokens != target
     return target != PAD
-
-
-def critic_loss(model: Transformer, hidden: Hidden, right: Mask) -> Float[Array, "B L"]:
-    """Cross-entropy of the head that tells right predictions (class 1) from wrong ones."""
-    return cross_entropy(model.keeps(hidden), right.astype(jnp.int32))
-
-
-class Stages(NamedTuple):
-    """Sums over the stages from one first hypothesis; see `Losses`."""
-
-    token: Scalar
-    critic: Scalar
-    correct: Scalar
-    tokens: Scalar
-    predicted: Scalar
 
 
 def stage_losses(
@@ -144,21 +131,21 @@ def stage_losses(
     visible: Bool[Array, "B *L L"],
     mask: Mask,
     noise_key: PRNGKeyArray,
-    decoder_key: DropoutKey,
-) -> Stages:
-    """Losses of stage 1, which reads `corrupted`, and of the stages that follow it.
+    dropout_key: DropoutKey,
+) -> Losses:
+    """Losses of all stages from one first hypothesis; those of sentences (length) are left at 0.
 
     Args:
         model: in training.
-        run: its settings.
+        run: settings of the model.
         vocabulary_size: ids in use.
-        cross: of the encoded sources.
+        cross: the encoded sources.
         target: ids with EOS, padding 0.
-        corrupted: what stage 1 reads.
+        corrupted: the input of stage 1.
         visible: what each position sees, at every stage.
         mask: positions that count in stage 1.
         noise_key: of sampled tokens.
-        decoder_key: of dropout; None switches it off.
+        dropout_key: of the decoder; None switches dropout off.
     """
     objective = run.objective
     real, piece = target != PAD, is_piece(target)
@@ -167,7 +154,7 @@ def stage_losses(
     weight = corrupted.weight[:, None]
     total = tokens = critic = jnp.zeros(())
     for stage in range(objective.stages):
-        stage_key = None if decoder_key is None else jax.random.fold_in(decoder_key, stage)
+        stage_key = None if dropout_key is None else jax.random.fold_in(dropout_key, stage)
         hidden, _ = model.hidden(hypothesis, cross, visible, stage_key)
         logits = model.logits(hidden)
         loss = cross_entropy(logits, target, objective.label_smoothing, objective.z_loss)
@@ -179,18 +166,20 @@ def stage_losses(
             stage_noise = jax.random.fold_in(noise_key, 3 + stage)
             predicted = drawn_pieces(stage_noise, fixed, vocabulary_size)
         if objective.critic_weight:
-            right = critic_loss(model, hidden, predicted == target)
-            critic = critic + masked_sum(right, piece)
+            right = (predicted == target).astype(jnp.int32)
+            critic = critic + masked_sum(cross_entropy(model.critic_logits(hidden), right), piece)
         predicted_mask = mask & piece
         hypothesis = next_hypothesis(predicted, corrupted.tokens, piece, objective.hide_stutter)
-        # Later stages correct whole hypotheses, whatever stage 1 was asked.
+        # Later stages correct whole hypotheses, wherever the loss of stage 1 counts.
         mask, weight = real, jnp.ones_like(weight)
-    return Stages(
+    return Losses(
         token=total / objective.stages,
+        length=jnp.zeros(()),
         critic=critic / objective.stages,
         correct=count((best == target) & predicted_mask),
         tokens=tokens / objective.stages,
         predicted=count(predicted_mask),
+        sentences=jnp.zeros(()),
     )
 
 
@@ -210,36 +199,35 @@ def parallel_losses(
     encoded = model.encode(source, encoder_key)
     if encoded.length_logits is None:
         raise ValueError("a causal model predicts no lengths: it is not trained in parallel")
-    real, piece = target != PAD, is_piece(target)
+    real = target != PAD
     corrupted = first_hypothesis(noise_key, target, objective, vocabulary_size)
     # The mask is the target's, at every stage: padding is never seen.
-    visible, mask = real, counted(corrupted, target, objective.loss_on)
+    visible = real
     if objective.hiding == "context":
-        visible, mask = contexts(jax.random.fold_in(noise_key, 2), target), piece
+        visible = contexts(jax.random.fold_in(noise_key, 2), target)
     if objective.glancing:
-        look = model.decode(corrupted.tokens, encoded.cross, visible)
-        predicted = best_pieces(jax.lax.stop_gradient(look), vocabulary_size)
+        logits = model.decode(corrupted.tokens, encoded.cross, visible)
+        predicted = best_pieces(jax.lax.stop_gradient(logits), vocabulary_size)
         share = objective.glancing + (objective.glancing_end - objective.glancing) * progress
         glance_key = jax.random.fold_in(noise_key, 1)
         corrupted = glanced(glance_key, corrupted, target, predicted, share)
-        mask = counted(corrupted, target, objective.loss_on)
 
-    def stages(corrupted: Corrupted, mask: Mask) -> Stages:
-        keys = noise_key, decoder_key
-        return stage_losses(
-            model, run, vocabulary_size, encoded.cross, target, corrupted, visible, mask, *keys
-        )
+    def losses_from(corrupted: Corrupted) -> Losses:
+        mask = loss_positions(corrupted, target, objective.loss_on)
+        if objective.hiding == "context":
+            mask = is_piece(target)
+        shared = model, run, vocabulary_size, encoded.cross, target
+        return stage_losses(*shared, corrupted, visible, mask, noise_key, decoder_key)
 
-    sums = stages(corrupted, mask)
+    losses = losses_from(corrupted)
     if objective.coupled_times:
         other = first_hypothesis(noise_key, target, objective, vocabulary_size, second=True)
-        second = stages(other, counted(other, target, objective.loss_on))
-        sums = jax.tree.map(lambda one, two: (one + two) / 2, sums, second)
-    length_loss = jnp.zeros(())
+        losses = jax.tree.map(lambda a, b: (a + b) / 2, losses, losses_from(other))
+    sentences = real[:, 0]
     if not model.length_oracle:
-        lengths = length_cross_entropy(encoded.length_logits, jnp.sum(real, axis=1))
-        length_loss = masked_sum(lengths, real[:, 0])
-    return Losses(length=length_loss, sentences=count(real[:, 0]), **sums._asdict())
+        length = length_cross_entropy(encoded.length_logits, jnp.sum(real, axis=1))
+        losses = losses._replace(length=masked_sum(length, sentences))
+    return losses._replace(sentences=count(sentences))
 
 
 def batch_losses(
@@ -256,13 +244,13 @@ def batch_losses(
 
     Args:
         model: in training.
-        run: its settings.
+        run: settings of the model.
         vocabulary_size: ids in use.
         source: ids, padding 0.
         target: ids with EOS, padding 0.
-        noise_key: of what is hidden and drawn.
+        noise_key: of corruption and sampled tokens.
         key: of dropout; None switches it off.
-        progress: share of the training steps that are done, for the glancing share.
+        progress: share of the training steps done, which the glancing share follows.
     """
     if not run.parallel:
         return autoregressive_losses(model, run, source, target, key)

@@ -1,7 +1,7 @@
 """The compiled part of training: several optimizer steps in one call, on every device.
 
-A step's random numbers are a function of (seed, step), its batch of (seed, step) too, so a
-resumed run repeats an uninterrupted one.
+The batch and the random numbers of a step are functions of (seed, step), so that a resumed run
+repeats an uninterrupted one.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from padir.devices import (
     sharded_leaves,
     split_sentences,
 )
-from padir.model.parameters import build, to_arrays, warm_started
+from padir.model.parameters import build, to_arrays, warm_start
 from padir.training.objective import Losses, batch_losses
 from padir.training.optimizer import make_optimizer
 
@@ -32,7 +32,7 @@ VALIDATION_STEP = 2**31 - 1
 
 
 class TrainState(NamedTuple):
-    """What a checkpoint holds: parameters and optimizer state as nested dictionaries."""
+    """The content of a checkpoint: parameters and optimizer state as nested dictionaries."""
 
     parameters: dict
     optimizer: optax.OptState
@@ -40,50 +40,56 @@ class TrainState(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Sums over the steps of one call."""
+    """Sums over the steps of one call.
+
+    Attributes:
+        losses: of all steps.
+        gradient_norm: of all steps, before clipping.
+        finite: steps before the first one with a non-finite loss or gradient, which is not applied.
+    """
 
     losses: Losses
     gradient_norm: Float[Array, ""]
     finite: Int[Array, ""]
-    """Steps before the first one with a non-finite loss or gradient, which is not applied."""
 
 
 def step_key(seed: UInt32[Array, ""], step: Int[Array, ""]) -> PRNGKeyArray:
-    """The random key of one step of one run."""
+    """Random key of one step of one run."""
     return jax.random.fold_in(jax.random.key(seed), step)
 
 
 def micro_batches(
     ids: Int[np.ndarray, "T B L"], capacity: int, micro: int, devices: int
 ) -> Int[np.ndarray, "S M R L"]:
-    """Sentences dealt out to micro-batches, padded to what is compiled.
+    """Split batches into micro-batches, padded to the compiled shape.
 
-    Which micro-batch a sentence is in, and with it its noise, depends on no device count.
+    The micro-batch of a sentence, and with it its noise, does not depend on the device count.
 
     Args:
-        ids: of T steps.
-        capacity: steps of one call (S), at least T.
+        ids: batches of T steps.
+        capacity: steps of one compiled call (S), at least T.
         micro: micro-batches per step (M).
-        devices: that split a micro-batch; its rows (R) are a multiple.
+        devices: devices that share a micro-batch; its rows (R) are a multiple.
     """
     steps, rows, width = ids.shape
-    each = -(-rows // micro)
-    full = np.zeros((capacity, micro * each, width), np.int32)
-    full[:steps, :rows] = ids
-    more = padded_rows(each, devices) - each
-    return np.pad(full.reshape(capacity, micro, each, width), ((0, 0), (0, 0), (0, more), (0, 0)))
+    micro_rows = -(-rows // micro)
+    batches = np.zeros((capacity, micro * micro_rows, width), np.int32)
+    batches[:steps, :rows] = ids
+    split = np.zeros((capacity, micro, padded_rows(micro_rows, devices), width), np.int32)
+    split[:, :, :micro_rows] = batches.reshape(capacity, micro, micro_rows, width)
+    return split
 
 
 class Trainer:
-    """One model's training step, compiled once per batch shape.
+    """The training step of one model, compiled once per batch shape.
 
     Attributes:
-        traces: how often the training step was traced, once per shape after warm-up.
+        traces: how often the training step was traced: once per batch shape.
     """
 
     def __init__(self, run: TrainingRun, table_size: int, vocabulary_size: int, seed: int):
         self.run, self.table_size, self.vocabulary_size = run, table_size, vocabulary_size
-        # Handed to compiled code as an argument: every seed of a model shares one program.
+        # An argument of the compiled code, so that all seeds of a model share one program.
         self.seed = np.uint32(seed)
         self.mesh = data_mesh()
         self.traces = 0
@@ -94,28 +100,24 @@ class Trainer:
         abstract = nnx.eval_shape(lambda: build(run, table_size))
         self._graph, self._abstract = nnx.split(abstract)
         everywhere = replicated(self.mesh)
-        split = split_sentences(self.mesh, axis=2)
+        steps, sentences = (split_sentences(self.mesh, axis) for axis in (2, 0))
         self._state_sharding = TrainState(everywhere, everywhere, everywhere)  # pyright: ignore
         if run.training.shard_parameters:
-            self._state_sharding = sharded_leaves(
-                self.mesh, jax.eval_shape(self._fresh_state, self.seed)
-            )
+            shapes = jax.eval_shape(self._fresh_state, self.seed)
+            self._state_sharding = sharded_leaves(self.mesh, shapes)
         self._steps = jax.jit(
             self._run_steps,
-            in_shardings=(
-                *(self._state_sharding, split, split),
-                *(everywhere, everywhere, everywhere),
-            ),
+            in_shardings=(self._state_sharding, steps, steps, everywhere, everywhere, everywhere),
             out_shardings=(self._state_sharding, everywhere),
             donate_argnums=0,
         )
-        one = split_sentences(self.mesh, axis=0)
+        parameters = self._state_sharding.parameters
         self._evaluate = jax.jit(
             self._run_evaluation,
-            in_shardings=(self._state_sharding.parameters, one, one, everywhere, everywhere),
+            in_shardings=(parameters, sentences, sentences, everywhere, everywhere),
             out_shardings=everywhere,
         )
-        self._whole = jax.jit(lambda parameters: parameters, out_shardings=everywhere)
+        self._replicated = jax.jit(lambda parameters: parameters, out_shardings=everywhere)
         self._all_finite = jax.jit(all_finite, out_shardings=everywhere)
 
     def model(self, parameters: dict):
@@ -124,36 +126,32 @@ class Trainer:
         nnx.replace_by_pure_dict(state, parameters)
         return nnx.merge(self._graph, state)
 
-    def parameter_state(self, parameters: dict) -> nnx.State:
-        """Parameters as an nnx state, for `padir.model.parameters.to_arrays`."""
-        return nnx.state(self.model(parameters), nnx.Param)
-
     def _fresh_state(self, seed: UInt32[Array, ""]) -> TrainState:
         parameters = nnx.to_pure_dict(nnx.state(build(self.run, self.table_size, seed)))
         return TrainState(parameters, self._optimizer.init(parameters), jnp.zeros((), jnp.int32))
 
     def initial_state(self) -> TrainState:
-        """Fresh parameters from the seed, on every device or dealt out to them."""
+        """Fresh parameters from the seed, copied to every device or sharded over them."""
         return jax.jit(self._fresh_state, out_shardings=self._state_sharding)(self.seed)
 
-    def warm_started(self, state: TrainState, arrays: Mapping[str, np.ndarray]) -> TrainState:
-        """A fresh state with another model's encoder and embedding table.
+    def warm_start(self, state: TrainState, arrays: Mapping[str, np.ndarray]) -> TrainState:
+        """A fresh state with the encoder and embedding table of another model.
 
         Raises:
             ValueError: the arrays do not fit.
         """
-        parameters = warm_started(state.parameters, arrays)
+        parameters = warm_start(state.parameters, arrays)
         parameters = jax.device_put(parameters, self._state_sharding.parameters)
         return state._replace(parameters=parameters)
 
     def arrays(self, parameters: dict) -> dict[str, np.ndarray]:
-        """Parameters by name, whole, in every process; all processes must ask."""
-        return to_arrays(self.parameter_state(self._whole(parameters)))
+        """Parameters by name, whole, in every process; all processes must call it."""
+        return to_arrays(nnx.state(self.model(self._replicated(parameters)), nnx.Param))
 
     def _loss(
         self, parameters, source, target, noise_key, dropout_key, progress, tokens, sentences
     ):
-        """The scalar that is differentiated, and the sums that are reported."""
+        """The scalar to differentiate, and the sums to report."""
         losses = batch_losses(
             self.model(parameters),
             self.run,
@@ -165,17 +163,17 @@ class Trainer:
             progress,
         )
         objective = self.run.objective
-        # Every system divides by all target tokens, so that its positions weigh alike in every
-        # batch, however many of them count.
+        # Dividing by all target tokens gives a position the same weight in every batch, however
+        # many positions count there.
         loss = losses.token / tokens + objective.length_loss_weight * losses.length / sentences
         return loss + objective.critic_weight * losses.critic / tokens, losses
 
     def _gradient(self, parameters, source, target, step, seed):
-        """Gradient of the batch's mean loss, in micro-batches that fit memory."""
+        """Gradient of the mean loss of a batch, and its sums, one micro-batch at a time."""
         noise_key, dropout_key = jax.random.split(step_key(seed, step))
         tokens = jnp.maximum(jnp.sum(target != 0, dtype=jnp.float32), 1.0)
         sentences = jnp.maximum(jnp.sum(target[..., 0] != 0, dtype=jnp.float32), 1.0)
-        # Only where it is read: programs of runs of other lengths are the same otherwise.
+        # A constant without glancing, so that runs of any length share one program.
         progress = step / self.run.training.steps if self.run.objective.glancing else 1.0
         differentiate = jax.grad(self._loss, has_aux=True)
 
@@ -242,29 +240,32 @@ class Trainer:
         count = len(source)
         padded = np.zeros(capacity, np.float32)
         padded[:count] = rates
-        split = split_sentences(self.mesh, axis=2)
-        dealt = (micro_batches(ids, capacity, micro, self.mesh.size) for ids in (source, target))
-        batches = (placed(ids, split) for ids in dealt)
+        sharding = split_sentences(self.mesh, axis=2)
+        batches = (
+            placed(micro_batches(ids, capacity, micro, self.mesh.size), sharding)
+            for ids in (source, target)
+        )
         return self._steps(state, *batches, padded, np.int32(count), self.seed)
 
     def step_flops(self, source: np.ndarray, target: np.ndarray) -> float:
-        """Floating-point operations of one step's gradient on [sentences, tokens] ids.
+        """Floating-point operations of one gradient on [sentences, tokens] ids, counted by XLA.
 
-        XLA's own count; the update's few operations per parameter are left out.
+        The few operations per parameter of the update are left out.
         """
         cost = self._compiled_gradient(source[None], target[None]).cost_analysis()
         return float((cost or {}).get("flops", 0.0))
 
     def step_memory(self, micro_batches: int, sentences: int, tokens: int) -> int:
-        """Bytes that one step's gradient needs on one device beside parameters and batch.
+        """Bytes of one gradient and its intermediate values on one device, counted by XLA.
 
-        XLA's own count for this machine's kind of device, gradients included.
+        Raises:
+            RuntimeError: this kind of device does not report the memory of a program.
         """
         shape = jax.ShapeDtypeStruct((micro_batches, sentences, tokens), jnp.int32)
-        found = self._compiled_gradient(shape, shape).memory_analysis()
-        if found is None:
-            raise RuntimeError("this kind of device does not say how much memory a program needs")
-        return int(found.temp_size_in_bytes + found.output_size_in_bytes)
+        memory = self._compiled_gradient(shape, shape).memory_analysis()
+        if memory is None:
+            raise RuntimeError("this kind of device does not report the memory of a program")
+        return int(memory.temp_size_in_bytes + memory.output_size_in_bytes)
 
     def _compiled_gradient(self, source, target):
         parameters = jax.eval_shape(self._fresh_state, self.seed).parameters
@@ -278,15 +279,14 @@ class Trainer:
     def evaluate(
         self, parameters: dict, batches: list[tuple[np.ndarray, np.ndarray]]
     ) -> dict[str, float]:
-        """Mean plain losses, without dropout or smoothing; the noise is the same at every call."""
+        """Mean losses without dropout and smoothing; the noise is the same at every call."""
         sums = np.zeros(len(Losses._fields))
         for index, (source, target) in enumerate(batches):
-            rows = padded_rows(len(source), self.mesh.size)
-            grown = [np.pad(ids, ((0, rows - len(ids)), (0, 0))) for ids in (source, target)]
-            split = split_sentences(self.mesh, axis=0)
-            grown = [placed(ids, split) for ids in grown]
-            found = self._evaluate(parameters, *grown, np.int32(index), self.seed)
-            sums += np.array(found, np.float64)
+            more = padded_rows(len(source), self.mesh.size) - len(source)
+            sharding = split_sentences(self.mesh, axis=0)
+            batch = (placed(np.pad(ids, ((0, more), (0, 0))), sharding) for ids in (source, target))
+            losses = self._evaluate(parameters, *batch, np.int32(index), self.seed)
+            sums += np.array(losses, np.float64)
         return means(Losses(*sums), self.run)
 
 
@@ -296,12 +296,21 @@ def all_finite(parameters: dict) -> Bool[Array, ""]:
 
 
 def means(losses: Losses, run: TrainingRun) -> dict[str, float]:
-    """Losses per token and per sentence, their weighted sum, and the share of right tokens."""
+    """Mean losses per token and per sentence, their weighted sum, and the accuracy.
+
+    The sum weighs the critic against the tokens as training does: both are divided by the number
+    of positions that count. `critic_loss` is given where a critic is trained.
+    """
+    objective = run.objective
     tokens, sentences = max(float(losses.tokens), 1.0), max(float(losses.sentences), 1.0)
     token, length = float(losses.token) / tokens, float(losses.length) / sentences
-    return {
-        "loss": token + run.objective.length_loss_weight * length,
+    named = {
+        "loss": token + objective.length_loss_weight * length,
         "token_loss": token,
         "length_loss": length,
         "accuracy": float(losses.correct) / max(float(losses.predicted), 1.0),
     }
+    if objective.critic_weight and run.parallel:
+        named["critic_loss"] = float(losses.critic) / tokens
+        named["loss"] += objective.critic_weight * named["critic_loss"]
+    return named

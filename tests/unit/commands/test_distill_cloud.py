@@ -15,7 +15,7 @@ from padir.config.read import check_config, cloud_teacher, training_digest
 from padir.config.teacher import CloudTeacher
 from padir.distill import owners, service
 from padir.distill.ledger import Ledger
-from padir.distill.terms import task_of
+from padir.distill.ledger_reader import Task
 from padir.files import InputError, read_lines, write_lines
 from tests.translation_server import FORBIDDEN, TranslationServer, translation
 from tests.unit.config.small import changed
@@ -69,7 +69,10 @@ def test_without_a_limit_nothing_is_sent_and_with_one_the_text_is_written(
         assert not (tmp_path / "a.en").exists()
 
         assert main([*line, "--max-usd", "0.0005"]) == 2
-        assert "nothing was sent: 0.00 USD in all are needed" in capsys.readouterr().err
+        assert (
+            "nothing was sent: 0.00052 USD in all are needed, 0.00000 of them spent already;"
+            " max_usd is 0.00050" in capsys.readouterr().err
+        )
         assert not server.received
 
         assert main([*line, "--max-usd", "0.00052"]) == 0
@@ -89,7 +92,7 @@ def test_no_credentials_is_one_line_and_nothing_is_written_down(arguments, tmp_p
     assert "no usable Application Default Credentials" in error
     assert "absent.json" in error
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
-        assert ledger.spent(task_of(CloudTeacher(), "de", "en").provider).usd == 0
+        assert ledger.spent(Task.of(CloudTeacher(), "de", "en").provider).usd == 0
 
 
 @pytest.mark.parametrize("content", ["[1]", "null", '"type"', '{"type": []}', "\udcff", None])
@@ -119,7 +122,7 @@ def test_credentials_that_are_refused_or_name_no_project_are_one_line(monkeypatc
                 raise self.error
 
     teacher = CloudTeacher()
-    task = task_of(teacher, "de", "en")
+    task = Task.of(teacher, "de", "en")
     error = service.google.auth.exceptions.RefreshError("invalid_grant: expired\nor revoked", {})
     monkeypatch.setattr(service.google.auth, "default", lambda scopes: (Credentials(error), "p"))
     with pytest.raises(InputError, match=r"Credentials: invalid_grant: expired or revoked \(gcl"):

@@ -14,8 +14,8 @@ from padir.config.read import check_config
 from padir.config.teacher import CloudTeacher
 from padir.distill import owners
 from padir.distill.ledger import Ledger, Limits
+from padir.distill.ledger_reader import Task
 from padir.distill.packing import read_sources
-from padir.distill.terms import task_of
 from padir.files import write_lines
 from tests.translation_server import TranslationServer
 from tests.unit.config.small import changed
@@ -124,7 +124,7 @@ def test_planning_reads_the_ledger_and_writes_nothing(tmp_path):
     ledger.unlink()
 
     # A ledger that knows other languages alone, which gives no task to what is only asked about.
-    task = task_of(CloudTeacher(), "de", "fr")
+    task = Task.of(CloudTeacher(), "de", "fr")
     with Ledger(ledger) as writer:
         (guten,) = [one for one in read_sources(tmp_path / "results/data/real/de-en/train.de")][:1]
         claim = writer.claim(task, [guten], Limits(1.0, 20.0, 10**9))
@@ -162,7 +162,7 @@ def test_planning_works_where_nothing_may_be_written(tmp_path):
     given, ledger = planned_with_text(tmp_path)
     with Ledger(ledger) as writer:
         lines = list(read_sources(tmp_path / "results/data/real/de-en/train.de"))
-        claim = writer.claim(task_of(CloudTeacher(), "de", "en"), lines, Limits(1.0, 20.0, 10**9))
+        claim = writer.claim(Task.of(CloudTeacher(), "de", "en"), lines, Limits(1.0, 20.0, 10**9))
         writer.finish(claim.request, claim.lines, ["a", "b", "c"])
     (tmp_path / "config.json").write_text(json.dumps(given))
     program = [*command, sys.executable, "-c", READ_ONLY, str(tmp_path), "config.json"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from padir.data import blocks
-from padir.data.blocks import line_blocks, read_block
+from padir.data import parallel
+from padir.data.parallel import line_blocks, read_block
 from padir.files import InputError, read_lines
 
 
@@ -13,7 +13,7 @@ from padir.files import InputError, read_lines
     "content", ["", "a", "a\n", "\n", "\n\n", "a\nb\nc", "ä\u2028b\r\n\nccc\nd\n", "a\n" * 10]
 )
 def test_blocks_are_the_file(tmp_path, monkeypatch, content, lines, chunk):
-    monkeypatch.setattr(blocks, "_CHUNK", chunk)
+    monkeypatch.setattr(parallel, "_CHUNK", chunk)
     path = tmp_path / "text"
     path.write_text(content, encoding="utf-8", newline="")
     found = line_blocks(path, lines)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from padir.config.data import RemoteFile
-from padir.data.fetch import download
+from padir.data.text import download
 from padir.files import InputError
 
 CONTENT = b"some text\n" * 1000

@@ -3,8 +3,7 @@
 import pytest
 
 from padir.config.data import Cleaning
-from padir.data.clean import clean
-from padir.data.romanian import LETTERS, write_letters
+from padir.data.clean import LETTERS, clean, write_letters
 from padir.files import read_lines
 
 COMMA, CEDILLA = "Știți Țara, și ați ȘTIUT ȚĂRILE", "Ştiţi Ţara, şi aţi ŞTIUT ŢĂRILE"

@@ -16,10 +16,10 @@ from google.cloud.translate_v3.services.translation_service import transports
 from padir.config.teacher import CloudTeacher
 from padir.distill import cloud
 from padir.distill.cloud import Sender, next_day, one_line, read_translations
-from padir.distill.ledger import Ledger, LimitReached
+from padir.distill.ledger import Ledger, LimitReached, Limits
+from padir.distill.ledger_reader import Task
 from padir.distill.packing import read_sources
 from padir.distill.service import CloudTranslation, Failure, connect, failure_of
-from padir.distill.terms import limits_of, task_of
 from padir.files import InputError, read_lines, write_lines
 from tests.translation_server import (
     DAILY_403,
@@ -51,14 +51,14 @@ def sender_for(server, ledger, source, seconds=30.0, delay=0.0, **settings):
     """A sender that waits no longer than it is told."""
     settings = {"max_usd": 1.0, "request_characters": 200, **settings}
     teacher = CloudTeacher(endpoint=server.endpoint, **settings)
-    task = task_of(teacher, "de", "en")
+    task = Task.of(teacher, "de", "en")
     service = connect(teacher, task)
     service._seconds = seconds
     return Sender(
         service=service,
         ledger=ledger,
         task=task,
-        limits=limits_of(teacher),
+        limits=Limits.of(teacher),
         name=str(source),
         concurrency=teacher.concurrency,
         request_characters=teacher.request_characters,
@@ -282,7 +282,7 @@ def test_the_limit_stops_before_it_is_passed(source):
 
     limit = UNIQUE * 20e-6 * 1.5
     with TranslationServer(script=lose_first) as server:
-        with pytest.raises(LimitReached, match="the next request costs"):
+        with pytest.raises(LimitReached, match="the next request would make that"):
             run(server, source, concurrency=4, max_usd=limit)
         assert server.billed_characters * 20e-6 <= limit
         assert server.billed_characters > UNIQUE
@@ -342,7 +342,7 @@ def test_the_client_asks_for_plain_text_the_model_and_the_languages(source):
 
 def test_a_test_server_s_work_is_never_taken_for_the_service_s():
     real, test = CloudTeacher(), CloudTeacher(endpoint="127.0.0.1:1")
-    assert task_of(real, "de", "en").provider != task_of(test, "de", "en").provider
+    assert Task.of(real, "de", "en").provider != Task.of(test, "de", "en").provider
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_the_server_refuses_what_the_service_refuses(tmp_path):
         channel = grpc.insecure_channel(server.endpoint)
         transport = transports.TranslationServiceGrpcTransport(channel=channel)
         client = TranslationServiceClient(transport=transport)
-        task = task_of(CloudTeacher(endpoint=server.endpoint), "de", "en")
+        task = Task.of(CloudTeacher(endpoint=server.endpoint), "de", "en")
         service = CloudTranslation(client, "projects/p/locations/global", task)
         for texts in (["a"] * 1025, ["a" * 30_001], ["a", ""]):
             with pytest.raises(cloud.CallError) as caught:

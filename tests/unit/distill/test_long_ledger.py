@@ -44,7 +44,7 @@ def test_the_limit_knows_what_was_sent_before_and_since(path, old):
         spent = ledger.spent("somebody").usd
         assert spent == pytest.approx(0.12004)
         low, enough = (dear._replace(usd=spent + 0.05 + add) for add in (-1e-6, 1e-6))
-        with pytest.raises(LimitReached, match=r"0\.12 USD are spent"):
+        with pytest.raises(LimitReached, match=r"0\.120040 USD are spent"):
             ledger.claim(TASK, lines_of("fünf!"), low)
         assert ledger.claim(TASK, lines_of("fünf!"), enough).request
         other = TASK._replace(provider="another")

@@ -6,7 +6,7 @@ import pytest
 from padir.config.teacher import CloudTeacher
 from padir.distill.cloud import read_translations
 from padir.distill.ledger import Ledger
-from padir.distill.terms import task_of
+from padir.distill.ledger_reader import Task
 from padir.files import InputError, write_lines
 from tests.translation_server import Behaviour, TranslationServer, translation
 from tests.unit.distill.test_cloud import EXPECTED, LINES, run, sender_for
@@ -80,7 +80,7 @@ def test_refused_lines_are_left_empty_where_that_is_wanted_and_asked_for_once(so
         with pytest.raises(InputError, match="set `refused: leave_empty` of the teacher"):
             run(server, source, concurrency=1, request_characters=1)
         write_lines(source, LINES)
-        task = task_of(CloudTeacher(endpoint=server.endpoint), "de", "en")
+        task = Task.of(CloudTeacher(endpoint=server.endpoint), "de", "en")
         with (
             Ledger(source.with_name("ledger.sqlite")) as ledger,
             pytest.raises(InputError, match="line 1 changed"),

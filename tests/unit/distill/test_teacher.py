@@ -310,5 +310,5 @@ def test_the_card_is_of_the_translated_lines(tmp_path, monkeypatch):
     assert card["empty"] == {"train": 1, "valid": 1}
     assert card["validity"] == {"share": 0.5, "sentences": 2}
     write_lines(tmp_path / "valid", ["", " "])
-    with pytest.raises(InputError, match="valid: has empty lines alone"):
+    with pytest.raises(InputError, match="valid: all lines are empty"):
         describe("t", "beam", train, valid, lambda rows: None)

@@ -149,7 +149,7 @@ def test_bfloat16_stays_near_float32_and_keeps_float32_parameters() -> None:
 def test_the_critic_is_a_head_of_its_own_that_trains_nothing_below() -> None:
     plain = build(run("padir"), 40)
     with pytest.raises(ValueError, match="no critic"):
-        plain.keeps(jnp.zeros((1, 3, 16)))
+        plain.critic_logits(jnp.zeros((1, 3, 16)))
     weighted = run("padir").model_copy(update={"objective": Objective(critic_weight=0.5)})
     model = build(weighted, 40)
     assert parameter_count(model) == parameter_count(plain) + 2 * 16
@@ -157,7 +157,7 @@ def test_the_critic_is_a_head_of_its_own_that_trains_nothing_below() -> None:
 
     def kept(model: Transformer) -> jax.Array:
         hidden, _ = model.hidden(tokens, model.encode(source).cross)
-        return jnp.sum(nnx.log_softmax(model.keeps(hidden))[..., 1])
+        return jnp.sum(nnx.log_softmax(model.critic_logits(hidden))[..., 1])
 
     gradient = to_arrays(nnx.grad(kept)(model))
     moved = {name for name, values in gradient.items() if np.abs(values).max() > 0}

@@ -116,6 +116,30 @@ def test_the_verb_in_a_process_of_its_own(checkpoint, tmp_path):
     assert document["low"] <= document["score"] <= document["high"]
     assert (document["status"], document["sentences"]) == ("run", len(REFERENCES))
     assert json.loads(done.stdout)["signature"] == document["signature"]
+    assert document["checkpoint"] == bleurt.read_checkpoint(checkpoint).identity
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "layers", "expected"),
+    [
+        ("BLEURT-20", 512, 32, True),
+        ("bleurt_20", 512, 32, True),
+        ("BLEURT-20-D12", 512, 12, False),
+        ("BLEURT-20", 512, 12, False),
+        ("BLEURT-20", 128, 32, False),
+        ("BLEURT-20", 512, None, False),
+        ("tuned", 512, 32, False),
+    ],
+)
+def test_only_bleurt_20_is_taken_for_the_paper_s_checkpoint(bare, name, length, layers, expected):
+    write_config(bare, length, True, name=name)
+    config = {} if layers is None else {"num_hidden_layers": layers}
+    (bare / "bert_config.json").write_text(json.dumps(config))
+    checkpoint = bleurt.read_checkpoint(bare)
+    assert checkpoint.identity == {
+        "name": name, "layers": layers, "max_length": length, "sha256": checkpoint.digest,
+        "is_bleurt_20": expected,
+    }  # fmt: skip
 
 
 def test_another_file_is_another_signature(bare):
@@ -244,5 +268,5 @@ def test_wrong_arguments(tmp_path, capsys, arguments, message):
 def test_chrf_with_words_takes_the_same_way(tmp_path, capsys):
     status, out, _ = rate(tmp_path, capsys, "--scorer", "chrf++")
     document = json.loads(out)
-    assert status == 0 and "nw:2" in document["signature"]
+    assert status == 0 and "nw:2" in document["signature"] and document["checkpoint"] is None
     assert document["low"] <= document["score"] <= document["high"]

@@ -9,11 +9,11 @@ from padir.data.lexicon import draw_lexicon, lexeme_maps
 from padir.score.redundancy import (
     KINDS,
     Lexemes,
+    common_stem,
     dropped_counts,
-    endings,
-    found,
     length_ratio,
     redundancy_counts,
+    redundant_units,
     summary,
 )
 from padir.score.significance import resample_counts
@@ -47,7 +47,7 @@ def test_what_a_reference_has_is_not_redundant():
 
 
 def test_each_word_counts_once_however_often_it_was_said():
-    events = found(words("no no no", "en"), endings)
+    events = redundant_units(words("no no no", "en"), common_stem)
     assert events == {("continuous_repetition", "no"): 2}
 
 
@@ -63,7 +63,7 @@ def test_each_word_counts_once_however_often_it_was_said():
     ],
 )
 def test_endings(one, other, stem):
-    assert endings(one, other) == endings(other, one) == stem
+    assert common_stem(one, other) == common_stem(other, one) == stem
 
 
 @pytest.fixture(scope="module")

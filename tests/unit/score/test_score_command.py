@@ -102,6 +102,21 @@ def test_bad_input_is_one_line(files, capsys, change, message):
     assert (status, out, err) == (2, "", f"padir score: error: {expected}\n")
 
 
+@pytest.mark.parametrize("verb", ["score", "rate"])
+def test_a_byte_order_mark_changes_no_score_and_is_noted(files, capsys, verb):
+    plain, references = files("h", OUTPUT), files("r", REFERENCE)
+    marked = files("marked", [f"\ufeff{OUTPUT[0]}", *OUTPUT[1:]])
+    extra = ["--target-language", "en"] if verb == "score" else ["--scorer", "chrf++"]
+    printed = []
+    for hypotheses in (plain, marked):
+        command = [verb, "--hypotheses", hypotheses, "--references", references, *extra]
+        assert cli.main(command) == 0
+        out, note = capsys.readouterr()
+        printed.append(out)
+    assert printed[0] == printed[1]
+    assert note == f"{marked}: starts with a byte order mark, which was removed\n"
+
+
 def test_a_field_that_some_lines_lack(files, capsys):
     records = [{"hypothesis": text} for text in OUTPUT]
     records[0]["tokens"] = [1]

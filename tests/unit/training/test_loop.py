@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 from padir.commands.train import main
-from padir.files import InputError, read_bundle
-from padir.model.parameters import to_arrays
+from padir.files import InputError, read_bundle, read_jsonl
 from padir.training.checkpoints import WorkFolder
-from padir.training.loop import read_start, train
+from padir.training.loop import Stopped, read_warm_start, train
 from padir.training.optimizer import learning_rate
 from padir.training.step import Trainer
 from tests.training import tiny_spec, train_arguments, write_toy
@@ -38,7 +37,7 @@ def test_it_learns_to_reverse_words(tmp_path: Path) -> None:
     quiet = spec.run.architecture.model_copy(update={"dropout": 0.0})
     spec = spec.model_copy(update={"run": spec.run.model_copy(update={"architecture": quiet})})
     text, vocabulary = write_toy(tmp_path, pairs=600)
-    trained = train(spec, vocabulary, 14, text, 0, tmp_path / "work")
+    trained = train(spec, vocabulary, text, 0, tmp_path / "work")
     # Chance is 1/6 a word; a model that copies instead of reversing stays below 0.4.
     assert trained.valid["accuracy"] > 0.8
     assert trained.summary["compilations"] == 2
@@ -63,7 +62,6 @@ def test_selection_takes_the_best_or_averages(tmp_path: Path) -> None:
         selection: train(
             tiny_spec(selection=selection, average_count=2),
             vocabulary,
-            14,
             text,
             0,
             tmp_path / selection,
@@ -123,6 +121,55 @@ def test_resumed_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
     assert model_bytes(broken) == model_bytes(whole)
 
 
+def test_a_resumed_run_reports_the_same_metrics(tmp_path: Path, monkeypatch) -> None:
+    """Stopped at step 8, three steps after a line: sums go on, and so do the clocks."""
+    text, vocabulary = write_toy(tmp_path)
+    monkeypatch.setattr("padir.training.loop.REPORT_STEPS", 5)
+    train(tiny_spec("ar"), vocabulary, text, 0, tmp_path / "whole")
+    save = WorkFolder.save
+
+    def save_and_stop(self, step, *arguments):
+        save(self, step, *arguments)
+        if step == 8:
+            raise Stopped(step)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkFolder, "save", save_and_stop)
+        with pytest.raises(Stopped):
+            train(tiny_spec("ar"), vocabulary, text, 0, tmp_path / "broken")
+    before = json.loads((tmp_path / "broken" / "saved" / "8.json").read_text())["progress"]
+    train(tiny_spec("ar"), vocabulary, text, 0, tmp_path / "broken")
+    whole, broken = (read_jsonl(tmp_path / name / "metrics.jsonl") for name in ("whole", "broken"))
+    clocks = ("seconds", "cpu_seconds", "tokens_per_second")
+    assert [{k: v for k, v in line.items() if k not in clocks} for line in broken] == [
+        {k: v for k, v in line.items() if k not in clocks} for line in whole
+    ]
+    assert [line["step"] for line in broken if "train_loss" in line] == [5, 10]
+    for clock in clocks[:2]:
+        times = [line[clock] for line in broken]
+        assert times == sorted(times)
+        assert all(line[clock] >= before[clock] > 0 for line in broken if line["step"] > 8)
+
+
+def test_starting_over_is_asked_for_and_recorded(tmp_path: Path, capsys) -> None:
+    write_toy(tmp_path)
+    arguments = train_arguments(tmp_path, tiny_spec("ar", steps=4))
+    assert main(arguments) == 0
+    first = model_bytes(tmp_path)
+    for path in (tmp_path / "work" / "checkpoints").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"not a checkpoint")
+    # The second call says what the first one said.
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"no checkpoint can be read .*train --restart"):
+            main(arguments)
+    assert main([*arguments, "--restart"]) == 0
+    assert model_bytes(tmp_path) == first
+    assert read_jsonl(tmp_path / "metrics.jsonl")[0]["restarts"] == 1
+    card = (tmp_path / "bundle" / "README.md").read_text()
+    assert "| Started over | 1 times, by --restart |" in card
+
+
 def test_the_last_step_is_validated_once_and_again_by_a_run_that_has_nothing_left_to_do(
     tmp_path: Path, monkeypatch
 ) -> None:
@@ -135,9 +182,9 @@ def test_the_last_step_is_validated_once_and_again_by_a_run_that_has_nothing_lef
         return calls[-1]
 
     monkeypatch.setattr(Trainer, "evaluate", counted)
-    first = train(spec, vocabulary, 14, text, 0, tmp_path / "work")
+    first = train(spec, vocabulary, text, 0, tmp_path / "work")
     assert len(calls) == 2 and first.valid == calls[-1]
-    again = train(spec, vocabulary, 14, text, 0, tmp_path / "work")
+    again = train(spec, vocabulary, text, 0, tmp_path / "work")
     assert len(calls) == 3 and again.valid == calls[-1] == first.valid
 
 
@@ -157,15 +204,15 @@ def test_a_warm_start_takes_encoder_and_embeddings_and_nothing_else(tmp_path: Pa
     for key, ours, theirs in (("direction", "xt-xs", "xs-xt"), ("dataset", "yot", "toy")):
         other = spec.model_copy(update={key: ours})
         with pytest.raises(InputError, match=f"its {key} is '{theirs}'; .* must be '{ours}'"):
-            read_start(other, vocabulary, teacher.folder)
+            read_warm_start(other, vocabulary, teacher.folder)
     raw = tiny_spec().run.training.model_copy(update={"warm_start": "ra"})
     other = spec.model_copy(update={"run": spec.run.model_copy(update={"training": raw})})
     with pytest.raises(InputError, match=r"its model is 'ar'; .* must be 'ra'"):
-        read_start(other, vocabulary, teacher.folder)
+        read_warm_start(other, vocabulary, teacher.folder)
     trainer = Trainer(spec.run, 14, 14, 0)
     fresh = trainer.initial_state()
-    warm = trainer.warm_started(fresh, teacher.arrays)
-    before, after = (to_arrays(trainer.parameter_state(s.parameters)) for s in (fresh, warm))
+    warm = trainer.warm_start(fresh, teacher.arrays)
+    before, after = (trainer.arrays(state.parameters) for state in (fresh, warm))
     for name, array in after.items():
         inherited = name.split("/")[0] in ("encoder", "embedder")
         source = teacher.arrays if inherited else before
@@ -187,45 +234,35 @@ def test_a_second_trainer_is_refused(tmp_path: Path) -> None:
 
 def test_a_work_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     text, vocabulary = write_toy(tmp_path)
-    train(tiny_spec(steps=4), vocabulary, 14, text, 0, tmp_path / "work")
+    train(tiny_spec(steps=4), vocabulary, text, 0, tmp_path / "work")
     with pytest.raises(InputError, match="belongs to another run: its seed is 0, this run's is 1"):
-        train(tiny_spec(steps=4), vocabulary, 14, text, 1, tmp_path / "work")
+        train(tiny_spec(steps=4), vocabulary, text, 1, tmp_path / "work")
     with pytest.raises(InputError, match="belongs to another run: its spec is"):
-        train(tiny_spec(steps=5), vocabulary, 14, text, 0, tmp_path / "work")
+        train(tiny_spec(steps=5), vocabulary, text, 0, tmp_path / "work")
 
 
 def test_a_truncated_checkpoint_is_set_aside(tmp_path: Path) -> None:
     text, vocabulary = write_toy(tmp_path)
-    whole = train(tiny_spec(), vocabulary, 14, text, 0, tmp_path / "work")
+    whole = train(tiny_spec(), vocabulary, text, 0, tmp_path / "work")
     newest = tmp_path / "work" / "checkpoints" / "12"
     victims = [path for path in newest.rglob("*") if path.is_file() and path.stat().st_size > 64]
     for path in victims:
         os.truncate(path, path.stat().st_size // 2)
-    again = train(tiny_spec(), vocabulary, 14, text, 0, tmp_path / "work")
+    again = train(tiny_spec(), vocabulary, text, 0, tmp_path / "work")
     assert (tmp_path / "work" / "unreadable" / "12").is_dir()
     for name, array in whole.arrays.items():
         np.testing.assert_array_equal(again.arrays[name], array)
-
-
-def test_only_foreign_checkpoints_are_an_error(tmp_path: Path) -> None:
-    text, vocabulary = write_toy(tmp_path)
-    train(tiny_spec(steps=4), vocabulary, 14, text, 0, tmp_path / "work")
-    for path in (tmp_path / "work" / "checkpoints").rglob("*"):
-        if path.is_file():
-            path.write_bytes(b"not a checkpoint")
-    with pytest.raises(InputError, match="no checkpoint can be read"):
-        train(tiny_spec(steps=4), vocabulary, 14, text, 0, tmp_path / "work")
 
 
 def test_unequal_files_and_empty_files(tmp_path: Path) -> None:
     text, vocabulary = write_toy(tmp_path)
     text.valid_target.write_text("ba ko\n")
     with pytest.raises(InputError, match=r"valid\.source has 20 lines, .*valid\.target has 1"):
-        train(tiny_spec(), vocabulary, 14, text, 0, tmp_path / "work")
+        train(tiny_spec(), vocabulary, text, 0, tmp_path / "work")
     text.train_source.write_text("")
     text.train_target.write_text("")
     with pytest.raises(InputError, match=r"train\.source: is empty"):
-        train(tiny_spec(), vocabulary, 14, text, 0, tmp_path / "work2")
+        train(tiny_spec(), vocabulary, text, 0, tmp_path / "work2")
 
 
 @pytest.mark.parametrize(
@@ -249,24 +286,24 @@ def test_a_diverging_run_names_its_step_and_keeps_the_checkpoint(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("padir.training.loop.learning_rate", rate)
         with pytest.raises(InputError, match=message):
-            train(spec, vocabulary, 14, text, 0, tmp_path / "work")
+            train(spec, vocabulary, text, 0, tmp_path / "work")
     assert [path.name for path in (tmp_path / "work" / "checkpoints").glob("[0-9]*")] == ["4"]
-    mended = train(spec, vocabulary, 14, text, 0, tmp_path / "work")
-    whole = train(spec, vocabulary, 14, text, 0, tmp_path / "whole")
+    mended = train(spec, vocabulary, text, 0, tmp_path / "work")
+    whole = train(spec, vocabulary, text, 0, tmp_path / "whole")
     for name, array in whole.arrays.items():
         np.testing.assert_array_equal(mended.arrays[name], array)
 
 
 def test_pairs_with_an_empty_side_change_nothing(tmp_path: Path) -> None:
     text, vocabulary = write_toy(tmp_path)
-    whole = train(tiny_spec(steps=6), vocabulary, 14, text, 0, tmp_path / "whole")
+    whole = train(tiny_spec(steps=6), vocabulary, text, 0, tmp_path / "whole")
     assert whole.summary["pairs_empty"] == 0
     for split in ("train", "valid"):
         for side, lines in (("source", ["ba ko", "", "mi"]), ("target", ["", "ba", ""])):
             path = getattr(text, f"{split}_{side}")
             first, *rest = path.read_text().splitlines()
             path.write_text("".join(f"{line}\n" for line in [first, *lines, *rest]))
-    other = train(tiny_spec(steps=6), vocabulary, 14, text, 0, tmp_path / "other")
+    other = train(tiny_spec(steps=6), vocabulary, text, 0, tmp_path / "other")
     assert other.summary["pairs_empty"] == 3
     assert other.summary["pairs"] == whole.summary["pairs"] + 3
     assert other.valid == whole.valid

@@ -1,4 +1,4 @@
-"""Theorems of sections 2.1 and 2.2 checked exactly on random models. Appendices A, B, C and K."""
+"""Theorems of sections 2.1 and 2.2, checked exactly on random models. Appendices A, B, C, K."""
 
 import itertools
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ import numpy as np
 
 from padir.config.theory import Identities
 from padir.theory import dynamics
-from padir.theory.claims import Claim, Outcome
 from padir.theory.covariance import (
     gradient_covariance,
     hessian_by_mask,
@@ -18,35 +17,33 @@ from padir.theory.enumeration import exact_law
 from padir.theory.estimators import MaskedLoss, draw_counts, population_counts
 from padir.theory.families import Family, ising_family
 from padir.theory.ising import complete_edges, ising_on_graph, path_edges, random_ising
-from padir.theory.masks import (
-    Masks,
-    all_subsets,
-    random_adaptive_masks,
-    uniform_masks,
-    weighted_masks,
-)
+from padir.theory.masks import Masks, all_subsets, random_adaptive_masks, uniform_masks
+from padir.theory.runs import Claim, Outcome
 
 EXACT = 1e-10
 
 
-@dataclass
+@dataclass(frozen=True)
 class Case:
-    """One random model with a random fixed and a random adaptive mask distribution."""
+    """A random model with a random mask distribution of each kind, fixed and adaptive."""
 
     family: Family
     law: np.ndarray
-    fixed: Masks
-    adaptive: Masks
+    masks: dict[str, Masks]
+
+    def poincare(self, masks: Masks) -> float:
+        """Poincare constant of the block dynamics."""
+        return dynamics.poincare_constant(self.law, dynamics.block_kernel(self.law, masks))
 
 
 def random_case(rng: np.random.Generator, settings: Identities) -> Case:
     """A complete graph with normal couplings and fields; masks over all non-empty subsets."""
     n = settings.spins
     model = random_ising(rng, n, complete_edges(n), settings.coupling_scale, settings.field_scale)
-    sets = [block for k in range(1, n + 1) for block in all_subsets(n, k)]
-    fixed = weighted_masks(n, sets, rng.dirichlet(np.ones(len(sets))))
-    adaptive = random_adaptive_masks(rng, n, sets)
-    return Case(ising_family(model), exact_law(model), fixed, adaptive)
+    sets = tuple(block for k in range(1, n + 1) for block in all_subsets(n, k))
+    fixed = Masks(n, sets, rng.dirichlet(np.ones(len(sets))))
+    masks = {"fixed": fixed, "adaptive": random_adaptive_masks(rng, n, sets)}
+    return Case(ising_family(model), exact_law(model), masks)
 
 
 def run(settings: Identities, seed: int) -> Outcome:
@@ -59,40 +56,37 @@ def run(settings: Identities, seed: int) -> Outcome:
     )
     claims = [
         *_information_claims(cases, rng, dataset),
-        *_order_claims(cases, dataset),
+        _order_claim(cases, dataset),
         *_dynamics_claims(cases, rng, dataset),
         *_variance_claims(cases, dataset),
-        _speed_claim(cases, settings, rng, dataset),
+        _tight_claim(),
+        _gap_claim(cases, settings, rng, dataset),
         _convexity_claim(cases, rng, dataset),
     ]
-    laws = [case.law for case in cases]
-    return Outcome(
-        regimes={
-            "smallest_probability": min(float(law.min()) for law in laws),
-            "largest_poincare_constant": max(
-                dynamics.poincare_constant(case.law, dynamics.block_kernel(case.law, case.fixed))
-                for case in cases
-            ),
-        },
-        series={},
-        claims=claims,
-    )
+    regimes = {
+        "smallest_probability": min(case.law.min() for case in cases),
+        "largest_poincare_constant": max(case.poincare(case.masks["fixed"]) for case in cases),
+    }
+    return Outcome(regimes=regimes, series={}, claims=claims)
 
 
-def _hessian_defect(case: Case, masks: Masks, theta: np.ndarray, naive: bool = False) -> float:
-    """Largest entry of Hessian of the population loss minus covariance of its gradient."""
-    loss = MaskedLoss(case.family, masks, population_counts(case.law, masks), naive)
-    hessian = loss.derivatives(theta[None])[2][0]
+def _population_loss(case: Case, masks: Masks, naive: bool = False) -> MaskedLoss:
+    return MaskedLoss(case.family, masks, population_counts(case.law, masks), naive)
+
+
+def _hessian_defect(case: Case, masks: Masks, theta: np.ndarray) -> float:
+    """Largest entry of the Hessian of the population loss minus the covariance of its gradient."""
+    hessian = _population_loss(case, masks).derivatives(theta[None])[2][0]
     return float(np.abs(hessian - gradient_covariance(case.family, masks, theta, case.law)).max())
 
 
 def _information_claims(cases: list[Case], rng: np.random.Generator, dataset: str) -> list[Claim]:
     claims = []
     for kind, section in (("fixed", "2.2.1, appendix A"), ("adaptive", "2.2.3, C.2")):
-        right = max(_hessian_defect(c, getattr(c, kind), c.family.truth) for c in cases)
+        at_truth = max(_hessian_defect(c, c.masks[kind], c.family.truth) for c in cases)
         elsewhere = min(
             _hessian_defect(
-                c, getattr(c, kind), c.family.truth + rng.normal(0, 0.5, c.family.parameters)
+                c, c.masks[kind], c.family.truth + rng.normal(0, 0.5, c.family.parameters)
             )
             for c in cases
         )
@@ -100,88 +94,83 @@ def _information_claims(cases: list[Case], rng: np.random.Generator, dataset: st
             Claim(
                 f"information_matrix.{kind}",
                 section,
-                "Hessian of the population loss equals the covariance of its gradient, at the"
-                f" truth, for {kind} masks.",
+                "At the truth the Hessian of the population loss equals the covariance of its"
+                f" gradient, for {kind} masks.",
                 "generalised information matrix equality",
-                f"largest defect {right:.2g} at the truth; smallest {elsewhere:.2g} elsewhere",
+                f"largest defect {at_truth:.2g} at the truth; smallest {elsewhere:.2g} elsewhere",
                 f"defect below {EXACT:g} at the truth and above 1e-4 at wrong parameters",
-                bool(right < EXACT and elsewhere > 1e-4),
+                at_truth < EXACT and elsewhere > 1e-4,
                 dataset,
             )
         )
-    gradients = []
-    for naive in (False, True):
-        gradients.append(
-            [
-                float(
-                    np.abs(
-                        MaskedLoss(
-                            c.family, c.adaptive, population_counts(c.law, c.adaptive), naive
-                        ).derivatives(c.family.truth[None])[1]
-                    ).max()
-                )
-                for c in cases
-            ]
-        )
-    claims.append(
+    correct, naive = (
+        [
+            np.abs(
+                _population_loss(c, c.masks["adaptive"], leave_out).derivatives(
+                    c.family.truth[None]
+                )[1]
+            ).max()
+            for c in cases
+        ]
+        for leave_out in (False, True)
+    )
+    return [
+        *claims,
         Claim(
             "condition_on_the_mask",
             "2.2.3, remark 3, C.1",
-            "With adaptive masks the conditional must carry the mask; else the loss is biased.",
+            "With adaptive masks the loss is unbiased only if its conditional includes the mask.",
             "remark 3 and lemma 2",
-            f"gradient at the truth: {max(gradients[0]):.2g} with the mask, at least"
-            f" {min(gradients[1]):.2g} without",
+            f"gradient at the truth: {max(correct):.2g} with the mask, at least"
+            f" {min(naive):.2g} without",
             f"below {EXACT:g} with the mask, above 1e-3 without it, on every model",
-            bool(max(gradients[0]) < EXACT and min(gradients[1]) > 1e-3),
+            max(correct) < EXACT and min(naive) > 1e-3,
             dataset,
-        )
-    )
-    return claims
+        ),
+    ]
 
 
-def _order_claims(cases: list[Case], dataset: str) -> list[Claim]:
-    smallest, last = np.inf, 0.0
+def _order_claim(cases: list[Case], dataset: str) -> Claim:
+    smallest, defect = np.inf, 0.0
     for case in cases:
         n = case.family.spins
         hessians = [
             hessian_by_mask(case.family, uniform_masks(n, k)).sum(axis=0) for k in range(1, n + 1)
         ]
-        steps = [float(np.linalg.eigvalsh(b - a)[0]) for a, b in itertools.pairwise(hessians)]
+        steps = [np.linalg.eigvalsh(b - a)[0] for a, b in itertools.pairwise(hessians)]
         smallest = min(smallest, *steps)
         fisher = information(case.family, uniform_masks(n, n)).fisher
-        last = max(last, float(np.abs(hessians[-1] - fisher).max()))
-    return [
-        Claim(
-            "covariance_order",
-            "2.2.1, theorem 2, appendix B",
-            "The asymptotic covariance falls with k in the positive-semidefinite order.",
-            "theorem 2",
-            f"smallest eigenvalue of H at k+1 minus H at k: {smallest:.2g}; at k = N the Hessian"
-            f" is the Fisher information to {last:.2g}",
-            f"no eigenvalue below -{EXACT:g}, and equality with Fisher's below {EXACT:g}",
-            bool(smallest > -EXACT and last < EXACT),
-            dataset,
-        )
-    ]
+        defect = max(defect, np.abs(hessians[-1] - fisher).max())
+    return Claim(
+        "covariance_order",
+        "2.2.1, theorem 2, appendix B",
+        "The asymptotic covariance falls with k in the positive-semidefinite order.",
+        "theorem 2",
+        f"smallest eigenvalue of H at k+1 minus H at k: {smallest:.2g}; at k = N the Hessian"
+        f" is the Fisher information to {defect:.2g}",
+        f"no eigenvalue below -{EXACT:g}, and equality with Fisher's below {EXACT:g}",
+        smallest > -EXACT and defect < EXACT,
+        dataset,
+    )
 
 
 def _dynamics_claims(cases: list[Case], rng: np.random.Generator, dataset: str) -> list[Claim]:
     dirichlet = stationary = reversible = lowest = contraction = 0.0
     for case in cases:
-        f, g = rng.standard_normal((2, case.law.size))
-        for masks in (case.fixed, case.adaptive):
-            kernel = dynamics.block_kernel(case.law, masks)
-            defined = dynamics.dirichlet_form(case.law, kernel, f, g)
-            conditional = dynamics.block_dirichlet_form(case.law, masks, f, g)
-            dirichlet = max(dirichlet, abs(defined - conditional))
-            stationary = max(stationary, dynamics.stationarity_defect(case.law, kernel))
-            reversible = max(reversible, dynamics.reversibility_defect(case.law, kernel))
-            values, _ = dynamics.spectrum(case.law, kernel)
-            lowest = min(lowest, float(values[-1]))
-            start = rng.dirichlet(np.ones(case.law.size))
-            before = float(np.sum(start**2 / case.law) - 1)
-            after = float(np.sum((start @ kernel) ** 2 / case.law) - 1)
-            rate = (1 - 1 / dynamics.poincare_constant(case.law, kernel)) ** 2
+        law = case.law
+        f, g = rng.standard_normal((2, law.size))
+        for masks in case.masks.values():
+            kernel = dynamics.block_kernel(law, masks)
+            form = dynamics.dirichlet_form(law, kernel, f, g)
+            conditional = dynamics.block_dirichlet_form(law, masks, f, g)
+            dirichlet = max(dirichlet, abs(form - conditional))
+            stationary = max(stationary, dynamics.stationarity_defect(law, kernel))
+            reversible = max(reversible, dynamics.reversibility_defect(law, kernel))
+            lowest = min(lowest, dynamics.spectrum(law, kernel)[0][-1])
+            start = rng.dirichlet(np.ones(law.size))
+            before = float(np.sum(start**2 / law) - 1)
+            after = float(np.sum((start @ kernel) ** 2 / law) - 1)
+            rate = (1 - 1 / dynamics.poincare_constant(law, kernel)) ** 2
             contraction = max(contraction, after / (rate * before))
     return [
         Claim(
@@ -192,28 +181,28 @@ def _dynamics_claims(cases: list[Case], rng: np.random.Generator, dataset: str) 
             "proposition C.3",
             f"largest difference from the definition {dirichlet:.2g}",
             f"below {EXACT:g} for random f and g, fixed and adaptive masks",
-            bool(dirichlet < EXACT),
+            dirichlet < EXACT,
             dataset,
         ),
         Claim(
             "stationary_law",
             "2.2.2, 2.2.3",
-            "(Adaptive) weighted block dynamics leaves the model's law unchanged.",
+            "The model's law is stationary under (adaptive) weighted block dynamics.",
             "definitions 6 and 8",
             f"stationarity defect {stationary:.2g}, detailed balance on x {reversible:.2g},"
             f" smallest eigenvalue {lowest:.2g}",
             f"both defects below {EXACT:g}, no eigenvalue below -{EXACT:g}",
-            bool(max(stationary, reversible) < EXACT and lowest > -EXACT),
+            max(stationary, reversible) < EXACT and lowest > -EXACT,
             dataset,
         ),
         Claim(
             "poincare_contraction",
             "2.2.2, definition 5",
-            "The Poincare constant C bounds the decay of chi-square: by (1 - 1/C)^2 per step.",
+            "With Poincare constant C one step contracts chi-square by (1 - 1/C)^2 at least.",
             "exponential ergodicity in chi-square",
             f"largest ratio of observed to allowed chi-square after a step: {contraction:.3f}",
             "at most 1 from random starts",
-            bool(contraction <= 1 + EXACT),
+            contraction <= 1 + EXACT,
             dataset,
         ),
     ]
@@ -222,16 +211,16 @@ def _dynamics_claims(cases: list[Case], rng: np.random.Generator, dataset: str) 
 def _variance_claims(cases: list[Case], dataset: str) -> list[Claim]:
     claims = []
     for kind, section in (("fixed", "2.2.2, theorem 6"), ("adaptive", "2.2.3, theorem 8")):
-        low, tightness, excess = np.inf, [], -np.inf
+        smallest, tightness, excess = np.inf, [], -np.inf
         for case in cases:
-            masks = getattr(case, kind)
+            masks = case.masks[kind]
             fisher = information(case.family, uniform_masks(case.family.spins, 1)).fisher
             covariance = np.linalg.inv(hessian_by_mask(case.family, masks).sum(axis=0))
             values = relative_eigenvalues(covariance, fisher)
-            constant = dynamics.poincare_constant(case.law, dynamics.block_kernel(case.law, masks))
-            low = min(low, float(values[0]))
-            tightness.append(float(values[-1]) / constant)
-            excess = max(excess, float(values[-1]) - constant)
+            constant = case.poincare(masks)
+            smallest = min(smallest, values[0])
+            tightness.append(values[-1] / constant)
+            excess = max(excess, values[-1] - constant)
         claims.append(
             Claim(
                 f"variance_bound.{kind}",
@@ -240,38 +229,38 @@ def _variance_claims(cases: list[Case], dataset: str) -> list[Claim]:
                 f" Fisher information, for {kind} masks.",
                 section,
                 f"largest relative variance over the constant: {min(tightness):.5f} to"
-                f" {max(tightness):.5f} (1 is tight); smallest relative variance {low:.6f}",
+                f" {max(tightness):.5f} (1 is tight); smallest relative variance {smallest:.6f}",
                 f"relative variances between 1 and the constant, to {EXACT:g}",
-                bool(excess <= EXACT and low >= 1 - 1e-9),
+                excess <= EXACT and smallest >= 1 - 1e-9,
                 dataset,
             )
         )
-    # Tight: the score of one tied field is a slowest eigenfunction of two coupled spins.
-    pair = ising_on_graph(2, path_edges(2), 0.5, 0.0)
-    family = ising_family(pair, "tied_field")
-    masks = uniform_masks(2, 1)
-    found = information(family, masks)
-    relative = float(relative_eigenvalues(found.asymptotic(), found.fisher)[-1])
-    law = exact_law(pair)
-    constant = dynamics.poincare_constant(law, dynamics.block_kernel(law, masks))
-    closed = 2 / (1 - np.tanh(0.5))
-    claims.append(
-        Claim(
-            "variance_bound.tight",
-            "2.2.2, theorem 6",
-            "The bound is attained: two spins with coupling 0.5 and one shared field.",
-            "not discussed",
-            f"relative variance {relative:.6f}, Poincare constant {constant:.6f},"
-            f" 2 / (1 - tanh J) = {closed:.6f}",
-            f"all three agree to {EXACT:g}",
-            bool(abs(relative - constant) < EXACT and abs(constant - closed) < EXACT),
-            "two spins, J = 0.5, h = 0",
-        )
-    )
     return claims
 
 
-def _speed_claim(
+def _tight_claim() -> Claim:
+    """The score of one shared field is a slowest eigenfunction of two coupled spins."""
+    model = ising_on_graph(2, path_edges(2), 0.5, 0.0)
+    masks = uniform_masks(2, 1)
+    matrices = information(ising_family(model, "tied_field"), masks)
+    relative = float(relative_eigenvalues(matrices.asymptotic(), matrices.fisher)[-1])
+    law = exact_law(model)
+    constant = dynamics.poincare_constant(law, dynamics.block_kernel(law, masks))
+    closed = 2 / (1 - np.tanh(0.5))
+    return Claim(
+        "variance_bound.tight",
+        "2.2.2, theorem 6",
+        "Two spins with coupling 0.5 and one shared field attain the variance bound.",
+        "not discussed",
+        f"relative variance {relative:.6f}, Poincare constant {constant:.6f},"
+        f" 2 / (1 - tanh J) = {closed:.6f}",
+        f"all three agree to {EXACT:g}",
+        abs(relative - constant) < EXACT and abs(constant - closed) < EXACT,
+        "two spins, J = 0.5, h = 0",
+    )
+
+
+def _gap_claim(
     cases: list[Case], settings: Identities, rng: np.random.Generator, dataset: str
 ) -> Claim:
     n = settings.spins
@@ -280,13 +269,13 @@ def _speed_claim(
     ratio, slack = np.inf, np.inf
     for law in laws:
         law = law / law.sum()
-        gaps = [
+        single, *gaps = (
             dynamics.spectral_gap(law, dynamics.block_kernel(law, uniform_masks(n, k)))
             for k in range(1, n + 1)
-        ]
-        for k in range(2, n + 1):
-            ratio = min(ratio, gaps[k - 1] / (k * gaps[0]))
-            slack = min(slack, gaps[k - 1] - dynamics.block_gap_bound(n, k, gaps[0]))
+        )
+        for k, gap in enumerate(gaps, 2):
+            ratio = min(ratio, gap / (k * single))
+            slack = min(slack, gap - dynamics.block_gap_bound(n, k, single))
     return Claim(
         "k_gibbs_gap",
         "2.4 (Lee 2023)",
@@ -294,8 +283,8 @@ def _speed_claim(
         "a factor of at least k",
         f"smallest gap_k / (k gap_1) {ratio:.4f}; smallest excess over the sharper product bound"
         f" {slack:.2g}",
-        "gap_k / (k gap_1) at least 1 and the product bound never exceeded, k = 2..N",
-        bool(ratio >= 1 - EXACT and slack > -EXACT),
+        "gap_k / (k gap_1) at least 1 and gap_k at least the product bound, k = 2..N",
+        ratio >= 1 - EXACT and slack > -EXACT,
         f"{dataset}; and as many laws drawn from a Dirichlet distribution",
     )
 
@@ -303,18 +292,17 @@ def _speed_claim(
 def _convexity_claim(cases: list[Case], rng: np.random.Generator, dataset: str) -> Claim:
     smallest = np.inf
     for case in cases:
-        for masks in (case.fixed, case.adaptive):
+        for masks in case.masks.values():
             loss = MaskedLoss(case.family, masks, draw_counts(rng, case.law, masks, 200, 4))
-            theta = rng.normal(0, 1.5, (4, case.family.parameters))
-            hessian = loss.derivatives(theta)[2]
-            smallest = min(smallest, float(np.linalg.eigvalsh(hessian).min()))
+            hessian = loss.derivatives(rng.normal(0, 1.5, (4, case.family.parameters)))[2]
+            smallest = min(smallest, np.linalg.eigvalsh(hessian).min())
     return Claim(
         "convexity",
         "2.1, appendix K",
-        "The masked loss of an Ising model is convex in its parameters, adaptive masks included.",
+        "The masked loss of an Ising model is convex in its parameters, also for adaptive masks.",
         "proposition in appendix K",
         f"smallest eigenvalue of the Hessian {smallest:.2g} at random parameters and data",
         f"no eigenvalue below -{EXACT:g}",
-        bool(smallest > -EXACT),
+        smallest > -EXACT,
         dataset,
     )

@@ -1,0 +1,207 @@
+"""What one job of the workflow reads: its input files and settings, by its wildcards.
+
+Bound to rules by `asked` in rules/common.smk.
+"""
+
+from typing import Any
+
+from padir.config import identity
+from padir.config.experiment import Config
+from padir.config.identity import Digests
+from padir.config.rows import Decoding, Row
+from padir.config.teacher import CloudTeacher, ModelTeacher
+from padir.layout import (
+    RESULTS,
+    Place,
+    bundle_path,
+    decoder_path,
+    distilled_folder,
+    hypotheses_path,
+    run_folder,
+    timed_rows,
+)
+
+
+def data_folder(config: Config, dataset: str) -> str:
+    """Folder of a cleaned dataset."""
+    return f"{RESULTS}/data/{dataset}/{config.datasets[dataset].pair}"
+
+
+def text_path(config: Config, dataset: str, split: str, language: str) -> str:
+    """Cleaned text of one side of a split."""
+    return f"{data_folder(config, dataset)}/{split}.{language}"
+
+
+def local_sources(config: Config, dataset: str) -> list[str]:
+    """Files of the user's that a dataset is read from; addresses are left out."""
+    return [str(path) for path in config.datasets[dataset].source.local_files()]
+
+
+def grammar(config: Config, dataset: str) -> list[str]:
+    """The grammar by which translations of synthetic data are checked exactly; else nothing."""
+    synthetic = config.datasets[dataset].source.kind == "synthetic"
+    return [f"{data_folder(config, dataset)}/grammar.json"] if synthetic else []
+
+
+def vocabulary_settings(config: Config, dataset: str, further: str) -> dict[str, Any]:
+    """Settings of a vocabulary: `further` is empty for the dataset's own, else `NAME/`."""
+    return identity.vocabulary_spec(config, dataset, further.rstrip("/") or None)
+
+
+def extra_text(config: Config, dataset: str, further: str) -> list[str]:
+    """Further text that a vocabulary is learnt from."""
+    return config.datasets[dataset].vocabulary_named(further.rstrip("/") or None).extra_text
+
+
+def vocabulary(config: Config, dataset: str, training: str) -> str:
+    """The vocabulary of a training."""
+    name, pair = config.trainings[training].vocabulary, config.datasets[dataset].pair
+    further = "" if name is None else f"{name}/"
+    return f"{RESULTS}/vocab/{dataset}/{pair}/{further}spm.model"
+
+
+def targets(config: Config, place: Place, training: str, split: str) -> str:
+    """Training targets: raw text, or what the training's teacher made of it."""
+    teacher, language = config.trainings[training].targets, place.direction.split("-")[1]
+    if teacher == "raw":
+        return text_path(config, place.dataset, split, language)
+    seed = identity.teacher_seed(config, teacher)
+    return f"{distilled_folder(place, teacher, seed)}/{split}.{language}"
+
+
+def shards(config: Config, place: Place, teacher: str, seed: int, split: str) -> list[str]:
+    """The parts of a teacher's translations, in order."""
+    made_by = config.teachers[teacher]
+    count = made_by.shards if split == "train" and isinstance(made_by, ModelTeacher) else 1
+    folder, language = distilled_folder(place, teacher, seed), place.direction.split("-")[1]
+    return [f"{folder}/shards/{split}.{i}of{count}.{language}" for i in range(1, count + 1)]
+
+
+def ready_made(config: Config, teacher: str, split: str) -> str:
+    """A file of translations made elsewhere."""
+    return getattr(config.teachers[teacher], split)
+
+
+def teacher_settings(config: Config, teacher: str) -> str:
+    """Settings of a teacher, as JSON."""
+    return config.teachers[teacher].model_dump_json()
+
+
+def what_teacher_writes(config: Config, teacher: str) -> dict[str, str | None]:
+    """Settings that the translations of a cloud teacher depend on."""
+    made_by = config.teachers[teacher]
+    return made_by.what_it_writes() if isinstance(made_by, CloudTeacher) else {}
+
+
+def teacher_decoding(config: Config, teacher: str) -> str:
+    """How a teacher translates, for its card: a row, such as ar/beam, or its kind."""
+    row = config.teacher_row(teacher)
+    return config.teachers[teacher].kind if row is None else row.name
+
+
+def teacher_bundle(config: Config, place: Place, teacher: str, seed: int) -> str:
+    """The model of a teacher of ours."""
+    row = config.teacher_row(teacher)
+    return bundle_path(place, row.training if row else teacher, seed)
+
+
+def teacher_decoder(config: Config, place: Place, teacher: str, seed: int) -> str:
+    """The tuned decoder of a teacher of ours."""
+    row = config.teacher_row(teacher)
+    return row_decoder(config, place, row, seed) if row else ""
+
+
+def first_bundle(config: Config, place: Place, training: str | None) -> list[str]:
+    """The model of a training's first seed; nothing where no training is named."""
+    if training is None:
+        return []
+    return [bundle_path(place, training, config.trainings[training].seeds[0])]
+
+
+def warm_start_bundle(config: Config, place: Place, training: str) -> list[str]:
+    """The AR model that a training starts from; nothing where it starts fresh."""
+    return first_bundle(config, place, config.trainings[training].training.warm_start)
+
+
+def work_folder(config: Config, place: Place, training: str, seed: int) -> str:
+    """Where training keeps its checkpoints: one folder per digest of all that it depends on, so
+    that an edited training starts anew and a restored one is found again."""
+    digests = identity.training_digests(config, *place, training)
+    return f"{run_folder(place, training, seed)}/work/{digests['training']}"
+
+
+def decoder_settings(config: Config, place: Place, decoder: str) -> dict[str, Any]:
+    """What decoding reads of the config: name, settings and digest of a decoder."""
+    return {
+        "name": decoder,
+        "settings": config.decoders[decoder].model_dump(mode="json"),
+        "digest": identity.decoder_digest(config, *place, decoder),
+    }
+
+
+def reranker_bundle(config: Config, place: Place, decoder: str) -> list[str]:
+    """The AR model that reranks a decoder's candidates; nothing where none does."""
+    return first_bundle(config, place, config.decoders[decoder].reranker)
+
+
+def row_reranker(config: Config, place: Place, row: Row) -> list[str]:
+    """The AR model that reranks a row's candidates; nothing where none does."""
+    return reranker_bundle(config, place, row.decoding.decoder)
+
+
+def row_decoder(config: Config, place: Place, row: Row, seed: int) -> str:
+    """The tuned decoder of a row."""
+    return decoder_path(place, row.training, seed, row.decoding.decoder)
+
+
+def baseline_hypotheses(config: Config, place: Place, split: str) -> list[str]:
+    """The output that paired tests compare with; nothing where no training is AR."""
+    row = config.baseline()
+    if row is None:
+        return []
+    return [hypotheses_path(place, row, config.trainings[row.training].seeds[0], split)]
+
+
+def sampled_bundle(config: Config, place: Place, sampler: str) -> list[str]:
+    """The model that a sampler runs on."""
+    return first_bundle(config, place, config.evaluation.samplers[sampler].training)
+
+
+def analysis_digests(config: Config, place: Place, training: str, decoder: str) -> Digests:
+    """Digests of the analysis of a training under a decoder."""
+    return identity.analysis_digests(config, *place, Row(training, Decoding(decoder)))
+
+
+def _timed(config: Config, timing: str) -> list[Row]:
+    """Rows to time, without those of an oracle length predictor, which bounds quality alone."""
+    rows = timed_rows(config, timing)
+    predictors = [config.trainings[row.training].architecture.length_predictor for row in rows]
+    return [row for row, name in zip(rows, predictors, strict=True) if name != "oracle"]
+
+
+def timed_bundles(config: Config, place: Place, timing: str) -> list[str]:
+    """Models of the rows to time, of their first seeds."""
+    trainings = dict.fromkeys(row.training for row in _timed(config, timing))
+    return [path for name in trainings for path in first_bundle(config, place, name)]
+
+
+def timed_decoders(config: Config, place: Place, timing: str) -> list[str]:
+    """Tuned decoders of the rows to time."""
+    rows = _timed(config, timing)
+    paths = (row_decoder(config, place, row, config.trainings[row[0]].seeds[0]) for row in rows)
+    return list(dict.fromkeys(paths))
+
+
+def timed_rerankers(config: Config, place: Place, timing: str) -> list[str]:
+    """AR models that rerank candidates of the rows to time."""
+    names = (config.decoders[row.decoding.decoder].reranker for row in _timed(config, timing))
+    return [path for name in dict.fromkeys(names) for path in first_bundle(config, place, name)]
+
+
+def timed_names(config: Config, place: Place, timing: str) -> list[str]:
+    """Rows to time as BUNDLE:DECODER.T4."""
+    return [
+        f"{run_folder(place, row.training, config.trainings[row.training].seeds[0])}/bundle"
+        f":{row.decoding.name}"
+        for row in _timed(config, timing)
+    ]

@@ -1,0 +1,297 @@
+"""The parts of the report: each table and figure with what it reads and where it stands.
+
+Targets of the workflow, choices of `padir report --only`, the order of the page and the tests all
+follow from `CATALOGUE`. A new table is one module and one entry here. Functions are named, not
+imported, so that the workflow can read the catalogue without NumPy and Matplotlib.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from padir import layout
+from padir.config.experiment import Config
+from padir.config.theory import Theory
+from padir.files import InputError
+from padir.layout import Artifact
+
+Kind = Literal["table", "figure"]
+Group = Literal["core", "grid", "analysis", "theory"]
+Scope = Literal["core", "everything"]
+SCOPES: tuple[Scope, ...] = ("core", "everything")
+CORE_GROUPS = ("core", "theory")
+
+
+class Section(NamedTuple):
+    """A section of the page. `intro` stands above its tables."""
+
+    title: str
+    intro: str = ""
+
+
+SECTIONS: dict[str, Section] = {
+    "quality": Section("Quality"),
+    "systems": Section(
+        "Systems",
+        "Every system trained on the same data, with the same scorer, and with the same vocabulary"
+        " and size unless its settings say otherwise, so that only the method differs. The paper's"
+        " table 2 sets its numbers beside those of other papers.",
+    ),
+    "decoding": Section(
+        "Dependency-aware decoding",
+        "Decoders that take the dependence between target positions into account, each against the"
+        " plain decoder of the same training with as many passes.",
+    ),
+    "ablations": Section(
+        "Ablations",
+        "What each part of PaDIR does: two rows that differ in the settings named, and whether the"
+        " difference would be seen again with other sentences and other seeds.",
+    ),
+    "samplers": Section(
+        "Gibbs sampling",
+        "The trained conditionals inside a k-Gibbs sampler, as in the paper's theory: one step of a"
+        " chain is one decoder pass that redraws k tokens.",
+    ),
+    "stutter": Section("Stutter"),
+    "latency": Section("Latency"),
+    "training": Section("Training"),
+    "data": Section("Data and distillation"),
+    "dependency": Section(
+        "Dependence between positions",
+        "Which target positions depend on each other: what attention shows of it, what a probe"
+        " finds, and, on the synthetic pair, what is true.",
+    ),
+    "theory": Section(
+        "Theory", "The paper's statements about Ising models, checked by exact computation."
+    ),
+}
+
+
+def _always(config: Config) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table or a figure.
+
+    Attributes:
+        name: of its files, of its target, and of `padir report --only`.
+        kind: table or figure.
+        function: `module:function`, from `Results` to a `Table` or a `Picture`.
+        needs: what it reads, and all that it reads.
+        group: which scope it belongs to; `core` and `theory` make the core report.
+        section: of the page, a key of `SECTIONS`.
+        when: whether the config has this part at all.
+    """
+
+    name: str
+    kind: Kind
+    function: str
+    needs: Callable[[Config], list[Artifact]]
+    group: Group
+    section: str
+    when: Callable[[Config], bool] = _always
+
+    @property
+    def command(self) -> str:
+        """What makes it from nothing."""
+        return f"snakemake --cores 2 {self.name}"
+
+    def make(self, results: Any) -> Any:
+        """The table or picture of these results."""
+        module, _, function = self.function.partition(":")
+        return getattr(importlib.import_module(module), function)(results)
+
+
+def _core_scores(config: Config) -> list[Artifact]:
+    return layout.scores(config, config.core_rows())
+
+
+def _core_metrics(config: Config) -> list[Artifact]:
+    return layout.metrics(config, config.core_rows())
+
+
+def _latency(config: Config) -> list[Artifact]:
+    return [*_core_scores(config), *layout.latencies(config, "core")]
+
+
+def _systems(config: Config) -> list[Artifact]:
+    rows = config.system_rows()
+    return [
+        *layout.scores(config, rows),
+        *layout.latencies(config, layout.timing_of_systems(config)),
+        *layout.metrics(config, rows),
+    ]
+
+
+def _further_scores(config: Config) -> list[Artifact]:
+    return [*_core_scores(config), *layout.ratings(config, config.core_rows())]
+
+
+def _redundancy(config: Config) -> list[Artifact]:
+    return layout.scores(config, config.dependency_rows())
+
+
+def _dependency_decoding(config: Config) -> list[Artifact]:
+    return [*_redundancy(config), *layout.latencies(config, "dependency")]
+
+
+def _ablations(config: Config) -> list[Artifact]:
+    return layout.scores(config, config.ablation_rows())
+
+
+def _distillation(config: Config) -> list[Artifact]:
+    return layout.cards(config, config.core_rows())
+
+
+def experiments() -> list[str]:
+    """Names of the Ising experiments."""
+    return [name for name in Theory.model_fields if name != "seeds"]
+
+
+def _theorems(config: Config) -> list[Artifact]:
+    return layout.theory(config, experiments())
+
+
+def _drawing_of(experiment: str) -> Callable[[Config], list[Artifact]]:
+    """A drawing shows the first seed of its experiment."""
+    return lambda config: layout.theory(config, [experiment])[:1]
+
+
+def _has_theory(config: Config) -> bool:
+    return bool(config.theory.seeds)
+
+
+def _has_analysis(config: Config) -> bool:
+    return bool(config.analysed_rows())
+
+
+def _has_dependency(config: Config) -> bool:
+    return bool(config.evaluation.dependency)
+
+
+def _has_passes(config: Config) -> bool:
+    return any(row.decoding.passes is not None for row in config.core_rows())
+
+
+def _core(
+    kind: Kind, name: str, function: str, needs: Callable[[Config], list[Artifact]], section: str
+) -> Part:
+    return Part(name, kind, f"padir.report.{function}", needs, "core", section)
+
+
+def _analysis(kind: Kind, name: str, function: str) -> Part:
+    function = f"padir.report.{function}"
+    return Part(name, kind, function, layout.analyses, "analysis", "dependency", _has_analysis)
+
+
+def _drawing(name: str, experiment: str) -> Part:
+    function, needs = f"padir.report.theory:{name}", _drawing_of(experiment)
+    return Part(name, "figure", function, needs, "theory", "theory", _has_theory)
+
+
+CATALOGUE: tuple[Part, ...] = (
+    _core("table", "table1", "translation:table1", _core_scores, "quality"),
+    Part(
+        *("quality_passes", "figure", "padir.report.figures:quality_passes", _core_scores),
+        *("core", "quality", _has_passes),
+    ),
+    _core("figure", "quality_latency", "figures:quality_latency", _latency, "quality"),
+    Part(
+        *("table3", "table", "padir.report.further_scores:table3", _further_scores, "core"),
+        *("quality", lambda config: bool(config.evaluation.scorers)),
+    ),
+    Part("table2", "table", "padir.report.systems:table2", _systems, "grid", "systems"),
+    Part(
+        *("dependency_decoding", "table", "padir.report.dependency_decoding:comparison_table"),
+        *(_dependency_decoding, "grid", "decoding", _has_dependency),
+    ),
+    Part(
+        *("redundancy", "table", "padir.report.dependency_decoding:redundancy_table", _redundancy),
+        *("grid", "decoding", _has_dependency),
+    ),
+    Part(
+        *("ablations", "table", "padir.report.ablations:ablations_table", _ablations, "grid"),
+        *("ablations", lambda config: bool(config.evaluation.ablations)),
+    ),
+    Part(
+        *("samplers", "table", "padir.report.samplers:samplers_table", layout.samples, "grid"),
+        *("samplers", lambda config: bool(config.evaluation.samplers)),
+    ),
+    _core("table", "stutter", "translation:stutter_table", _core_scores, "stutter"),
+    Part(
+        *("stutter_passes", "figure", "padir.report.figures:stutter_passes", _core_scores),
+        *("core", "stutter", _has_passes),
+    ),
+    _core("table", "latency", "translation:latency_table", _latency, "latency"),
+    _core("figure", "training", "figures:training_curve", _core_metrics, "training"),
+    _core("figure", "training_time", "figures:training_time", _core_metrics, "training"),
+    Part(
+        *("distillation", "table", "padir.report.data:distillation_table", _distillation, "core"),
+        *("data", lambda config: bool(_distillation(config))),
+    ),
+    _core("table", "data", "data:data_table", layout.statistics, "data"),
+    _analysis("table", "table4", "dependency:table4"),
+    _analysis("table", "table5", "dependency:table5"),
+    _analysis("table", "dependency", "dependency:dependency_table"),
+    _analysis("figure", "self_attention_heads", "heat_maps:self_attention_heads"),
+    _analysis("figure", "cross_attention_heads", "heat_maps:cross_attention_heads"),
+    _drawing("figure1", "estimation"),
+    _drawing("figure2", "estimation"),
+    _drawing("figure3", "mode_reaching"),
+    _drawing("product_steps", "product_kernels"),
+    _drawing("mask_design", "mask_design"),
+    Part(
+        *("theorems", "table", "padir.report.theory:theorems", _theorems, "theory", "theory"),
+        _has_theory,
+    ),
+)
+
+
+def parts(config: Config, group: str | None = None) -> list[Part]:
+    """The parts that the config has, in the page's order.
+
+    Args:
+        config: the merged config.
+        group: only those of this group.
+    """
+    return [part for part in CATALOGUE if part.when(config) and group in (None, part.group)]
+
+
+def core_parts(config: Config) -> list[Part]:
+    """Parts of the core report."""
+    return [part for part in parts(config) if part.group in CORE_GROUPS]
+
+
+def all_parts(config: Config) -> list[Part]:
+    """Every part that the config has."""
+    return parts(config)
+
+
+def parts_in(config: Config, scope: Scope) -> list[Part]:
+    """Parts of a scope."""
+    return core_parts(config) if scope == "core" else all_parts(config)
+
+
+def part(config: Config, name: str) -> Part:
+    """One part by name.
+
+    Raises:
+        InputError: the config has no such part.
+    """
+    known = {entry.name: entry for entry in parts(config)}
+    if name not in known:
+        raise InputError(f"{name}: the config has no such part, allowed: {', '.join(known)}")
+    return known[name]
+
+
+def artifacts(config: Config, name: str) -> list[Artifact]:
+    """What one part reads."""
+    return part(config, name).needs(config)
+
+
+def needs_of(config: Config, entries: Iterable[Part]) -> list[Artifact]:
+    """What several parts read, each artifact once."""
+    return list({a.path: a for entry in entries for a in entry.needs(config)}.values())

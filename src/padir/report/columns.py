@@ -1,0 +1,59 @@
+"""Columns that tables share, and the cells of a row in them."""
+
+from padir.config.decoder import SearchDecoder
+from padir.config.experiment import Config
+from padir.config.rows import Row
+from padir.layout import Place
+from padir.report.results import Estimate
+from padir.report.tables import Cell, Column
+
+PLACE = (Column("dataset", "Dataset"), Column("direction", "Direction"))
+ROW = (
+    *PLACE,
+    Column("training", "Training"),
+    Column("decoder", "Decoder"),
+    Column("T", "T"),
+    Column("targets", "Trained on"),
+)
+INTERVAL = "95% interval"
+
+
+def trained_on(config: Config, training: str) -> str:
+    """A training's targets, and whose encoder it started from if not fresh."""
+    run = config.trainings[training]
+    start = run.training.warm_start
+    return run.targets if start is None else f"{run.targets} (encoder of {start})"
+
+
+def row_cells(config: Config, place: Place, row: Row) -> dict[str, Cell]:
+    """The cells of `ROW`; T is N, one pass per token, for AR."""
+    return {
+        **place._asdict(),
+        "training": row.training,
+        "decoder": row.decoding.decoder,
+        "T": row.decoding.steps,
+        "targets": trained_on(config, row.training),
+    }
+
+
+def estimated(key: str, estimate: Estimate | None) -> dict[str, Cell]:
+    """An estimate and its interval: cells KEY and KEY_interval."""
+    return {key: estimate and estimate.value, f"{key}_interval": estimate and estimate.ends}
+
+
+def with_interval(key: str, heading: str, digits: int) -> tuple[Column, Column]:
+    """The columns of `estimated`."""
+    return Column(key, heading, digits), Column(f"{key}_interval", INTERVAL, digits)
+
+
+def percent(share: float | None) -> float | None:
+    """A share in percent."""
+    return None if share is None else 100 * share
+
+
+def hypotheses_per_sentence(config: Config, row: Row) -> int:
+    """The paper's "# hyp.": beam width, starts of a parallel decoder, or 1 for greedy search."""
+    decoder = config.decoders[row.decoding.decoder]
+    if isinstance(decoder, SearchDecoder):
+        return decoder.beam if decoder.kind == "beam" else 1
+    return decoder.length_candidates * decoder.restarts

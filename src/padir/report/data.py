@@ -1,0 +1,105 @@
+"""Tables of the data: what cleaning kept, and who made the distilled targets."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from padir.report.columns import PLACE, percent
+from padir.report.results import Results
+from padir.report.tables import Cell, Column, Table
+
+
+def data_table(results: Results) -> Table:
+    """What cleaning kept and dropped in each split."""
+    columns = (
+        Column("dataset", "Dataset"),
+        Column("pair", "Pair"),
+        Column("split", "Split"),
+        Column("read", "Pairs read"),
+        Column("kept", "Kept"),
+        Column("dropped", "Dropped, by reason"),
+        Column("lengths", "Mean length"),
+    )
+    rows = [
+        {
+            "dataset": dataset,
+            "pair": pair,
+            "split": split,
+            "read": counts["pairs_read"],
+            "kept": counts["pairs_kept"],
+            # Only training pairs are ever dropped.
+            "dropped": _dropped(counts.get("dropped", {})),
+            "lengths": "; ".join(
+                f"{side['file']} {side['length_mean']:.1f} {side['length_unit']}"
+                for side in counts["files"]
+            ),
+        }
+        for (dataset, pair), statistics in results.statistics.items()
+        for split, counts in statistics["splits"].items()
+    ]
+    notes = ("Digests, length histograms and line numbers: statistics.json of each dataset.",)
+    return Table("data", "Data", columns, rows, notes)
+
+
+def _dropped(reasons: Mapping[str, Any]) -> str:
+    counts = {name.replace("_", " "): reason["pairs"] for name, reason in reasons.items()}
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "none"
+
+
+def distillation_table(results: Results) -> Table:
+    """The provenance cards of distilled targets."""
+    columns = (
+        *PLACE,
+        Column("teacher", "Targets"),
+        Column("seed", "Seed"),
+        Column("system", "Teacher"),
+        Column("decode", "Decoding"),
+        Column("lines", "Lines"),
+        Column("teacher_bleu", "Teacher's BLEU", 2),
+        Column("agreement", "BLEU against raw", 2),
+        Column("validity", "Valid %", 1),
+        Column("sha256", "SHA-256"),
+    )
+    rows: list[dict[str, Cell]] = [
+        {
+            **place._asdict(),
+            "teacher": teacher,
+            "seed": seed,
+            "system": card.get("teacher"),
+            "decode": card.get("decode"),
+            "lines": _entry(card.get("lines"), "train"),
+            "teacher_bleu": _number(card.get("teacher_bleu"), "score"),
+            "agreement": _number(card.get("agreement_with_raw"), "score"),
+            "validity": percent(_number(card.get("validity"), "share")),
+            "sha256": (card.get("sha256") or "")[:12] or None,
+        }
+        for (place, teacher, seed), card in results.cards.items()
+    ]
+    notes = (
+        "Teacher's BLEU: on the validation references. BLEU against raw: the teacher's output on"
+        " the training sources, scored against the original targets.",
+        *_empty_lines(results),
+    )
+    return Table("distillation", "Distilled targets", columns, rows, notes)
+
+
+def _empty_lines(results: Results) -> Iterator[str]:
+    """A note on each teacher that left lines empty."""
+    for (place, teacher, seed), card in results.cards.items():
+        empty, lines = card.get("empty"), card.get("lines")
+        if not isinstance(empty, dict) or not isinstance(lines, dict) or not any(empty.values()):
+            continue
+        counts = ", ".join(f"{empty[split]} of {lines[split]} ({split})" for split in empty)
+        yield (
+            f"{' '.join(place)}, {teacher}, seed {seed}: lines without a translation, such as"
+            f" those too long for the teacher: {counts}. Lines counts them, the other columns and"
+            " training leave them out."
+        )
+
+
+def _entry(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else value
+
+
+def _number(value: Any, key: str) -> float | None:
+    number = _entry(value, key)
+    return None if number is None else float(number)

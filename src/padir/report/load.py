@@ -1,0 +1,292 @@
+"""Reads the artifacts that a part of the report declares, and checks that the config made them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from padir import layout
+from padir.config.experiment import Config
+from padir.config.identity import short_digest, teacher_seed
+from padir.config.rows import Row
+from padir.files import InputError, read_json, read_jsonl, shown
+from padir.layout import Artifact, Place
+from padir.report.results import Absence, Document, Rating, Results, ScoredRow, estimate
+from padir.score.rating import NOT_RUN, RUN
+
+MISSING, OTHER_SETTINGS = "missing", "made with other settings"
+SCORE_KEYS = ("bleu", "chrf", "stutter", "replicates", "test_digest", "sentences")
+ANALYSIS_KEYS = (
+    *("dataset", "direction", "training", "decoder", "targets", "distance", "passes", "claims"),
+)
+LATENCY_KEYS = ("training", "decoder", "p50_ms", "p90_ms", "p99_ms", "passes_mean")
+CLAIM_KEYS = ("id", "statement", "measured", "verdict", "test")
+THEORY = f"{layout.RESULTS}/theory/"
+
+# What scores of one test set must have in common to share a table, by its name in messages.
+MEASURES: Mapping[str, Callable[[Document], Any]] = {
+    "test-set digest": lambda document: document["test_digest"],
+    "number of resamples": lambda document: document["replicates"]["samples"],
+    "resampling seed": lambda document: document["replicates"]["seed"],
+}
+SCORE_MEASURES = {
+    "BLEU signature": lambda document: document["bleu"]["signature"],
+    "chrF signature": lambda document: document["chrf"]["signature"],
+    "number of sentences": lambda document: document["sentences"],
+    **MEASURES,
+}
+RATING_MEASURES = {"signature": lambda document: document["signature"], **MEASURES}
+
+
+def comparable(
+    documents: Sequence[tuple[str, Document]], measures: Mapping[str, Callable[[Document], Any]]
+) -> None:
+    """Refuse scores of one test set that do not measure the same thing.
+
+    Args:
+        documents: each with its path.
+        measures: what has to be equal, by its name in messages.
+
+    Raises:
+        InputError: names the first pair of files that differ, and in what.
+    """
+    for path, document in documents[1:]:
+        first, reference = documents[0]
+        for name, measure in measures.items():
+            if measure(document) != measure(reference):
+                raise InputError(
+                    f"scores cannot share a table, {name} differs: {measure(reference)} in"
+                    f" {shown(first)}, {measure(document)} in {shown(path)}"
+                )
+
+
+def require(path: str, document: Any, keys: Sequence[str]) -> Document:
+    """Check that a JSON document is an object with these keys.
+
+    Raises:
+        InputError: names the key that is missing or null.
+    """
+    if not isinstance(document, dict):
+        raise InputError(f"{shown(path)}: not a JSON object")
+    for key in keys:
+        if document.get(key) is None:
+            raise InputError(f"{shown(path)}: key {key} is missing or null")
+    return document
+
+
+def _check_labels(path: str, document: Document, labels: Mapping[str, Any]) -> None:
+    for key, expected in labels.items():
+        if document.get(key) != expected:
+            raise InputError(
+                f"{shown(path)}: {key} is {document.get(key)!r}; the path and config say"
+                f" {expected!r}"
+            )
+
+
+class Reader:
+    """Reads each artifact of one config once, however many parts ask for it."""
+
+    def __init__(self, config: Config):
+        self.config = config
+        self._documents: dict[str, Any] = {}
+        self._absent: dict[str, Absence] = {}
+
+    def load(self, artifacts: Iterable[Artifact]) -> Results:
+        """What these artifacts hold.
+
+        Raises:
+            InputError: a file is not what its path says, or scores of one test set do not compare.
+        """
+        config, wanted = self.config, {artifact.path: artifact for artifact in artifacts}
+        places = layout.places(config)
+        curves = dict(self._curves(wanted, places))
+        return Results(
+            config,
+            rows={row[:2]: ScoredRow(*row) for row in self._rows(wanted, places)},
+            ratings=dict(self._ratings(wanted, places)),
+            latencies=dict(self._latencies(wanted, places)),
+            curves=curves,
+            provenance={
+                (place, training, seed): read_json(_provenance_of(path))
+                for place, training, seed in curves
+                for path in [layout.metrics_path(place, training, seed)]
+            },
+            cards=dict(self._cards(wanted, places)),
+            statistics=dict(self._statistics(wanted)),
+            samples=dict(self._samples(wanted, places)),
+            theory=dict(self._with_claims(wanted, THEORY, ())),
+            analyses=dict(self._with_claims(wanted, f"{layout.RESULTS}/analysis/", ANALYSIS_KEYS)),
+            absent=self._listed_absences(wanted),
+        )
+
+    def _listed_absences(self, wanted: Mapping[str, Artifact]) -> list[Absence]:
+        return [self._absent[path] for path in wanted if path in self._absent]
+
+    def _read(self, wanted: Mapping[str, Artifact], path: str) -> Any:
+        """The document at a path; None where it is not wanted, missing or of other settings."""
+        if path not in wanted:
+            return None
+        if path not in self._documents:
+            self._documents[path] = self._fresh(wanted[path])
+        return self._documents[path]
+
+    def _fresh(self, artifact: Artifact) -> Any:
+        path = artifact.path
+        is_metrics = path.endswith(".jsonl")
+        labelled = _provenance_of(path) if is_metrics else Path(path)
+        if not Path(path).is_file() or not labelled.is_file():
+            self._absent[path] = Absence(artifact, MISSING)
+            return None
+        document = require(path, read_json(labelled), ())
+        if path.startswith(THEORY):
+            digests = {"settings": short_digest(document.get("settings"))}
+        else:
+            digests = document.get("digests") or {}
+        if any(digests.get(key) != value for key, value in artifact.digests.items()):
+            self._absent[path] = Absence(artifact, OTHER_SETTINGS)
+            return None
+        return read_jsonl(path) if is_metrics else document
+
+    def _rows(
+        self, wanted: Mapping[str, Artifact], places: Sequence[Place]
+    ) -> Iterator[tuple[Place, Row, tuple[Document, ...]]]:
+        split = self.config.evaluation.split
+        for place in places:
+            documents: list[tuple[str, Document]] = []
+            for row in self.config.all_rows():
+                run, scores = self.config.trainings[row.training], []
+                for seed in layout.seeds(self.config, row):
+                    path = layout.score_path(place, row, seed, split)
+                    document = self._read(wanted, path)
+                    if document is None:
+                        continue
+                    labels = {**_labels(place, row, seed, split), "system": run.system}
+                    _check_labels(path, document, labels | {"targets": run.targets})
+                    scores.append(require(path, document, SCORE_KEYS))
+                    documents.append((path, document))
+                if scores:
+                    yield place, row, tuple(scores)
+            comparable(documents, SCORE_MEASURES)
+
+    def _ratings(
+        self, wanted: Mapping[str, Artifact], places: Sequence[Place]
+    ) -> Iterator[tuple[tuple[Place, Row, str], Rating]]:
+        split = self.config.evaluation.split
+        for place in places:
+            for scorer, settings in self.config.evaluation.scorers.items():
+                rated: list[tuple[str, Document]] = []
+                for row in self.config.core_rows():
+                    documents = []
+                    for seed in layout.seeds(self.config, row):
+                        path = layout.rating_path(place, row, seed, split, scorer)
+                        document = self._read(wanted, path)
+                        if document is None:
+                            continue
+                        labels = _labels(place, row, seed, split) | {"scorer": settings.kind}
+                        _check_rating(path, document, labels)
+                        documents.append(document)
+                        if document["status"] == RUN:
+                            rated.append((path, document))
+                    if documents:
+                        yield (place, row, scorer), _rating(documents)
+                comparable(rated, RATING_MEASURES)
+
+    def _latencies(
+        self, wanted: Mapping[str, Artifact], places: Sequence[Place]
+    ) -> Iterator[tuple[tuple[Place, str], Document]]:
+        for place in places:
+            for timing in layout.TIMINGS:
+                path = layout.latency_path(place, timing)
+                document = self._read(wanted, path)
+                if document is not None:
+                    for line in require(path, document, ("rows", "machine"))["rows"]:
+                        require(path, line, LATENCY_KEYS)
+                    yield (place, timing), document
+
+    def _curves(
+        self, wanted: Mapping[str, Artifact], places: Sequence[Place]
+    ) -> Iterator[tuple[tuple[Place, str, int], Sequence[Document]]]:
+        for place in places:
+            for training, run in self.config.trainings.items():
+                for seed in sorted(run.seeds):
+                    lines = self._read(wanted, layout.metrics_path(place, training, seed))
+                    if lines is not None:
+                        yield (place, training, seed), lines
+
+    def _cards(
+        self, wanted: Mapping[str, Artifact], places: Sequence[Place]
+    ) -> Iterator[tuple[tuple[Place, str, int], Document]]:
+        for place in places:
+            for teacher in self.config.teachers:
+                seed = teacher_seed(self.config, teacher)
+                document = self._read(wanted, layout.card_path(place, teacher, seed))
+                if document is not None:
+                    yield (place, teacher, seed), document
+
+    def _statistics(
+        self, wanted: Mapping[str, Artifact]
+    ) -> Iterator[tuple[tuple[str, str], Document]]:
+        for dataset, settings in self.config.datasets.items():
+            path = layout.statistics_path(dataset, settings.pair)
+            document = self._read(wanted, path)
+            if document is not None:
+                yield (dataset, settings.pair), require(path, document, ("splits",))
+
+    def _samples(
+        self, wanted: Mapping[str, Artifact], places: Sequence[Place]
+    ) -> Iterator[tuple[tuple[Place, str], tuple[Document, Sequence[Document]]]]:
+        split = self.config.evaluation.split
+        for place in places:
+            for sampler in self.config.evaluation.samplers:
+                path = layout.sample_path(place, sampler, split)
+                score = self._read(wanted, path)
+                if score is None:
+                    continue
+                chains = layout.sample_path(place, sampler, split, "jsonl")
+                if not Path(chains).is_file():
+                    self._absent[path] = Absence(Artifact(chains, {}), MISSING)
+                    continue
+                yield (place, sampler), (require(path, score, SCORE_KEYS), read_jsonl(chains))
+
+    def _with_claims(
+        self, wanted: Mapping[str, Artifact], folder: str, keys: Sequence[str]
+    ) -> Iterator[tuple[str, Document]]:
+        for path in wanted:
+            document = self._read(wanted, path) if path.startswith(folder) else None
+            if document is not None:
+                for claim in require(path, document, (*keys, "claims"))["claims"]:
+                    require(path, claim, CLAIM_KEYS)
+                yield path, document
+
+
+def _provenance_of(path: str) -> Path:
+    return Path(path).with_name("provenance.json")
+
+
+def _labels(place: Place, row: Row, seed: int, split: str) -> dict[str, Any]:
+    return {
+        **place._asdict(),
+        "training": row.training,
+        "decoder": row.decoding.decoder,
+        "passes": row.decoding.passes,
+        "seed": seed,
+        "split": split,
+    }
+
+
+def _check_rating(path: str, document: Document, labels: Mapping[str, Any]) -> None:
+    if document.get("status") not in (RUN, NOT_RUN):
+        raise InputError(f"{shown(path)}: not a document of padir rate")
+    _check_labels(path, document, labels)
+    if document["status"] == RUN:
+        require(path, document, ("score", "signature", "test_digest", "replicates"))
+
+
+def _rating(documents: Sequence[Document]) -> Rating:
+    reasons = [document["reason"] for document in documents if document["status"] != RUN]
+    if reasons:
+        return Rating(None, None, reasons[0], len(documents))
+    mean = estimate(
+        [document["score"] for document in documents],
+        [document["replicates"]["score"] for document in documents],
+    )
+    return Rating(mean, documents[0]["signature"], None, len(documents))

@@ -1,0 +1,127 @@
+"""The look that all figures share: colours, sizes, legends, and writing as SVG and CSV.
+
+Drawings have no background, and their text and axes take the colour of the text around them
+(currentColor), so that one drawing serves light and dark pages. Same numbers, same bytes.
+"""
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from padir.files import write_text
+from padir.report.tables import Table
+
+# Stands for currentColor until the drawing is written: Matplotlib knows no such colour.
+INK = "#010203"
+# Okabe and Ito's palette, told apart by readers with any colour vision; the markers say it again.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.titlecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.titlesize": 10,
+    "grid.color": "#888888",
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+}
+
+
+class Canvas:
+    """A Matplotlib figure, and the SVG of it once drawn."""
+
+    def __init__(self, figure: Any):
+        self.figure = figure
+        self.svg = ""
+
+    def legend(self) -> None:
+        """One legend for all panels, right of them, each name once."""
+        named: dict[str, Any] = {}
+        for axes in self.figure.axes:
+            for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+                named.setdefault(name, handle)
+        if named:
+            self.figure.legend(named.values(), named, loc="outside right upper")
+
+
+@contextmanager
+def canvas(name: str, width: float, height: float, grid: bool = True) -> Iterator[Canvas]:
+    """Give a canvas to draw on; its `svg` is there once the block ends.
+
+    Args:
+        name: makes the ids in the drawing, the same in every run.
+        width: inches.
+        height: inches.
+        grid: whether lines show the axes' ticks.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    changes: dict[Any, Any] = {"axes.grid": grid, "svg.hashsalt": name}
+    with matplotlib.rc_context({**STYLE, **changes}):
+        drawing = Canvas(Figure(figsize=(width, height), layout="constrained"))
+        FigureCanvasSVG(drawing.figure)
+        yield drawing
+        buffer = io.StringIO()
+        metadata = {"Date": None, "Creator": "padir"}
+        drawing.figure.savefig(buffer, format="svg", metadata=metadata, transparent=True)
+    drawing.svg = buffer.getvalue().replace(INK, "currentColor")
+
+
+def no_data(name: str) -> str:
+    """The drawing of a figure without points."""
+    with canvas(name, 4, 1) as drawing:
+        drawing.figure.text(0.5, 0.5, "no data", ha="center")
+    return drawing.svg
+
+
+class Picture(ABC):
+    """A figure of the report."""
+
+    name: str
+    title: str
+
+    @cached_property
+    @abstractmethod
+    def svg(self) -> str:
+        """The drawing."""
+
+    @abstractmethod
+    def table(self) -> Table:
+        """The points drawn."""
+
+    @abstractmethod
+    def empty(self) -> bool:
+        """Whether there is nothing to show."""
+
+    @property
+    @abstractmethod
+    def caption(self) -> str:
+        """What stands under the drawing, after its title."""
+
+    @property
+    def description(self) -> str:
+        """The drawing in words, for those who cannot see it."""
+        return f"{self.title}. {self.caption}"
+
+    def write(self, folder: Path) -> None:
+        """Write NAME.svg and NAME.csv."""
+        write_text(folder / f"{self.name}.svg", self.svg)
+        write_text(folder / f"{self.name}.csv", self.table().csv())

@@ -1,0 +1,55 @@
+"""Drawings and the table of the theory experiments, as parts of the report."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+from padir.report.results import Results
+from padir.report.tables import Table
+from padir.report.theme import Picture, no_data
+from padir.report.theory_figures import DRAWINGS, draw, theorem_table
+
+
+class TheoryPicture(Picture):
+    """A drawing of one experiment; its caption stands inside it."""
+
+    def __init__(self, name: str, results: Results):
+        self.name = name
+        self.drawing = None
+        for path, document in results.theory.items():
+            if self.drawing is None and document.get("experiment") == DRAWINGS[name][0]:
+                self.drawing = draw(name, document, path)
+        self.title = "" if self.drawing is None else self.drawing.caption
+
+    @cached_property
+    def svg(self) -> str:
+        """The drawing."""
+        return no_data(self.name) if self.drawing is None else self.drawing.svg()
+
+    def table(self) -> Table:
+        """The points drawn."""
+        return Table(self.name, "", (), ()) if self.drawing is None else self.drawing.table()
+
+    def empty(self) -> bool:
+        """Whether the experiment has no results."""
+        return self.drawing is None
+
+    @property
+    def caption(self) -> str:
+        """Nothing: the drawing has its own."""
+        return ""
+
+
+def _picture(name: str) -> Callable[[Results], Picture]:
+    return lambda results: TheoryPicture(name, results)
+
+
+figure1 = _picture("figure1")
+figure2 = _picture("figure2")
+figure3 = _picture("figure3")
+product_steps = _picture("product_steps")
+mask_design = _picture("mask_design")
+
+
+def theorems(results: Results) -> Table:
+    """Every claim of the experiments with its verdict."""
+    return theorem_table(list(results.theory.values()))

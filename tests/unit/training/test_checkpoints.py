@@ -1,0 +1,198 @@
+"""The work folder: damage is noticed, transient errors change nothing, restarts are recorded."""
+
+import builtins
+import errno
+import json
+import os
+import shutil
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from padir.files import InputError
+from padir.training.checkpoints import WorkFolder
+from padir.training.step import TrainState
+
+IDENTITY = {"seed": 0}
+ARRAYS = {"w": np.arange(64, dtype=np.float32)}
+
+
+def state(step: int) -> TrainState:
+    # Large and random, so that the values lie in a file of their own.
+    weights = np.random.default_rng(step).normal(size=(64, 64)).astype(np.float32)
+    return TrainState({"w": jnp.asarray(weights)}, (), jnp.asarray(step, jnp.int32))
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory) -> Path:
+    """A folder with checkpoints of steps 4 and 8 and candidates of steps 3 and 7."""
+    folder = tmp_path_factory.mktemp("template") / "work"
+    with WorkFolder(folder, IDENTITY) as work:
+        for step in (3, 4, 7, 8):
+            if step % 4:
+                work.add_candidate(step, 10.0 - step, ARRAYS, keep=2)
+            else:
+                work.save(step, state(step), {"sums": [float(step)]})
+            work.add_metrics({"step": step, "valid_loss": 10.0 - step})
+    return folder
+
+
+@pytest.fixture
+def folder(template: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(template, tmp_path / "work")
+
+
+def restored(folder: Path) -> int | None:
+    """Step of the restored checkpoint."""
+    with WorkFolder(folder, IDENTITY) as work:
+        resumed = work.restore(state(0))
+        if resumed is None:
+            return None
+        step = int(resumed.step)
+        leaves = jax.tree.leaves(resumed), jax.tree.leaves(state(step))
+        for leaf, saved in zip(*leaves, strict=True):
+            np.testing.assert_array_equal(leaf, saved)
+        recorded = (folder / "saved" / f"{step}.json").exists()
+        assert work.progress(step) == ({"sums": [float(step)]} if recorded else {})
+        return step
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 8
+    path.write_bytes(content)
+
+
+def files_of(folder: Path, step: int) -> list[Path]:
+    return sorted(p for p in (folder / "checkpoints" / str(step)).rglob("*") if p.is_file())
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file but the empty lock."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_the_newest_checkpoint_is_restored(folder: Path) -> None:
+    assert restored(folder) == 8
+    assert restored(folder.parent / "fresh") is None
+
+
+@pytest.mark.parametrize("damage", [truncate, flip, os.unlink])
+def test_damage_to_any_file_leads_to_the_older_checkpoint(folder, tmp_path, capsys, damage):
+    victims = [path for path in files_of(folder, 8) if path.stat().st_size]
+    assert len(victims) >= 4
+    for number, victim in enumerate(victims):
+        copy = shutil.copytree(folder, tmp_path / str(number))
+        damage(copy / victim.relative_to(folder))
+        assert restored(copy) == 4, victim
+        message = capsys.readouterr().err
+        assert "checkpoint 8 cannot be used: checkpoints/8/" in message
+        assert message.endswith("moved to unreadable, training resumes from step 4\n")
+        assert (copy / "unreadable" / "8").is_dir()
+        assert restored(copy) == 4
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+@pytest.mark.parametrize("damage", [truncate, empty, os.unlink])
+def test_a_damaged_checkpoint_without_digests_is_passed_over(folder, tmp_path, damage):
+    """As left by a kill between checkpoint and digests, or by an earlier version.
+
+    Orbax itself notices damage of the files that it reads; others do not matter.
+    """
+    (folder / "saved" / "8.json").unlink()
+    steps = []
+    for number, victim in enumerate(p for p in files_of(folder, 8) if p.parent.name == "d"):
+        copy = shutil.copytree(folder, tmp_path / str(number))
+        damage(copy / victim.relative_to(folder))
+        steps.append(restored(copy))
+    assert set(steps) == {4, 8} and steps.count(4) >= 2
+
+
+def test_a_missing_checkpoint_and_a_damaged_record_are_noticed(folder, capsys) -> None:
+    (folder / "saved" / "8.json").write_text("{")
+    assert restored(folder) == 4
+    assert "saved/8.json is damaged" in capsys.readouterr().err
+    shutil.rmtree(folder / "checkpoints" / "4")
+    with pytest.raises(InputError, match=r"no checkpoint can be read \(4: .* is missing\)"):
+        restored(folder)
+
+
+def test_without_a_whole_checkpoint_every_call_fails_and_nothing_moves(folder: Path) -> None:
+    for step in (4, 8):
+        for path in files_of(folder, step):
+            path.write_bytes(b"not a checkpoint")
+    before = content(folder)
+    for _ in range(3):
+        with pytest.raises(InputError, match=r"no checkpoint can be read .*train --restart"):
+            restored(folder)
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.ESTALE, errno.EACCES])
+def test_a_transient_error_moves_nothing(folder: Path, monkeypatch, code: int) -> None:
+    before = content(folder)
+    real_open = builtins.open
+
+    def failing_open(path, *arguments, **options):
+        if "checkpoints/8" in str(path):
+            raise OSError(code, os.strerror(code), str(path))
+        return real_open(path, *arguments, **options)
+
+    for digests in (True, False):
+        with monkeypatch.context() as patch:
+            patch.setattr(builtins, "open", failing_open)
+            with pytest.raises(InputError, match=rf"\A.*{os.strerror(code)}; nothing was .*\Z"):
+                restored(folder)
+        assert content(folder) == before
+        if digests:
+            (folder / "saved" / "8.json").unlink()
+            before.pop("saved/8.json")
+
+
+def test_a_damaged_candidate_leads_to_the_checkpoint_before_it(folder: Path, capsys) -> None:
+    flip(folder / "candidates" / "7.safetensors")
+    with WorkFolder(folder, IDENTITY) as work:
+        with pytest.raises(InputError, match=r"7\.safetensors: damaged"):
+            work.candidate(7)
+        np.testing.assert_array_equal(work.candidate(3)["w"], ARRAYS["w"])
+    assert restored(folder) == 4
+    assert "candidates/7.safetensors, which it needs, is damaged" in capsys.readouterr().err
+    truncate(folder / "candidates" / "3.safetensors")
+    with pytest.raises(InputError, match="no checkpoint can be read"):
+        restored(folder)
+
+
+def test_a_restart_is_asked_for_and_recorded(folder: Path) -> None:
+    for number in (1, 2):
+        with WorkFolder(folder, IDENTITY, restart=True) as work:
+            assert work.restore(state(0)) is None
+            assert work.candidates() == {} and work.progress(8) == {}
+            work.forget_after(0)
+            assert work.restarts == number
+        (line,) = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+        assert line == {"step": 0, "seconds": 0.0, "cpu_seconds": 0.0, "restarts": number}
+    with WorkFolder(folder.parent / "fresh", IDENTITY, restart=True) as work:
+        assert work.restarts == 0
+
+
+def test_records_follow_the_checkpoints_that_are_kept(folder: Path) -> None:
+    with WorkFolder(folder, IDENTITY) as work:
+        work.save(12, state(12), {"sums": [12.0]})
+    kept = {"checkpoints": "", "saved": ".json"}
+    for name, ending in kept.items():
+        names = {path.name for path in (folder / name).iterdir()}
+        assert names == {f"{step}{ending}" for step in (8, 12)}
