@@ -96,7 +96,7 @@ class Figure(Picture):
                 {
                     "panel": panel.title,
                     "series": name,
-                    **vars(Point(0, y, label="level")),
+                    **vars(Point(0.0, y, label="level")),
                     "x": None,
                 }
                 for name, y in panel.levels
