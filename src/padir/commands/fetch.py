@@ -19,23 +19,23 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    made = argparse.ArgumentParser(
+    parse = argparse.ArgumentParser(
         prog="padir fetch",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument(
+    parse.add_argument(
         "--config-dataset", type=Path, required=True, metavar="F", help="the dataset's settings"
     )
-    made.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
-    made.add_argument(
+    parse.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
+    parse.add_argument(
         "--threads",
         type=int,
         metavar="N",
         help="most processes that read tfds (default: all cores)",
     )
-    return made
+    return parse
 
 
 def main(argv: list[str]) -> int:
