@@ -159,7 +159,13 @@ class _Box:
     right: float
     top: float
 
+    def holds(self, other: "_Box") -> bool:
+        """Whether the other lies inside."""
+        across = self.left <= other.left and other.right <= self.right
+        return across and self.bottom <= other.bottom and other.top <= self.top
+
     def meets(self, other: "_Box") -> bool:
+        """Whether the two overlap."""
         apart = self.right < other.left or other.right < self.left
         return not (apart or self.top < other.bottom or other.top < self.bottom)
 
@@ -184,8 +190,11 @@ def _label(panel: Panel, axes: Any) -> None:
             groups[-1].append(mark)
         else:
             groups.append([mark])
+    frame = _Box(axes.bbox.x0, axes.bbox.y0, axes.bbox.x1, axes.bbox.y1)
     for group in groups:
-        text = ", ".join(dict.fromkeys(mark[1].label for mark in group))
+        series, anchor, anchor_x, anchor_y = group[0]
+        labels = sorted({mark[1].label for mark in group}, key=lambda label: (len(label), label))
+        text = ", ".join(labels)
         box_width, box_height = 0.62 * LABEL_SIZE * scale * len(text), 1.3 * LABEL_SIZE * scale
         x = sum(mark[2] for mark in group) / len(group)
         y = sum(mark[3] for mark in group) / len(group)
@@ -193,12 +202,15 @@ def _label(panel: Panel, axes: Any) -> None:
             _Box(x + dx, y + dy, x + dx + box_width, y + dy + box_height)
             for dx, dy in _offsets(box_width, box_height, 6 * scale)
         ]
-        free = [box for box in boxes if not any(box.meets(other) for other in taken)]
-        box = (free or boxes)[0]
+        inside = [box for box in boxes if frame.holds(box)]
+        free = [box for box in inside if not any(box.meets(other) for other in taken)]
+        box = (free or inside or boxes)[0]
         taken.append(box)
+        # In points from the mark: the SVG has another resolution than the one measured here.
+        offset = (box.left - anchor_x) / scale, (box.bottom - anchor_y) / scale
         axes.annotate(
-            text, (box.left, box.bottom), xycoords="figure pixels", fontsize=LABEL_SIZE,
-            color=COLOURS[group[0][0].style % len(COLOURS)], annotation_clip=False,
+            text, (anchor.x, anchor.y), xytext=offset, textcoords="offset points",
+            fontsize=LABEL_SIZE, color=COLOURS[series.style % len(COLOURS)], annotation_clip=False,
         )  # fmt: skip
 
 
