@@ -150,29 +150,11 @@ class Figure(Picture):
         axes.set_ylabel(self.y)
 
 
-@dataclass(frozen=True)
-class _Box:
-    """A label's place in pixels."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    def holds(self, other: "_Box") -> bool:
-        """Whether the other lies inside."""
-        across = self.left <= other.left and other.right <= self.right
-        return across and self.bottom <= other.bottom and other.top <= self.top
-
-    def meets(self, other: "_Box") -> bool:
-        """Whether the two overlap."""
-        apart = self.right < other.left or other.right < self.left
-        return not (apart or self.top < other.bottom or other.top < self.bottom)
-
-
 def _label(panel: Panel, axes: Any) -> None:
     """Write the points' labels where they meet neither a mark nor one another, if such a place is
     near. Points of a series that lie together have one label."""
+    from matplotlib.transforms import Bbox
+
     scale = axes.figure.dpi / 72
     width, height = axes.bbox.width, axes.bbox.height
     marks = [
@@ -180,7 +162,7 @@ def _label(panel: Panel, axes: Any) -> None:
         for series in panel.series
         for point in series.points
     ]
-    taken = [_Box(x - 4, y - 4, x + 4, y + 4) for _, _, x, y in marks]
+    taken = [Bbox.from_extents(x - 4, y - 4, x + 4, y + 4) for _, _, x, y in marks]
     groups: list[list[Any]] = []
     for mark in marks:
         series, _, x, y = mark
@@ -190,7 +172,6 @@ def _label(panel: Panel, axes: Any) -> None:
             groups[-1].append(mark)
         else:
             groups.append([mark])
-    frame = _Box(axes.bbox.x0, axes.bbox.y0, axes.bbox.x1, axes.bbox.y1)
     for group in groups:
         series, anchor, anchor_x, anchor_y = group[0]
         labels = sorted({mark[1].label for mark in group}, key=lambda label: (len(label), label))
@@ -199,15 +180,17 @@ def _label(panel: Panel, axes: Any) -> None:
         x = sum(mark[2] for mark in group) / len(group)
         y = sum(mark[3] for mark in group) / len(group)
         boxes = [
-            _Box(x + dx, y + dy, x + dx + box_width, y + dy + box_height)
+            Bbox.from_bounds(x + dx, y + dy, box_width, box_height)
             for dx, dy in _offsets(box_width, box_height, 6 * scale)
         ]
-        inside = [box for box in boxes if frame.holds(box)]
-        free = [box for box in inside if not any(box.meets(other) for other in taken)]
+        inside = [
+            box for box in boxes if axes.bbox.contains(*box.min) and axes.bbox.contains(*box.max)
+        ]
+        free = [box for box in inside if not box.count_overlaps(taken)]
         box = (free or inside or boxes)[0]
         taken.append(box)
         # In points from the mark: the SVG has another resolution than the one measured here.
-        offset = (box.left - anchor_x) / scale, (box.bottom - anchor_y) / scale
+        offset = (box.x0 - anchor_x) / scale, (box.y0 - anchor_y) / scale
         axes.annotate(
             text, (anchor.x, anchor.y), xytext=offset, textcoords="offset points",
             fontsize=LABEL_SIZE, color=COLOURS[series.style % len(COLOURS)], annotation_clip=False,
