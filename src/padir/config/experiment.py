@@ -159,6 +159,10 @@ class Config(Settings):
         default="everything", description="What a bare `snakemake` makes."
     )
 
+    def __hash__(self) -> int:
+        """Of the object: what is computed of a config is kept by it."""
+        return id(self)
+
     # Rows of the report's parts, in the order of the config.
 
     def core_rows(self) -> list[Row]:

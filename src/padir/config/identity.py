@@ -5,8 +5,12 @@ vocabulary and the targets, and with them a teacher's training and decoder. A de
 settings, and of the reranker's training. Hypotheses have one of training, seed, decoder, passes and
 split. Every file that is made of them carries `digests`; the report shows a number only where these
 are the digests of the config at hand.
+
+The functions are cached, as a workflow asks for digests many times: what they return is not to be
+changed.
 """
 
+from functools import cache
 from typing import Any
 
 from padir.config.base import Digests, short_digest
@@ -49,6 +53,7 @@ def teacher_seed(config: Config, teacher: str) -> int:
     return 0 if row is None else config.trainings[row.training].seeds[0]
 
 
+@cache
 def targets_digest(config: Config, dataset: str, direction: str, targets: str) -> str:
     """Of the training targets: the data alone if raw, else also of what made the text."""
     data = short_digest(data_spec(config, dataset))
@@ -66,6 +71,7 @@ def targets_digest(config: Config, dataset: str, direction: str, targets: str) -
     return short_digest({"data": data, "direction": direction, "teacher": made_by})
 
 
+@cache
 def training_digests(config: Config, dataset: str, direction: str, training: str) -> Digests:
     """Digests of the data, vocabulary and targets of a training, and of the training itself."""
     run = config.trainings[training]
@@ -87,6 +93,7 @@ def training_digests(config: Config, dataset: str, direction: str, training: str
     return {**digests, "training": short_digest(learnt)}
 
 
+@cache
 def decoder_digest(config: Config, dataset: str, direction: str, decoder: str) -> str:
     """Of a decoder's settings, and of the training of its reranker."""
     settings = config.decoders[decoder]
@@ -97,11 +104,13 @@ def decoder_digest(config: Config, dataset: str, direction: str, decoder: str) -
     return digest_of_decoder(settings, digests["training"], seed)
 
 
+@cache
 def data_digests(config: Config, dataset: str) -> Digests:
     """Digest of the data alone."""
     return {"data": short_digest(data_spec(config, dataset))}
 
 
+@cache
 def teacher_digests(config: Config, dataset: str, direction: str, teacher: str) -> Digests:
     """Digests of the data and of a teacher's translations; of a model of ours also of these
     hypotheses, on which distillation rests."""
@@ -113,6 +122,7 @@ def teacher_digests(config: Config, dataset: str, direction: str, teacher: str) 
     return {**digests, "distilled": targets_digest(config, dataset, direction, teacher)}
 
 
+@cache
 def decoder_digests(
     config: Config, dataset: str, direction: str, training: str, decoder: str
 ) -> Digests:
@@ -121,6 +131,7 @@ def decoder_digests(
     return {**digests, "decoder": decoder_digest(config, dataset, direction, decoder)}
 
 
+@cache
 def hypotheses_digests(
     config: Config, dataset: str, direction: str, row: Row, seed: int
 ) -> Digests:
@@ -130,6 +141,7 @@ def hypotheses_digests(
     return with_hypotheses(digests, seed, row.decoding.passes)
 
 
+@cache
 def score_digests(config: Config, dataset: str, direction: str, row: Row, seed: int) -> Digests:
     """Digests of hypotheses, and of their scores: split, resamples and what tests compare with."""
     evaluation, baseline = config.evaluation, config.baseline()
