@@ -77,13 +77,13 @@ rule translation:
 rule theory:
     """Figures 1 to 3 and every theorem, from nothing."""
     input:
-        files_of(*(p for p in catalogue.parts(SETTINGS) if p.group == "theory")),
+        files_of(catalogue.parts(SETTINGS, "theory")),
 
 
 rule figures:
     """Every figure."""
     input:
-        files_of(*(p for p in catalogue.parts(SETTINGS) if p.kind == "figure")),
+        files_of(p for p in catalogue.parts(SETTINGS) if p.kind == "figure"),
 
 
 rule claims:
@@ -93,11 +93,11 @@ rule claims:
 
 
 # One target for each table and figure of the catalogue: table1, ..., figure3.
-for part in catalogue.PARTS:
+for part in catalogue.parts(SETTINGS):
 
     rule:
         name:
             f"{part.name}"
         input:
-            files_of(part),
+            files_of([part]),
         localrule: True

@@ -82,7 +82,7 @@ class Work:
         if spec.run.targets != "raw":
             teacher = results / "distill" / spec.dataset / spec.direction / spec.run.targets
             taught = min(teacher.glob("seed*"), default=teacher / "seed0")
-        found = {
+        files = {
             "vocabulary": results / "vocab" / spec.dataset / pair / "spm.model",
             "language": target,
             **{f"{split}_source": data / f"{split}.{source}" for split in ("train", "valid")},
@@ -91,14 +91,14 @@ class Work:
         for split in ("valid", "test"):
             first = data / f"{split}.{target}"
             more = sorted(
-                data.glob(f"{split}.{target}.[0-9]*"), key=lambda one: int(one.suffix[1:])
+                data.glob(f"{split}.{target}.[0-9]*"), key=lambda path: int(path.suffix[1:])
             )
-            found[split] = [data / f"{split}.{source}", first, *more]
-        for value in found.values():
+            files[split] = [data / f"{split}.{source}", first, *more]
+        for value in files.values():
             for path in value if isinstance(value, list) else [value]:
                 if isinstance(path, Path) and not path.exists():
                     raise InputError(f"{path}: missing; run snakemake first, see --help")
-        return found
+        return files
 
     def bundle(self, padding: bool, seed: int) -> Path:
         """Where a trained model lies."""
@@ -132,15 +132,15 @@ def measure(job: tuple[Work, int]) -> dict[str, Any]:
     from padir.decode.load import load
 
     loaded = {padding: load(work.bundle(padding, seed)) for padding in (False, True)}
-    found = {}
+    scores = {}
     for number, variant in enumerate(VARIANTS, start=1):
         began = time.monotonic()
-        found[variant.name] = outcome(work, loaded[variant.padding], variant)
+        scores[variant.name] = outcome(work, loaded[variant.padding], variant)
         text = ", ".join(f"{key} {found[variant.name][key]['value']:.2f}" for key in METRICS)
         seconds = time.monotonic() - began
         label = f"seed {seed}: {number}/{len(VARIANTS)} {variant.name}"
         print(f"{label}: {text}, {seconds:.0f} s", file=sys.stderr, flush=True)
-    return found
+    return scores
 
 
 def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
     from padir.decode.tune import tune
     from padir.files import read_aligned
     from padir.score.bleu import RepeatedBleu
-    from padir.score.summary import DecoderOutput, score_corpus
+    from padir.score.summary import Decoded, score_corpus
     from tests.defects.variants import Defects
 
     def with_settings(**settings):
@@ -175,15 +175,15 @@ def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
         )["chosen"]
 
         def translated(model) -> list[Any]:
-            made = translator(model, decoding, LengthRule(**rule))
-            return made.translate(tests, str(paths["test"][0]), references=answers[0])
+            variant_translator = translator(model, decoding, LengthRule(**rule))
+            return variant_translator.translate(tests, str(paths["test"][0]), references=answers[0])
 
         hypotheses = translated(changed)
         alone = None
         if variant.batches:
             alone = translated(with_settings(**{**variant.settings, "batch_sentences": 1}))
-    texts = [one.hypothesis for one in hypotheses]
-    decoded = DecoderOutput(before_drop=[one.before_drop for one in hypotheses])
+    texts = [hypothesis.hypothesis for hypothesis in hypotheses]
+    decoded = Decoded(before_drop=[hypothesis.before_drop for hypothesis in hypotheses])
     scored = score_corpus(texts, answers, language, decoded=decoded, samples=work.samples)
     words, replicates = scored["stutter"], scored["replicates"]
     before = {"value": words["words_before_drop"]["per_100"]}
@@ -217,7 +217,7 @@ def compared(seeds: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     for variant in VARIANTS:
         if variant.base is None:
             continue
-        pairs = [(found[variant.base], found[variant.name]) for found in seeds.values()]
+        pairs = [(scores[variant.base], scores[variant.name]) for scores in seeds.values()]
         row: dict[str, Any] = {"name": variant.name, "what": variant.what}
         for key in METRICS:
             ours, theirs = ([pair[side][key]["value"] for pair in pairs] for side in (0, 1))
@@ -286,9 +286,9 @@ def filled(document: str, text: str) -> str:
     Raises:
         ValueError: not one of each marker, in order.
     """
-    before, found, rest = document.partition(BEGIN)
+    before, begin, rest = document.partition(BEGIN)
     _, end, after = rest.partition(END)
-    if not found or not end or BEGIN in rest or END in before + after:
+    if not begin or not end or BEGIN in rest or END in before + after:
         raise ValueError(f"the document needs {BEGIN} and then {END}, once each")
     return f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{after}"
 
@@ -338,15 +338,15 @@ def main() -> int:
         for status in pool.map(train, jobs):
             if status:
                 return status
-        found = dict(
+        by_seed = dict(
             zip(
                 map(str, arguments.seeds),
                 pool.map(measure, [(work, seed) for seed in arguments.seeds]),
                 strict=True,
             )
         )
-    spec, first = work.spec(), next(iter(found.values()))["shipped"]
-    rows = compared(found)
+    spec, first = work.spec(), next(iter(by_seed.values()))["shipped"]
+    rows = compared(by_seed)
     report = {
         "model": spec.training,
         "steps": spec.run.training.steps,
@@ -359,7 +359,7 @@ def main() -> int:
         "test_digest": first["test_digest"],
         "seeds_resampled": rows[0]["bleu"]["seeds_resampled"],
         "rows": rows,
-        "by_seed": found,
+        "by_seed": by_seed,
     }
     write_json(arguments.json, report)
     text = table(report)

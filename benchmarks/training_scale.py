@@ -21,15 +21,15 @@ MEAN_LENGTH, LONGEST = 30.0, 128
 
 def parser() -> argparse.ArgumentParser:
     """Arguments of the command."""
-    made = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    made.add_argument("part", choices=("input", "step", "memory"))
-    made.add_argument("--pairs", type=int, default=1_000_000, help="drawn pairs (input)")
-    made.add_argument("--steps", type=int, default=4, help="timed steps (input, step)")
-    made.add_argument("--rows", type=int, nargs="+", default=[8], help="sentences (step, memory)")
-    made.add_argument("--system", default="padir", help="which system (step, memory)")
-    made.add_argument("--dtype", default="float32", help="compute_dtype (step, memory)")
-    made.add_argument("--threads", type=int, default=1, help="most CPU threads")
-    return made
+    parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parse.add_argument("part", choices=("input", "step", "memory"))
+    parse.add_argument("--pairs", type=int, default=1_000_000, help="drawn pairs (input)")
+    parse.add_argument("--steps", type=int, default=4, help="timed steps (input, step)")
+    parse.add_argument("--rows", type=int, nargs="+", default=[8], help="sentences (step, memory)")
+    parse.add_argument("--system", default="padir", help="which system (step, memory)")
+    parse.add_argument("--dtype", default="float32", help="compute_dtype (step, memory)")
+    parse.add_argument("--threads", type=int, default=1, help="most CPU threads")
+    return parse
 
 
 def paper_run(system: str, dtype: str, batch_tokens: int = 262_144):
@@ -53,10 +53,10 @@ def drawn_pairs(count: int):
     target = np.clip(source * rng.normal(1.0, 0.15, count), 2, LONGEST)
 
     def ragged(lengths):
-        made = Ragged([])
-        made.offsets = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
-        made.values = rng.integers(8, VOCABULARY, int(made.offsets[-1]), np.int32)
-        return made
+        rows = Ragged([])
+        rows.offsets = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
+        rows.values = rng.integers(8, VOCABULARY, int(rows.offsets[-1]), np.int32)
+        return rows
 
     return Pairs(ragged(source), ragged(target))
 

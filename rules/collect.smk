@@ -45,34 +45,52 @@ def analysis_flags(wildcards):
     ]
 
 
+def paths_of(artifacts):
+    return [path for one in artifacts for path in (one.path, *one.beside)]
+
+
 def artifacts_of(kind):
     """Input function: what one table or figure is made of."""
 
     def paths(wildcards):
-        return catalogue.paths(SETTINGS, [getattr(wildcards, kind)])
+        return paths_of(catalogue.artifacts(SETTINGS, getattr(wildcards, kind)))
 
     return paths
 
 
-def artifacts_in(scope):
+def scope_of(wildcards):
+    return "core" if wildcards.scope else "everything"
+
+
+def artifacts_in_scope(wildcards):
     """Input function: what the claims and the page of a scope are made of."""
-
-    def paths(wildcards):
-        names = [part.name for part in catalogue.parts(SETTINGS, scope)]
-        return catalogue.paths(SETTINGS, names)
-
-    return paths
+    parts = catalogue.parts_in(SETTINGS, scope_of(wildcards))
+    return paths_of(catalogue.needs_of(SETTINGS, parts))
 
 
-def files_of(*parts):
-    return [f"results/report/{name}" for part in parts for name in part.files]
+def core_file(name):
+    """Input function: the core's claims or page, before those of everything, which it stands in
+    for until they are made."""
+
+    def path(wildcards):
+        return [] if wildcards.scope else f"results/report/core/{name}"
+
+    return path
+
+
+def files_of(parts):
+    """The files that stand for tables and figures."""
+    endings = {"table": "md", "figure": "svg"}
+    return [
+        f"results/report/{part.kind}s/{part.name}.{endings[part.kind]}" for part in parts
+    ]
 
 
 def files_in(scope):
     """The files of all parts of the report in a scope, and its claims and page."""
     folder = "results/report/core" if scope == "core" else "results/report"
-    parts = catalogue.parts(SETTINGS, scope)
-    return [*files_of(*parts), f"{folder}/claims.md", f"{folder}/index.html"]
+    parts = catalogue.parts_in(SETTINGS, scope)
+    return [*files_of(parts), f"{folder}/claims.md", f"{folder}/index.html"]
 
 
 def core_scores(wildcards):

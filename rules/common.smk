@@ -55,9 +55,11 @@ wildcard_constraints:
     # Which vocabulary: nothing for the pair's own, NAME/ for an entry of `vocabularies`.
     further=f"|{NAME}/",
     timing=one_of(layout.TIMINGS),
-    table=one_of(catalogue.names("table")),
-    figure=one_of(catalogue.names("figure")),
-    experiment=one_of(catalogue.EXPERIMENTS),
+    table=one_of(part.name for part in catalogue.CATALOGUE if part.kind == "table"),
+    figure=one_of(part.name for part in catalogue.CATALOGUE if part.kind == "figure"),
+    experiment=one_of(catalogue.experiments()),
+    # Where claims and page lie: those of everything, or of the core alone.
+    scope="|core/",
 
 
 def known(wildcards, key):
@@ -105,8 +107,8 @@ def code_of_part(kind):
     """Input function: the sources of one table or figure of the report."""
 
     def files(wildcards):
-        part = catalogue.part(getattr(wildcards, kind))
-        return code_of("commands.report", part.module.removeprefix("padir."))
+        part = catalogue.part(SETTINGS, getattr(wildcards, kind))
+        return code_of("commands.report", part.function.partition(":")[0].removeprefix("padir."))
 
     return files
 
@@ -166,7 +168,8 @@ def folder_of(key):
     """Params function: the folder of a named output or input."""
 
     def folder(wildcards, input, output):
-        return str(Path((output if hasattr(output, key) else input)[key]).parent)
+        files = (output if hasattr(output, key) else input)[key]
+        return str(Path(files if isinstance(files, str) else files[0]).parent)
 
     return folder
 

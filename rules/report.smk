@@ -70,40 +70,41 @@ rule figure:
         " > {log:q} 2>&1"
 
 
-rule core_report:
-    """Claims and page of the core alone: they also stand in for those of everything until these are
-    made, which take this page as an input and so always come after it.
-    """
+rule decide_claims:
+    """The paper's claims, each with the test that decides it and the verdict."""
     input:
         settings="results/report/config.json",
-        results=artifacts_in("core"),
+        core=core_file("claims.json"),
+        results=artifacts_in_scope,
         code=code_of("commands.report", "report"),
     output:
-        markdown="results/report/core/claims.md",
-        data="results/report/core/claims.json",
-        page="results/report/core/index.html",
+        markdown="results/report/{scope}claims.md",
+        data="results/report/{scope}claims.json",
     log:
-        "results/report/logs/core.log",
-    # Ahead of the decodings of other systems.
+        "results/report/{scope}logs/claims.log",
+    # The core's go ahead of the decodings of other systems.
     priority: 40
+    params:
+        scope=scope_of,
     shell:
-        "padir report --config {input.settings:q} --scope core --only claims page"
+        "padir report --config {input.settings:q} --only claims --scope {params.scope}"
         " --out results/report > {log:q} 2>&1"
 
 
-rule full_report:
-    """The paper's claims, each with the test that decides it, and one self-contained page."""
+rule page:
+    """One self-contained page with every table, figure and claim of a scope."""
     input:
         settings="results/report/config.json",
-        core="results/report/core/index.html",
-        results=artifacts_in("everything"),
+        core=core_file("index.html"),
+        results=artifacts_in_scope,
         code=code_of("commands.report", "report"),
     output:
-        markdown="results/report/claims.md",
-        data="results/report/claims.json",
-        page="results/report/index.html",
+        page="results/report/{scope}index.html",
     log:
-        "results/report/logs/report.log",
+        "results/report/{scope}logs/page.log",
+    priority: 40
+    params:
+        scope=scope_of,
     shell:
-        "padir report --config {input.settings:q} --only claims page --out results/report"
-        " > {log:q} 2>&1"
+        "padir report --config {input.settings:q} --only page --scope {params.scope}"
+        " --out results/report > {log:q} 2>&1"

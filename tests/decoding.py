@@ -79,7 +79,12 @@ def write_decoder(path: Path, decoder: TunedDecoder, **more) -> Path:
 
 
 def write_tiny_bundle(
-    folder: Path, system: str, seed: int = 2, words: Sequence[str] = WORDS, **settings
+    folder: Path,
+    system: str,
+    seed: int = 2,
+    words: Sequence[str] = WORDS,
+    digests: dict[str, str] | None = None,
+    **settings,
 ) -> Path:
     """A bundle of a random model that knows these words."""
     vocabulary_path = folder.parent / f"{folder.name}.vocabulary"
@@ -89,7 +94,13 @@ def write_tiny_bundle(
     size = Vocabulary.load(vocabulary_path).size
     # Two rows past the vocabulary, which may never be predicted.
     model = build(run, size + 2, seed=seed)
-    spec = RunSpec(dataset="toy", direction="xs-xt", training=f"tiny_{system}", run=run)
+    spec = RunSpec(
+        dataset="toy",
+        direction="xs-xt",
+        training=f"tiny_{system}",
+        run=run,
+        digests=digests or {},
+    )
     content = {
         "format": 1,
         "run_spec": spec.model_dump(mode="json"),

@@ -229,7 +229,7 @@ def cards(config: Config, rows: Iterable[Row]) -> list[Artifact]:
     return [
         Artifact(
             card_path(place, teacher, identity.teacher_seed(config, teacher)),
-            {"targets": identity.targets_digest(config, *place, teacher)},
+            {"distilled": identity.targets_digest(config, *place, teacher)},
         )
         for place in places(config)
         for teacher in used

@@ -1,4 +1,4 @@
-"""What made a file: command, code, inputs, seed, packages and devices.
+"""Provenance of a file: command, code, inputs, seed, packages and devices.
 
 An output folder gets `provenance.json`; a single output file F gets `F.provenance.json`.
 """
@@ -33,7 +33,7 @@ def git_state(folder: Path | None = None) -> dict[str, object]:
 
     def git(*arguments: str) -> str | None:
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 ["git", "-C", str(folder or Path(__file__).parent), *arguments],
                 capture_output=True,
                 text=True,
@@ -42,7 +42,7 @@ def git_state(folder: Path | None = None) -> dict[str, object]:
             )
         except (OSError, subprocess.SubprocessError):
             return None
-        return done.stdout.strip()
+        return process.stdout.strip()
 
     commit = git("rev-parse", "HEAD")
     status = git("status", "--porcelain", "--untracked-files=no") if commit else None
@@ -106,10 +106,10 @@ def write_provenance(
     labels: Mapping[str, object] | None = None,
     digests: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write what made `output` beside it.
+    """Write the provenance of `output` beside it.
 
     Args:
-        output: the folder or file that was written.
+        output: the written folder or file.
         argv: the command line, verb first.
         inputs: files that were read; each is listed with its SHA-256.
         spec: the settings that were used; their digest is kept.

@@ -2,14 +2,14 @@
 
 Paper: L.2 (one 32k vocabulary per pair); Kudo and Richardson 2018.
 
-Text is not normalised: what goes in comes out. `decode(encode(line)) == line` with byte fallback,
-and without it wherever each character of the line was seen in training, but for these cases:
+Text is not normalised. `decode(encode(line)) == line` with byte fallback, and without it wherever
+each character of the line occurred in training, except that:
 
 * U+2581 comes back as a space, since SentencePiece writes spaces as that character inside pieces;
 * without byte fallback, a run of unseen characters becomes one UNK and comes back as " \u2047 ".
   U+2585 counts as unseen always, as SentencePiece learns from no sentence that holds it;
-* vocabularies of kind `word` know the words of the training text, cut at spaces, and nothing else:
-  a run of other words is one UNK.
+* vocabularies of kind `word` hold the words of the training text, split at spaces: a run of other
+  words is one UNK.
 """
 
 import io
@@ -36,10 +36,7 @@ _NOT_IN_LINES = {ord("\n"): " ", ord("\0"): " "}
 
 
 def sample_lines(lines: Iterable[str], count: int) -> list[str]:
-    """Draw `count` lines evenly, in their order; all of them where there are no more.
-
-    The draw depends on nothing but the number of lines and `count`.
-    """
+    """Draw `count` lines evenly, in order, or all; depends on the number of lines and `count`."""
     chosen: list[tuple[int, str]] = []
     generator = random.Random(_SAMPLE_SEED)
     for index, line in enumerate(lines):
@@ -100,15 +97,15 @@ def train_vocabulary(
 
 
 def _training_failure(settings: VocabularySettings, message: str) -> str:
-    if found := _TOO_LARGE.search(message):
+    if match := _TOO_LARGE.search(message):
         return (
-            f"vocabulary.size is {settings.size}: the text allows at most {found[1]}"
+            f"vocabulary.size is {settings.size}: the text allows at most {match[1]}"
             f" pieces of kind {settings.kind}"
         )
-    if found := _TOO_SMALL.search(message):
+    if match := _TOO_SMALL.search(message):
         return (
             f"vocabulary.size is {settings.size}: the text's characters need at least"
-            f" {found[1]} pieces; or lower vocabulary.character_coverage"
+            f" {match[1]} pieces; or lower vocabulary.character_coverage"
         )
     return f"vocabulary of kind {settings.kind}, size {settings.size}: {' '.join(message.split())}"
 
@@ -136,13 +133,13 @@ class Vocabulary:
             valid = False
         if not valid:
             raise InputError(f"{shown(path)}: damaged or not a SentencePiece model")
-        found = tuple(
+        symbols = tuple(
             processor.id_to_piece(i) for i in range(min(FIRST_PIECE, processor.get_piece_size()))
         )
-        if found != _SYMBOLS:
+        if symbols != _SYMBOLS:
             raise InputError(
                 f"{shown(path)}: a SentencePiece model of another project: ids 0 to"
-                f" {FIRST_PIECE - 1} must be {' '.join(_SYMBOLS)}, found {shown(' '.join(found))}"
+                f" {FIRST_PIECE - 1} must be {' '.join(_SYMBOLS)}, found {shown(' '.join(symbols))}"
             )
         return cls(processor)
 

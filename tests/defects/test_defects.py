@@ -62,8 +62,8 @@ def test_later_stages_read_predictions_past_the_end(hide_stutter, expected):
     start = jnp.asarray([[20, 21, 22, EOS, PAD, PAD, PAD]])
     predicted = jnp.asarray([[8, 9, 9, 30, 31, 31, 30]])
     piece = jnp.arange(7)[None] < 3
-    found = next_hypothesis(predicted, start, piece, hide_stutter)
-    np.testing.assert_array_equal(found[0], expected)
+    hypothesis = next_hypothesis(predicted, start, piece, hide_stutter)
+    np.testing.assert_array_equal(hypothesis[0], expected)
     shipped = shipped_next_hypothesis(predicted, start, piece, hide_stutter)
     np.testing.assert_array_equal(shipped[0], [*expected[:4], PAD, PAD, PAD])
 
@@ -112,12 +112,12 @@ def test_later_stages_see_predictions_past_the_end():
     shipped = loss()
     with padding_visible():
         assert Transformer.hidden is not hidden
-        found = loss()
+        defective = loss()
     assert Transformer.hidden is hidden
     assert objective.next_hypothesis is shipped_next_hypothesis
     expected = (token_loss(first, answers) + token_loss(second, answers)) / 2
-    assert found == pytest.approx(expected, rel=1e-5)
-    assert abs(found - shipped) > 1e-3
+    assert defective == pytest.approx(expected, rel=1e-5)
+    assert abs(defective - shipped) > 1e-3
 
 
 # The loop of passes
@@ -177,7 +177,7 @@ def published_loop(start, lengths, passes, settings):
     fed = np.where(position < last, start, np.where(position == last, EOS, PAD))
     scores = np.zeros(start.shape)
     for step in range(passes):
-        greedy, found = look_up(np, fed, position <= last)
+        greedy, log_probability = look_up(np, fed, position <= last)
         new = np.where(position < last, greedy, fed)
         for row in range(len(new)):
             pieces = range(lengths[row] - 1)
@@ -186,10 +186,10 @@ def published_loop(start, lengths, passes, settings):
                 hidden = [i for i in pieces if i and new[row, i] == new[row, i - 1]]
             elif step < passes - 1:
                 count = math.floor(settings.remask_share * len(pieces) + 1e-4)
-                hidden = sorted(pieces, key=lambda i: (found[row, i], i))[:count]
+                hidden = sorted(pieces, key=lambda i: (log_probability[row, i], i))[:count]
             instead = fed if settings.replacement == "previous" else start
             new[row, hidden] = instead[row, hidden]
-        scores = np.where(position < last, found, 0)
+        scores = np.where(position < last, log_probability, 0)
         unchanged, fed = np.array_equal(new, fed), new
         if unchanged:
             break
@@ -305,10 +305,10 @@ def test_tokens_equal_to_the_start_are_deleted(tmp_path):
         return 0.0
 
     with Defects(deletes_start=True).decoding() as translator_class:
-        found = translator_class(loaded, passes, rule).translate(LINES, "lines")
+        deleted = translator_class(loaded, passes, rule).translate(LINES, "lines")
         tune(loaded, LINES, "lines", score, LINES)
     size = loaded.vocabulary.size
-    for line, ours, theirs in zip(LINES, plain, found, strict=True):
+    for line, ours, theirs in zip(LINES, plain, deleted, strict=True):
         assert theirs.tokens_before_drop == ours.tokens
         assert theirs.before_drop == ours.hypothesis
         expected = []
@@ -318,8 +318,8 @@ def test_tokens_equal_to_the_start_are_deleted(tmp_path):
             expected = [t for t, s in zip(ours.tokens, start.tolist(), strict=False) if t != s]
         assert list(theirs.tokens) == expected
         assert theirs.hypothesis == loaded.vocabulary.decode([expected])[0]
-    assert sum(len(a.tokens) - len(b.tokens) for a, b in zip(plain, found, strict=True)) >= 3
-    assert scored[0] == [hypothesis.hypothesis for hypothesis in found]
+    assert sum(len(a.tokens) - len(b.tokens) for a, b in zip(plain, deleted, strict=True)) >= 3
+    assert scored[0] == [hypothesis.hypothesis for hypothesis in deleted]
     assert refiner.refine is refine
 
 
@@ -336,9 +336,9 @@ def test_the_start_is_that_of_the_chosen_candidate(tmp_path):
     candidates[1] = Candidate(changed, 6, -1.0, 0.0, 1)
     with Defects(deletes_start=True).decoding() as translator_class:
         translator = translator_class(loaded, Passes.parse("T1"), LengthRule())
-        (found,) = translator.finish([source], [candidates])
-        assert found.tokens == (right,)
-        assert found.tokens_before_drop == changed
+        (hypothesis,) = translator.finish([source], [candidates])
+        assert hypothesis.tokens == (right,)
+        assert hypothesis.tokens_before_drop == changed
 
 
 def test_deletion_refuses_the_final_drop(tmp_path):

@@ -73,14 +73,14 @@ def losses(folder: Path) -> list[float]:
 @pytest.fixture(scope="module")
 def once(tmp_path_factory):
     """Trains on so many devices, or tells of it where a test before did: folder and parameters."""
-    made = {}
+    runs = {}
 
     def run(processes: int, devices: int, shard: bool = False):
         key = (processes, devices, shard)
-        if key not in made:
+        if key not in runs:
             folder = tmp_path_factory.mktemp("run")
-            made[key] = folder, trained(folder, spec_of(shard), devices, processes)
-        return made[key]
+            runs[key] = folder, trained(folder, spec_of(shard), devices, processes)
+        return runs[key]
 
     return run
 
@@ -101,9 +101,9 @@ def same(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray]) -> None:
     ids=["eight devices", "two processes", "two processes, parameters dealt out"],
 )
 def test_the_same_model(once, processes, devices, shard):
-    folder, found = once(processes, devices, shard)
+    folder, parameters = once(processes, devices, shard)
     alone, expected = once(1, 1)
-    same(found, expected)
+    same(parameters, expected)
     np.testing.assert_allclose(losses(folder), losses(alone), rtol=1e-4)
 
 

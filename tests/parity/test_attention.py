@@ -20,13 +20,13 @@ RULE = {"length_alphas": [0.0], "length_weights": [1.0]}
 
 def chosen_of(translator, sources):
     """The candidates that decoding chooses, and where they stand."""
-    several = translator.candidates(sources)
+    candidates = translator.candidates(sources)
     best = [
-        max(range(len(own)), key=lambda k, own=own: translator.rule.score(own[k]))
-        for own in several
+        max(range(len(ranked)), key=lambda k, ranked=ranked: translator.rule.score(ranked[k]))
+        for ranked in candidates
     ]
-    found = [own[k] for own, k in zip(several, best, strict=True)]
-    return found, [Chosen(one.length, k) for one, k in zip(found, best, strict=True)]
+    chosen = [ranked[k] for ranked, k in zip(candidates, best, strict=True)]
+    return chosen, [Chosen(candidate.length, k) for candidate, k in zip(chosen, best, strict=True)]
 
 
 SYSTEMS = {
@@ -48,14 +48,14 @@ def test_the_pass_looked_at_is_that_of_decoding(tmp_path, system, passes):
     sources = translator.encode(SENTENCES)
     hypotheses, chosen = chosen_of(translator, sources)
     seen = set()
-    for batch, made, _ in Extractor(loaded, 3, 2).passes(sources, chosen, passes):
-        read, token = np.asarray(made.input.tokens), np.asarray(made.token)
+    for batch, decoder_pass, _ in Extractor(loaded, 3, 2).passes(sources, chosen, passes):
+        read, token = np.asarray(decoder_pass.input.tokens), np.asarray(decoder_pass.token)
         for row, index in enumerate(batch.indices):
-            own = hypotheses[index].tokens
+            tokens = hypotheses[index].tokens
             after = (
                 token[row] if system == "padir" else np.where(read[row] == 5, token[row], read[row])
             )
-            np.testing.assert_array_equal(after[: len(own)], own)
+            np.testing.assert_array_equal(after[: len(tokens)], tokens)
             seen.add(index)
     assert seen == set(range(len(SENTENCES)))
 
@@ -68,14 +68,14 @@ def test_every_system_is_looked_at_and_a_batch_does_not_matter(tmp_path, system)
     _, chosen = chosen_of(translator, sources)
     together = Extractor(loaded, 2, 2)
     alone = Extractor(loaded, 2, 2, sentences=1)
-    for batch, made, _ in together.passes(sources, chosen, 2):
+    for batch, decoder_pass, _ in together.passes(sources, chosen, 2):
         for row, index in enumerate(batch.indices):
-            one = next(alone.passes([sources[index]], [chosen[index]], 2))[1]
+            single = next(alone.passes([sources[index]], [chosen[index]], 2))[1]
             length = chosen[index].length
             np.testing.assert_array_equal(
-                made.input.tokens[row, :length], one.input.tokens[0, :length]
+                decoder_pass.input.tokens[row, :length], single.input.tokens[0, :length]
             )
-            for ours, theirs in zip(made.near, one.near, strict=True):
+            for ours, theirs in zip(decoder_pass.near, single.near, strict=True):
                 np.testing.assert_allclose(
                     np.asarray(ours)[row, 0, : length - 2],
                     np.asarray(theirs)[0, 0, : length - 2],
@@ -90,9 +90,9 @@ def test_asking_for_weights_changes_no_answer_and_they_sum_to_one(tmp_path):
     allowed = predictable(
         loaded.model.embedder.embedding.shape[0], loaded.vocabulary.size, eos=False
     )
-    for _, made, cross in extractor.passes(sources, [Chosen(5)] * len(sources), 2):
-        answers, weights = extractor.weights(cross, made.input)
-        plain = loaded.model.decode(made.input.tokens, cross, made.input.visible)
+    for _, decoder_pass, cross in extractor.passes(sources, [Chosen(5)] * len(sources), 2):
+        answers, weights = extractor.weights(cross, decoder_pass.input)
+        plain = loaded.model.decode(decoder_pass.input.tokens, cross, decoder_pass.input.visible)
         plain = jax.nn.log_softmax(np.where(allowed, plain, -np.inf), axis=-1)
         np.testing.assert_allclose(answers, plain, atol=1e-5)
         for kind in weights:
@@ -109,17 +109,17 @@ def coupled_predictions(tmp_path, **settings):
     allowed = predictable(
         loaded.model.embedder.embedding.shape[0], loaded.vocabulary.size, eos=False
     )
-    found = []
-    for _, made, cross in extractor.passes(sources, [Chosen(6)] * len(sources), 2):
+    predictions = []
+    for _, decoder_pass, cross in extractor.passes(sources, [Chosen(6)] * len(sources), 2):
         predict = predictor(loaded.model, cross, allowed, loaded.spec.run.decoding)
-        tokens = made.input.tokens
+        tokens = decoder_pass.input.tokens
         keys = jax.numpy.zeros((*tokens.shape, 2), np.uint32)
-        coupling = np.asarray(predict(tokens, made.input.visible, keys).coupling)
-        law, weights = extractor.weights(cross, made.input)
+        coupling = np.asarray(predict(tokens, decoder_pass.input.visible, keys).coupling)
+        law, weights = extractor.weights(cross, decoder_pass.input)
         assert np.all(coupling[:, 0] == 0)
-        found.append((coupling, np.asarray(law, np.float64), weights))
-    assert found
-    return found
+        predictions.append((coupling, np.asarray(law, np.float64), weights))
+    assert predictions
+    return predictions
 
 
 def test_the_coupling_that_decoders_read_is_the_overlap_of_the_last_layers_attention(tmp_path):
@@ -149,17 +149,19 @@ def test_weights_are_those_of_a_plain_twin(tmp_path):
     loaded = tiny_model(tmp_path / "bundle", "padir", **RULE)
     sources = loaded.vocabulary.encode(SENTENCES)[:4]
     extractor = Extractor(loaded, 2, 2)
-    _, made, cross = next(extractor.passes(sources, [Chosen(n) for n in (5, 4, 6, 3)], 1))
-    _, weights = extractor.weights(cross, made.input)
-    own, source = twin(loaded, np.asarray(made.input.tokens), jax.device_get(cross))
-    used = np.asarray(made.input.tokens) != PAD
+    _, decoder_pass, cross = next(extractor.passes(sources, [Chosen(n) for n in (5, 4, 6, 3)], 1))
+    _, weights = extractor.weights(cross, decoder_pass.input)
+    self_weights, cross_weights = twin(
+        loaded, np.asarray(decoder_pass.input.tokens), jax.device_get(cross)
+    )
+    used = np.asarray(decoder_pass.input.tokens) != PAD
     for row in range(4):
         rows = used[row]
         np.testing.assert_allclose(
-            weights.self_attention[row, 0][:, rows], own[row][:, rows], atol=1e-4
+            weights.self_attention[row, 0][:, rows], self_weights[row][:, rows], atol=1e-4
         )
         np.testing.assert_allclose(
-            weights.cross_attention[row, 0][:, rows], source[row][:, rows], atol=1e-4
+            weights.cross_attention[row, 0][:, rows], cross_weights[row][:, rows], atol=1e-4
         )
 
 
@@ -207,11 +209,13 @@ def twin(loaded, tokens, cross):
 
     x = arrays["embedder/embedding"][tokens]
     normed = norm(x, "self_norm")
-    update, own = attend("self_attention", normed, normed, normed)
+    update, self_weights = attend("self_attention", normed, normed, normed)
     x = x + update
     positions = norm(arrays["decoder/positions/embedding"][:length], "position_norm")
     positions = np.broadcast_to(positions, x.shape)
     x = x + attend("positional_attention", positions, positions, x)[0]
     queries = project(norm(x, "cross_norm"), "cross_attention/query")
-    source = softmax(queries @ np.asarray(cross.keys[0], np.float64).swapaxes(-1, -2) + cross.bias)
-    return own, source
+    cross_weights = softmax(
+        queries @ np.asarray(cross.keys[0], np.float64).swapaxes(-1, -2) + cross.bias
+    )
+    return self_weights, cross_weights

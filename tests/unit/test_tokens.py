@@ -12,19 +12,19 @@ def test_it_inverts_the_cumulative_distribution(size):
     rng = np.random.default_rng(size)
     logits = (4 * rng.normal(size=(2000, size))).astype(np.float32)
     uniform = rng.random(2000).astype(np.float32)
-    found = np.asarray(draw(jnp.asarray(logits), jnp.asarray(uniform)))
+    drawn = np.asarray(draw(jnp.asarray(logits), jnp.asarray(uniform)))
     weights = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
     mass = np.cumsum(weights, axis=-1) / weights.sum(axis=-1, keepdims=True)
     level = 1 - uniform.astype(np.float64)
     # The first entry at which the cumulative weight reaches the level.
     expected = np.array(
-        [np.flatnonzero(row >= one)[0] for row, one in zip(mass, level, strict=True)]
+        [np.flatnonzero(row >= threshold)[0] for row, threshold in zip(mass, level, strict=True)]
     )
-    other = np.flatnonzero(found != expected)
-    assert len(other) < 10
+    different = np.flatnonzero(drawn != expected)
+    assert len(different) < 10
     # Levels within a rounding of an edge may fall on its other side.
-    edge = mass[other, np.minimum(found, expected)[other]]
-    np.testing.assert_allclose(edge, level[other], atol=1e-5)
+    edge = mass[different, np.minimum(drawn, expected)[different]]
+    np.testing.assert_allclose(edge, level[different], atol=1e-5)
 
 
 def test_what_has_no_weight_is_never_drawn():
@@ -35,8 +35,8 @@ def test_what_has_no_weight_is_never_drawn():
     logits[kept] = 5 * rng.normal(size=kept.sum())
     ends = np.array([0.0, np.nextafter(np.float32(1), np.float32(0))], np.float32)
     uniform = np.concatenate([rng.random(2000).astype(np.float32), np.tile(ends, 1000)])
-    found = np.asarray(draw(jnp.asarray(logits), jnp.asarray(uniform)))
-    assert kept[np.arange(4000), found].all()
+    drawn = np.asarray(draw(jnp.asarray(logits), jnp.asarray(uniform)))
+    assert kept[np.arange(4000), drawn].all()
 
 
 def test_shares_are_the_probabilities():

@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument(
         "--config-dataset", type=Path, required=True, metavar="F", help="the dataset's settings"
     )
-    output = made.add_mutually_exclusive_group(required=True)
+    output = parse.add_mutually_exclusive_group(required=True)
     output.add_argument("--out", type=Path, metavar="DIR", help="folder to write to")
     output.add_argument(
         "--grammar", type=Path, metavar="F", help="write the grammar of synthetic data alone"

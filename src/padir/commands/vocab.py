@@ -19,20 +19,20 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
-    made = argparse.ArgumentParser(
+    parse = argparse.ArgumentParser(
         prog="padir vocab",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument(
+    parse.add_argument(
         "--settings", type=Path, required=True, metavar="F", help="the vocabulary's settings"
     )
-    made.add_argument(
+    parse.add_argument(
         "--text", type=Path, required=True, nargs="+", metavar="F", help="text of both languages"
     )
-    made.add_argument("--out", type=Path, required=True, metavar="F", help="model file to write")
-    return made
+    parse.add_argument("--out", type=Path, required=True, metavar="F", help="model file to write")
+    return parse
 
 
 def main(argv: list[str]) -> int:
@@ -50,8 +50,8 @@ def main(argv: list[str]) -> int:
     foreign = (
         foreign_text(settings.source, settings.foreign_pairs) if settings.source is not None else ()
     )
-    own, extra = (map(iter_lines, paths) for paths in (arguments.text, settings.extra_text))
-    train_vocabulary(chain(*own, foreign, *extra), settings, arguments.out)
+    texts, extra = (map(iter_lines, paths) for paths in (arguments.text, settings.extra_text))
+    train_vocabulary(chain(*texts, foreign, *extra), settings, arguments.out)
     write_provenance(
         arguments.out,
         ["vocab", *argv],

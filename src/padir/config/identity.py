@@ -110,7 +110,7 @@ def teacher_digests(config: Config, dataset: str, direction: str, teacher: str) 
     if row is not None:
         seed = teacher_seed(config, teacher)
         digests |= hypotheses_digests(config, dataset, direction, row, seed)
-    return {**digests, "targets": targets_digest(config, dataset, direction, teacher)}
+    return {**digests, "distilled": targets_digest(config, dataset, direction, teacher)}
 
 
 def decoder_digests(

@@ -27,10 +27,10 @@ class Ragged:
 
     @classmethod
     def of_arrays(cls, offsets: np.ndarray, values: np.ndarray) -> "Ragged":
-        """Rows that lie in arrays already, EOS included; the arrays are used as they are."""
-        made = cls.__new__(cls)
-        made.offsets, made.values = offsets, values
-        return made
+        """Wrap arrays of rows that include EOS, without a copy."""
+        ragged = cls.__new__(cls)
+        ragged.offsets, ragged.values = offsets, values
+        return ragged
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -81,14 +81,13 @@ class Group:
 
 
 def sentences_per_batch(batch_tokens: int, bucket: int) -> int:
-    """How many pairs of a bucket make a batch: a multiple of 8 unless fewer than 8 fit."""
+    """Pairs of a bucket per batch: a multiple of 8 unless fewer than 8 fit."""
     fitting = max(batch_tokens // bucket, 1)
     return fitting if fitting < ROW_UNIT else fitting // ROW_UNIT * ROW_UNIT
 
 
 def _buckets(training: Training, pairs: Pairs) -> np.ndarray:
-    """The bucket of each pair, in few bytes; the number of buckets where it fits none, and one more
-    where a side is empty."""
+    """The bucket of each pair; their number if it fits none, one more if a side is empty."""
     limits, count = np.array(training.buckets), len(pairs.source)
     which = np.empty(count, np.uint8 if len(limits) < 255 else np.int32)
     for start in range(0, count, _CHUNK):
@@ -167,10 +166,10 @@ class BatchPlan:
 
 
 def in_order(pairs: Pairs, training: Training) -> list[tuple[int, np.ndarray]]:
-    """Every fitting pair without an empty side once, for validation: (bucket, pair numbers padded
-    with -1).
+    """Every fitting pair without an empty side once, for validation, in training's micro-batches.
 
-    As many at a time as in a micro-batch of training, so that they need no more memory.
+    Returns:
+        Buckets with the pair numbers, padded with -1.
     """
     which = _buckets(training, pairs)
     batches = []

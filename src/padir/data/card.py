@@ -1,4 +1,4 @@
-"""The data card: what a dataset is, written from its settings and statistics."""
+"""The data card of a dataset, written from its settings and statistics."""
 
 import re
 from typing import Any
@@ -66,7 +66,7 @@ def _address(item: str | RemoteFile) -> str:
 
 
 def _code(text: str) -> str:
-    """Text as Markdown code on one line, whatever it holds."""
+    """Any text as Markdown code on one line."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {shown(text)} {fence}" if longest else f"`{shown(text)}`"
@@ -79,8 +79,8 @@ def _table(header: list[str], rows: list[list[object]]) -> str:
 
 def _splits(splits: dict[str, Any]) -> str:
     rows: list[list[object]] = []
-    for split, found in splits.items():
-        for file in found["files"]:
+    for split, statistics in splits.items():
+        for file in statistics["files"]:
             quantiles = file["length_quantiles"]
             rows.append(
                 [
@@ -107,10 +107,10 @@ def _dropped(train: dict[str, Any]) -> str:
         [
             reason,
             REASONS[reason],
-            found["pairs"],
-            ", ".join(map(str, found["first_lines"])) or "none",
+            dropped["pairs"],
+            ", ".join(map(str, dropped["first_lines"])) or "none",
         ]
-        for reason, found in train["dropped"].items()
+        for reason, dropped in train["dropped"].items()
     ]
     table = _table(["reason", "meaning", "pairs", "first lines"], rows)
     return f"{train['pairs_read']} pairs read, {train['pairs_kept']} kept.\n\n{table}"
@@ -119,7 +119,7 @@ def _dropped(train: dict[str, Any]) -> str:
 def _files(splits: dict[str, Any]) -> str:
     rows: list[list[object]] = [
         [file["file"], file["sha256"], file["carriage_returns_removed"]]
-        for found in splits.values()
-        for file in found["files"]
+        for statistics in splits.values()
+        for file in statistics["files"]
     ]
     return _table(["file", "SHA-256", "carriage returns removed"], rows)

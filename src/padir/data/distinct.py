@@ -1,7 +1,7 @@
-"""Which of very many fingerprints are equal, in memory that does not grow with their number.
+"""Duplicates among very many fingerprints, in memory that does not grow with their number.
 
-Fingerprints are sorted into parts by their first bits, through a temporary file once there are
-more than a few; equal ones meet in one part, and each part is small.
+Fingerprints are split into parts by their first bits, through a temporary file if they are many;
+equal ones meet in one small part.
 """
 
 import tempfile
@@ -20,7 +20,7 @@ class Spill:
 
     Args:
         columns: numbers per row; the first two are a fingerprint.
-        folder: where the temporary file is put, which has no name and vanishes by itself.
+        folder: folder of the unnamed temporary file.
         buffer_rows: most rows kept in memory; `BUFFER_ROWS` if None.
     """
 
@@ -54,7 +54,7 @@ class Spill:
         self._buffer, self._rows = [], 0
 
     def parts(self) -> Iterator[UInt64[np.ndarray, "N C"]]:
-        """All rows, equal fingerprints together; within a part in the order they came."""
+        """All rows, equal fingerprints in one part; within a part in insertion order."""
         if self._file is None:
             if self._buffer:
                 yield np.concatenate(self._buffer)
@@ -73,12 +73,12 @@ class Spill:
 
 
 def as_rows(fingerprints: bytes) -> UInt64[np.ndarray, "N 2"]:
-    """Fingerprints of 16 bytes each, one after the other, as rows of two numbers."""
+    """Concatenated fingerprints of 16 bytes each as rows of two numbers."""
     return np.frombuffer(fingerprints, np.uint64).reshape(-1, 2)
 
 
 def distinct(spill: Spill) -> int:
-    """How many different fingerprints there are."""
+    """Number of distinct fingerprints."""
     return sum(len(part) - int(_repeats(part)[1].sum()) for part in spill.parts())
 
 
@@ -90,7 +90,7 @@ def later_repeats(spill: Spill) -> Iterator[Int64[np.ndarray, " N"]]:
 
 
 def _repeats(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows sorted by fingerprint, then by their order; and which of them equal the one before."""
+    """Order of the rows by fingerprint, and which rows equal the row before."""
     order = np.lexsort((part[:, 1], part[:, 0]))
     repeats = np.zeros(len(part), bool)
     repeats[1:] = (np.diff(part[order, 0]) == 0) & (np.diff(part[order, 1]) == 0)

@@ -1,7 +1,7 @@
 """Aligned text to ids, block by block on all cores, into arrays on disk or in memory.
 
-Ids take two bytes each (four for vocabularies past 65,536 pieces), offsets eight a line. On disk
-the files have no names, so a process that dies leaves nothing behind.
+Ids take two bytes each (four for vocabularies past 65,536 pieces), offsets eight a line. Files on
+disk have no names, so a killed process leaves nothing behind.
 """
 
 import tempfile
@@ -29,8 +29,10 @@ def encode_pairs(
     """Read and encode two aligned files.
 
     Args:
-        folder: where the ids are kept in unnamed files, mapped into memory; None: in memory.
-        threads: of SentencePiece; their number changes nothing.
+        vocabulary: of both languages.
+        source, target: paths of the text.
+        folder: folder of unnamed files with the ids, mapped into memory; None: in memory.
+        threads: threads of SentencePiece; their number does not change the ids.
 
     Raises:
         InputError: the files differ in line count, or are empty; the disk is full.
@@ -74,7 +76,7 @@ def _encode(vocabulary: Vocabulary, path: Path, folder: Path | None, threads: in
 def _encoded_blocks(
     vocabulary: Vocabulary, path: Path, dtype: np.dtype, threads: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For each block of lines where each one ends in all the ids, and the ids."""
+    """For each block of lines the end offset of each line, and the ids."""
     lines = iter_lines(path)
     end = 0
     while block := list(islice(lines, BLOCK_LINES)):

@@ -194,13 +194,12 @@ class Grammar:
         return {mode: self.translate(sentence, mode) for mode in MODES}
 
     def modes(self, source: str, target: str) -> tuple[Mode, ...]:
-        """The modes that `target` translates `source` in: none where it is not valid, several
-        where the sentence has no word with a second form. Raises InputError as above."""
+        """The modes in which `target` translates `source`, none if it is invalid; see `parse`."""
         translations = self.translations(source)
         return tuple(mode for mode in MODES if translations[mode] == target)
 
     def is_valid(self, source: str, target: str) -> bool:
-        """Whether `target` is one of the translations of `source`, exactly. Raises as above."""
+        """Whether `target` is exactly one of the translations of `source`; see `parse`."""
         return bool(self.modes(source, target))
 
     def valid_lines(self, sources: Sequence[str], targets: Sequence[str], name: str) -> list[bool]:
@@ -233,10 +232,10 @@ class _Reader:
         self._next = 0
 
     def take(self, category: str) -> int | None:
-        """The index of the next word if it is of the category, which it then leaves behind."""
+        """The index of the next word if it is of the category; moves past it."""
         if self._next < len(self._words):
-            found, index = self._categories.get(self._words[self._next], ("unknown", 0))
-            if found == category:
+            actual, index = self._categories.get(self._words[self._next], ("unknown", 0))
+            if actual == category:
                 self._next += 1
                 return index
         return None
@@ -255,8 +254,9 @@ class _Reader:
             self._refuse("the end")
 
     def _refuse(self, expected: str) -> NoReturn:
-        found = shown(repr(self._words[self._next])) if self._next < len(self._words) else "the end"
-        raise InputError(f"word {self._next + 1}: expected {expected}, found {found}")
+        at_end = self._next == len(self._words)
+        word = "the end" if at_end else shown(repr(self._words[self._next]))
+        raise InputError(f"word {self._next + 1}: expected {expected}, found {word}")
 
     def clause(self) -> Clause:
         adverb = self.take("adverb")

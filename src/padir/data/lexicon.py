@@ -1,8 +1,8 @@
-"""The invented words of the synthetic language pair: drawn from a seed, stored in grammar.json.
+"""The invented words of the synthetic language pair, drawn from a seed.
 
-Source words (language xs) are built of open syllables, target words (xt) of closed ones; no word
-stands for two things, nor in both languages. About 40% of the lexemes have a second target form,
-the other register, which may differ in gender, in a separable particle and in its word count.
+Source words (xs) have open syllables, target words (xt) closed ones; no word has two meanings or
+occurs in both languages. About 40% of the lexemes have a second target form, the other register,
+which may differ in gender, separable particle and word count.
 """
 
 import random
@@ -115,10 +115,10 @@ def read_lexicon(path: str | PathLike[str]) -> Lexicon:
 
 
 def lexeme_maps(lexicon: Lexicon) -> tuple[dict[str, str], dict[str, str]]:
-    """Of every source word, and of every target word, the name of its lexeme.
+    """Lexeme names of all source words and of all target words.
 
-    Left out are words that several lexemes share: the second words of nouns, and verbs' particles.
-    The article is a target lexeme that no source word stands for.
+    Words that lexemes share are left out: second words of nouns, and verbs' particles. The article
+    is a target lexeme without a source word.
     """
     source: dict[str, str] = {}
     target = dict.fromkeys(_agreeing(lexicon.article), "article")
@@ -139,8 +139,8 @@ def lexeme_maps(lexicon: Lexicon) -> tuple[dict[str, str], dict[str, str]]:
         for form in adjective.forms:
             target |= dict.fromkeys(_agreeing(form), name)
     particles = {
-        **{f"adverb {i}": one for i, one in enumerate(lexicon.adverbs)},
-        **{f"postposition {i}": one for i, one in enumerate(lexicon.postpositions)},
+        **{f"adverb {i}": word for i, word in enumerate(lexicon.adverbs)},
+        **{f"postposition {i}": word for i, word in enumerate(lexicon.postpositions)},
         **{"intensifier": lexicon.intensifier, "conjunction": lexicon.conjunction},
     }
     for name, particle in particles.items():
@@ -163,7 +163,7 @@ class _Words:
     def draw(
         self, onsets: str, vowels: str, codas: Sequence[str], endings: Sequence[str]
     ) -> list[str]:
-        """A stem with each of the endings; all of the resulting words are new."""
+        """A stem with each of the endings; all resulting words are new."""
         syllables, failures = 1, 0
         while True:
             stem = "".join(

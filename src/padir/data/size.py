@@ -1,8 +1,7 @@
-"""How much text an experiment has: counted where it is there, else what its settings state.
+"""How much text an experiment has: counted, or stated by its settings while it does not exist.
 
-Text that is not there yet has the pairs that its source states: `source.pairs` of a TFDS dataset,
-the numbers of a synthetic one, the lines of local files (before cleaning). Its lines are taken to
-be as long as lines of their kind are.
+Stated pairs are `source.pairs` of a TFDS dataset, the numbers of a synthetic one, or the lines of
+local files before cleaning; their lines have a typical length.
 """
 
 import os
@@ -18,20 +17,14 @@ from padir.vocab import Vocabulary
 LINE_BYTES = 160.0
 # Both languages of config/config.yaml's synthetic pair together: 104 bytes.
 SYNTHETIC_LINE_BYTES = 52.0
-# Of a piece, where no vocabulary is there to ask; the synthetic pair has 5.4.
+# Of a piece, without a vocabulary; the synthetic pair has 5.4.
 PIECE_BYTES = 5.0
 SAMPLE_LINES = 1_000
 _BLOCK = 1 << 24
 
 
 class SideSize(NamedTuple):
-    """One language of one split.
-
-    Attributes:
-        lines: how many.
-        size: bytes of the file, line ends included.
-        counted: whether they are those of the text itself, and not of what the settings state.
-    """
+    """Lines and bytes, line ends included, of one language of one split; counted or stated."""
 
     lines: int
     size: int
@@ -39,12 +32,12 @@ class SideSize(NamedTuple):
 
 
 class Corpus:
-    """The sizes of one dataset's text; each is worked out once.
+    """The sizes of one dataset's text, each computed once.
 
     Args:
         results: the folder of results.
-        name: of the dataset.
-        settings: its own.
+        name: name of the dataset.
+        settings: settings of the dataset.
     """
 
     def __init__(self, results: Path, name: str, settings: Dataset):
@@ -55,30 +48,29 @@ class Corpus:
         self._tokens: dict[tuple[str, str, str | None], float | None] = {}
 
     def path(self, split: str, language: str) -> Path:
-        """Where the cleaned text of one language of a split lies, or will."""
+        """Path of the cleaned text of one language of a split."""
         return self._text / text_name(split, language)
 
     def side(self, split: str, language: str) -> SideSize | None:
-        """The size of one language of a split; None where nobody says before the text is there.
+        """The size of one language of a split; None where it is unknown before the text exists.
 
         Raises:
-            InputError: the text is there and cannot be read.
+            InputError: the text exists and cannot be read.
         """
         key = split, language
         if key not in self._sides:
             path = self.path(split, language)
-            found = _counted(path) if path.is_file() else self._stated(split, language)
-            self._sides[key] = found
+            self._sides[key] = _counted(path) if path.is_file() else self._stated(split, language)
         return self._sides[key]
 
     def tokens(self, split: str, language: str, vocabulary: str | None = None) -> float | None:
-        """Mean tokens of a line with EOS; of the text's own pieces where both are there.
+        """Mean tokens of a line with EOS, from the text and vocabulary where both exist.
 
         Args:
             vocabulary: entry of `vocabularies`; None: the dataset's own.
 
         Raises:
-            InputError: the text or the vocabulary is there and cannot be read.
+            InputError: the text or the vocabulary exists and cannot be read.
         """
         key = split, language, vocabulary
         if key not in self._tokens:
@@ -100,7 +92,7 @@ class Corpus:
         source = self.settings.source
         if isinstance(source, FilesSource):
             item = getattr(source, split).files[language]
-            # What is packed or not there yet has no size that a glance would tell.
+            # Packed and remote files have no size that is known without reading them.
             if not isinstance(item, str) or item.endswith(".gz"):
                 return None
             path = Path(source.folder, item)
@@ -132,7 +124,7 @@ def sample(path: Path, count: int) -> list[str]:
     Raises:
         InputError: unreadable or no text.
     """
-    found = []
+    lines = []
     try:
         with path.open("rb") as file:
             end = file.seek(0, os.SEEK_END)
@@ -140,11 +132,11 @@ def sample(path: Path, count: int) -> list[str]:
             for number in range(count):
                 file.seek(number * end // count)
                 if number:
-                    # The rest of a line; the one after it is whole.
+                    # Skip the rest of a line.
                     file.readline()
                 if file.tell() > start and (line := file.readline()):
                     start = file.tell() - len(line)
-                    found.append(line)
+                    lines.append(line)
     except OSError as error:
         raise InputError(f"{shown(path)}: cannot read: {error.strerror}") from error
-    return list(decode_lines(found, shown(path)))
+    return list(decode_lines(lines, shown(path)))

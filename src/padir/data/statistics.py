@@ -1,4 +1,4 @@
-"""Counts that describe one side of one split, gathered block by block in bounded memory."""
+"""Statistics of one side of one split, gathered block by block in bounded memory."""
 
 import hashlib
 from collections import Counter
@@ -23,16 +23,16 @@ def line_length(line: str, language: str) -> int:
 
 
 def fingerprint(text: str) -> bytes:
-    """16 bytes that stand for a text, so that millions of lines can be compared."""
+    """A digest of 16 bytes, to compare millions of lines."""
     return hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
 
 
 @dataclass(frozen=True)
 class SideCounts:
-    """What some lines of one side add to its statistics.
+    """Statistics of some lines of one side.
 
     Attributes:
-        lengths: how many lines have each length, in words or characters.
+        lengths: number of lines of each length, in words or characters.
         words, lines: fingerprints of the distinct words and of all lines, 16 bytes each.
     """
 
@@ -83,7 +83,7 @@ class SideStatistics:
         self._words, self._lines = Spill(2, folder), Spill(2, folder)
 
     def add(self, counts: SideCounts) -> None:
-        """Add what was counted elsewhere."""
+        """Add the statistics of further lines."""
         self._lengths.update(counts.lengths)
         self._characters += counts.characters
         self._empty += counts.empty
@@ -95,7 +95,7 @@ class SideStatistics:
         """The counts as JSON; lengths are in words, or in characters where those are the unit."""
         lines = self._lengths.total()
         total = sum(length * count for length, count in self._lengths.items())
-        found = {length: self._lengths[length] for length in sorted(+self._lengths)}
+        lengths = {length: self._lengths[length] for length in sorted(+self._lengths)}
         return {
             "lines": lines,
             "empty_lines": self._empty,
@@ -105,8 +105,8 @@ class SideStatistics:
             "length_total": total,
             "length_mean": round(total / lines, 4) if lines else None,
             "length_quantiles": {f"p{q}": self._quantile(q, lines) for q in QUANTILES},
-            "length_max": max(found, default=None),
-            "lengths": {str(length): count for length, count in found.items()},
+            "length_max": max(lengths, default=None),
+            "lengths": {str(length): count for length, count in lengths.items()},
             "distinct_words": distinct(self._words),
             "equal_neighbours": self._repeats,
         }

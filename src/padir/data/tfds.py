@@ -1,9 +1,8 @@
 """The `tfds` data source: a prepared copy of a TensorFlow Datasets translation dataset as text.
 
 Copies in array_record are read without TensorFlow, copies in TFRecord with it. Pairs keep the
-order that the copy has, which is not that of the original files: TFDS shuffles when it prepares.
-A newline or NUL inside a sentence becomes a space, and a byte order mark before one goes; the
-number of sentences changed so is reported.
+order of the copy; TFDS shuffles the original files. A newline or NUL inside a sentence becomes a
+space, and a leading byte order mark is removed; the number of changed sentences is reported.
 
 Paper: section L.2 (wmt14_translate/de-en, wmt16_translate/ro-en, wmt17_translate/zh-en).
 """
@@ -30,12 +29,7 @@ _BLOCKS_PER_WORKER = 4
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Some pairs as text, ready to be written: bytes of whole lines for each language.
-
-    Attributes:
-        pairs: how many.
-        changed: sentences that could not be lines as they were.
-    """
+    """Pairs as text: bytes of whole lines per language, and numbers of pairs and changes."""
 
     text: dict[str, bytes]
     pairs: int
@@ -47,10 +41,10 @@ def write_tfds_source(source: TfdsSource, pair: str, folder: Path, workers: int 
 
     Args:
         pair: the two languages, such as de-en, in any order.
-        workers: processes that read.
+        workers: processes for reading.
 
     Returns:
-        The path of the copy's dataset_info.json, which says what it is.
+        The path of the copy's dataset_info.json, which describes it.
 
     Raises:
         InputError: no such dataset, no translations, other languages (all said before anything is
@@ -73,33 +67,33 @@ def _check_languages(builder: Any, pair: str, label: str) -> None:
     import tensorflow_datasets as tfds
 
     features = builder.info.features or {}
-    found = sorted(features)
-    if not found or not all(isinstance(features[name], tfds.features.Text) for name in found):
+    names = sorted(features)
+    if not names or not all(isinstance(features[name], tfds.features.Text) for name in names):
         raise InputError(
             f"{label}: no dataset of translations: its examples hold"
-            f" {shown(', '.join(found)) or 'nothing'}"
+            f" {shown(', '.join(names)) or 'nothing'}"
         )
-    wanted = sorted(pair.split("-"))
-    if found != wanted:
+    languages = sorted(pair.split("-"))
+    if names != languages:
         raise InputError(
-            f"{label}: its languages are {shown(', '.join(found))}; the directions need"
-            f" {', '.join(wanted)}"
+            f"{label}: its languages are {shown(', '.join(names))}; the directions need"
+            f" {', '.join(languages)}"
         )
 
 
 def _checked_size(builder: Any, source: TfdsSource, split: str, label: str) -> int:
-    """Pairs of a split, by the copy's own record; its files are there and none is empty."""
-    wanted = getattr(source, split)
+    """Pairs of a split by the copy's own record; checks that no file is missing or empty."""
+    name = getattr(source, split)
     splits = builder.info.splits
     try:
-        part = splits[wanted]
+        part = splits[name]
     except (KeyError, ValueError) as error:
         raise InputError(
-            f"{label}: source.{split} is {wanted!r}, but there are the splits"
+            f"{label}: source.{split} is {name!r}, but there are the splits"
             f" {', '.join(splits) or 'none'}"
         ) from error
     if not part.num_examples:
-        raise InputError(f"{label}: split {wanted} is empty")
+        raise InputError(f"{label}: split {name} is empty")
     for file in part.filepaths:
         path = Path(file)
         if not path.is_file() or not path.stat().st_size:
@@ -109,61 +103,60 @@ def _checked_size(builder: Any, source: TfdsSource, split: str, label: str) -> i
                 " prepare it again"
             )
     if builder.info.file_format.value == "array_record":
-        _check_records(part, label, wanted)
-    asked = {str(name): count for name, count in source.pairs.items()}
-    expected = asked.get(split)
+        _check_records(part, label, name)
+    expected = {str(key): count for key, count in source.pairs.items()}.get(split)
     if expected is not None and part.num_examples != expected:
         lift = f"; with source.leave_out set source.pairs.{split} to null"
         raise InputError(
-            f"{label}: split {wanted} has {part.num_examples} pairs, source.pairs.{split} says"
+            f"{label}: split {name} has {part.num_examples} pairs, source.pairs.{split} says"
             f" {expected}: another version, or text is missing"
             f"{lift if source.leave_out and split == 'train' else ''}"
         )
     return part.num_examples
 
 
-def _check_records(part: Any, label: str, wanted: str) -> None:
+def _check_records(part: Any, label: str, split_name: str) -> None:
     """Compare the record counts of a split's array_record files with the copy's description."""
     from array_record.python.array_record_module import ArrayRecordReader
 
     for instruction in part.file_instructions:
         try:
-            # The count lies at the file's end; nothing is to be read ahead.
+            # The count lies at the file's end, so nothing is read ahead.
             reader = ArrayRecordReader(instruction.filename, options="readahead_buffer_size:0")
-            found = reader.num_records()
+            count = reader.num_records()
             reader.close()
         except (ValueError, IndexError, RuntimeError, OSError) as error:
-            raise _damaged(label, wanted, error) from error
-        if found != instruction.examples_in_shard:
+            raise _damaged(label, split_name, error) from error
+        if count != instruction.examples_in_shard:
             name = Path(instruction.filename).name
             raise InputError(
-                f"{label}: split {wanted} is damaged: {shown(name)} has {found} pairs,"
+                f"{label}: split {split_name} is damaged: {shown(name)} has {count} pairs,"
                 f" {INFO_FILE} says {instruction.examples_in_shard}; delete the folder and prepare"
                 " it again"
             )
 
 
 def _write_split(
-    builder: Any, wanted: str, split: str, size: int, folder: Path, label: str, workers: int
+    builder: Any, split_name: str, split: str, size: int, folder: Path, label: str, workers: int
 ) -> None:
     languages = sorted(builder.info.features)
     first, second = (folder / text_name(split, language) for language in languages)
     written = changed = 0
     with (
-        atomic_path(first) as one,
-        atomic_path(second) as two,
-        one.open("wb") as file,
-        two.open("wb") as other,
+        atomic_path(first) as first_path,
+        atomic_path(second) as second_path,
+        first_path.open("wb") as first_file,
+        second_path.open("wb") as second_file,
         Progress(size, "pairs", f"fetch {split}") as progress,
     ):
-        for block in _blocks(builder, wanted, size, label, workers):
-            file.write(block.text[languages[0]])
-            other.write(block.text[languages[1]])
+        for block in _blocks(builder, split_name, size, label, workers):
+            first_file.write(block.text[languages[0]])
+            second_file.write(block.text[languages[1]])
             written, changed = written + block.pairs, changed + block.changed
             progress.update(block.pairs)
         if written != size:
             raise InputError(
-                f"{label}: split {wanted} has {written} pairs, {INFO_FILE} says {size}: damaged"
+                f"{label}: split {split_name} has {written} pairs, {INFO_FILE} says {size}: damaged"
             )
     if changed:
         print(
@@ -172,45 +165,49 @@ def _write_split(
         )
 
 
-def _blocks(builder: Any, wanted: str, size: int, label: str, workers: int) -> Iterator[TextBlock]:
+def _blocks(
+    builder: Any, split_name: str, size: int, label: str, workers: int
+) -> Iterator[TextBlock]:
     """The split's pairs in order, block by block."""
     form = builder.info.file_format.value
     if form == "tfrecord":
-        yield from _tfrecord_blocks(builder, wanted, label)
+        yield from _tfrecord_blocks(builder, split_name, label)
         return
     if form != "array_record":
         raise InputError(f"{label}: format {form}; allowed: array_record, tfrecord")
     ranges = [(i, min(i + BLOCK_PAIRS, size)) for i in range(0, size, BLOCK_PAIRS)]
-    read = partial(_array_record_block, str(builder.data_path), wanted, label)
+    read = partial(_array_record_block, str(builder.data_path), split_name, label)
     yield from ordered(read, ranges, min(workers, len(ranges) // _BLOCKS_PER_WORKER))
 
 
-def _array_record_block(folder: str, wanted: str, label: str, rows: tuple[int, int]) -> TextBlock:
+def _array_record_block(
+    folder: str, split_name: str, label: str, rows: tuple[int, int]
+) -> TextBlock:
     """Pairs rows[0] to rows[1] - 1 of a split."""
-    source = _data_source(folder, wanted, label)
+    source = _data_source(folder, split_name, label)
     try:
         examples = source.__getitems__(list(range(*rows)))
     except (ValueError, IndexError, RuntimeError, OSError) as error:
-        raise _damaged(label, wanted, error) from error
-    return _as_text(examples, label, wanted)
+        raise _damaged(label, split_name, error) from error
+    return _as_text(examples, label, split_name)
 
 
-def _data_source(folder: str, wanted: str, label: str) -> Any:
+def _data_source(folder: str, split_name: str, label: str) -> Any:
     import tensorflow_datasets as tfds
 
     try:
         builder: Any = tfds.builder_from_directory(folder)
-        return builder.as_data_source(split=wanted)
+        return builder.as_data_source(split=split_name)
     except (ValueError, IndexError, RuntimeError, OSError) as error:
-        raise _damaged(label, wanted, error) from error
+        raise _damaged(label, split_name, error) from error
 
 
-def _damaged(label: str, wanted: str, error: Exception) -> InputError:
+def _damaged(label: str, split_name: str, error: Exception) -> InputError:
     reason = " ".join(str(error).split())[:300] or type(error).__name__
-    return InputError(f"{label}: split {wanted} is damaged: {shown(reason)}")
+    return InputError(f"{label}: split {split_name} is damaged: {shown(reason)}")
 
 
-def _tfrecord_blocks(builder: Any, wanted: str, label: str) -> Iterator[TextBlock]:
+def _tfrecord_blocks(builder: Any, split_name: str, label: str) -> Iterator[TextBlock]:
     if find_spec("tensorflow") is None:
         raise InputError(
             f"{label}: a copy in TFRecord, which only TensorFlow reads: install the extra tf"
@@ -224,27 +221,27 @@ def _tfrecord_blocks(builder: Any, wanted: str, label: str) -> Iterator[TextBloc
     # One file after the other: the order does not depend on the machine.
     config = tfds.ReadConfig(interleave_cycle_length=1)
     try:
-        dataset = builder.as_dataset(split=wanted, shuffle_files=False, read_config=config)
+        dataset = builder.as_dataset(split=split_name, shuffle_files=False, read_config=config)
         examples = []
         for example in dataset.as_numpy_iterator():
             examples.append(example)
             if len(examples) == BLOCK_PAIRS:
-                yield _as_text(examples, label, wanted)
+                yield _as_text(examples, label, split_name)
                 examples = []
         if examples:
-            yield _as_text(examples, label, wanted)
+            yield _as_text(examples, label, split_name)
     except (tf.errors.OpError, ValueError, OSError) as error:
-        raise _damaged(label, wanted, error) from error
+        raise _damaged(label, split_name, error) from error
 
 
-def _as_text(examples: list[dict[str, bytes | None]], label: str, wanted: str) -> TextBlock:
+def _as_text(examples: list[dict[str, bytes | None]], label: str, split_name: str) -> TextBlock:
     text: dict[str, list[bytes]] = {language: [] for language in examples[0]}
     changed = 0
     for example in examples:
         for language, line in example.items():
-            # What a cut file gives for the records that it lost.
+            # A truncated file gives None for lost records.
             if line is None:
-                raise _damaged(label, wanted, ValueError(f"a pair has no {language}"))
+                raise _damaged(label, split_name, ValueError(f"a pair has no {language}"))
             if b"\n" in line or b"\0" in line or line.startswith(b"\xef\xbb\xbf"):
                 line = line.removeprefix(b"\xef\xbb\xbf").replace(b"\n", b" ").replace(b"\0", b" ")
                 changed += 1

@@ -1,7 +1,7 @@
 """TFDS builders for the `tfds` source: found by name, downloaded part by part, prepared.
 
-A dataset without some parts of its training text is TFDS's `wmt_translate` with a config of its
-own, as TFDS documents it, so its folder cannot be taken for the whole dataset's.
+A dataset without some parts of its training text is TFDS's `wmt_translate` with its own config, as
+TFDS documents it, so its folder differs from the whole dataset's.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ FEATURES_FILE = "features.json"
 
 
 def make_builder(source: TfdsSource) -> Any:
-    """TFDS's builder of a source; nothing is read or downloaded but a copy's description.
+    """TFDS's builder of a source; reads only a copy's description and downloads nothing.
 
     Raises:
         InputError: no such dataset or config; parts to leave out that it does not have; a copy's
@@ -66,7 +66,7 @@ def _named(tfds: Any, name: str, source: TfdsSource, **options: Any) -> Any:
             f"source.name is {source.name!r}: TFDS {tfds.__version__} has no such dataset; the"
             " paper's are wmt14_translate/de-en, wmt16_translate/ro-en, wmt17_translate/zh-en"
         ) from error
-    # TFDS makes RuntimeError of errors that it cannot raise again, such as of UTF-8.
+    # TFDS turns errors that it cannot raise again, such as of UTF-8, into RuntimeError.
     except (*_unreadable(), RuntimeError, OSError) as error:
         raise InputError(
             f"{source.name} in {shown(source.data_dir)}: its description cannot be read:"
@@ -77,7 +77,7 @@ def _named(tfds: Any, name: str, source: TfdsSource, **options: Any) -> Any:
 
 
 def _unreadable() -> tuple[type[Exception], ...]:
-    """What TFDS raises where a JSON file of a copy is damaged; ValueError is also other things."""
+    """TFDS's errors for a damaged JSON file of a copy; ValueError has other causes too."""
     from google.protobuf.json_format import Error
 
     return (Error, UnicodeDecodeError, JSONDecodeError, TypeError)
@@ -95,7 +95,7 @@ def _no_config(tfds: Any, source: TfdsSource, error: Exception) -> str:
 
 
 def _of_builder(error: Exception) -> str:
-    """What is wrong, without TFDS's list of the builder's arguments."""
+    """The error's message without TFDS's list of the builder's arguments."""
     reason = " ".join(str(error).split())
     return shown(re.sub(r'^(\w+: )?Failed to construct dataset .*?\}": ', "", reason)[:300])
 
@@ -172,17 +172,16 @@ def _check_description(builder: Any, name: str) -> None:
 
 
 def _checksums(source: TfdsSource) -> dict[str, Any]:
-    """What TFDS knows of the addresses of the source's dataset."""
+    """TFDS's checksums of the addresses of the source's dataset."""
     import tensorflow_datasets as tfds
 
     return tfds.builder_cls(source.name.partition("/")[0]).url_infos or {}
 
 
 def _part_by_part(builder: Any, source: TfdsSource) -> Callable[[Any], Any]:
-    """The builder's `_split_generators`, after a download of each part alone.
+    """The builder's `_split_generators`, after a separate download of each part.
 
-    TFDS's own asks for all parts at once and fails with the first; the parts fetched here wait in
-    its cache.
+    TFDS downloads all parts at once and fails with the first; parts fetched here are in its cache.
     """
     from tensorflow_datasets.translate import wmt
 
@@ -220,20 +219,20 @@ def _part_by_part(builder: Any, source: TfdsSource) -> Callable[[Any], Any]:
 
 
 def _fetch(manager: Any, address: str, known: dict[str, Any]) -> str | None:
-    """Download one address into TFDS's cache; return why that failed, None if it did not."""
+    """Download one address into TFDS's cache; return why that failed, or None."""
     try:
         path = manager.download(address)
     except _download_errors() as error:
         return _reason(error)
     expected = known.get(address)
-    found = sha256_file(path)
-    if expected is not None and expected.checksum != found:
-        # Out of the cache, so that it is downloaded again; what a user put there stays.
+    actual = sha256_file(path)
+    if expected is not None and expected.checksum != actual:
+        # Removed from the cache to be downloaded again; files that a user put there stay.
         cached = Path(path)
         if cached.parent.name != "manual":
             cached.unlink()
             cached.with_name(f"{cached.name}.INFO").unlink(missing_ok=True)
-        return f"wrong checksum: SHA-256 of {shown(str(path))} is {found}, not {expected.checksum}"
+        return f"wrong checksum: SHA-256 of {shown(str(path))} is {actual}, not {expected.checksum}"
     return None
 
 
@@ -246,12 +245,12 @@ def _download_errors() -> tuple[type[Exception], ...]:
 
 
 def _host(address: str) -> str:
-    """The host alone: addresses of TFDS may hold a user name and password."""
+    """The host only, as addresses of TFDS may hold a user name and password."""
     return urlsplit(address).hostname or "this machine"
 
 
 def _reason(error: Exception) -> str:
-    """An error in one line, with no password of an address in it."""
+    """An error in one line, without the passwords of addresses."""
     from tensorflow_datasets.core.download.download_manager import NonMatchingChecksumError
 
     kind = "wrong checksum: " if isinstance(error, NonMatchingChecksumError) else ""

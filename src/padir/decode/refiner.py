@@ -112,7 +112,7 @@ def predictor(
         logits = forbid(logits, allowed)
         critic_probability = jnp.ones_like(log_probability)
         if settings.remask == "critic":
-            critic_probability = jax.nn.softmax(model.keeps(hidden), axis=-1)[..., 1]
+            critic_probability = jax.nn.softmax(model.critic_logits(hidden), axis=-1)[..., 1]
         coupling = None
         if coupled_by == "attention":
             weights = attentions.cross_attention[:, -1].mean(axis=1)

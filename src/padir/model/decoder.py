@@ -48,9 +48,9 @@ class Cache(NamedTuple):
 
 
 class Bare(NamedTuple):
-    """What self-attention reads in every layer of a disentangled decoder.
+    """Keys and values that self-attention reads in every layer of a disentangled decoder.
 
-    `sighted` is False at queries that may look nowhere: attention would mix all keys alike.
+    `sighted` is False at queries without a visible key, where attention would mix all keys alike.
     """
 
     vectors: Hidden
@@ -65,7 +65,7 @@ class Attentions(NamedTuple):
 
 
 class DecoderLayer(nnx.Module):
-    """One decoder layer, as the module's docstring says."""
+    """One decoder layer: the attentions of the module docstring, then feed-forward."""
 
     def __init__(self, architecture: Architecture, positional: bool, dtype, rngs: nnx.Rngs):
         width = architecture.width
@@ -206,9 +206,9 @@ class Decoder(nnx.Module):
         for index, layer in enumerate(self.layers):
             pair = (cross.keys[index], cross.values[index])
             here = (x, positions, bias, pair, cross.bias, keys[2 + index], bare)
-            x, own, source = run(layer, *here)
-            self_weights.append(own)
-            cross_weights.append(source)
+            x, *weights = run(layer, *here)
+            self_weights.append(weights[0])
+            cross_weights.append(weights[1])
         x = dropout(self.norm(x), self.rate, keys[1], shared_axis=1)
         # Unread, these cost nothing: the compiler drops the stacking.
         return x, Attentions(jnp.stack(self_weights, 1), jnp.stack(cross_weights, 1))

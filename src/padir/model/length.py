@@ -1,8 +1,8 @@
-"""How long the target will be, EOS included. Paper: L.1.1.
+"""Predictors of the target length, EOS included. Paper: L.1.1.
 
-A predictor turns the encoder's work into logits over `length_classes` lengths; class c means a
-target of c + 1 tokens. So one loss trains, and one choice of candidates serves, all of them. A new
-predictor is a class with the same call and the same two flags, named in `PREDICTORS`.
+A predictor maps encoder vectors to logits over `length_classes` lengths; class c is a target of
+c + 1 tokens. All predictors share the loss and the choice of length candidates. A new predictor is
+a class with the same call and the same two flags, and an entry in `PREDICTORS`.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ MAX_FERTILITY = 2
 
 
 class LengthInput(NamedTuple):
-    """What the encoder gives: all that a length can be predicted from.
+    """The encoder's output for a length predictor.
 
     Args:
         encoded: one vector per source position, without that of the LENGTH token.
@@ -35,7 +35,7 @@ class LengthInput(NamedTuple):
 
 
 class LengthPredictor(nnx.Module):
-    """What every predictor says of itself; `__call__` takes a `LengthInput`."""
+    """Base of all predictors; `__call__` maps a `LengthInput` to logits."""
 
     reads_token = False
     """Whether the source gets an extra LENGTH token in front."""
@@ -84,7 +84,7 @@ def around(length: Float[Array, " B"], classes: int) -> LengthLogits:
 
 
 class AffineLengthPredictor(LengthPredictor):
-    """factor * (source tokens) + offset: reads no vector, so nothing reaches the encoder."""
+    """factor * (source tokens) + offset; reads no vector, so that it trains no encoder."""
 
     def __init__(self, architecture: Architecture, rngs: nnx.Rngs):
         self.classes = architecture.length_classes
@@ -101,7 +101,7 @@ class FertilityLengthPredictor(LengthPredictor):
     """factor * (sum of fertilities) + offset: a source token's fertility is its target tokens.
 
     Each position chooses among -3 to 2 more than one token and the mean counts, so a fertility
-    lies between -2 and 3 (the published code's choice). The encoder is read, never trained, by it.
+    lies between -2 and 3 (the published code's choice). No gradient reaches the encoder.
     """
 
     def __init__(self, architecture: Architecture, rngs: nnx.Rngs):
@@ -128,7 +128,7 @@ class FertilityLengthPredictor(LengthPredictor):
 
 
 class OracleLengthPredictor(LengthPredictor):
-    """Knows nothing: all lengths alike. The caller supplies the reference's."""
+    """Predicts nothing: uniform logits. The caller supplies the reference lengths."""
 
     oracle = True
 

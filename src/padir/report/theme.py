@@ -87,7 +87,7 @@ def canvas(name: str, width: float, height: float, grid: bool = True) -> Iterato
 
 def no_data(name: str) -> str:
     """The drawing of a figure without points."""
-    with canvas(name, 4, 1) as drawing:
+    with canvas(name, 4.0, 1.0) as drawing:
         drawing.figure.text(0.5, 0.5, "no data", ha="center")
     return drawing.svg
 

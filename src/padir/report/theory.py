@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import cached_property
 
+from padir.report.claims import plain
 from padir.report.results import Results
 from padir.report.tables import Table
 from padir.report.theme import Picture, no_data
@@ -52,4 +53,10 @@ mask_design = _picture("mask_design")
 
 def theorems(results: Results) -> Table:
     """Every claim of the experiments with its verdict."""
-    return theorem_table(list(results.theory.values()))
+    texts = ("measured", "test")
+    documents = [
+        {**document, "claims": [c | {key: plain(c[key]) for key in texts} for c in claims]}
+        for document in results.theory.values()
+        for claims in [document["claims"]]
+    ]
+    return theorem_table(documents)

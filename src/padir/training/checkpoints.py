@@ -39,8 +39,6 @@ from padir.files import (
 from padir.training.step import TrainState
 
 RESTART = "`padir train --restart` starts over"
-# What Orbax and TensorStore raise for files that are not what they wrote.
-ORBAX_ERRORS = (ValueError, KeyError, TypeError, OSError)
 
 
 class WorkFolder:
@@ -191,20 +189,18 @@ class WorkFolder:
             if on_any_process(problem is not None):
                 problems[step] = problem or "damaged"
                 continue
-            try:
+            state = None
+            with _RestoreFailure() as failure:
                 state = self._manager.restore(step, args=ocp.args.StandardRestore(abstract))
-            except ORBAX_ERRORS as error:
-                reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-                if self._digests(step):
-                    raise InputError(
-                        f"{shown(self._checkpoints / str(step))}: cannot be restored, though its"
-                        f" files are as they were written: {reason}; run the command again;"
-                        f" {RESTART}"
-                    ) from error
-                problems[step] = reason
-                continue
-            self._set_aside(problems, step)
-            return cast(TrainState, state)
+            if state is not None:
+                self._set_aside(problems, step)
+                return cast(TrainState, state)
+            problems[step] = failure.reason
+            if self._digests(step):
+                raise InputError(
+                    f"{shown(self._checkpoints / str(step))}: cannot be restored, though its files"
+                    f" are as they were written: {failure.reason}; run the command again; {RESTART}"
+                )
         if problems:
             listed = "; ".join(f"{step}: {problem}" for step, problem in problems.items())
             raise InputError(
@@ -343,6 +339,24 @@ class WorkFolder:
         """Append one line to metrics.jsonl."""
         with open(self._metrics, "a", encoding="utf-8") as file:
             file.write(json.dumps(record, allow_nan=False) + "\n")
+
+
+class _RestoreFailure:
+    """Catch what Orbax raises for files that it did not write or that are damaged.
+
+    For an array that was cut short it raises `Exception` itself, of which nothing else is caught.
+    """
+
+    reason = ""
+
+    def __enter__(self) -> "_RestoreFailure":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> bool:
+        if isinstance(error, InputError) or error is None:
+            return False
+        self.reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        return kind is Exception or isinstance(error, ValueError | KeyError | TypeError | OSError)
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 import pytest
 
 from padir.commands import analyse
+from padir.decode.candidates import LengthRule
 from padir.files import InputError, read_json, write_json, write_lines
-from tests.decoding import LINES, write_tiny_bundle
+from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
 
 PREDICTED = {("stutter", "adjacent"), ("probe", "adjacent"), ("probe", "near")}
 
@@ -21,10 +22,11 @@ def place(tmp_path_factory):
     write_lines(folder / "source", LINES)
     write_lines(folder / "reference", [f"{line} ba" for line in LINES])
     write_lines(folder / "short", LINES[:3])
-    rule = {"length_alphas": [0.0], "length_weights": [1.0]}
-    write_tiny_bundle(folder / "ar", "ar")
-    write_tiny_bundle(folder / "padir", "padir", **rule)
-    write_tiny_bundle(folder / "joint", "padir", joint="neighbours", **rule)
+    for system in ("ar", "padir"):
+        write_tiny_bundle(folder / system, system, digests={"training": "t"})
+    for name, joint in (("padir", "none"), ("joint", "neighbours")):
+        decoder = tiny_decoder("padir", LengthRule(0.0, 1.0), name, joint=joint)
+        write_decoder(folder / "padir" / "decoders" / f"{name}.json", decoder)
     return folder
 
 
@@ -48,17 +50,18 @@ def test_lines_that_are_too_long_are_not_looked_at(place, tmp_path, capsys):
     long, short = map(read_json, outs)
     assert long == short
     told = f"{tmp_path / 'long'}: 1 of {len(full) + 1} lines are too long for the model"
-    assert f"padir analyse: {told} and not looked at" in capsys.readouterr().err.splitlines()
+    assert f"padir analyse: {told} and not analysed" in capsys.readouterr().err.splitlines()
 
 
 def test_the_document(place, tmp_path):
     out = tmp_path / "analysis.json"
     assert run(place, out, "--passes", 1, 2, "--distance", 3, "--alternatives", 2) == 0
     found = read_json(out)
-    labels = ("dataset", "direction", "model", "system", "targets", "seed", "split")
+    labels = ("dataset", "direction", "training", "decoder", "system", "targets", "seed", "split")
     assert [found[label] for label in labels] == [
-        "toy", "xs-xt", "tiny_padir", "padir", "raw", 2, "test",
+        "toy", "xs-xt", "tiny_padir", "padir", "padir", "raw", 2, "test",
     ]  # fmt: skip
+    assert found["digests"].keys() == {"training", "decoder"}
     # Empty lines are no sentences.
     assert found["sentences"] == len([line for line in LINES if line])
     assert found["exact"] is None
@@ -104,9 +107,9 @@ def test_numbers_out_of_range(place, tmp_path, arguments, message):
 
 
 def test_models_and_files_that_do_not_fit(place, tmp_path):
-    with pytest.raises(InputError, match=r"decoding\.joint is neighbours: the analysis"):
-        run(place, tmp_path / "out", system="joint")
-    with pytest.raises(InputError, match="does not fit a model of system ar"):
+    with pytest.raises(InputError, match="decoder joint has kind padir and joint neighbours: the"):
+        run(place, tmp_path / "out", "--decoder", "joint")
+    with pytest.raises(InputError, match="beam makes one pass per token"):
         run(place, tmp_path / "out", system="ar")
     with pytest.raises(InputError, match="short"):
         run(place, tmp_path / "out", reference="short")

@@ -1,20 +1,20 @@
-"""decode, tune, distill, translate and latency from files to files, with tiny random models."""
+"""decode, tune, distill and translate from files to files, with tiny random models."""
 
 import io
-import json
 import shutil
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from padir.commands import decode, distill, distill_card, latency, translate, tune
+from padir.commands import decode, distill, distill_card, translate, tune
+from padir.config.decoder import decoder_digest
 from padir.config.training import Training
 from padir.data.batches import BatchPlan, in_order
 from padir.data.encode import encode_pairs
 from padir.files import InputError, read_json, read_jsonl, read_lines, write_lines
 from padir.vocab import Vocabulary
-from tests.decoding import LINES, write_tiny_bundle
+from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
 
 KEYS = [
     "id", "hypothesis", "before_drop", "tokens", "tokens_before_drop", "steps",
@@ -25,23 +25,30 @@ KEYS = [
 @pytest.fixture(autouse=True)
 def no_set_up(monkeypatch):
     """JAX has started; its set-up is tested elsewhere."""
-    for module in (decode, tune, distill, translate, latency):
+    for module in (decode, tune, distill, translate):
         monkeypatch.setattr(module, "prepare", lambda threads: None)
+
+
+DECODERS = {"ar": "beam", "padir": "padir"}
+DIGESTS = {"data": "d", "training": "t"}
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder with tuned bundles of both systems, sources and references."""
+    """A folder with bundles of both systems and their tuned decoders, sources and references."""
     folder = tmp_path_factory.mktemp("commands")
     write_lines(folder / "source", LINES)
     write_lines(folder / "reference", [line[::-1] for line in LINES])
-    for system in ("ar", "padir"):
-        write_tiny_bundle(folder / system, system, length_alphas=[0.0, 1.0])
+    for system, kind in DECODERS.items():
+        write_tiny_bundle(folder / system, system, digests=DIGESTS)
+        decoder = tiny_decoder(kind, length_alphas=[0.0, 1.0])
+        write_decoder(folder / f"{kind}.json", decoder, digest="given")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tune, "prepare", lambda threads: None)
             arguments = ["--bundle", folder / system, "--source", folder / "source"]
+            arguments += ["--decoder", folder / f"{kind}.json"]
             arguments += ["--references", folder / "reference", folder / "reference"]
-            arguments += ["--out", folder / system / "decoding.json"]
+            arguments += ["--out", folder / system / "decoders" / f"{kind}.json"]
             assert tune.main(list(map(str, arguments))) == 0
     return folder
 
@@ -50,21 +57,55 @@ def run(module, *arguments):
     return module.main([str(argument) for argument in arguments])
 
 
+def decoding(place, name, source=None):
+    """Options of a model, one of its decoders and sources; T2 is PaDIR's."""
+    options = ["--bundle", place / ("padir" if name == "T2" else "ar")]
+    options += ["--passes", 2] if name == "T2" else ["--decoder", name]
+    return [*options, "--source", source or place / "source"]
+
+
 def test_tune_writes_every_rule_and_takes_the_best(place):
-    for system, rules, name in (("ar", 2, "beam"), ("padir", 4, "T4")):
-        content = read_json(place / system / "decoding.json")
-        assert content["decoding"] == name
-        assert len(content["candidates"]) == rules
-        best = max(content["candidates"], key=lambda row: row["bleu"])
-        assert content["chosen"] == {"alpha": best["alpha"], "weight": best["weight"]}
-        assert (place / system / "decoding.json.provenance.json").exists()
+    for system, kind, count, passes in (("ar", "beam", 2, None), ("padir", "padir", 4, 4)):
+        path = place / system / "decoders" / f"{kind}.json"
+        content = read_json(path)
+        assert (content["format"], content["name"], content["seed"]) == (2, kind, 2)
+        assert content["settings"] == read_json(place / f"{kind}.json")["settings"]
+        validation = content["validation"]
+        assert (validation["sentences"], validation["passes"]) == (len(LINES), passes)
+        assert len(validation["rules"]) == count
+        best = max(validation["rules"], key=lambda row: row["bleu"])
+        assert content["length_rule"] == {"alpha": best["alpha"], "weight": best["weight"]}
+        settings = tiny_decoder(kind, length_alphas=[0.0, 1.0]).settings
+        assert content["digests"] == {**DIGESTS, "decoder": decoder_digest(settings)}
+        provenance = read_json(path.with_name(f"{kind}.json.provenance.json"))
+        assert provenance["digests"] == content["digests"]
+        assert provenance["labels"]["training"] == f"tiny_{system}"
+
+
+def test_greedy_is_not_tuned(place, tmp_path, monkeypatch):
+    monkeypatch.setattr("padir.decode.translate.Translator.candidates", None)
+    arguments = [*decoding(place, "greedy"), "--references", place / "reference"]
+    assert run(tune, *arguments, "--out", tmp_path / "greedy.json") == 0
+    content = read_json(tmp_path / "greedy.json")
+    assert content["length_rule"] == {"alpha": 0.0, "weight": 0.0}
+    assert content["validation"] == {"sentences": len(LINES), "passes": None, "rules": []}
+
+
+def test_batch_sentences_do_not_change_output(place, tmp_path):
+    texts = []
+    for sentences in (1, 7):
+        arguments = ["--out", tmp_path / "o", "--text", tmp_path / "t"]
+        run(decode, *decoding(place, "T2"), *arguments, "--batch-sentences", sentences)
+        texts.append(read_lines(tmp_path / "t"))
+    assert texts[0] == texts[1]
+    with pytest.raises(InputError, match="--batch-sentences is 0: allowed are 1 and more"):
+        run(decode, *decoding(place, "T2"), *arguments, "--batch-sentences", 0)
 
 
 @pytest.mark.parametrize("name", ["T2", "beam", "greedy"])
 def test_decode_writes_records_and_text(place, tmp_path, name):
-    bundle = place / ("padir" if name == "T2" else "ar")
     out, text = tmp_path / "out.jsonl", tmp_path / "out.txt"
-    arguments = ["--bundle", bundle, "--decoding", name, "--source", place / "source"]
+    arguments = decoding(place, name)
     assert run(decode, *arguments, "--out", out, "--text", text) == 0
     records = read_jsonl(out)
     assert [record["id"] for record in records] == list(range(len(LINES)))
@@ -82,12 +123,12 @@ def test_decode_and_tune_cut_a_line_that_is_too_long_and_say_so(place, tmp_path,
     write_lines(tmp_path / "cut", ["ba", "ba" + 14 * " ba"])
     texts = []
     for file in ("long", "cut"):
-        arguments = ["--bundle", bundle, "--decoding", name, "--source", tmp_path / file]
-        run(decode, *arguments, "--out", tmp_path / "o", "--text", tmp_path / "t")
+        arguments = ["--bundle", bundle, "--source", tmp_path / file]
+        passes = ["--passes", 2] if name == "T2" else []
+        run(decode, *passes, *arguments, "--out", tmp_path / "o", "--text", tmp_path / "t")
         texts.append(read_lines(tmp_path / "t"))
         said = [line for line in capsys.readouterr().err.splitlines() if "cut to" in line]
-        arguments = ["--bundle", bundle, "--source", tmp_path / file, "--references"]
-        run(tune, *arguments, tmp_path / "cut", "--out", tmp_path / "decoding.json")
+        run(tune, *arguments, "--references", tmp_path / "cut", "--out", tmp_path / "decoder.json")
         said += [line for line in capsys.readouterr().err.splitlines() if "cut to" in line]
         if file == "long":
             first, second = said
@@ -100,8 +141,15 @@ def test_decode_and_tune_cut_a_line_that_is_too_long_and_say_so(place, tmp_path,
 
 
 def test_a_weight_needs_an_alpha(place, tmp_path):
-    arguments = ["--bundle", place / "padir", "--decoding", "T1", "--source", place / "source"]
-    arguments += ["--out", tmp_path / "o", "--text", tmp_path / "t", "--length-weight", "1"]
+    arguments = [
+        *decoding(place, "T2"),
+        "--out",
+        tmp_path / "o",
+        "--text",
+        tmp_path / "t",
+        "--length-weight",
+        "1",
+    ]
     with pytest.raises(InputError, match="--length-alpha is nan: allowed are finite numbers"):
         run(decode, *arguments, "--length-alpha", "nan")
     with pytest.raises(InputError, match="--length-weight needs --length-alpha"):
@@ -109,42 +157,44 @@ def test_a_weight_needs_an_alpha(place, tmp_path):
 
 
 def test_distilled_shards_are_what_decode_gives(place, tmp_path):
-    arguments = ["--bundle", place / "ar", "--source", place / "source"]
+    arguments = decoding(place, "greedy")
     text = tmp_path / "t"
-    run(decode, *arguments, "--decoding", "greedy", "--out", tmp_path / "o", "--text", text)
+    run(decode, *arguments, "--out", tmp_path / "o", "--text", text)
     parts = []
     for shard in ("1/2", "2/2"):
         out = tmp_path / shard.replace("/", "of")
-        assert run(distill, *arguments, "--decode", "greedy", "--shard", shard, "--out", out) == 0
+        assert run(distill, *arguments, "--shard", shard, "--out", out) == 0
         parts += read_lines(out)
     assert parts == read_lines(text)
     assert not list(tmp_path.glob("*.parts"))
 
 
-@pytest.mark.parametrize("decoding", ["greedy", "beam"])
+@pytest.mark.parametrize("decoder", ["greedy", "beam"])
 def test_a_student_learns_without_the_line_that_its_teacher_cannot_read(
-    place, tmp_path, capsys, decoding
+    place, tmp_path, capsys, decoder
 ):
     """As in `config/paper.yaml`, whose text keeps its long lines: a teacher of 16 positions."""
     lines = [*LINES[:3], "ba " * 20, LINES[4]]
     write_lines(tmp_path / "source", lines)
     write_lines(tmp_path / "reference", [line.strip()[::-1] for line in lines])
     out, card = tmp_path / "out", tmp_path / "card.json"
-    arguments = ["--bundle", place / "ar", "--decode", decoding]
+    arguments = ["--bundle", place / "ar", "--decoder", decoder]
     assert run(distill, *arguments, "--source", tmp_path / "source", "--out", out) == 0
     assert "source: 1 of 5 lines have more than the 15 tokens" in capsys.readouterr().err
     translations = read_lines(out)
     # This teacher, which nobody trained, has nothing to say about some short lines either.
     kept = {index for index, line in enumerate(translations) if line}
     assert kept and 3 not in kept
-    assert read_json(tmp_path / "out.provenance.json")["notes"] == {"lines_too_long": 1}
+    provenance = read_json(tmp_path / "out.provenance.json")
+    assert provenance["notes"] == {"lines_too_long": 1}
+    assert provenance["digests"].items() >= DIGESTS.items()
     # The others are what they are without it.
     write_lines(tmp_path / "short", [line for line in lines if len(line) < 40])
     run(distill, *arguments, "--source", tmp_path / "short", "--out", tmp_path / "alone")
     assert read_lines(tmp_path / "alone") == [*translations[:3], translations[4]]
     assert read_json(tmp_path / "alone.provenance.json")["notes"] == {"lines_too_long": 0}
 
-    arguments = ["--teacher", "ar", "--decode", decoding, "--target-language", "xt"]
+    arguments = ["--teacher", "ar", "--decode", decoder, "--target-language", "xt"]
     arguments += ["--train", out, "--train-reference", out]
     arguments += ["--valid", out, "--valid-references", out, "--out", card]
     assert run(distill_card, *arguments) == 0
@@ -212,8 +262,7 @@ def test_translate_equals_decode(place, monkeypatch, capfd, tmp_path):
         ("ar", ["--beam", "3"], "beam"),
     ):
         _, out, _ = streamed(monkeypatch, capfd, content, "--model", place / system, *flags)
-        arguments = ["--bundle", place / system, "--decoding", name, "--source", place / "source"]
-        run(decode, *arguments, "--out", tmp_path / "o", "--text", tmp_path / "t")
+        run(decode, *decoding(place, name), "--out", tmp_path / "o", "--text", tmp_path / "t")
         capfd.readouterr()
         assert out.split("\n")[:-1] == read_lines(tmp_path / "t")
 
@@ -236,7 +285,8 @@ def test_translate_refuses_what_is_not_text(place, monkeypatch, capfd):
     [
         (["--beam", "0"], "--beam is 0"),
         (["--beam", "2"], "does not fit"),
-        (["--steps", "0"], "decoding T0"),
+        (["--beam", "2", "--decoder", "padir"], "--beam 2 needs beam search; decoder padir is"),
+        (["--steps", "0"], "passes is 0, allowed are 1 to 100"),
         (["--chunk", "0"], "--chunk is 0"),
     ],
 )
@@ -321,58 +371,3 @@ def test_translate_help_shows_every_constraint(capsys):
     for option in ("prefix", "suffix", "infill", "draft", "terms"):
         assert f"padir translate --model bundle --{option} " in text
         assert f"  --{option} FILE" in text
-
-
-def test_latency_writes_a_row_per_model_and_fitting_decoding(place, tmp_path, monkeypatch):
-    from padir.analysis import speed
-
-    monkeypatch.setattr(speed, "PEAK_SIZE", 64)
-    out = tmp_path / "latency.json"
-    arguments = ["--runs", place / "ar", place / "padir", "--decodings", "greedy", "T1", "T3"]
-    arguments += ["--source", place / "source", "--sentences", 3, "--repeats", 2]
-    assert run(latency, *arguments, "--out", out) == 0
-    content = read_json(out)
-    rows = [(row["model"], row["decoding"]) for row in content["rows"]]
-    assert rows == [("tiny_ar", "greedy"), ("tiny_padir", "T1"), ("tiny_padir", "T3")]
-    assert (content["sentences"], content["repeats"]) == (3, 2)
-    for row in content["rows"]:
-        assert 0 < row["p50_ms"] <= row["p90_ms"] <= row["p99_ms"]
-        assert row["recompiled"] == 0
-    assert content["rows"][1]["passes_mean"] == 1
-    assert content["rows"][0]["compile_s"] > content["rows"][2]["compile_s"] == 0
-    assert content["machine"]["matmul_gflops"] > 0
-    assert json.dumps(content)
-
-
-def test_latency_leaves_out_lines_that_are_too_long_and_says_so(
-    place, tmp_path, monkeypatch, capsys
-):
-    from padir.analysis import speed
-
-    timed = []
-    monkeypatch.setattr(speed, "machine", lambda threads: {})
-    monkeypatch.setattr(speed, "measure", lambda models, lines, *rest: timed.extend(lines) or [])
-    long = "ba" + 19 * " ba"
-    write_lines(tmp_path / "long", ["ba", long, "ba ba"])
-    write_lines(tmp_path / "all", [long])
-    arguments = ["--runs", place / "padir", "--decodings", "T1", "--out", tmp_path / "o"]
-    assert run(latency, *arguments, "--source", tmp_path / "long") == 0
-    assert timed == ["ba", "ba ba"]
-    assert read_json(tmp_path / "o")["sentences"] == 2
-    told = (
-        f"padir latency: {tmp_path / 'long'}: 1 of 3 lines are too long for a model and not timed"
-    )
-    assert told in capsys.readouterr().err.splitlines()
-    with pytest.raises(InputError, match="all: every line is too long for a model"):
-        run(latency, *arguments, "--source", tmp_path / "all")
-
-
-def test_latency_refuses_a_decoding_that_fits_no_model(place, tmp_path):
-    arguments = ["--runs", place / "ar", "--decodings", "T4", "--source", place / "source"]
-    with pytest.raises(InputError, match="T4 fits none"):
-        run(latency, *arguments, "--out", tmp_path / "o")
-
-
-def test_latency_takes_sentences_from_all_over_the_file():
-    assert latency.spread(list("abcdefghij"), 5) == list("acegi")
-    assert latency.spread(list("abc"), 5) == list("abc")

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from padir.commands import decode, distill, latency, translate, tune
+from padir.decode.candidates import LengthRule
 from padir.decode.rerank import Reranker
 from padir.files import InputError, read_json, read_lines, write_lines
-from tests.decoding import LINES, write_tiny_bundle
+from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
 
 
 @pytest.fixture(autouse=True)
@@ -25,19 +26,24 @@ def run(module, *arguments):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """An AR bundle, and a parallel model with and without it as reranker; each with a rule."""
+    """An AR bundle, and a parallel one whose decoders have it as reranker or have none."""
     folder = tmp_path_factory.mktemp("commands")
     write_lines(folder / "source", LINES)
-    one = {"length_alphas": [1.0], "length_weights": [0.0]}
-    write_tiny_bundle(folder / "ar", "ar", seed=4, **one)
-    write_tiny_bundle(folder / "plain", "padir", **one)
-    write_tiny_bundle(folder / "reranked", "padir", reranker="tiny_ar", **one)
+    write_tiny_bundle(folder / "ar", "ar", seed=4)
+    write_tiny_bundle(folder / "padir", "padir")
+    for name, reranker in (("padir", None), ("reranked", "tiny_ar")):
+        decoder = tiny_decoder("padir", LengthRule(1.0), name, reranker=reranker)
+        write_decoder(folder / "padir" / "decoders" / f"{name}.json", decoder)
     return folder
 
 
-def decoded(place, tmp_path, bundle, *reranker):
+def decoding(place, decoder):
+    return ["--bundle", place / "padir", "--decoder", decoder, "--source", place / "source"]
+
+
+def decoded(place, tmp_path, decoder, *reranker):
     out, text = tmp_path / "out.jsonl", tmp_path / "out.txt"
-    arguments = ["--bundle", place / bundle, "--decoding", "T2", "--source", place / "source"]
+    arguments = [*decoding(place, decoder), "--passes", 2]
     assert run(decode, *arguments, "--out", out, "--text", text, *reranker) == 0
     return read_lines(text)
 
@@ -45,14 +51,15 @@ def decoded(place, tmp_path, bundle, *reranker):
 def test_decode_translate_and_distill_agree(place, tmp_path, monkeypatch, capfd):
     given = ["--reranker", place / "ar"]
     lines = decoded(place, tmp_path, "reranked", *given)
-    assert lines != decoded(place, tmp_path, "plain")
+    assert lines != decoded(place, tmp_path, "padir")
     content = "".join(f"{line}\n" for line in LINES).encode()
     stdin = SimpleNamespace(buffer=io.BytesIO(content), isatty=lambda: False)
     monkeypatch.setattr(sys, "stdin", stdin)
     capfd.readouterr()
-    assert run(translate, "--model", place / "reranked", "--steps", 2, *given) == 0
+    model = ["--model", place / "padir", "--decoder", "reranked"]
+    assert run(translate, *model, "--steps", 2, *given) == 0
     assert capfd.readouterr().out.split("\n")[:-1] == lines
-    arguments = ["--bundle", place / "reranked", "--decode", "T2", "--source", place / "source"]
+    arguments = [*decoding(place, "reranked"), "--passes", 2]
     assert run(distill, *arguments, *given, "--out", tmp_path / "distilled") == 0
     assert read_lines(tmp_path / "distilled") == lines
 
@@ -60,23 +67,24 @@ def test_decode_translate_and_distill_agree(place, tmp_path, monkeypatch, capfd)
 def test_tune_and_decode_record_the_reranker(place, tmp_path):
     given = ["--reranker", place / "ar"]
     decoded(place, tmp_path, "reranked", *given)
-    arguments = ["--bundle", place / "reranked", "--source", place / "source"]
-    arguments += ["--references", place / "source", "--out", tmp_path / "decoding.json"]
+    arguments = decoding(place, "reranked")
+    arguments += ["--references", place / "source", "--out", tmp_path / "decoder.json"]
     assert run(tune, *arguments, *given) == 0
-    for name in ("out.jsonl", "decoding.json"):
+    for name in ("out.jsonl", "decoder.json"):
         provenance = (tmp_path / f"{name}.provenance.json").read_text()
         assert str(place / "ar" / "model.safetensors") in provenance
 
 
 @pytest.mark.parametrize("module", [tune, translate, decode, distill, latency])
 def test_every_verb_refuses_to_leave_the_reranker_out(place, tmp_path, module):
-    source, out = ["--source", place / "source"], ["--out", tmp_path / "out"]
+    shared, out = decoding(place, "reranked"), ["--out", tmp_path / "out"]
+    row = f"{place}/padir:reranked.T2"
     arguments = {
-        tune: ["--bundle", place / "reranked", *source, "--references", place / "source", *out],
-        translate: ["--model", place / "reranked"],
-        decode: ["--bundle", place / "reranked", "--decoding", "T2", *source, *out],
-        distill: ["--bundle", place / "reranked", "--decode", "T2", *source, *out],
-        latency: ["--runs", place / "reranked", "--decodings", "T2", *source, *out],
+        tune: [*shared, "--references", place / "source", *out],
+        translate: ["--model", place / "padir", "--decoder", "reranked"],
+        decode: [*shared, "--passes", 2, *out],
+        distill: [*shared, "--passes", 2, *out],
+        latency: ["--rows", row, "--source", place / "source", *out],
     }[module]
     arguments += ["--text", tmp_path / "text"] if module is decode else []
     with pytest.raises(InputError, match="is tiny_ar: give that model's bundle with --reranker"):
@@ -85,17 +93,15 @@ def test_every_verb_refuses_to_leave_the_reranker_out(place, tmp_path, module):
 
 
 def test_latency_times_the_reranker_for_those_that_name_it(place, tmp_path, monkeypatch):
-    from padir.analysis import speed
-
-    monkeypatch.setattr(speed, "PEAK_SIZE", 64)
+    monkeypatch.setattr("padir.decode.latency.PEAK_SIZE", 64)
     called = []
     rerank = Reranker.rerank
     monkeypatch.setattr(
         Reranker, "rerank", lambda self, *given: called.append(1) or rerank(self, *given)
     )
-    arguments = ["--runs", place / "ar", place / "plain", place / "reranked", "--source"]
-    arguments += [place / "source", "--decodings", "greedy", "T1", "T3", "--sentences", 3]
-    arguments += ["--repeats", 2, "--out", tmp_path / "latency.json"]
+    names = ["ar:greedy", *(f"padir:{d}.T{t}" for d in ("padir", "reranked") for t in (1, 3))]
+    arguments = ["--rows", *(f"{place}/{name}" for name in names), "--source", place / "source"]
+    arguments += ["--sentences", 3, "--repeats", 2, "--out", tmp_path / "latency.json"]
     assert run(latency, *arguments, "--reranker", place / "ar") == 0
     rows = read_json(tmp_path / "latency.json")["rows"]
     assert len(rows) == 5 and all(row["recompiled"] == 0 for row in rows)
@@ -105,6 +111,6 @@ def test_latency_times_the_reranker_for_those_that_name_it(place, tmp_path, monk
 
 
 def test_latency_refuses_a_reranker_that_ranks_nothing(place, tmp_path):
-    arguments = ["--runs", place / "plain", "--decodings", "T1", "--source", place / "source"]
-    with pytest.raises(InputError, match="no given model is ranked by tiny_ar"):
+    arguments = ["--rows", f"{place}/padir:padir.T1", "--source", place / "source"]
+    with pytest.raises(InputError, match="no decoder of --rows names tiny_ar"):
         run(latency, *arguments, "--out", tmp_path / "o", "--reranker", place / "ar")

@@ -26,7 +26,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sample")
     write_lines(folder / "source", USED)
     for system in ("ar", "padir"):
-        write_tiny_bundle(folder / system, system)
+        write_tiny_bundle(folder / system, system, digests={"training": "t"})
     return folder
 
 
@@ -71,6 +71,11 @@ def test_records_summary_and_provenance(place, tmp_path, capsys):
             assert len(one["text"].split()) <= one["length"] - 1
     made = read_json(tmp_path / "out.provenance.json")
     assert made["seed"] == 9
+    assert made["labels"] == {
+        **{"dataset": "toy", "direction": "xs-xt", "training": "tiny_padir"},
+        **{"system": "padir", "targets": "raw", "seed": 2},
+    }
+    assert made["digests"] == {"training": "t"}
     # Again, and with another seed.
     run(place, tmp_path / "again", *options, "--mh", "--seed", 9)
     run(place, tmp_path / "other", *options, "--mh", "--seed", 8)
@@ -86,6 +91,15 @@ def test_plain_chains_take_every_move_and_energy_may_be_rare(place, tmp_path, ca
     assert first["chains"][0]["taken"] == [1.0, 1.0]
     assert "acceptance 1.000" in capsys.readouterr().err
     assert read_json(tmp_path / "out.provenance.json")["seed"] == 2
+
+
+def test_a_model_of_other_settings_is_refused(place, tmp_path):
+    with pytest.raises(InputError, match="was trained with other settings"):
+        run(place, tmp_path / "out", "--digests", '{"training": "x"}')
+    digests = '{"training": "t", "hypotheses": "h"}'
+    run(place, tmp_path / "out", "--chains", 1, "--steps", 1, "--digests", digests)
+    provenance = read_json(tmp_path / "out.provenance.json")
+    assert provenance["digests"] == {"training": "t", "hypotheses": "h"}
 
 
 def test_traces_are_thinned_evenly_with_both_ends():

@@ -165,10 +165,10 @@ def test_in_a_model(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(TRAINED_ON))
 def test_only_the_token_predictor_reads_a_length_token(name: str) -> None:
     source = jnp.asarray([[9, 10, 11, 1]], jnp.int32)
-    one, other = (transformer(name, length_id=i).memory(source) for i in (4, 5))
-    assert one.encoded.shape == (1, 4, 16)
-    assert (one.length_vector is None) == (name != "token")
-    same = bool(jnp.array_equal(one.encoded, other.encoded))
+    memory, other_memory = (transformer(name, length_id=i).memory(source) for i in (4, 5))
+    assert memory.encoded.shape == (1, 4, 16)
+    assert (memory.length_vector is None) == (name != "token")
+    same = bool(jnp.array_equal(memory.encoded, other_memory.encoded))
     assert same == (name != "token")
 
 

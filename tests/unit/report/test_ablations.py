@@ -4,12 +4,11 @@ import math
 
 import pytest
 
-from padir.config.experiment import Ablation
-from padir.report import claims
-from padir.report.ablations import ablations_table, differing_settings
-from padir.report.results import load_results
-from padir.report.selection import compared_decoding
+from padir.config.rows import Row
+from padir.report.ablations import differing_settings
+from tests.unit.report.conftest import PAIR_BLEU
 
+PAIR = {"base": "whole/padir/T4", "variant": "one_stage/padir/T4"}
 # Student's t of 2 degrees: its 97.5% point, from tables; its two tails have a closed form.
 T_2 = 4.3027
 # The smallest two-sided p of 200 resamples.
@@ -20,26 +19,22 @@ def two_tails(t: float) -> float:
     return 1 - t / math.sqrt(2 + t * t)
 
 
-def load(made_up):
-    return load_results(made_up.folder, made_up.config)
-
-
 def lines(made_up) -> dict:
-    return {str(row["name"]): row for row in ablations_table(load(made_up)).rows}
+    return {str(row["name"]): row for row in made_up.table("ablations").rows}
 
 
 def record(made_up, claim: str) -> dict:
-    return next(entry for entry in claims.decide(load(made_up)) if entry["id"] == claim)
+    return next(entry for entry in made_up.claims() if entry["id"] == claim)
 
 
 def asked(made_up, *entries: dict) -> None:
-    made_up.settings["evaluation"] = {"ablations": list(entries)}
+    made_up.evaluate(ablations=list(entries))
 
 
 def test_a_line_by_hand(made_up):
     made_up.pair()
     line = lines(made_up)["second_stage"]
-    assert (line["base"], line["variant"], line["decoding"]) == ("whole", "one_stage", "T4")
+    assert (line["base"], line["variant"]) == ("whole/padir/T4", "one_stage/padir/T4")
     assert line["settings"] == "objective.stages 2 | 1"
     assert (line["seeds"], line["over"]) == ("0, 1, 2", "sentences and seeds")
     assert (line["base_bleu"], line["variant_bleu"]) == (31.0, 28.5)
@@ -88,7 +83,7 @@ def test_fewer_than_three_common_seeds_decide_nothing(made_up):
 )
 def test_the_verdict_follows_the_seeds(made_up, variant, verdict):
     made_up.pair(one_stage=variant)
-    asked(made_up, {"name": "second_stage", "base": "whole", "variant": "one_stage"})
+    asked(made_up, {"name": "second_stage", **PAIR})
     assert lines(made_up)["second_stage"]["verdict"] == verdict
     said = "reproduced" if verdict == "helps" else "not reproduced"
     assert record(made_up, "second_stage")["verdict"] == said
@@ -96,14 +91,14 @@ def test_the_verdict_follows_the_seeds(made_up, variant, verdict):
 
 def test_sentences_count_beside_seeds(made_up):
     made_up.pair()
-    asked(made_up, {"name": "second_stage", "base": "whole", "variant": "one_stage"})
+    asked(made_up, {"name": "second_stage", **PAIR})
     wide = [28.5 + 4 * (-1) ** number for number in range(200)]
     for seed, value in enumerate((28.0, 28.5, 29.0)):
         replicates = {
             "samples": 200, "seed": 12345, "bleu": wide, "stutter": [0.2] * 200,
             "stutter_before_drop": [5.0] * 200,
         }  # fmt: skip
-        made_up.score("one_stage", "T4", seed, bleu=value, replicates=replicates)
+        made_up.score("one_stage/padir/T4", seed, bleu=value, replicates=replicates)
     line = lines(made_up)["second_stage"]
     # Half of the resamples say 31 - 24.5, the other half 31 - 32.5.
     assert line["difference_interval"][0] < -1.5 and line["difference_interval"][1] > 6.5
@@ -124,7 +119,12 @@ def test_sentences_count_beside_seeds(made_up):
 )
 def test_hardly_matters_is_an_interval_within_one_point(made_up, variant, verdict):
     made_up.pair(one_stage=variant)
-    entry = {"name": "remasking", "base": "whole", "variant": "one_stage", "helps": False}
+    entry = {
+        "name": "remasking",
+        "base": "whole/padir/T4",
+        "variant": "one_stage/padir/T4",
+        "helps": False,
+    }
     asked(made_up, entry)
     assert record(made_up, "remasking")["verdict"] == verdict
 
@@ -133,26 +133,30 @@ def test_claims_come_from_the_lines(made_up):
     made_up.pair()
     found = record(made_up, "second_stage")
     assert (found["verdict"], found["seeds"]) == ("reproduced", [0, 1, 2])
-    assert "whole against one_stage, T4: BLEU 31.00 and 28.50" in found["measured"]
+    assert "whole/padir/T4 against one_stage/padir/T4: BLEU 31.00 and 28.50" in found["measured"]
     assert found["interval"] == pytest.approx([1.26, 3.74], abs=0.1)
     assert found["test"] == "padir.report.ablations.second_stage_helps"
     few = record(made_up, "distillation")
     assert few["verdict"] == "not run" and "fewer than 3 seeds" in few["measured"]
     absent = record(made_up, "unmasking")
-    assert absent["verdict"] == "not run" and absent["command"].endswith("ablations claims")
+    assert absent["verdict"] == "not run" and absent["command"].endswith("everything")
     assert absent["measured"] == "no entry unmasking under evaluation.ablations"
     # A question that the paper does not ask is in the table alone.
     assert "less_known" in lines(made_up)
-    assert "less_known" not in {entry["id"] for entry in claims.decide(load(made_up))}
+    assert "less_known" not in {entry["id"] for entry in made_up.claims()}
 
 
 def test_a_claim_of_several_entries_needs_them_all(made_up):
     made_up.pair()
-    there = {"name": "second_stage", "base": "whole", "variant": "one_stage"}
-    back = {"name": "second_stage", "base": "one_stage", "variant": "whole"}
-    few = {"name": "second_stage", "base": "whole", "variant": "padir_raw"}
+    for training, values in PAIR_BLEU.items():
+        for seed, bleu in enumerate(values):
+            made_up.score(f"{training}/padir/T8", seed, bleu=bleu)
+    again = {"base": "whole/padir/T8", "variant": "one_stage/padir/T8", "name": "second_stage"}
+    there = {"name": "second_stage", **PAIR}
+    back = {"name": "second_stage", "base": "one_stage/padir/T4", "variant": "whole/padir/T4"}
+    few = {"name": "second_stage", "base": "whole/padir/T4", "variant": "padir_raw/padir/T4"}
     for entries, verdict in (
-        ((there, there), "reproduced"),
+        ((there, again), "reproduced"),
         ((there, back), "not reproduced"),
         ((there, few), "not run"),
     ):
@@ -162,7 +166,12 @@ def test_a_claim_of_several_entries_needs_them_all(made_up):
 
 def test_an_entry_that_contradicts_its_claim_decides_nothing(made_up):
     made_up.pair()
-    entry = {"name": "second_stage", "base": "whole", "variant": "one_stage", "helps": False}
+    entry = {
+        "name": "second_stage",
+        "base": "whole/padir/T4",
+        "variant": "one_stage/padir/T4",
+        "helps": False,
+    }
     asked(made_up, entry)
     found = record(made_up, "second_stage")
     assert (found["verdict"], found["interval"]) == ("not run", None)
@@ -173,59 +182,37 @@ def test_what_is_not_there_is_a_line_too(made_up):
     made_up.pair()
     asked(
         made_up,
-        {"name": "searched", "base": "ar", "variant": "whole"},
-        {"name": "unscored", "base": "whole", "variant": "one_stage", "decoding": "T1"},
+        {"name": "searched", "base": "ar/beam", "variant": "whole/padir/T4"},
+        {"name": "unscored", "base": "whole/padir/T4", "variant": "one_stage/padir/T1"},
+        {"name": "elsewhere", "base": "padir_raw/padir/T4", "variant": "padir/padir/T4"},
     )
-    for seed in range(3):
-        made_up.score("whole", "T1", seed, bleu=1.0).unlink()
+    path = made_up.score("padir/padir/T4", 0)
+    path.unlink()
     table = lines(made_up)
-    assert {row["verdict"] for row in table.values()} == {"not run"}
-    assert table["searched"]["decoding"] is None
-    assert (table["unscored"]["decoding"], table["unscored"]["p_value"]) == ("T1", None)
+    assert table["searched"]["verdict"] == "not decided: fewer than 3 seeds"
+    assert {table[name]["verdict"] for name in ("unscored", "elsewhere")} == {"not run"}
+    assert table["unscored"]["p_value"] is None
 
 
-@pytest.mark.parametrize(
-    ("base", "variant", "given", "expected"),
-    [
-        (["T1", "T2", "T8"], ["T8", "T2", "T1", "T4"], None, "T2"),
-        (["T8", "T10"], ["T10", "T8"], None, "T10"),
-        (["beam", "greedy"], ["greedy", "beam"], None, "beam"),
-        (["T1"], ["T2"], None, None),
-        (["T1", "T10"], ["T1", "T10"], "T10", "T10"),
-    ],
-)
-def test_the_decoding_compared(made_up, base, variant, given, expected):
-    system = "ar" if "beam" in base else "padir"
-    made_up.settings["models"] = made_up.settings["models"] | {
-        "one": {"system": system, "decode": base},
-        "other": {"system": system, "decode": variant},
-    }
-    entry = Ablation(name="x", base="one", variant="other", decoding=given)
-    assert compared_decoding(made_up.config, entry) == expected
-
-
-def test_settings_that_only_say_what_to_run_do_not_differ(made_up):
-    made_up.settings["models"] = made_up.settings["models"] | {
-        "borrowed": {
-            **{"targets": "own", "decode": ["T4"], "seeds": [0], "parameters": "padir"},
-            "decoding": {"remask": "none", "drop_repeats": "tokens"},
-        },
-    }
-    models = made_up.config.models
-    assert differing_settings(models["padir"], models["borrowed"]) == {
-        "decoding.remask": ("stutter", "none"),
-        "decoding.drop_repeats": ("words", "tokens"),
+def test_rows_of_one_training_differ_in_decoder_and_passes(made_up):
+    made_up.settings["decoders"] = {"kept": {"remask": "none", "drop_repeats": "tokens"}}
+    rows = (Row.parse(text) for text in ("padir/padir/T4", "padir/kept/T8"))
+    assert differing_settings(made_up.config, *rows) == {
+        "decoder.remask": ("stutter", "none"),
+        "decoder.drop_repeats": ("words", "tokens"),
+        "passes": (4, 8),
     }
 
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_another_vocabulary_differs_by_its_name(made_up, swapped):
     made_up.settings["datasets"]["toy"]["vocabularies"] = {"generic": {}}
-    padir = made_up.settings["models"]["padir"]
-    made_up.settings["models"] = made_up.settings["models"] | {
-        "other": padir | {"vocabulary": "generic"}
-    }
+    made_up.train(other=made_up.settings["trainings"]["padir"] | {"vocabulary": "generic"})
     base, variant = ("other", "padir") if swapped else ("padir", "other")
-    asked(made_up, {"name": "vocabulary", "base": base, "variant": variant})
+    asked(
+        made_up,
+        {"name": "vocabulary", "base": f"{base}/padir/T4", "variant": f"{variant}/padir/T4"},
+    )
+    made_up.all()
     shown = "vocabulary generic | null" if swapped else "vocabulary null | generic"
     assert lines(made_up)["vocabulary"]["settings"] == shown

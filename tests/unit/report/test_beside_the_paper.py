@@ -1,59 +1,40 @@
 """Tables 1 to 3 beside the paper's: differences and statuses by hand, and what has not been run."""
 
-import json
-
 import numpy as np
 import pytest
 
+from padir import layout
+from padir.config import identity
+from padir.config.rows import Row
 from padir.files import InputError
 from padir.report import paper
-from padir.report.beside import beside
-from padir.report.estimate import Estimate
-from padir.report.further_scores import table3
-from padir.report.results import load_results
-from padir.report.systems import table2
-from padir.report.translation import table1
-from tests.unit.report.conftest import BLEU, NOISE
+from padir.report.catalogue import all_parts, artifacts
+from padir.report.paper import beside
+from padir.report.results import Estimate
+from tests.unit.report.conftest import BLEU, CORE, NOISE
 
-FILES = {"de": "f.de", "en": "f.en"}
-SOURCE = {"kind": "files", **{name: {"files": FILES} for name in ("train", "valid", "test")}}
+SIGNATURE = "BLEURT|BLEURT-20|x"
 
 
-@pytest.fixture
-def wmt(made_up):
-    """The made-up results as those of WMT14, both directions, of which only one has been run."""
-    scorers = {"bleurt": {"kind": "bleurt", "checkpoint": "BLEURT-20"}}
-    made_up.settings |= {
-        "datasets": {"wmt14": {"source": SOURCE, "directions": ["de-en", "en-de"]}},
-        "evaluation": {"scorers": scorers},
-    }
-    old = made_up.folder / "runs/toy/xs-xt"
-    for path in sorted(old.glob("*/seed*/score/*.json")):
-        document = json.loads(path.read_text()) | {"dataset": "wmt14", "direction": "de-en"}
-        made_up.write(f"runs/wmt14/de-en/{path.relative_to(old)}", document)
-    return made_up
-
-
-def rate(made_up, model: str, decoding: str, score: float | None, seed: int = 0, **more):
+def rate(made_up, text: str, score: float | None, seed: int = 0, **more):
+    config, place, row = made_up.config, made_up.place, Row.parse(text)
     document = {
-        "dataset": "wmt14", "direction": "de-en", "model": model, "seed": seed, "split": "test",
-        "decoding": decoding, "scorer": "bleurt", "status": "run", "reason": None, "score": score,
-        "low": 0, "high": 100, "signature": "BLEURT|x", "test_digest": "abc", "sentences": 200,
+        **place._asdict(), "training": row.training, "decoder": row.decoding.decoder,
+        "passes": row.decoding.passes, "seed": seed, "split": "test", "scorer": "bleurt",
+        "status": "run", "reason": None, "score": score, "low": 0, "high": 100,
+        "signature": SIGNATURE, "test_digest": "abc", "sentences": 200,
         "replicates": {"samples": 200, "seed": 12345, "score": list((score or 0.0) + NOISE)},
+        "digests": identity.score_digests(config, *place, row, seed),
     }  # fmt: skip
     if score is None:
         document |= {"status": "not run", "reason": "no folder BLEURT-20"}
-    place = f"runs/wmt14/de-en/{model}/seed{seed}/rate/test.{decoding}.bleurt.json"
-    return made_up.write(place, document | more)
+    path = layout.rating_path(place, row, seed, "test", "bleurt")
+    return made_up.write(path, document | more)
 
 
-def loaded(made_up):
-    return load_results(made_up.folder, made_up.config)
-
-
-def line(table, direction: str, model: str, steps: str) -> dict:
-    wanted = (direction, model, steps)
-    rows = [r for r in table.rows if (r["direction"], r["model"], r["steps"]) == wanted]
+def line(table, direction: str, training: str, T: str) -> dict:
+    wanted = (direction, training, T)
+    rows = [r for r in table.rows if (r["direction"], r["training"], r["T"]) == wanted]
     # Of AR's two searches the beam.
     return rows[-1]
 
@@ -92,17 +73,17 @@ def test_the_papers_tables_by_some_of_their_numbers():
     assert min(paper.gaps_to_ar("T4")) == pytest.approx(-1.35)
 
 
-def test_table_1_has_every_row_of_the_paper_s_and_says_what_was_not_run(wmt):
-    table = table1(loaded(wmt))
-    found = line(table, "de-en", "padir", "4")
-    assert (found["paper"], found["status"]) == (33.49, "above the paper")
-    assert found["paper_difference"] == pytest.approx(39.6 - 33.49)
-    assert found["signature"] == "BLEU|x"
-    # The candidate stands for PaDIR, not the model on raw targets.
+def test_table_1_has_every_row_of_the_papers_and_says_what_was_not_run(wmt):
+    table = wmt.table("table1")
+    row = line(table, "de-en", "padir", "4")
+    assert (row["paper"], row["status"]) == (33.49, "above the paper")
+    assert row["paper_difference"] == pytest.approx(39.6 - 33.49)
+    assert row["signature"] == "BLEU|x"
+    # The candidate stands for PaDIR, not the training on raw targets.
     assert line(table, "de-en", "padir_raw", "4")["paper"] is None
     assert line(table, "de-en", "padir_raw", "4")["status"] == "run; not in the paper"
     other = [row for row in table.rows if row["direction"] == "en-de"]
-    assert [(row["model"], row["steps"]) for row in other] == [
+    assert [(row["training"], row["T"]) for row in other] == [
         *(("ar", "N"), ("padir", "4"), ("padir", "10")),
     ]
     assert {row["bleu"] for row in other} == {row["status"] for row in other} == {"not run"}
@@ -111,13 +92,30 @@ def test_table_1_has_every_row_of_the_paper_s_and_says_what_was_not_run(wmt):
     assert "| not run | – |" in markdown and "---: | ---: |" in markdown
 
 
-def test_table_2_sets_other_measures_side_by_side_without_a_verdict(wmt):
-    wmt.settings["models"] = wmt.settings["models"] | {
-        "cmlm": {"system": "cmlm", "targets": "own", "decode": ["T4", "T10"]},
+def test_the_papers_numbers_stand_beside_its_own_decoder_alone(wmt):
+    wmt.settings["decoders"] = {"joint": {"joint": "neighbours"}}
+    joint = {"trainings": ["padir"], "decoders": ["joint"], "passes": [4]}
+    wmt.evaluate(core=[*CORE, joint], candidate="padir/padir/T4")
+    for seed in (0, 1):
+        wmt.score("padir/joint/T4", seed, bleu=39.0)
+    numbers = {
+        (row["training"], row["decoder"], row["T"]): row["paper"]
+        for row in wmt.table("table1").rows
+        if row["direction"] == "de-en"
     }
-    table = table2(loaded(wmt))
-    found = line(table, "de-en", "padir", "10")
-    assert (found["paper"], found["status"]) == (34.33, "run; other measure")
+    assert {key for key, number in numbers.items() if number is not None} == {
+        *(("ar", "beam", "N"), ("padir", "padir", "4"), ("padir", "padir", "10")),
+    }
+    assert ("padir", "joint", "4") in numbers
+
+
+def test_table_2_sets_other_measures_side_by_side_without_a_verdict(wmt):
+    wmt.train(cmlm={"system": "cmlm", "targets": "own"})
+    cmlm = {"trainings": ["cmlm"], "decoders": ["cmlm"], "passes": [4, 10]}
+    wmt.evaluate(systems=[*CORE, cmlm])
+    table = wmt.table("table2")
+    row = line(table, "de-en", "padir", "10")
+    assert (row["paper"], row["status"]) == (34.33, "run; other measure")
     missing = line(table, "de-en", "cmlm", "4")
     assert (missing["bleu"], missing["paper"], missing["status"]) == ("not run", 30.75, "not run")
     assert any("not sacreBLEU" in note for note in table.notes)
@@ -125,12 +123,12 @@ def test_table_2_sets_other_measures_side_by_side_without_a_verdict(wmt):
 
 def test_table_3_by_hand_and_never_blank(wmt):
     for seed in (0, 1):
-        rate(wmt, "padir", "T4", 71.0 + seed, seed)
-    rate(wmt, "ar", "beam", None)
-    table = table3(loaded(wmt))
-    found = line(table, "de-en", "padir", "4")
-    assert (found["score"], found["paper"], found["seeds"]) == (71.5, 71.26, 2)
-    assert (found["status"], found["signature"]) == ("paper in interval", "BLEURT|x")
+        rate(wmt, "padir/padir/T4", 71.0 + seed, seed)
+    rate(wmt, "ar/beam", None)
+    table = wmt.table("table3")
+    row = line(table, "de-en", "padir", "4")
+    assert (row["score"], row["paper"], row["seeds"]) == (71.5, 71.26, 2)
+    assert (row["status"], row["signature"]) == ("paper in interval", SIGNATURE)
     for missing in (line(table, "de-en", "ar", "N"), line(table, "en-de", "padir", "10")):
         assert missing["score"] == missing["status"] == "not run"
     assert "not run: no folder BLEURT-20." in table.notes
@@ -138,8 +136,26 @@ def test_table_3_by_hand_and_never_blank(wmt):
     assert None not in scores and 0 not in scores
 
 
-def test_table_3_without_any_scorer_still_says_so(made_up):
-    table = table3(loaded(made_up))
+def test_only_the_papers_checkpoint_is_above_or_below_the_paper(wmt):
+    for signature, status in (
+        (SIGNATURE, "above the paper"),
+        ("BLEURT|bleurt-tiny|x", "run; other measure"),
+    ):
+        for seed in (0, 1):
+            rate(wmt, "padir/padir/T4", 80.0, seed, signature=signature)
+        row = line(wmt.table("table3"), "de-en", "padir", "4")
+        assert (row["paper"], row["status"]) == (71.26, status)
+
+
+def test_table_3_asks_for_scores_and_ratings(wmt):
+    paths = [artifact.path for artifact in artifacts(wmt.config, "table3")]
+    assert any("/score/" in path for path in paths) and any("/rate/" in path for path in paths)
+
+
+def test_without_a_scorer_there_is_no_table_3(made_up):
+    assert "table3" not in {part.name for part in all_parts(made_up.config)}
+    made_up.evaluate(scorers={"chrf": {"kind": "chrf++"}})
+    table = made_up.table("table3")
     assert len(table.rows) == len(BLEU)
     assert {row["score"] for row in table.rows} == {row["status"] for row in table.rows}
     assert {row["score"] for row in table.rows} == {"not run"}
@@ -147,24 +163,24 @@ def test_table_3_without_any_scorer_still_says_so(made_up):
 
 
 def test_a_row_that_one_seed_lacks_is_not_run(wmt):
-    rate(wmt, "padir", "T4", 71.0, 0)
-    rate(wmt, "padir", "T4", None, 1)
-    assert line(table3(loaded(wmt)), "de-en", "padir", "4")["score"] == "not run"
+    rate(wmt, "padir/padir/T4", 71.0, 0)
+    rate(wmt, "padir/padir/T4", None, 1)
+    assert line(wmt.table("table3"), "de-en", "padir", "4")["score"] == "not run"
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"signature": "BLEURT|y"}, "signature differs: BLEURT|x in"),
+        ({"signature": "BLEURT|y"}, f"signature differs: {SIGNATURE} in"),
         ({"test_digest": "other"}, "test-set digest differs"),
         ({"replicates": {"samples": 9, "seed": 12345, "score": [1.0]}}, "number of resamples"),
         ({"split": "valid"}, "split is 'valid'; the path and config say 'test'"),
         ({"signature": None}, "key signature is missing or null"),
-        ({"status": "fine"}, "no document of padir rate"),
+        ({"status": "fine"}, "not a document of padir rate"),
     ],
 )
 def test_ratings_that_cannot_stand_together(wmt, more, message):
-    rate(wmt, "ar", "beam", 73.0)
-    rate(wmt, "padir", "T4", 71.0, **more)
+    rate(wmt, "ar/beam", 73.0)
+    rate(wmt, "padir/padir/T4", 71.0, **more)
     with pytest.raises(InputError, match=message.replace("|", "\\|")):
-        loaded(wmt)
+        wmt.load("table3")

@@ -5,10 +5,7 @@ import json
 import pytest
 
 from padir.files import InputError
-from padir.report import ablations, claims, claims_table, paper, verdicts
-from padir.report.results import load_results
-
-GROUP = ("toy", "xs-xt")
+from padir.report import ablations, claims, paper, verdicts
 
 
 def verdict(made_up, claim: str) -> str:
@@ -16,33 +13,32 @@ def verdict(made_up, claim: str) -> str:
 
 
 def record(made_up, claim: str) -> dict:
-    found = claims.decide(load_results(made_up.folder, made_up.config))
-    return next(entry for entry in found if entry["id"] == claim)
+    return next(entry for entry in made_up.claims() if entry["id"] == claim)
 
 
-def rerank(made_up, model: str, decoding: str, bleu: float) -> None:
-    for seed in made_up.config.models[model].seeds:
-        made_up.score(model, decoding, seed, bleu=bleu)
+def rescore(made_up, row: str, bleu: float) -> None:
+    for seed in made_up.config.trainings[row.split("/")[0]].seeds:
+        made_up.score(row, seed, bleu=bleu)
 
 
 @pytest.mark.parametrize(
-    ("claim", "model", "decoding", "holds", "fails"),
+    ("claim", "row", "holds", "fails"),
     [
         # AR beam is at 40; the margin is 1.5.
-        ("near_ar", "padir", "T4", 38.6, 38.4),
+        ("near_ar", "padir/padir/T4", 38.6, 38.4),
         # T4 is at 39.6 on average, four fifths of it 31.68, plus the noise of a fifth of a point.
-        ("one_pass", "padir", "T1", 32.0, 31.6),
+        ("one_pass", "padir/padir/T1", 32.0, 31.6),
         # T4 is at 39.6.
-        ("saturation", "padir", "T10", 40.0, 40.2),
-        ("saturation", "padir", "T10", 39.2, 39.0),
+        ("saturation", "padir/padir/T10", 40.0, 40.2),
+        ("saturation", "padir/padir/T10", 39.2, 39.0),
         # T4 - T1 is 2.5.
-        ("early_gain", "padir", "T10", 42.0, 42.2),
+        ("early_gain", "padir/padir/T10", 42.0, 42.2),
     ],
 )
-def test_quality_claims_flip(made_up, claim, model, decoding, holds, fails):
-    rescore(made_up, model, decoding, holds)
+def test_quality_claims_flip(made_up, claim, row, holds, fails):
+    rescore(made_up, row, holds)
     assert verdict(made_up, claim) == "reproduced"
-    rescore(made_up, model, decoding, fails)
+    rescore(made_up, row, fails)
     assert verdict(made_up, claim) == "not reproduced"
 
 
@@ -59,7 +55,7 @@ def test_single_times_give_an_interval_and_the_verdict_follows_it(made_up):
     path = made_up.latency(greedy=8.2)
     document = json.loads(path.read_text())
     for row in document["rows"]:
-        wide = [1.0, 16.0] if row["decoding"] == "greedy" else [4.0, 4.0]
+        wide = [1.0, 16.0] if row["decoder"] == "greedy" else [4.0, 4.0]
         row["times_ms"] = wide * 10
     path.write_text(json.dumps(document))
     found = record(made_up, "latency_p50_greedy")
@@ -73,7 +69,7 @@ def test_stutter_claims_differ_before_and_after_the_drop(made_up):
     assert verdict(made_up, "stutter_before_drop") == "reproduced"
     assert verdict(made_up, "stutter_final") == "not reproduced"
     for seed in (0, 1):
-        path = made_up.score("padir", "T4", seed)
+        path = made_up.score("padir/padir/T4", seed)
         document = json.loads(path.read_text())
         document["replicates"]["stutter_before_drop"] = [0.9] * 200
         path.write_text(json.dumps(document))
@@ -81,12 +77,12 @@ def test_stutter_claims_differ_before_and_after_the_drop(made_up):
 
 
 def test_not_run_says_what_would_run_it(made_up):
-    made_up.score("padir", "T10").unlink()
-    made_up.score("padir", "T10", seed=1).unlink()
+    made_up.score("padir/padir/T10").unlink()
+    made_up.score("padir/padir/T10", seed=1).unlink()
     found = record(made_up, "saturation")
-    assert found["verdict"] == "not run" and found["measured"] == "padir T10 not scored"
-    text = claims_table.claims_table([found]).markdown()
-    assert "Run: snakemake --cores 2 translation" in text
+    assert found["verdict"] == "not run" and found["measured"] == "padir padir T10 not scored"
+    text = claims.claims_table([found]).markdown()
+    assert "Run: snakemake --cores 2 core" in text
     assert record(made_up, "theory.masking_more")["command"] == "snakemake --cores 2 theory"
 
 
@@ -94,7 +90,7 @@ def test_supplied_claims_replace_the_placeholder(made_up):
     found = record(made_up, "theory.convexity")
     assert found["verdict"] == "reproduced"
     assert found["measured"] == "smallest eigenvalue 0.01235"
-    assert found["test"] == "theory/convexity/seed0.json"
+    assert found["test"] == "results/theory/identities/seed0.json"
     made_up.theory("not reproduced")
     assert verdict(made_up, "theory.convexity") == "not reproduced"
     made_up.theory(id="theory.something_new")
@@ -102,7 +98,7 @@ def test_supplied_claims_replace_the_placeholder(made_up):
     assert verdict(made_up, "theory.convexity") == "not run"
     # Both halves of a claim that had to be split stand where the whole would have stood.
     made_up.theory(id="theory.convexity.printed")
-    found = claims.decide(load_results(made_up.folder, made_up.config))
+    found = made_up.claims()
     ids = [entry["id"] for entry in found]
     assert "theory.convexity.printed" in ids and "theory.convexity" not in ids
 
@@ -110,12 +106,14 @@ def test_supplied_claims_replace_the_placeholder(made_up):
 def test_an_unknown_verdict_is_refused(made_up):
     made_up.theory("proved")
     with pytest.raises(InputError, match=r"claim theory.convexity: verdict 'proved': allowed are"):
-        claims.decide(load_results(made_up.folder, made_up.config))
+        made_up.claims()
 
 
 def test_every_claim_has_a_record_and_every_verdict_a_test(made_up):
-    found = claims.decide(load_results(made_up.folder, made_up.config))
-    assert {claim.id for claim in claims.CLAIMS} == {entry["id"] for entry in found}
+    found = made_up.claims()
+    assert {claim.id for claim in claims.CLAIMS} - {"near_ar_joint"} == {
+        entry["id"] for entry in found
+    }
     for entry in found:
         if entry["verdict"] != "not run":
             assert entry["measured"] and entry["test_says"], entry["id"]
@@ -131,3 +129,27 @@ def test_margins_are_no_tighter_than_the_paper():
     assert min(paper.gaps_to_ar("T4")) > -verdicts.NEAR_AR_MARGIN
     assert max(map(abs, paper.gains("T4", "T10"))) == pytest.approx(0.14)
     assert max(map(abs, paper.gains("T4", "T10"))) < verdicts.SATURATION_GAIN
+
+
+def test_the_joint_decoder_is_judged_where_the_core_has_one(made_up):
+    joint = {"trainings": ["padir"], "decoders": ["joint"], "passes": [2, 4]}
+    made_up.settings["decoders"] = {"joint": {"joint": "neighbours"}}
+    made_up.evaluate(core=[*made_up.settings["evaluation"]["core"], joint])
+    assert record(made_up, "near_ar_joint")["measured"] == "padir joint T4 not scored"
+    for bleu, expected in ((38.6, "reproduced"), (38.4, "not reproduced")):
+        for seed in (0, 1):
+            made_up.score("padir/joint/T4", seed, bleu=bleu)
+        assert verdict(made_up, "near_ar_joint") == expected
+    # The paper's own claim stays with the paper's decoder.
+    assert "padir padir T4 39.60" in record(made_up, "near_ar")["measured"]
+
+
+def test_claims_outside_the_scope_are_not_run(made_up):
+    made_up.pair()
+    core = {entry["id"]: entry for entry in made_up.claims("core")}
+    assert core["near_ar"]["verdict"] == "reproduced"
+    assert core["theory.convexity"]["verdict"] == "reproduced"
+    outside = core["second_stage"]
+    assert (outside["verdict"], outside["measured"]) == ("not run", None)
+    assert outside["command"] == "snakemake --cores 2 everything"
+    assert verdict(made_up, "second_stage") == "reproduced"

@@ -2,16 +2,17 @@
 
 import pytest
 
+from padir import layout
+from padir.config import identity
+from padir.config.rows import Row
 from padir.files import InputError
-from padir.report import claims, dependency, heat_maps
-from padir.report.dependency_decoding import redundancy_table
-from padir.report.results import load_results
+from padir.report import dependency, heat_maps
 
 KINDS = ("min", "mean", "max")
 RANKS = ("self_first", "self_few", "same_first", "first_in_few")
 
 
-def one(value: float) -> dict:
+def contrast(value: float) -> dict:
     return {
         "mean": value, "other_mean": value / 2, "deviation": 0.1, "other_deviation": 0.2,
         "effect": -0.7, "effect_interval": [-0.9, -0.5], "p_value": 0.004, "within": 0.01,
@@ -27,22 +28,22 @@ def claim(name: str, verdict: str) -> dict:
     }  # fmt: skip
 
 
-def analysis(model: str, targets: str, verdict: str = "reproduced") -> dict:
+def analysis(training: str, targets: str, verdict: str = "reproduced") -> dict:
     names = ("self_attention", "total_variation", "cosine")
-    contrasts = {f"{name} {kind}": one(0.4) for name in names for kind in KINDS}
+    contrasts = {f"{name} {kind}": contrast(0.4) for name in names for kind in KINDS}
     head = {
         "effect": [[0.1, -2.0, -0.2]], "p_value": [[0.5, 0.01, 0.01]],
         "within_effect": [[0.1, -1.0, 0.4]],
     }  # fmt: skip
-    told = {"predictor": "entropy", "auc": 0.8, "interval": [0.7, 0.9]}
-    graded = told | {"correlation": 0.5, "correlation_interval": [0.4, 0.6]}
+    predicted = {"predictor": "entropy", "auc": 0.8, "interval": [0.7, 0.9]}
+    graded = predicted | {"correlation": 0.5, "correlation_interval": [0.4, 0.6]}
     passes = [
         {
             "pass": number, "stuttering": 30, "other": 300,
-            "contrasts": contrasts | {name: one(0.6) for name in RANKS},
+            "contrasts": contrasts | {name: contrast(0.6) for name in RANKS},
             "heads": {"self_attention": head, "total_variation": head},
             "prediction": [
-                {"target": "stutter", "pairs": "adjacent", **told},
+                {"target": "stutter", "pairs": "adjacent", **predicted},
                 {"target": "probe", "pairs": "near", **graded},
                 {"target": "stutter", "pairs": "adjacent", "predictor": "probe", "auc": None,
                  "interval": None},
@@ -52,30 +53,38 @@ def analysis(model: str, targets: str, verdict: str = "reproduced") -> dict:
     ]  # fmt: skip
     exact = {"pass": 1, "prediction": [{"target": "exact", "pairs": "near", **graded}]}
     return {
-        "dataset": "toy", "direction": "xs-xt", "model": model, "targets": targets, "seed": 0,
+        "dataset": "toy", "direction": "xs-xt", "training": training, "decoder": "padir",
+        "system": "padir", "targets": targets, "seed": 0, "split": "test",
         "distance": 8, "passes": passes, "exact": exact,
         "claims": [claim("self_attention", verdict), claim("cross_attention", verdict)],
     }  # fmt: skip
 
 
+def write(made_up, document) -> None:
+    row = Row.parse(f"{document['training']}/padir/T1")
+    document["digests"] = identity.analysis_digests(made_up.config, *made_up.place, row)
+    made_up.write(layout.analysis_path(made_up.place, row, 0), document)
+
+
 @pytest.fixture
 def analysed(made_up):
-    made_up.write("analysis/toy/xs-xt/padir_raw/seed0.json", analysis("padir_raw", "raw"))
-    made_up.write("analysis/toy/xs-xt/padir/seed0.json", analysis("padir", "own", "not reproduced"))
+    write(made_up, analysis("padir_raw", "raw"))
+    write(made_up, analysis("padir", "own", "not reproduced"))
     # Neither a second seed nor provenance is a document of the report's.
-    made_up.write("analysis/toy/xs-xt/padir/seed1.json", {"claims": []})
-    made_up.write("analysis/toy/xs-xt/padir/seed0.json.provenance.json", {})
+    folder = "results/analysis/toy/xs-xt/padir"
+    made_up.write(f"{folder}/padir.seed1.json", {"claims": []})
+    made_up.write(f"{folder}/padir.seed0.json.provenance.json", {})
     return made_up
 
 
 def test_tables_4_and_5_have_two_rows_of_each_model_and_pass(analysed):
-    results = load_results(analysed.folder, analysed.config)
+    results = analysed.load("table4")
     for make in (dependency.table4, dependency.table5):
         table = make(results)
-        found = [(row["model"], row["pass"], row["stutter"]) for row in table.rows]
+        found = [(row["training"], row["pass"], row["stutter"]) for row in table.rows]
         assert found == [
-            (model, number, stutter)
-            for model in ("padir_raw", "padir")
+            (training, number, stutter)
+            for training in ("padir_raw", "padir")
             for number in (1, 4)
             for stutter in ("yes", "no")
         ]
@@ -92,8 +101,8 @@ def test_tables_4_and_5_have_two_rows_of_each_model_and_pass(analysed):
 
 
 def test_predictors_beside_what_they_predict(analysed):
-    table = dependency.dependency_table(load_results(analysed.folder, analysed.config))
-    rows = {(row["model"], row["pass"], row["predictor"]): row for row in table.rows}
+    table = dependency.dependency_table(analysed.load("table4"))
+    rows = {(row["training"], row["pass"], row["predictor"]): row for row in table.rows}
     entropy = rows["padir", 1, dependency.PREDICTOR_NAMES["entropy"]]
     assert (entropy["stutter"], entropy["probe_near"], entropy["exact_near"]) == (0.8, 0.8, 0.8)
     assert entropy["stutter_interval"] == (0.7, 0.9)
@@ -104,19 +113,19 @@ def test_predictors_beside_what_they_predict(analysed):
 
 
 def test_heat_maps_correct_for_the_number_of_heads(analysed):
-    maps = heat_maps.cross_attention_heads(load_results(analysed.folder, analysed.config))
+    maps = heat_maps.cross_attention_heads(analysed.load("table4"))
     assert [(m.row, m.column) for m in maps.maps][:2] == [
-        ("padir_raw", "pass 1"),
-        ("padir_raw", "pass 4"),
+        ("padir_raw padir", "pass 1"),
+        ("padir_raw padir", "pass 4"),
     ]
     assert maps.maps[0].p_value == [[0.5, pytest.approx(0.03), pytest.approx(0.03)]]
     cells = maps.table().rows
     assert len(cells) == 2 * 2 * 3
     assert cells[1] == {
-        "panel": "padir_raw", "pass": "pass 1", "layer": 1, "head": 2, "effect": -2.0,
+        "panel": "padir_raw padir", "pass": "pass 1", "layer": 1, "head": 2, "effect": -2.0,
         "within": -1.0, "p_value": pytest.approx(0.03),
     }  # fmt: skip
-    again = heat_maps.HeatMaps(maps.name, maps.title, maps.maps, maps.note)
+    again = heat_maps.HeatMaps(maps.name, maps.title, maps.maps)
     assert maps.svg == again.svg
     # Arrows point where stutters lie within their sentences, whatever the pooled sign.
     texts = [f"-2.0{heat_maps.DOWN}<", f"-0.2{heat_maps.UP}<", ">0.1<"]
@@ -127,24 +136,27 @@ def test_heat_maps_correct_for_the_number_of_heads(analysed):
 def test_a_document_of_an_older_version_is_one_message_and_keeps_no_other_table_back(analysed):
     old = analysis("padir", "own")
     del old["passes"][1]["heads"]["self_attention"]["within_effect"]
-    analysed.write("analysis/toy/xs-xt/padir/seed0.json", old)
-    results = load_results(analysed.folder, analysed.config)
-    assert redundancy_table(results).rows == []
+    write(analysed, old)
+    results = analysed.load("table4")
+    assert analysed.table("table1").rows
     for show in (dependency.table4, dependency.dependency_table, heat_maps.self_attention_heads):
-        with pytest.raises(InputError, match=r"toy xs-xt, padir: .*run padir analyse again"):
+        with pytest.raises(
+            InputError,
+            match=r"seed0.json: key within_effect is missing: .*analyse again",
+        ):
             show(results)
 
 
 def test_claims_come_from_the_analysis(analysed):
-    found = claims.decide(load_results(analysed.folder, analysed.config))
+    found = analysed.claims()
     verdicts = [one["verdict"] for one in found if one["id"] == "cross_attention"]
     assert verdicts == ["reproduced", "not reproduced"]
 
 
 def test_without_an_analysis_tables_are_empty_and_claims_name_the_command(made_up):
-    results = load_results(made_up.folder, made_up.config)
+    results = made_up.load("table4")
     assert dependency.table4(results).rows == []
     assert heat_maps.self_attention_heads(results).empty()
-    waiting = next(one for one in claims.decide(results) if one["id"] == "self_attention")
+    waiting = next(one for one in made_up.claims() if one["id"] == "self_attention")
     assert waiting["verdict"] == "not run"
-    assert waiting["command"] == "snakemake --cores 2 dependency claims"
+    assert waiting["command"] == "snakemake --cores 2 everything"

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from padir import cli
-from padir.files import read_json, write_json
+from padir.report.catalogue import CATALOGUE, part
 
 VOID = {"meta", "br", "link", "img"}
 
@@ -17,12 +17,8 @@ VOID = {"meta", "br", "link", "img"}
 @pytest.fixture
 def report(made_up, tmp_path, capsys):
     def run(*arguments: str, out: str = "report") -> tuple[int, str, str]:
-        config = tmp_path / "config.json"
-        config.write_text(json.dumps(made_up.config.model_dump(mode="json")))
-        status = cli.main(
-            ["report", "--results", str(made_up.folder), "--config", str(config),
-             "--out", str(tmp_path / out), *arguments]
-        )  # fmt: skip
+        config = made_up.write("config.json", made_up.config.model_dump(mode="json"))
+        status = cli.main(["report", "--config", str(config), "--out", out, *arguments])
         printed, err = capsys.readouterr()
         return status, printed, err
 
@@ -37,36 +33,33 @@ def rows(path):
 def test_table1_by_hand(report, tmp_path):
     status, printed, _ = report()
     assert status == 0
-    assert printed.rstrip().endswith(str(tmp_path / "report" / "index.html"))
-    assert "| padir | own | 5 | 4 | 2 | 39.60 | 0.14 | [38.65, 40.55] | −0.40 |" in printed
+    assert printed.rstrip().endswith("report/index.html")
+    assert "| padir | padir | 4 | own | 5 | 2 | 39.60 | 0.14 | [38.65, 40.55] | −0.40 |" in printed
     line = rows(tmp_path / "report/tables/table1.csv")[6]
-    assert (line["model"], line["steps"], line["hypotheses"]) == ("padir", "4", "5")
+    assert (line["training"], line["T"], line["hypotheses"]) == ("padir", "4", "5")
     assert float(line["bleu"]) == pytest.approx(39.6)
     assert float(line["p_value"]) == pytest.approx(0.02)
     assert float(line["validity"]) == pytest.approx(75.0)
     assert line["paper"] == "" and line["status"] == ""
     beam = rows(tmp_path / "report/tables/table1.csv")[1]
-    assert (beam["steps"], beam["hypotheses"], beam["p_value"]) == ("N", "5", "")
+    assert (beam["T"], beam["hypotheses"], beam["p_value"]) == ("N", "5", "")
 
 
 def test_the_papers_numbers_stand_beside_its_own_datasets(made_up, report, tmp_path):
     files = {"de": "f.de", "en": "f.en"}
     source = {"kind": "files", **{name: {"files": files} for name in ("train", "valid", "test")}}
     made_up.settings["datasets"] = {"wmt14_x": {"source": source, "directions": ["de-en"]}}
-    old = made_up.folder / "runs/toy/xs-xt"
-    for path in sorted(old.glob("*/seed*/score/*.json")):
-        document = json.loads(path.read_text()) | {"dataset": "wmt14_x", "direction": "de-en"}
-        made_up.write(f"runs/wmt14_x/de-en/{path.relative_to(old)}", document)
-    report()
-    found = [line["paper"] for line in rows(tmp_path / "report/tables/table1.csv")]
+    made_up.all()
+    report("--only", "table1")
+    numbers = [line["paper"] for line in rows(tmp_path / "report/tables/table1.csv")]
     # Beside the baseline and the candidate; PaDIR on raw targets stands for no row of the paper's.
-    assert found == ["", "33.5", "", "", "", "", "33.49", "33.63"]
+    assert numbers == ["", "33.5", "", "", "", "", "33.49", "33.63"]
 
 
 def test_latency_ratios_by_hand(report, tmp_path):
-    report()
+    report("--only", "latency")
     table = rows(tmp_path / "report/tables/latency.csv")
-    four = next(r for r in table if (r["model"], r["decoding"]) == ("padir", "T4"))
+    four = next(r for r in table if (r["training"], r["T"]) == ("padir", "4"))
     assert float(four["greedy_p50"]) == pytest.approx(4.0 / 4.0)
     assert float(four["beam_p50"]) == pytest.approx(12.0 / 4.0)
     assert float(four["beam_p99"]) == pytest.approx(36.0 / 12.0)
@@ -74,13 +67,13 @@ def test_latency_ratios_by_hand(report, tmp_path):
 
 
 def test_stutter_table_by_hand(report, tmp_path):
-    report()
+    report("--only", "stutter")
     table = rows(tmp_path / "report/tables/stutter.csv")
-    four = next(r for r in table if (r["model"], r["decoding"]) == ("padir", "T4"))
+    four = next(r for r in table if (r["training"], r["T"]) == ("padir", "4"))
     assert (float(four["before"]), float(four["final"])) == pytest.approx((3.0, 0.2))
     # Two seeds, each with runs {2: 5, 3: 2, 4: 1, 7: 1}.
     assert four["runs"] == "10/4/4"
-    greedy = next(r for r in table if r["decoding"] == "greedy")
+    greedy = next(r for r in table if r["decoder"] == "greedy")
     assert (greedy["before"], greedy["runs"]) == ("", "3/0/0")
 
 
@@ -91,8 +84,8 @@ def test_same_inputs_same_bytes(report, tmp_path):
     names = [str(path.relative_to(tmp_path / "report")) for path in first]
     assert "index.html" in names and "figures/quality_passes.svg" in names
     for name in names:
-        one, two = (tmp_path / folder / name for folder in ("report", "again"))
-        assert one.read_bytes() == two.read_bytes(), name
+        before, after = (tmp_path / folder / name for folder in ("report", "again"))
+        assert before.read_bytes() == after.read_bytes(), name
 
 
 class Page(HTMLParser):
@@ -130,7 +123,7 @@ def test_the_page_stands_alone(report, tmp_path):
     assert all(address.startswith("#") for address in page.addresses)
     assert all(address[1:] in page.ids for address in page.addresses)
     assert not re.search(r"<script|@import|url\((?!#)", text)
-    assert text.count('role="img" aria-label="') == 4
+    assert text.count('role="img" aria-label="') == 5
     for word in ("not reproduced", "Git commit", "deadbeef", "snakemake --cores 2 theory"):
         assert word in text
 
@@ -154,16 +147,16 @@ def test_systems_and_ablations_stand_on_the_page(made_up, report, tmp_path):
 
 def test_theory_drawings_stand_on_the_page(made_up, report, tmp_path):
     row = {"k": 1, "given_found": 0.1, "averaged_found": 0.1, "given_bound": 0.0}
-    document = {
-        "experiment": "product_kernels", "claims": [], "seed": 0,
-        "settings": {"couplings": [0.5], "spins": 1, "field": 0.25}, "series": {"rows": [row]},
-    }  # fmt: skip
-    made_up.write("theory/product_kernels/seed0.json", document)
+    made_up.settings["theory"] = {
+        "product_kernels": {"couplings": [0.5, 1.0], "spins": 2, "field": 0.25}
+    }
+    series = {"rows": [row | {"k": k} for k in (1, 1, 2, 2)]}
+    made_up.experiment("product_kernels", series=series)
     report("--only", "page")
     text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
     assert '<figure id="figure-product_steps">' in text and "h = 0.25" in text
     # Another seed than the config's is no part of the report.
-    made_up.write("theory/mask_design/seed9.json", document | {"experiment": "mask_design"})
+    made_up.write("results/theory/mask_design/seed9.json", {"experiment": "mask_design"})
     report("--only", "page")
     assert text == (tmp_path / "report/index.html").read_text(encoding="utf-8")
 
@@ -190,7 +183,7 @@ def test_figures_are_xml_with_their_points(report, tmp_path):
         text = (folder / f"{name}.svg").read_text()
         assert ElementTree.fromstring(text).tag.endswith("svg") and "<dc:date>" not in text
     points = rows(folder / "quality_passes.csv")
-    four = next(p for p in points if (p["series"], p["label"]) == ("padir", "T4"))
+    four = next(p for p in points if (p["series"], p["label"]) == ("padir padir", "T4"))
     assert (float(four["x"]), float(four["y"])) == pytest.approx((4.0, 39.6))
     level = next(p for p in points if p["series"] == "ar beam")
     assert (level["x"], float(level["y"])) == ("", 40.0)
@@ -213,14 +206,12 @@ def test_distillation_table_by_hand(report, tmp_path):
 
 
 def test_lines_without_a_translation_are_noted(made_up, report, tmp_path):
-    card = made_up.folder / "distill/toy/xs-xt/own/seed0/card.json"
-    content = read_json(card)
     notes = tmp_path / "report/tables/distillation.md"
     for empty, count in ({"train": 0, "valid": 0}, 0), ({"train": 7, "valid": 1}, 1):
-        write_json(card, content | {"empty": empty})
+        made_up.card(empty=empty)
         report("--only", "distillation")
-        told = "toy xs-xt, own, seed 0: lines without a translation, such as those too long for"
-        assert notes.read_text().count(told) == count
+        note = "toy xs-xt, own, seed 0: lines without a translation, such as those too long for"
+        assert notes.read_text().count(note) == count
     assert "7 of 24000 (train), 1 of 500 (valid)" in notes.read_text()
 
 
@@ -232,27 +223,70 @@ def test_data_table_by_hand(report, tmp_path):
     assert line["lengths"] == "train.xs 7.9 words; train.xt 8.2 words"
 
 
-@pytest.mark.parametrize(
-    ("part", "names"),
-    [
-        ("page", ["index.html"]),
-        ("claims", ["claims.json", "claims.md"]),
-        ("training", ["training.csv", "training.svg"]),
-        ("table2", ["table2.csv", "table2.md", "table2.tex"]),
-        ("ablations", ["ablations.csv", "ablations.md", "ablations.tex"]),
-    ],
-)
-def test_one_part_alone(report, tmp_path, part, names):
-    status, _, _ = report("--only", part, out="alone")
-    files = sorted(path.name for path in (tmp_path / "alone").rglob("*.*"))
-    assert (status, files) == (0, names)
+@pytest.mark.parametrize("name", [part.name for part in CATALOGUE])
+def test_every_part_alone_writes_its_files(made_up, report, tmp_path, name):
+    made_up.pair()
+    made_up.evaluate(
+        scorers={"chrf": {"kind": "chrf++"}},
+        samplers={"gibbs": {"training": "padir"}},
+        dependency=[{"trainings": ["padir"], "decoders": ["padir"], "passes": [4]}],
+    )
+    entry = part(made_up.config, name)
+    endings = ("csv", "md", "tex") if entry.kind == "table" else ("csv", "svg")
+    names = sorted(f"{name}.{ending}" for ending in endings)
+    assert report("--only", name, out="alone")[0] == 0
+    assert sorted(path.name for path in (tmp_path / "alone").rglob("*.*")) == names
+    assert report("--only", name, out=f"here/{names[0]}")[0] == 0
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == names
+
+
+def test_the_claims_alone_and_the_page_alone(report, tmp_path):
+    for name, names in (("claims", ["claims.json", "claims.md"]), ("page", ["index.html"])):
+        assert report("--only", name, out=name)[0] == 0
+        assert sorted(path.name for path in (tmp_path / name).rglob("*.*")) == names
+
+
+def test_the_core_page_stands_in_its_own_folder_and_a_copy_outside_is_older(report, tmp_path):
+    for name, file in (("page", "index.html"), ("claims", "claims.md")):
+        status, _, _ = report("--scope", "core", "--only", name, out=f"out/core/{file}")
+        core, copy = tmp_path / "out/core" / file, tmp_path / "out" / file
+        assert status == 0 and core.read_bytes() == copy.read_bytes()
+        assert copy.stat().st_mtime_ns <= core.stat().st_mtime_ns
+    report("--scope", "core", "--only", "page", out="folder")
+    assert (tmp_path / "folder/core/index.html").is_file()
+
+
+def test_the_core_page_shows_no_other_part(made_up, report, tmp_path):
+    made_up.pair()
+    report("--only", "page", "--scope", "core", out="out")
+    core = (tmp_path / "out/core/index.html").read_text(encoding="utf-8")
+    report("--only", "page", out="out")
+    text = (tmp_path / "out/index.html").read_text(encoding="utf-8")
+    assert '<section id="quality">' in core and '<section id="ablations">' not in core
+    assert '<section id="ablations">' in text
+    assert "snakemake --cores 2 ablations" in text and "snakemake --cores 2 table1" in core
+
+
+def test_another_file_name_is_refused(report):
+    status, _, err = report("--only", "table1", out="report/table2.md")
+    assert status == 2
+    assert "allowed are a folder, or table1.csv, table1.md, table1.tex in one" in err
+
+
+def test_what_is_not_shown_is_named_with_its_command(made_up, report, tmp_path):
+    path = made_up.score("padir/padir/T4", seed=1)
+    path.unlink()
+    _, _, err = report("--only", "quality_passes")
+    assert err == (f"padir report: Not shown: {path}: missing; run: snakemake --cores all {path}\n")
+    report("--only", "page")
+    text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
+    assert f"{path}: missing. <code>snakemake --cores all {path}</code>" in text
 
 
 def test_nothing_run_yet(made_up, report, tmp_path):
     import shutil
 
-    shutil.rmtree(made_up.folder)
-    made_up.folder.mkdir()
+    shutil.rmtree("results")
     status, _, _ = report()
     records = json.loads((tmp_path / "report/claims.json").read_text())
     assert status == 0 and {record["verdict"] for record in records} == {"not run"}
@@ -260,7 +294,7 @@ def test_nothing_run_yet(made_up, report, tmp_path):
 
 
 def test_mixed_signatures_stop_the_command(made_up, report):
-    made_up.score("padir", "T4", test_digest="other")
+    made_up.score("padir/padir/T4", test_digest="other")
     status, _, err = report()
     assert status == 2
     assert err.startswith("padir report: error: scores cannot share a table, test-set digest")

@@ -1,53 +1,135 @@
-"""Reading results: averages by hand, and files that must not be believed."""
+"""Reading results: averages by hand, what is not shown, and files that must not be believed."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from padir import layout
+from padir.config.rows import Row
 from padir.files import InputError
-from padir.report.results import estimate, load_results
-from padir.report.translation import difference
+from padir.report.catalogue import part
+from padir.report.results import difference, estimate
+from padir.report.write import make
+
+FOUR, BEAM = Row.parse("padir/padir/T4"), Row.parse("ar/beam")
 
 
 def test_seeds_are_averaged_by_hand():
-    found = estimate([10.0, 14.0], [[9.0, 10.0, 11.0], [13.0, 14.0, 18.0]])
-    assert found.value == 12.0
-    assert found.spread == pytest.approx(np.sqrt(8.0))
-    assert found.replicates.tolist() == [11.0, 12.0, 14.5]
-    assert (found.low, found.high) == (11.0, 14.5)
+    mean = estimate([10.0, 14.0], [[9.0, 10.0, 11.0], [13.0, 14.0, 18.0]])
+    assert mean.value == 12.0
+    assert mean.spread == pytest.approx(np.sqrt(8.0))
+    assert mean.replicates.tolist() == [11.0, 12.0, 14.5]
+    assert (mean.low, mean.high) == (11.0, 14.5)
     assert estimate([3.0], [[3.0]]).spread is None
 
 
 def test_rows_follow_the_config(made_up):
-    results = load_results(made_up.folder, made_up.config)
-    assert [row.label for row in results.rows][:3] == ["ar greedy", "ar beam", "padir_raw T1"]
-    row = results.row(("toy", "xs-xt"), "padir", "T4")
+    results = made_up.load()
+    labels = [row.row.label for row in results.rows.values()]
+    assert labels[:3] == ["ar greedy", "ar beam", "padir_raw padir T1"]
+    row = results.row(made_up.place, FOUR)
     assert row is not None and row.seeds == (0, 1)
     assert row.bleu().value == pytest.approx(39.6)
     assert row.bleu().spread == pytest.approx(0.2 / np.sqrt(2))
-    assert row.steps == 4
-    assert (results.missing, results.left_out) == ((), 0)
 
 
 def test_a_paired_difference_has_no_common_noise(made_up):
-    results = load_results(made_up.folder, made_up.config)
-    group = ("toy", "xs-xt")
-    four, beam = results.row(group, "padir", "T4"), results.row(group, "ar", "beam")
-    assert four is not None and beam is not None
+    results = made_up.load("table1")
+    four, beam = results.row(made_up.place, FOUR), results.baseline(made_up.place)
+    assert beam is not None and beam.row == BEAM
     # Each alone spans two points; together they rise and fall and the difference does not move.
     assert four.bleu().high - four.bleu().low > 1.8
     assert difference(four, beam) == pytest.approx((-0.4, -0.4, -0.4))
 
 
-def test_missing_and_foreign_scores_are_counted(made_up):
-    made_up.score("padir", "T4", seed=1).unlink()
-    made_up.write("runs/toy/xs-xt/padir/seed9/score/test.T4.json", {})
-    results = load_results(made_up.folder, made_up.config)
-    assert results.missing == ("runs/toy/xs-xt/padir/seed1/score/test.T4.json",)
-    assert results.left_out == 1
-    row = results.row(("toy", "xs-xt"), "padir", "T4")
-    assert row is not None and row.seeds == (0,)
+def test_a_part_reads_what_it_declares_and_nothing_else(made_up):
+    assert made_up.load("table1").latencies == made_up.load("table1").curves == {}
+    assert made_up.load("training").rows == {}
+    # A file that no part declares is never opened.
+    folder = layout.run_folder(made_up.place, "padir", 9)
+    made_up.write(f"{folder}/score/test.padir.T4.json", {})
+    results = made_up.load("table1")
+    assert results.absent == [] and results.row(made_up.place, FOUR).seeds == (0, 1)
+
+
+def test_missing_scores_are_listed_with_their_command(made_up):
+    path = made_up.score("padir/padir/T4", seed=1)
+    path.unlink()
+    results = made_up.load("table1")
+    (absence,) = results.absent
+    assert absence.reason == "missing"
+    assert absence.artifact.command == f"snakemake --cores all {path}"
+    assert results.row(made_up.place, FOUR).seeds == (0,)
+    content = make(part(made_up.config, "table1"), results)
+    assert f"- Not shown: {path}: missing; run: snakemake --cores all" in content.markdown()
+
+
+def change_decoder(made_up):
+    made_up.settings["decoders"] = {"padir": {"kind": "padir", "remask": "none"}}
+
+
+def change_training(made_up):
+    made_up.train(padir={**made_up.settings["trainings"]["padir"], "objective": {"stages": 1}})
+
+
+def change_data(made_up):
+    made_up.settings["datasets"]["toy"]["source"]["train"] = 77
+
+
+def change_resamples(made_up):
+    made_up.evaluate(bootstrap_samples=123)
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        (change_decoder, {"ar"}),
+        (change_training, {"ar", "padir_raw"}),
+        (change_data, set()),
+        (change_resamples, set()),
+    ],
+)
+def test_no_score_stands_beside_settings_that_did_not_make_it(made_up, change, shown):
+    assert made_up.load("table1").absent == []
+    change(made_up)
+    results = made_up.load("table1")
+    assert {row.training for _, row in results.rows} == shown
+    assert {absence.reason for absence in results.absent} == {"made with other settings"}
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (change_training, "training"),
+        (change_data, "training"),
+        (change_training, "latency"),
+        (change_data, "data"),
+        (change_data, "distillation"),
+    ],
+)
+def test_nothing_else_stands_beside_settings_that_did_not_make_it(made_up, change, name):
+    before = made_up.load(name)
+    assert before.absent == []
+    change(made_up)
+    results = made_up.load(name)
+    assert "made with other settings" in {absence.reason for absence in results.absent}
+    assert not results.latencies and not results.cards and not results.statistics
+    assert not [key for key in results.curves if key[1] == "padir"]
+
+
+def test_another_decoder_leaves_training_curves(made_up):
+    change_decoder(made_up)
+    assert made_up.load("training").absent == []
+
+
+def test_theory_of_other_settings_is_not_shown(made_up):
+    made_up.settings["theory"] = {"identities": {"models": 3}}
+    results = made_up.load("theorems")
+    absent = {absence.artifact.path: absence.reason for absence in results.absent}
+    assert absent["results/theory/identities/seed0.json"] == "made with other settings"
+    assert results.theory == {}
 
 
 @pytest.mark.parametrize(
@@ -56,42 +138,45 @@ def test_missing_and_foreign_scores_are_counted(made_up):
         ({"bleu": {"score": 1.0, "low": 0.0, "high": 2.0, "signature": "BLEU|y"}},
          r"BLEU signature differs: BLEU\|x in .*ar/seed0/score/test.greedy.json, BLEU\|y in"),
         ({"chrf": {"score": 1.0, "low": 0.0, "high": 2.0, "signature": "c"}}, "chrF signature"),
-        ({"test_digest": "other"}, "test-set digest differs: abc123 in .*, other in .*T4.json"),
+        ({"test_digest": "other"},
+         "test-set digest differs: abc123 in .*, other in .*padir.T4.json"),
         ({"sentences": 199}, "number of sentences differs: 200 in .*, 199 in"),
     ],
 )  # fmt: skip
 def test_unlike_scores_never_share_a_table(made_up, change, what):
-    path = made_up.score("padir", "T4", seed=1)
+    path = made_up.score("padir/padir/T4", seed=1)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(InputError, match=f"scores cannot share a table, {what}") as caught:
-        load_results(made_up.folder, made_up.config)
+        made_up.load("table1")
     assert "\n" not in str(caught.value)
+    # A part that does not read the score is not concerned.
+    assert made_up.load("training").absent == []
 
 
 def test_a_score_in_another_place_is_refused(made_up):
-    made_up.score("padir", "T4", targets="raw")
+    made_up.score("padir/padir/T4", targets="raw")
     with pytest.raises(
         InputError, match=r"T4.json: targets is 'raw'; the path and config say 'own'"
     ):
-        load_results(made_up.folder, made_up.config)
+        made_up.load()
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "message"),
+    ("path", "changes", "message"),
     [
-        ("runs/toy/xs-xt/ar/seed0/score/test.beam.json", {}, "key dataset is missing or null"),
-        ("runs/toy/xs-xt/ar/seed0/score/test.beam.json", [], "not a JSON object"),
-        ("latency/toy/xs-xt/latency.json", {"machine": {}, "rows": [{"model": "ar"}]},
-         "key decoding is missing"),
-        ("theory/x/seed0.json", {"claims": [{"id": "x"}]}, "key statement is missing"),
+        ("runs/toy/xs-xt/ar/seed0/score/test.beam.json", {"dataset": None},
+         "dataset is None; the path and config say 'toy'"),
+        ("runs/toy/xs-xt/ar/seed0/score/test.beam.json", {"chrf": None},
+         "key chrf is missing or null"),
+        ("runs/toy/xs-xt/ar/seed0/score/test.beam.json", None, "not a JSON object"),
+        ("latency/toy/xs-xt/core.json", {"rows": [{"training": "ar"}]},
+         "key decoder is missing"),
+        ("theory/identities/seed0.json", {"claims": [{"id": "x"}]}, "key statement is missing"),
     ],
 )  # fmt: skip
-def test_a_broken_file_is_named(made_up, path, content, message):
-    made_up.write(path, content)
+def test_a_broken_file_is_named(made_up, path, changes, message):
+    path = f"{layout.RESULTS}/{path}"
+    document = json.loads(Path(path).read_text())
+    made_up.write(path, [] if changes is None else document | changes)
     with pytest.raises(InputError, match=f"{path}: {message}"):
-        load_results(made_up.folder, made_up.config)
-
-
-def test_no_folder(made_up, tmp_path):
-    with pytest.raises(InputError, match="no such folder of results"):
-        load_results(tmp_path / "absent", made_up.config)
+        made_up.load()

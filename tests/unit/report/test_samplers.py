@@ -1,26 +1,22 @@
 """The table of samplers, by hand."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from padir.report.results import load_results
-from padir.report.samplers import samplers_table
+from padir.config import identity
 
 
 def test_means_over_sentences_and_chains(made_up):
-    made_up.settings["evaluation"] = {
-        "samplers": {
-            "pairs": {"model": "padir", "block": 2, "metropolis": True, "final_temperature": 0.5},
-            "absent": {"model": "padir"},
-        }
-    }
-    made_up.settings["models"]["padir"] = {
-        **made_up.settings["models"]["padir"],
-        "training": {"warm_start": "ar"},
-    }
-    score = json.loads(made_up.score("padir", "T4").read_text())
-    made_up.write("samples/toy/xs-xt/test.pairs.json", score)
+    pairs = {"training": "padir", "block": 2, "metropolis": True, "final_temperature": 0.5}
+    made_up.evaluate(samplers={"pairs": pairs, "absent": {"training": "padir"}})
+    made_up.train(
+        padir={**made_up.settings["trainings"]["padir"], "training": {"warm_start": "ar"}}
+    )
+    score = json.loads(made_up.score("padir/padir/T4").read_text())
+    score["digests"] = identity.sample_digests(made_up.config, *made_up.place, "pairs")
+    made_up.write("results/samples/toy/xs-xt/test.pairs.json", score)
     chains = [
         {"acceptance": a, "energies": [s, 9.0], "energy": e, "best_energy": b}
         for a, s, e, b in (
@@ -30,11 +26,11 @@ def test_means_over_sentences_and_chains(made_up):
         )
     ]
     lines = [{"chains": chains[:2]}, {"chains": []}, {"chains": chains[2:]}]
-    path = made_up.folder / "samples/toy/xs-xt/test.pairs.jsonl"
+    path = Path("results/samples/toy/xs-xt/test.pairs.jsonl")
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (row,) = samplers_table(load_results(made_up.folder, made_up.config)).rows
+    (row,) = made_up.table("samplers").rows
     assert (row["name"], row["block"], row["metropolis"]) == ("pairs", 2, "yes")
-    assert (row["model"], row["targets"]) == ("padir", "own (encoder of ar)")
+    assert (row["training"], row["targets"]) == ("padir", "own (encoder of ar)")
     assert row["temperature"] == "1 to 0.5"
     means = [row[key] for key in ("acceptance", "start", "last", "best")]
     assert means == pytest.approx([0.5, 30, 16, 8])

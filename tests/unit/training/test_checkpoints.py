@@ -21,8 +21,9 @@ ARRAYS = {"w": np.arange(64, dtype=np.float32)}
 
 
 def state(step: int) -> TrainState:
-    weights = {"w": jnp.arange(64, dtype=jnp.float32) + step}
-    return TrainState(weights, (), jnp.asarray(step, jnp.int32))
+    # Large and random, so that the values lie in a file of their own.
+    weights = np.random.default_rng(step).normal(size=(64, 64)).astype(np.float32)
+    return TrainState({"w": jnp.asarray(weights)}, (), jnp.asarray(step, jnp.int32))
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,11 @@ def test_damage_to_any_file_leads_to_the_older_checkpoint(folder, tmp_path, caps
         assert restored(copy) == 4
 
 
-@pytest.mark.parametrize("damage", [truncate, os.unlink])
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+@pytest.mark.parametrize("damage", [truncate, empty, os.unlink])
 def test_a_damaged_checkpoint_without_digests_is_passed_over(folder, tmp_path, damage):
     """As left by a kill between checkpoint and digests, or by an earlier version.
 
@@ -114,7 +119,7 @@ def test_a_damaged_checkpoint_without_digests_is_passed_over(folder, tmp_path, d
         copy = shutil.copytree(folder, tmp_path / str(number))
         damage(copy / victim.relative_to(folder))
         steps.append(restored(copy))
-    assert set(steps) == {4, 8}
+    assert set(steps) == {4, 8} and steps.count(4) >= 2
 
 
 def test_a_missing_checkpoint_and_a_damaged_record_are_noticed(folder, capsys) -> None:

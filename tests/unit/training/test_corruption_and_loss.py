@@ -1,5 +1,7 @@
 """Corruption, next hypotheses, losses and the arg-max, by hand."""
 
+from typing import get_args
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,16 @@ import numpy as np
 from padir.config.objective import Objective
 from padir.ids import MASK
 from padir.tokens import first_argmax, lowest, stutters
-from padir.training.corruption import Corrupted, contexts, first_hypothesis, next_hypothesis
+from padir.training.corruption import (
+    FILLERS,
+    HIDING,
+    Corrupted,
+    Filler,
+    Hiding,
+    contexts,
+    first_hypothesis,
+    next_hypothesis,
+)
 from padir.training.loss import cross_entropy, length_cross_entropy, masked_sum
 from padir.training.objective import drawn_pieces, glanced, shifted
 
@@ -21,6 +32,14 @@ def shown(target: jax.Array, seed: int = 0, size: int = 1008, **settings) -> Cor
 
 
 BATCH = jnp.full((400, 50), 9, jnp.int32).at[:, 40].set(1).at[:, 41:].set(0)
+
+
+def test_every_policy_that_settings_may_name_exists() -> None:
+    fields = Objective.model_fields
+    assert set(HIDING) == set(get_args(fields["hiding"].annotation))
+    assert set(FILLERS) == set(get_args(fields["corruption"].annotation))
+    assert all(isinstance(policy(Objective()), Hiding) for policy in HIDING.values())
+    assert all(isinstance(policy, Filler) for policy in FILLERS.values())
 
 
 def test_the_rate_hides_pieces_alone_and_as_often_as_it_says() -> None:
@@ -79,12 +98,14 @@ def test_of_two_coupled_times_the_smaller_set_lies_within_the_larger() -> None:
         hiding="time", corruption="mask", diffusion_steps=10, time_weight="linear", stages=1
     )
     key = jax.random.key(3)
-    one, other = (first_hypothesis(key, BATCH, settings, 1008, second) for second in (False, True))
-    hidden = np.asarray(one.hidden), np.asarray(other.hidden)
+    first, other = (
+        first_hypothesis(key, BATCH, settings, 1008, second) for second in (False, True)
+    )
+    hidden = np.asarray(first.hidden), np.asarray(other.hidden)
     both, sizes = (hidden[0] & hidden[1]).sum(1), np.stack([h.sum(1) for h in hidden])
     np.testing.assert_array_equal(both, sizes.min(0))
     # Two independent draws of ten times agree in a tenth of the sentences.
-    assert abs(np.mean(np.asarray(one.weight) == np.asarray(other.weight)) - 0.1) < 0.075
+    assert abs(np.mean(np.asarray(first.weight) == np.asarray(other.weight)) - 0.1) < 0.075
     # Both are drawn alike: 5.5 of 10 times, on average, over 400 sentences.
     assert np.all(np.abs(sizes.mean(1) / 40 - 0.55) < 5 * (0.0825 / 400 + 0.25 / 16_000) ** 0.5)
 
@@ -114,8 +135,8 @@ def test_contexts_show_others_and_eos_never_the_position_itself() -> None:
 def test_lowest_takes_the_leftmost_of_equals_and_no_more_than_there_are() -> None:
     scores = jnp.asarray([[2.0, 1.0, 1.0, 0.0], [5.0, 5.0, 5.0, 5.0]])
     eligible = jnp.asarray([[True, True, True, False], [True, True, True, True]])
-    found = lowest(scores, eligible, jnp.asarray([2, 1]))
-    np.testing.assert_array_equal(found, [[0, 1, 1, 0], [1, 0, 0, 0]])
+    chosen = lowest(scores, eligible, jnp.asarray([2, 1]))
+    np.testing.assert_array_equal(chosen, [[0, 1, 1, 0], [1, 0, 0, 0]])
     np.testing.assert_array_equal(lowest(scores, eligible, jnp.asarray([9, 0])).sum(1), [3, 0])
 
 
@@ -133,8 +154,8 @@ def test_glancing_shows_as_many_as_the_first_look_got_wrong() -> None:
 
 
 def test_stutter_is_not_circular_and_ignores_padding() -> None:
-    found = stutters(ids([9, 9, 10, 10, 10, 9, 0, 0]))
-    np.testing.assert_array_equal(found, [[0, 1, 0, 1, 1, 0, 0, 0]])
+    repeated = stutters(ids([9, 9, 10, 10, 10, 9, 0, 0]))
+    np.testing.assert_array_equal(repeated, [[0, 1, 0, 1, 1, 0, 0, 0]])
     assert not bool(stutters(ids([9, 8, 9]))[0, 0])
 
 
@@ -192,7 +213,7 @@ def test_pieces_are_drawn_as_often_as_the_model_says_and_no_others() -> None:
         logits[8:-3] = np.log(probability) + 3
     count = 200_000
     drawn = drawn_pieces(jax.random.key(0), jnp.tile(logits, (count, 1, 1)), 15)
-    found = np.bincount(np.asarray(drawn).ravel(), minlength=18) / count
-    assert found[:8].sum() == found[15:].sum() == 0
+    share = np.bincount(np.asarray(drawn).ravel(), minlength=18) / count
+    assert share[:8].sum() == share[15:].sum() == 0
     error = np.sqrt(probability * (1 - probability) / count)
-    np.testing.assert_array_less(np.abs(found[8:15] - probability), 5 * error + 1e-12)
+    np.testing.assert_array_less(np.abs(share[8:15] - probability), 5 * error + 1e-12)

@@ -61,13 +61,13 @@ def test_it_rejects_what_nobody_can_know_and_keeps_the_rest(tmp_path: Path) -> N
         )
         keep = np.asarray(jax.nn.softmax(model.critic_logits(hidden), axis=-1))[0, :length, 1]
         logits = np.asarray(model.logits(hidden))[0, :length, :size]
-        found = FIRST_PIECE + logits[:, FIRST_PIECE:].argmax(-1)
-        wanted = pieces.encode([reference])[0]
-        for word, probability, one, other in zip(
-            reversed(line.split()), keep, found, wanted, strict=True
+        predicted = FIRST_PIECE + logits[:, FIRST_PIECE:].argmax(-1)
+        reference_tokens = pieces.encode([reference])[0]
+        for word, probability, token, reference_token in zip(
+            reversed(line.split()), keep, predicted, reference_tokens, strict=True
         ):
             rejected[word == "ta"].append(bool(probability < 0.5))
-            right[word == "ta"].append(bool(one == other))
+            right[word == "ta"].append(bool(token == reference_token))
     assert np.mean(right[False]) > 0.9 and np.mean(right[True]) < 0.7, right
     # A start token that is one of the three by chance may be taken for one that was shown.
     assert np.mean(rejected[True]) > 0.7

@@ -114,7 +114,7 @@ OPTIONS = {
 }
 
 
-def found_losses(model, run: TrainingRun, progress: float):
+def package_losses(model, run: TrainingRun, progress: float):
     """The package's."""
     ids = jnp.asarray(SOURCE), jnp.asarray(TARGET)
     return batch_losses(model, run, VOCABULARY, *ids, KEY, None, progress)
@@ -124,13 +124,13 @@ def found_losses(model, run: TrainingRun, progress: float):
 def test_parallel_losses_equal_a_plain_loop(name: str, model) -> None:
     run = quiet(tiny_run(), **{"unmasking_rate": 0.3, **OPTIONS[name]})
     for progress in (0.0, 0.5, 1.0) if run.objective.glancing else (1.0,):
-        found = found_losses(model, run, progress)
+        losses = package_losses(model, run, progress)
         for key, value in plain_losses(model, run, progress).items():
-            np.testing.assert_allclose(getattr(found, key), value, rtol=1e-5, err_msg=key)
+            np.testing.assert_allclose(getattr(losses, key), value, rtol=1e-5, err_msg=key)
         lengths = (TARGET != PAD).sum(1)
         logits = np.asarray(model.encode(jnp.asarray(SOURCE)).length_logits)
         length = numpy_cross_entropy(logits, lengths - 1).sum()
-        np.testing.assert_allclose(found.length, length, rtol=1e-5)
+        np.testing.assert_allclose(losses.length, length, rtol=1e-5)
 
 
 def test_the_options_matter_on_this_batch(model) -> None:
@@ -138,12 +138,14 @@ def test_the_options_matter_on_this_batch(model) -> None:
     counts = {}
     for loss_on in ("all", "noised", "hidden"):
         run = quiet(tiny_run(), stages=1, unmasking_rate=0.3, loss_on=loss_on)
-        counts[loss_on] = float(found_losses(model, run, 1.0).tokens)
+        counts[loss_on] = float(package_losses(model, run, 1.0).tokens)
     # Some random pieces are by chance the target's.
     assert counts["noised"] < counts["hidden"] < counts["all"] == (TARGET != PAD).sum()
     glancing = quiet(tiny_run(), **GLANCING, unmasking_rate=0.3, loss_on="hidden")
-    shown = [float(found_losses(model, glancing, progress).tokens) for progress in (0.0, 0.5, 1.0)]
+    shown = [
+        float(package_losses(model, glancing, progress).tokens) for progress in (0.0, 0.5, 1.0)
+    ]
     assert shown[0] < shown[1] < shown[2] < counts["hidden"]
     # A head judges both right and wrong tokens, and neither are half of them.
-    right = found_losses(model, quiet(tiny_run(), stages=1, unmasking_rate=0.3), 1.0).correct
+    right = package_losses(model, quiet(tiny_run(), stages=1, unmasking_rate=0.3), 1.0).correct
     assert 0 < float(right) < len(PIECES) / 3

@@ -77,10 +77,14 @@ def test_evaluation_is_of_plain_losses_and_noise_of_its_own() -> None:
     ids = jnp.asarray(source), jnp.asarray(target)
     plain = quiet(run, label_smoothing=0.0, z_loss=0.0)
     losses = batch_losses(trainer.model(parameters), plain, VOCABULARY, *ids, key, None)
-    found = trainer.evaluate(parameters, [(source, target)])
-    np.testing.assert_allclose(found["token_loss"], losses.token / losses.tokens, rtol=1e-5)
-    np.testing.assert_allclose(found["length_loss"], losses.length / losses.sentences, rtol=1e-5)
-    np.testing.assert_allclose(found["accuracy"], losses.correct / losses.predicted, rtol=1e-6)
+    mean_losses = trainer.evaluate(parameters, [(source, target)])
+    np.testing.assert_allclose(mean_losses["token_loss"], losses.token / losses.tokens, rtol=1e-5)
+    np.testing.assert_allclose(
+        mean_losses["length_loss"], losses.length / losses.sentences, rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        mean_losses["accuracy"], losses.correct / losses.predicted, rtol=1e-6
+    )
     assert (losses.tokens, losses.sentences) == ((target != 0).sum(), len(target))
 
 
@@ -117,8 +121,8 @@ def test_coupled_times_average_two_losses_each_of_its_own_hidden_tokens() -> Non
         losses.append(weighted[hidden].sum())
         counts.append(hidden.sum())
     assert counts[0] != counts[1]
-    found = trainer.evaluate(parameters, [(source, target)])
-    np.testing.assert_allclose(found["token_loss"], sum(losses) / sum(counts), rtol=1e-5)
+    mean_losses = trainer.evaluate(parameters, [(source, target)])
+    np.testing.assert_allclose(mean_losses["token_loss"], sum(losses) / sum(counts), rtol=1e-5)
 
 
 def test_losses_are_means_and_padding_rows_count_nowhere() -> None:
@@ -138,9 +142,9 @@ def test_losses_are_means_and_padding_rows_count_nowhere() -> None:
 def test_the_mean_loss_weighs_the_critic_as_training_does() -> None:
     losses = Losses(30.0, 8.0, 12.0, 5.0, 10.0, 8.0, 4.0)
     run = quiet(tiny_run(), critic_weight=0.5, length_loss_weight=0.1)
-    found = means(losses, run)
-    assert found["critic_loss"] == pytest.approx(1.2)
-    assert found["loss"] == pytest.approx(3.0 + 0.1 * 2.0 + 0.5 * 1.2)
+    mean_losses = means(losses, run)
+    assert mean_losses["critic_loss"] == pytest.approx(1.2)
+    assert mean_losses["loss"] == pytest.approx(3.0 + 0.1 * 2.0 + 0.5 * 1.2)
     plain = means(losses, quiet(run, critic_weight=0.0))
     assert plain["loss"] == pytest.approx(3.2) and "critic_loss" not in plain
     # Training minimises the same sum.
@@ -155,11 +159,11 @@ def test_the_mean_loss_weighs_the_critic_as_training_does() -> None:
 
 def test_the_number_of_devices_moves_no_sentence_to_another_micro_batch():
     ids = np.arange(1, 2 * 10 * 3 + 1, dtype=np.int32).reshape(2, 10, 3)
-    one = micro_batches(ids, capacity=4, micro=4, devices=1)
-    assert one.shape == (4, 4, 3, 3)
-    np.testing.assert_array_equal(one[1].reshape(12, 3)[:10], ids[1])
-    assert not one[2:].any() and not one[:2].reshape(2, 12, 3)[:, 10:].any()
+    single_device = micro_batches(ids, capacity=4, micro=4, devices=1)
+    assert single_device.shape == (4, 4, 3, 3)
+    np.testing.assert_array_equal(single_device[1].reshape(12, 3)[:10], ids[1])
+    assert not single_device[2:].any() and not single_device[:2].reshape(2, 12, 3)[:, 10:].any()
     for devices in (2, 8):
-        more = micro_batches(ids, capacity=4, micro=4, devices=devices)
-        assert more.shape[2] % devices == 0 and not more[:, :, 3:].any()
-        np.testing.assert_array_equal(more[:, :, :3], one)
+        several_devices = micro_batches(ids, capacity=4, micro=4, devices=devices)
+        assert several_devices.shape[2] % devices == 0 and not several_devices[:, :, 3:].any()
+        np.testing.assert_array_equal(several_devices[:, :, :3], single_device)
