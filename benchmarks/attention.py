@@ -53,25 +53,21 @@ def main() -> None:
 
     from padir.analysis.attention import Chosen, Extractor
     from padir.analysis.dependence import measures
-    from padir.decode.load import Decoding, load
+    from padir.decode.load import find_decoder, load
     from padir.decode.translate import Translator
     from padir.files import read_lines, write_json
 
     loaded = load(arguments.bundle)
+    decoder = find_decoder(loaded, None)
     lines = [line for line in read_lines(arguments.source) if line.strip()][: arguments.sentences]
     rows = []
     for passes in arguments.passes:
-        translator = Translator(loaded, Decoding(f"T{passes}", passes))
+        translator = Translator(loaded, decoder, passes)
         sources = translator.encode(lines)
-        several = translator.candidates(sources)
-        best = [
-            max(range(len(own)), key=lambda k, own=own: translator.rule.score(own[k]))
-            for own in several
-        ]
-        chosen = [Chosen(own[k].length, k) for own, k in zip(several, best, strict=True)]
+        chosen = [Chosen.best(row, translator.rule) for row in translator.candidates(sources)]
         decoding = median(lambda t=translator, s=sources: t.candidates(s), arguments.repeats)
         for distance in arguments.distances:
-            extractor = Extractor(loaded, distance, 2)
+            extractor = Extractor(loaded, decoder, distance, 2)
 
             def extract(extractor=extractor, sources=sources, chosen=chosen, passes=passes):
                 for _, made, _ in extractor.passes(sources, chosen, passes):
@@ -91,7 +87,7 @@ def main() -> None:
                 f" {extraction:.3f} s, {extraction / decoding:.0%}"
             )
     graph, state = nnx.split(loaded.model)
-    batch, copies, length = 64, loaded.spec.run.decoding.length_candidates, 20
+    batch, copies, length = 64, decoder.settings.length_candidates, 20
     tokens = jnp.full((batch * copies, length), 9, jnp.int32)
     cross = loaded.model.encode(jnp.full((batch, length), 9, jnp.int32)).cross
 

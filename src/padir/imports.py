@@ -37,7 +37,8 @@ def source_files(*modules: str) -> list[Path]:
 def _files(name: str) -> list[Path]:
     path = PACKAGE.joinpath(*name.split(".")[1:])
     if path.is_dir():
-        return sorted(path.rglob("*.py"))
+        # Templates of pages are code too.
+        return sorted([*path.rglob("*.py"), *path.rglob("*.html")])
     if not path.with_suffix(".py").is_file():
         raise ValueError(f"no module {name}")
     return [path.with_suffix(".py")]
@@ -46,6 +47,8 @@ def _files(name: str) -> list[Path]:
 @cache
 def _imported(path: Path) -> list[str]:
     """Modules of this package that a file imports, wherever the statement stands."""
+    if path.suffix != ".py":
+        return []
     return sorted(set(_names(ast.parse(path.read_text(encoding="utf-8")))))
 
 

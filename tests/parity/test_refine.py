@@ -16,7 +16,7 @@ from padir.training.corruption import next_hypothesis
 from tests.parity.plain_refine import PIECES, fake_draw, fake_predict, plain_refine
 
 SETTINGS = {
-    **{name: {"kind": name} for name in SYSTEMS.items() if name != "ar"},
+    **{name: {"kind": name} for name in SYSTEMS if name != "ar"},
     "plain": {"remask": "none"},
     "linear": {"remask": "linear", "update": "hidden", "replacement": "mask", "stop": "fixed"},
     "cosine": {"remask": "cosine", "update": "hidden", "rescore_kept": True, "stop": "fixed"},

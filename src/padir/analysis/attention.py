@@ -23,7 +23,7 @@ from padir.decode.load import LoadedModel, TunedDecoder
 from padir.decode.policies import STARTS, sentence_keys
 from padir.decode.predict import entropy, forbid, predictable
 from padir.decode.programs import CompiledModel
-from padir.decode.refine import Policies, Refinement, easy_first_context, refine
+from padir.decode.refine import refine, visible_positions
 from padir.decode.refiner import policies_of, predictor
 from padir.files import InputError
 from padir.ids import FIRST_PIECE, PAD
@@ -133,7 +133,9 @@ class Extractor:
             )
             predict = predictor(model, cross, allowed, settings)
             state = refine(predict, start, lengths, passes - 1, counted, keys)
-            read = PassInput(state.fed, seen(state, lengths, policies))
+            position, last = jnp.arange(state.fed.shape[1])[None, :], lengths[:, None] - 1
+            visible = visible_positions(policies, state, position < last, position == last)
+            read = PassInput(state.fed, visible)
             return reduced(read, *answers(model, cross, read), distance), cross
 
         def probe(model, cross, read: PassInput) -> Float[Array, "B L L"]:
@@ -188,8 +190,8 @@ class Extractor:
                 drawn = self.start.tokens(sources[index], each.number + 1, self.longest)
                 start[row] = drawn[each.number, :length]
                 keys[row, 1] += np.uint32(each.number)
-            made, cross = self._make(source, start, lengths, keys, np.int32(number))
-            yield batch, made, cross
+            analysed, cross = self._make(source, start, lengths, keys, np.int32(number))
+            yield batch, analysed, cross
 
 
 def reduced(
@@ -213,16 +215,3 @@ def reduced(
 
 def _of_passes(policy, passes):
     return lambda view: policy(view._replace(passes=passes))
-
-
-def seen(state: Refinement, lengths: Int[Array, " B"], policies: Policies):
-    """Where the pass after `state` may look, as in `refine`."""
-    position = jnp.arange(state.fed.shape[1])[None, :]
-    last = lengths[:, None] - 1
-    visible = position <= last
-    if not policies.easy_first:
-        return visible
-    known = position == last
-    context = easy_first_context(state.first, position < last, known)
-    nothing = jnp.broadcast_to(known[:, None, :], context.shape)
-    return jnp.where(state.done == 0, nothing, context)

@@ -1,4 +1,4 @@
-"""How strongly two target positions hang together: what one pass of the model shows of it.
+"""How strongly two target positions depend on each other, as one pass of the model shows it.
 
 Attention. Paper: 3.4, L.5. Self-attention is read in both directions. Cross-attention of the two
 positions is compared by total variation (half the sum of absolute differences), cosine distance
@@ -90,8 +90,8 @@ def neighbours(length: int, distance: int) -> tuple[Int[Array, " L"], Int[Array,
 
 def measures(attentions: Attentions, distance: int) -> Measures:
     """Compare the attention of all pairs of positions at one distance."""
-    own, source = attentions
-    left, right = neighbours(own.shape[-1], distance)
+    attention, source = attentions
+    left, right = neighbours(attention.shape[-1], distance)
     other = source[..., right, :]
     middle = (source + other) / 2
     product = jnp.sum(source * other, axis=-1)
@@ -100,8 +100,8 @@ def measures(attentions: Attentions, distance: int) -> Measures:
     information = jnp.sum(xlogy(source, source), axis=-1)
     mixed = jnp.sum(xlogy(middle, middle), axis=-1)
     return Measures(
-        self_right=own[..., left, right],
-        self_left=own[..., right, left],
+        self_right=attention[..., left, right],
+        self_left=attention[..., right, left],
         total_variation=jnp.sum(jnp.abs(source - other), axis=-1) / 2,
         cosine=1 - product / jnp.sqrt(square * square[..., right]),
         # Rounding may leave a number below 0 where the two are equal.
@@ -111,14 +111,14 @@ def measures(attentions: Attentions, distance: int) -> Measures:
 
 def ranks(attentions: Attentions) -> Ranks:
     """Which keys come first for adjacent positions."""
-    own, source = attentions
-    length = own.shape[-1]
+    attention, source = attentions
+    length = attention.shape[-1]
     left, right = neighbours(length, 1)
-    others = jnp.where(jnp.eye(length, dtype=bool), -1.0, own)
+    others = jnp.where(jnp.eye(length, dtype=bool), -1.0, attention)
 
     def rank(query, key):
-        found = others[..., query, key][..., None]
-        return jnp.sum(others[..., query, :] > found, axis=-1)
+        weight = others[..., query, key][..., None]
+        return jnp.sum(others[..., query, :] > weight, axis=-1)
 
     places = (rank(left, right), rank(right, left))
     mean = jnp.mean(source, axis=(1, 2), keepdims=True)
@@ -145,11 +145,11 @@ def _first_keys(source: Float[Array, "B layer H L S"], left, right):
     """
     few = min(FEW, source.shape[-1])
     # jax.lax.top_k sorts all keys; a few maxima are found in as many passes over them.
-    found, rest = [], source
+    first_keys, rest = [], source
     for _ in range(few):
-        found.append(first_argmax(rest))
-        rest = jnp.where(one_hot(found[-1], source.shape[-1], dtype=bool), -1.0, rest)
-    keys = jnp.stack(found, axis=-1)
+        first_keys.append(first_argmax(rest))
+        rest = jnp.where(one_hot(first_keys[-1], source.shape[-1], dtype=bool), -1.0, rest)
+    keys = jnp.stack(first_keys, axis=-1)
     first, other = keys[..., left, :], keys[..., right, :]
     equal = first[..., :, None] == other[..., None, :]
     same = _heads(equal[..., 0, 0])
@@ -182,5 +182,5 @@ def information(
     mixture = jnp.einsum("bklv,bkl->blv", share, scale)
     of_mixture = -jnp.sum(xlogy(mixture, mixture), axis=-1)
     inside = jnp.sum(weights[:, :, None] * entropies, axis=1)
-    found = of_mixture - inside
-    return jnp.where(found > FLOOR, found, 0.0)
+    divergence = of_mixture - inside
+    return jnp.where(divergence > FLOOR, divergence, 0.0)

@@ -94,7 +94,7 @@ def analyse(
         _pass(translator, extractor, test, sources, number, resamples, report)
         for number in options.passes
     ]
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "sentences": len(sources),
         "distance": extractor.distance,
         "alternatives": extractor.alternatives,
@@ -105,9 +105,9 @@ def analyse(
         "exact": None,
     }
     if test.grammar is not None:
-        found["exact"] = _exact(extractor, translator, test, sources, options, resamples, report)
-    found["claims"] = claims_of(passes[0])
-    return rounded(found)
+        document["exact"] = _exact(extractor, translator, test, sources, options, resamples, report)
+    document["claims"] = claims_of(passes[0])
+    return rounded(document)
 
 
 def _pass(translator, extractor, test, sources, number, resamples, report) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _pass(translator, extractor, test, sources, number, resamples, report) -> di
     tokens = [row[each.number].tokens for row, each in zip(candidates, chosen, strict=True)]
     pairs = collect(extractor, sources, chosen, number, report=report)
     encoded = [translator.encode(lines) for lines in test.references]
-    found = repeats(pairs, tokens, list(zip(*encoded, strict=True)))
+    repeated = repeats(pairs, tokens, list(zip(*encoded, strict=True)))
     texts = translator.loaded.vocabulary.decode(tokens)
     words = word_counts(texts, test.references, test.language)
     pieces = token_counts(tokens)
@@ -126,15 +126,15 @@ def _pass(translator, extractor, test, sources, number, resamples, report) -> di
         "pieces_per_100": PER * float(pieces.stutters.sum() / pieces.units.sum()),
         "pairs": len(pairs.sentence),
         "adjacent": int(pairs.adjacent.sum()),
-        "licensed": int(found.licensed.sum()),
-        **compared(pairs, found, len(sources), len(resamples)),
-        "prediction": predicted(pairs, found, resamples),
+        "licensed": int(repeated.licensed.sum()),
+        **compared(pairs, repeated, len(sources), len(resamples)),
+        "prediction": predicted(pairs, repeated, resamples),
     }
 
 
-def compared(pairs: Pairs, found: Repeats, sentences: int, samples: int) -> dict[str, Any]:
+def compared(pairs: Pairs, repeated: Repeats, sentences: int, samples: int) -> dict[str, Any]:
     """Stuttering against other adjacent pairs: what tables 4 and 5 and the heat maps show."""
-    kept = ~found.licensed
+    kept = ~repeated.licensed
     both = np.stack([pairs.heads["self_right"], pairs.heads["self_left"]], axis=-1)
     by_head = {"self_attention": both.mean(axis=-1)}
     by_head |= {name: pairs.heads[name] for name in DISTANCES}
@@ -157,17 +157,17 @@ def compared(pairs: Pairs, found: Repeats, sentences: int, samples: int) -> dict
     columns = [*features.values(), *(v.reshape(len(v), -1).T for v in by_head.values())]
     matrix = np.concatenate([np.atleast_2d(column) for column in columns]).T
     result = contrast(
-        matrix[kept], found.stutter[kept], pairs.sentence[next_to][kept], sentences, samples
+        matrix[kept], repeated.stutter[kept], pairs.sentence[next_to][kept], sentences, samples
     )
     heads: dict[str, Any] = {}
     at = len(features)
     for name in by_head:
-        own = slice(at, at + int(np.prod(shape)))
+        columns_of_head = slice(at, at + int(np.prod(shape)))
         heads[name] = {
-            key: getattr(result, key)[own].reshape(shape).tolist()
+            key: getattr(result, key)[columns_of_head].reshape(shape).tolist()
             for key in ("mean", "other_mean", "effect", "within", "within_effect", "p_value")
         }
-        at = own.stop
+        at = columns_of_head.stop
     return {
         "stuttering": result.count,
         "other": result.other_count,
@@ -185,12 +185,12 @@ def _one(result: Contrasts, place: int) -> dict[str, Any]:
     }
 
 
-def predicted(pairs: Pairs, found: Repeats, resamples: np.ndarray) -> list[dict[str, Any]]:
+def predicted(pairs: Pairs, repeated: Repeats, resamples: np.ndarray) -> list[dict[str, Any]]:
     """How well each predictor tells stutter, and pairs of the strongest probe."""
     next_to = pairs.adjacent
-    kept = np.flatnonzero(next_to)[~found.licensed]
+    kept = np.flatnonzero(next_to)[~repeated.licensed]
     rows = []
-    stutter = found.stutter[~found.licensed]
+    stutter = repeated.stutter[~repeated.licensed]
     names = [*PREDICTORS, "probe"]
     for name in names:
         if name == "distance":
@@ -212,8 +212,8 @@ def predicted(pairs: Pairs, found: Repeats, resamples: np.ndarray) -> list[dict[
 
 
 def _row(target, kind, name, score, positive, sentence, resamples) -> dict[str, Any]:
-    told = discrimination(score, positive, sentence, resamples)
-    return {"target": target, "pairs": kind, "predictor": name, **asdict(told)}
+    result = discrimination(score, positive, sentence, resamples)
+    return {"target": target, "pairs": kind, "predictor": name, **asdict(result)}
 
 
 def _correlation(score, graded, sentence, resamples) -> dict[str, Any]:
@@ -246,9 +246,9 @@ def _exact(extractor, translator, test, sources, options, resamples, report) -> 
             if (name, kind) == ("distance", "adjacent"):
                 continue
             score = oriented(pairs.values[name][kept], PREDICTORS.get(name, 1))
-            graded, own = information[kept], sentence[kept]
-            row = _row("exact", kind, name, score, graded > 0, own, resamples)
-            rows.append(row | _correlation(score, graded, own, resamples))
+            graded, sentences = information[kept], sentence[kept]
+            row = _row("exact", kind, name, score, graded > 0, sentences, resamples)
+            rows.append(row | _correlation(score, graded, sentences, resamples))
     return {
         "pass": number,
         "conditioned_on": "the source and the number of pieces, the likeliest one of its"

@@ -89,7 +89,7 @@ def dependence(law: Mapping[tuple[int, ...], float]) -> Exact:
     # Every joint event stands once for each sequence m in it, weighted by m's share of it. Pairs
     # of tokens that never occur together only bring the negative part, equal in sum.
     variation = np.maximum(1 - product / joint, 0) @ probability
-    for found in (information, variation):
-        np.fill_diagonal(found, 0.0)
+    for matrix in (information, variation):
+        np.fill_diagonal(matrix, 0.0)
     # Equal numbers that were summed in another order may differ in the last digits: these are ties.
-    return Exact(*(np.round(found, DECIMALS) + 0.0 for found in (information, variation)))
+    return Exact(*(np.round(matrix, DECIMALS) + 0.0 for matrix in (information, variation)))

@@ -168,14 +168,14 @@ def within_sentences(
     excess = np.zeros((sentences, values.shape[1]))
     counts = np.zeros(sentences)
     permuted = np.zeros((permutations, values.shape[1]))
-    for own in _clusters(sentence):
-        labels = chosen[own]
+    for members in _clusters(sentence):
+        labels = chosen[members]
         if labels.all() or not labels.any():
             continue
-        above = values[own] - values[own].mean(axis=0)
-        excess[sentence[own[0]]] = above[labels].sum(axis=0)
-        counts[sentence[own[0]]] = labels.sum()
-        order = np.argsort(generator.random((permutations, len(own))), axis=1)
+        above = values[members] - values[members].mean(axis=0)
+        excess[sentence[members[0]]] = above[labels].sum(axis=0)
+        counts[sentence[members[0]]] = labels.sum()
+        order = np.argsort(generator.random((permutations, len(members))), axis=1)
         permuted += (order < labels.sum()).astype(np.float64) @ above
     observed = np.abs(excess.sum(axis=0))
     # Sums of the same numbers in another order may differ in the last digits.
@@ -252,9 +252,9 @@ def concordance(
     low, low_owner = low[order], low_owner[order]
     edges = np.searchsorted(low_owner, np.arange(sentences + 1))
     for other in np.unique(low_owner):
-        own = low[edges[other] : edges[other + 1]]
-        below = np.searchsorted(own, high, side="left")
-        up_to = np.searchsorted(own, high, side="right")
+        scores = low[edges[other] : edges[other + 1]]
+        below = np.searchsorted(scores, high, side="left")
+        up_to = np.searchsorted(scores, high, side="right")
         won[:, other] = np.bincount(owner, (below + up_to) / 2, minlength=sentences)
     return won
 

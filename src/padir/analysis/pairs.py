@@ -73,13 +73,13 @@ class _Rows(NamedTuple):
 
 
 def _rows(indices: Sequence[int], pieces: Sequence[int], most: int) -> _Rows:
-    found = [
+    places = [
         (row, index, left, distance)
         for row, (index, count) in enumerate(zip(indices, pieces, strict=True))
         for left in range(count - 1)
         for distance in range(1, min(most, count - 1 - left) + 1)
     ]
-    return _Rows(*np.array(found, np.int64).reshape(-1, 4).T)
+    return _Rows(*np.array(places, np.int64).reshape(-1, 4).T)
 
 
 def collect(
@@ -102,11 +102,11 @@ def collect(
         report: called with the number of sentences just finished.
     """
     parts: list[Pairs] = []
-    for batch, made, cross in extractor.passes(sources, chosen, number):
-        answers = jax.device_get(extractor.probe(cross, made.input)) if probe else None
+    for batch, measured, cross in extractor.passes(sources, chosen, number):
+        answers = jax.device_get(extractor.probe(cross, measured.input)) if probe else None
         pieces = [chosen[index].length - 1 for index in batch.indices]
         rows = _rows(batch.indices, pieces, extractor.distance)
-        parts.append(_gathered(jax.device_get(made), answers, rows))
+        parts.append(_gathered(jax.device_get(measured), answers, rows))
         if report:
             report(len(batch.indices))
     return joined(parts)
@@ -116,19 +116,19 @@ def _at(values: Any, *index: Any) -> np.ndarray:
     return np.asarray(values)[index]
 
 
-def _gathered(made: Pass, answers: np.ndarray | None, rows: _Rows) -> Pairs:
+def _gathered(measured: Pass, answers: np.ndarray | None, rows: _Rows) -> Pairs:
     right = rows.left + rows.distance
     near = {
         name: _at(values, rows.row, rows.distance - 1, rows.left)
-        for name, values in zip(Measures._fields, made.near, strict=True)
+        for name, values in zip(Measures._fields, measured.near, strict=True)
     }
-    both = [_at(made.entropy, rows.row, at) for at in (rows.left, right)]
-    doubts = [-_at(made.log_probability, rows.row, at) for at in (rows.left, right)]
+    both = [_at(measured.entropy, rows.row, at) for at in (rows.left, right)]
+    doubts = [-_at(measured.log_probability, rows.row, at) for at in (rows.left, right)]
     values = near | {
         "self_attention": (near["self_right"] + near["self_left"]) / 2,
         "doubt": np.maximum(*doubts),
         "entropy": np.minimum(*both),
-        "overlap": _at(made.overlap, rows.row, rows.distance - 1, rows.left),
+        "overlap": _at(measured.overlap, rows.row, rows.distance - 1, rows.left),
         "distance": rows.distance.astype(np.float32),
     }
     if answers is not None:
@@ -143,11 +143,11 @@ def _gathered(made: Pass, answers: np.ndarray | None, rows: _Rows) -> Pairs:
         values=values,
         heads={
             name: _at(numbers, row, slice(None), slice(None), left)
-            for name, numbers in zip(Measures._fields, made.adjacent, strict=True)
+            for name, numbers in zip(Measures._fields, measured.adjacent, strict=True)
         },
         ranks={
             name: _at(numbers, row, left)
-            for name, numbers in zip(Ranks._fields, made.ranks, strict=True)
+            for name, numbers in zip(Ranks._fields, measured.ranks, strict=True)
         },
     )
 
@@ -202,10 +202,12 @@ def repeats(
     """
     next_to = pairs.adjacent
     equal, licensed = (np.zeros(int(next_to.sum()), bool) for _ in range(2))
-    allowed = [{a for one in several for a, b in pairwise(one) if a == b} for several in references]
+    allowed = [
+        {a for reference in row for a, b in pairwise(reference) if a == b} for row in references
+    ]
     places = zip(pairs.sentence[next_to], pairs.left[next_to], strict=True)
     for place, (sentence, left) in enumerate(places):
-        own = tokens[sentence]
-        equal[place] = own[left] == own[left + 1]
-        licensed[place] = equal[place] and own[left] in allowed[sentence]
+        hypothesis = tokens[sentence]
+        equal[place] = hypothesis[left] == hypothesis[left + 1]
+        licensed[place] = equal[place] and hypothesis[left] in allowed[sentence]
     return Repeats(equal & ~licensed, licensed)

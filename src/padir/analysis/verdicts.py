@@ -10,17 +10,17 @@ MARGIN = 0.2
 LEVEL = 0.05
 
 
-def claims_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def claims_of(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Both claims, from one pass's comparison of stuttering with other adjacent pairs."""
-    return [self_attention_no_larger(found), cross_attention_closer(found)]
+    return [self_attention_no_larger(comparison), cross_attention_closer(comparison)]
 
 
-def _claim(found, name, statement, section, paper, measured, interval, test, holds):
-    enough = found["mixed_sentences"] >= FEWEST
+def _claim(comparison, name, statement, section, paper, measured, interval, test, holds):
+    enough = comparison["mixed_sentences"] >= FEWEST
     if not enough:
         measured = (
-            f"{found['mixed_sentences']} sentences with a stutter at pass {found['pass']};"
-            f" {FEWEST} are needed"
+            f"{comparison['mixed_sentences']} sentences with a stutter at pass"
+            f" {comparison['pass']}; {FEWEST} are needed"
         )
     return {
         "id": name,
@@ -34,26 +34,26 @@ def _claim(found, name, statement, section, paper, measured, interval, test, hol
     }
 
 
-def _means(one: Mapping[str, Any]) -> str:
-    return f"{one['mean']:.3f} against {one['other_mean']:.3f}"
+def _means(contrast: Mapping[str, Any]) -> str:
+    return f"{contrast['mean']:.3f} against {contrast['other_mean']:.3f}"
 
 
-def self_attention_no_larger(found: Mapping[str, Any]) -> dict[str, Any]:
+def self_attention_no_larger(comparison: Mapping[str, Any]) -> dict[str, Any]:
     """Hypothesis 1 fails: stutters are surely not much above others, nor their sentence's."""
-    one = found["contrasts"]["self_attention mean"]
-    low, high = one["effect_interval"]
-    within = one["within_effect_interval"]
+    contrast = comparison["contrasts"]["self_attention mean"]
+    low, high = contrast["effect_interval"]
+    within = contrast["within_effect_interval"]
     return _claim(
-        found,
+        comparison,
         "self_attention",
         "Self-attention is no larger between stuttering positions than between other neighbours.",
         "3.4, table 4",
         "mean 0.032 against 0.033",
-        f"pass {found['pass']}: {_means(one)} (mean over layers, heads and directions), effect"
-        f" {one['effect']:.2f}; above the mean of the own sentence by {one['within']:.4f}, which is"
-        f" {one['within_effect']:.2f} [{within[0]:.2f}, {within[1]:.2f}] deviations, permutation p"
-        f" {one['p_value']:.4f};"
-        f" {found['stuttering']} stuttering pairs, {found['other']} others",
+        f"pass {comparison['pass']}: {_means(contrast)} (mean over layers, heads and"
+        f" directions), effect {contrast['effect']:.2f}; above the mean of the own sentence by"
+        f" {contrast['within']:.4f}, which is {contrast['within_effect']:.2f}"
+        f" [{within[0]:.2f}, {within[1]:.2f}] deviations, permutation p {contrast['p_value']:.4f};"
+        f" {comparison['stuttering']} stuttering pairs, {comparison['other']} others",
         [low, high],
         "the 95% intervals (bootstrap over sentences) of the effect size, and of what stuttering"
         " pairs are above the mean of their own sentence, in deviations, do not lie above 0 and lie"
@@ -62,23 +62,23 @@ def self_attention_no_larger(found: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def cross_attention_closer(found: Mapping[str, Any]) -> dict[str, Any]:
+def cross_attention_closer(comparison: Mapping[str, Any]) -> dict[str, Any]:
     """Hypothesis 2: both distances of the paper are surely smaller at stutters."""
     names = ("total_variation mean", "cosine mean")
-    parts = [found["contrasts"][name] for name in names]
-    holds = all(one["difference_interval"][1] < 0 and one["p_value"] < LEVEL for one in parts)
+    parts = [comparison["contrasts"][name] for name in names]
+    holds = all(part["difference_interval"][1] < 0 and part["p_value"] < LEVEL for part in parts)
     text = "; ".join(
-        f"{name.removesuffix(' mean').replace('_', ' ')} {_means(one)}, effect"
-        f" {one['effect']:.2f}, permutation p {one['p_value']:.4f}"
-        for name, one in zip(names, parts, strict=True)
+        f"{name.removesuffix(' mean').replace('_', ' ')} {_means(contrast)}, effect"
+        f" {contrast['effect']:.2f}, permutation p {contrast['p_value']:.4f}"
+        for name, contrast in zip(names, parts, strict=True)
     )
     return _claim(
-        found,
+        comparison,
         "cross_attention",
         "Cross-attention is closer at stutters.",
         "3.4, table 5",
         "total variation 0.13 against 0.23 (mean)",
-        f"pass {found['pass']}: {text}; {found['stuttering']} stuttering pairs",
+        f"pass {comparison['pass']}: {text}; {comparison['stuttering']} stuttering pairs",
         list(parts[0]["difference_interval"]),
         "the 95% intervals of both differences (bootstrap over sentences) lie below 0, and both"
         f" permutation tests (labels exchanged within sentences) give p < {LEVEL}",

@@ -86,8 +86,8 @@ def record(
     4 decimals, more than rounding in different batch shapes moves them.
     """
     points = thinned(chains[0].energies) if chains else []
-    texts = decode([one.tokens for one in chains])
-    best = decode([one.best for one in chains])
+    texts = decode([chain.tokens for chain in chains])
+    best = decode([chain.best for chain in chains])
     return {
         "id": number,
         "step": points,
@@ -95,19 +95,19 @@ def record(
         "chains": [
             {
                 "chain": index,
-                "length": len(one.tokens) + 1,
+                "length": len(chain.tokens) + 1,
                 "text": texts[index],
-                "energy": round(float(one.energies[-1]), 4),
+                "energy": round(float(chain.energies[-1]), 4),
                 "best_text": best[index],
-                "best_energy": round(one.best_energy, 4),
-                "acceptance": round(float(one.taken.mean()), 4),
-                "energies": [round(float(one.energies[step]), 4) for step in points],
+                "best_energy": round(chain.best_energy, 4),
+                "acceptance": round(float(chain.taken.mean()), 4),
+                "energies": [round(float(chain.energies[step]), 4) for step in points],
                 "taken": [
-                    round(float(one.taken[before:step].mean()), 4)
+                    round(float(chain.taken[before:step].mean()), 4)
                     for before, step in pairwise(points)
                 ],
             }
-            for index, one in enumerate(chains)
+            for index, chain in enumerate(chains)
         ],
     }
 
@@ -123,9 +123,9 @@ def summary(chains: Sequence[Any], seconds: float) -> str:
     if not chains:
         return "sample: no sentence, no chain"
     count, steps = len(chains), len(chains[0].taken)
-    accepted = sum(float(one.taken.mean()) for one in chains) / count
-    start, end = (sum(float(one.energies[i]) for one in chains) / count for i in (0, -1))
-    best = sum(one.best_energy for one in chains) / count
+    accepted = sum(float(chain.taken.mean()) for chain in chains) / count
+    start, end = (sum(float(chain.energies[i]) for chain in chains) / count for i in (0, -1))
+    best = sum(chain.best_energy for chain in chains) / count
     return (
         f"sample: {count} chains of {steps} steps: acceptance {accepted:.3f}; mean energy"
         f" {start:.2f} at the start, {end:.2f} at the end, {best:.2f} at best;"

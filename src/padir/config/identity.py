@@ -5,8 +5,12 @@ vocabulary and the targets, and with them a teacher's training and decoder. A de
 settings, and of the reranker's training. Hypotheses have one of training, seed, decoder, passes and
 split. Every file that is made of them carries `digests`; the report shows a number only where these
 are the digests of the config at hand.
+
+The functions are cached, as a workflow asks for digests many times: what they return is not to be
+changed.
 """
 
+from functools import cache
 from typing import Any
 
 from padir.config.base import Digests, short_digest
@@ -46,9 +50,10 @@ def vocabulary_spec(config: Config, dataset: str, name: str | None) -> dict[str,
 def teacher_seed(config: Config, teacher: str) -> int:
     """A model teaches with its first seed; other teachers have none and count as seed 0."""
     row = config.teacher_row(teacher)
-    return 0 if row is None else config.trainings[row.training].seeds[0]
+    return 0 if row is None else config.trainings[row.training].first_seed
 
 
+@cache
 def targets_digest(config: Config, dataset: str, direction: str, targets: str) -> str:
     """Of the training targets: the data alone if raw, else also of what made the text."""
     data = short_digest(data_spec(config, dataset))
@@ -66,6 +71,7 @@ def targets_digest(config: Config, dataset: str, direction: str, targets: str) -
     return short_digest({"data": data, "direction": direction, "teacher": made_by})
 
 
+@cache
 def training_digests(config: Config, dataset: str, direction: str, training: str) -> Digests:
     """Digests of the data, vocabulary and targets of a training, and of the training itself."""
     run = config.trainings[training]
@@ -79,7 +85,7 @@ def training_digests(config: Config, dataset: str, direction: str, training: str
     if start is not None:
         started = {
             "training": training_digests(config, dataset, direction, start)["training"],
-            "seed": config.trainings[start].seeds[0],
+            "seed": config.trainings[start].first_seed,
         }
     settings = run.model_dump(mode="json", exclude={"seeds", "targets", "vocabulary"})
     settings["training"]["warm_start"] = started
@@ -87,21 +93,24 @@ def training_digests(config: Config, dataset: str, direction: str, training: str
     return {**digests, "training": short_digest(learnt)}
 
 
+@cache
 def decoder_digest(config: Config, dataset: str, direction: str, decoder: str) -> str:
     """Of a decoder's settings, and of the training of its reranker."""
     settings = config.decoders[decoder]
     if settings.reranker is None:
         return digest_of_decoder(settings)
     digests = training_digests(config, dataset, direction, settings.reranker)
-    seed = config.trainings[settings.reranker].seeds[0]
+    seed = config.trainings[settings.reranker].first_seed
     return digest_of_decoder(settings, digests["training"], seed)
 
 
+@cache
 def data_digests(config: Config, dataset: str) -> Digests:
     """Digest of the data alone."""
     return {"data": short_digest(data_spec(config, dataset))}
 
 
+@cache
 def teacher_digests(config: Config, dataset: str, direction: str, teacher: str) -> Digests:
     """Digests of the data and of a teacher's translations; of a model of ours also of these
     hypotheses, on which distillation rests."""
@@ -113,6 +122,7 @@ def teacher_digests(config: Config, dataset: str, direction: str, teacher: str) 
     return {**digests, "distilled": targets_digest(config, dataset, direction, teacher)}
 
 
+@cache
 def decoder_digests(
     config: Config, dataset: str, direction: str, training: str, decoder: str
 ) -> Digests:
@@ -121,6 +131,7 @@ def decoder_digests(
     return {**digests, "decoder": decoder_digest(config, dataset, direction, decoder)}
 
 
+@cache
 def hypotheses_digests(
     config: Config, dataset: str, direction: str, row: Row, seed: int
 ) -> Digests:
@@ -130,13 +141,14 @@ def hypotheses_digests(
     return with_hypotheses(digests, seed, row.decoding.passes)
 
 
+@cache
 def score_digests(config: Config, dataset: str, direction: str, row: Row, seed: int) -> Digests:
     """Digests of hypotheses, and of their scores: split, resamples and what tests compare with."""
     evaluation, baseline = config.evaluation, config.baseline()
     digests = hypotheses_digests(config, dataset, direction, row, seed)
     compared = None
     if baseline is not None:
-        first = config.trainings[baseline.training].seeds[0]
+        first = config.trainings[baseline.training].first_seed
         compared = hypotheses_digests(config, dataset, direction, baseline, first)["hypotheses"]
     scored = [digests["hypotheses"], evaluation.split, evaluation.bootstrap_samples, compared]
     return {**digests, "score": short_digest(scored)}
@@ -146,7 +158,7 @@ def sample_digests(config: Config, dataset: str, direction: str, sampler: str) -
     """Digests of a training, and of the chains of a sampler on its first seed."""
     settings, evaluation = config.evaluation.samplers[sampler], config.evaluation
     digests = training_digests(config, dataset, direction, settings.training)
-    seed = config.trainings[settings.training].seeds[0]
+    seed = config.trainings[settings.training].first_seed
     drawn = [digests["training"], seed, settings.model_dump(mode="json")]
     scored = [drawn, evaluation.split, evaluation.bootstrap_samples]
     return {**digests, "hypotheses": short_digest(drawn), "score": short_digest(scored)}
@@ -156,7 +168,7 @@ def analysis_digests(config: Config, dataset: str, direction: str, row: Row) -> 
     """Digests of a training and a decoder, and of the analysis of their dependence. The passes
     looked at are those of `evaluation.analysis`, not the row's."""
     evaluation = config.evaluation
-    seed = config.trainings[row.training].seeds[0]
+    seed = config.trainings[row.training].first_seed
     names = row.training, row.decoding.decoder
     digests = decoder_digests(config, dataset, direction, *names)
     options = evaluation.analysis.model_dump(mode="json", exclude={"rows"})

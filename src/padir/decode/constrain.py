@@ -3,9 +3,9 @@
 A parallel model refines any hypothesis, so text may be given anywhere in it. Given tokens never
 change and are seen by every pass; `Refiner.proposed` predicts the others.
 
-Template: fixed texts and gaps. The model's own lengths are tried where they hold it; what is not
-fixed is shared evenly among the gaps and starts as in plain decoding. A reranker ranks them as it
-does free candidates.
+Template: fixed texts and gaps. The model's own lengths are tried where they hold it; the rest is
+shared evenly among the gaps and starts as in plain decoding. A reranker ranks these candidates as
+it does free ones.
 Draft: the hypothesis to start from, at its own length; nothing is fixed.
 Terms: texts that have to stand somewhere. The free translation says where (see `_hold`).
 
@@ -26,12 +26,12 @@ from padir.decode.translate import Hypothesis, Translator, shortened
 from padir.files import InputError, read_aligned, shown
 
 PLACEMENTS = 8
-"""Placements of a term that are tried in one row of a batch; the results depend on no such row."""
+"""Placements of a term in one row of a batch; the number changes no result."""
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """What each line of an input is held to.
+    """The given text of each line of an input.
 
     Attributes:
         translator: of a parallel model.
@@ -49,11 +49,11 @@ class Constraints:
         """Translate sources under the constraints of lines `first` and on, counted from 0.
 
         Raises:
-            InputError: a constraint on an empty line, which no model sees; a model that is told
-                its lengths, where it would have to predict them.
+            InputError: a constraint on an empty line, which no model sees; an oracle length
+                predictor, where lengths have to be predicted.
         """
-        held = self.lines[first : first + len(sources)]
-        for index, (source, constraint) in enumerate(zip(sources, held, strict=True)):
+        constraints = self.lines[first : first + len(sources)]
+        for index, (source, constraint) in enumerate(zip(sources, constraints, strict=True)):
             if constraint and not source:
                 raise InputError(
                     f"line {first + index + 1} of the input is empty, but that of {self.name} is"
@@ -61,19 +61,19 @@ class Constraints:
                 )
         candidates: list[list[Candidate]] = [[] for _ in sources]
 
-        def put(kinds, refined) -> None:
+        def decode(kind, decoder) -> None:
             """Fill in the candidates of one kind of constraint."""
-            chosen = [i for i, one in enumerate(held) if sources[i] and isinstance(one, kinds)]
+            chosen = [i for i, each in enumerate(constraints) if sources[i] and type(each) is kind]
             if chosen:
-                results = refined([sources[i] for i in chosen], [held[i] for i in chosen])
-                for index, several in zip(chosen, results, strict=True):
-                    candidates[index] = several
+                rows = decoder([sources[i] for i in chosen], [constraints[i] for i in chosen])
+                for index, row in zip(chosen, rows, strict=True):
+                    candidates[index] = row
 
-        put(type(None), lambda plain, _: self.translator.candidates(plain))
-        put(Template, self._fill)
-        put(Draft, self._repair)
-        put(Terms, self._hold)
-        whole = [isinstance(one, Template | Terms) for one in held]
+        decode(type(None), lambda free, _: self.translator.candidates(free))
+        decode(Template, self._fill)
+        decode(Draft, self._repair)
+        decode(Terms, self._hold)
+        whole = [isinstance(constraint, Template | Terms) for constraint in constraints]
         return self.translator.finish(sources, candidates, whole)
 
     def _refined(
@@ -86,61 +86,59 @@ class Constraints:
         """As `Refiner.proposed`, in rows of `width` proposals each: few programs are compiled."""
         rows = [
             (index, start)
-            for index, several in enumerate(proposals)
-            for start in range(0, len(several), width)
+            for index, source_proposals in enumerate(proposals)
+            for start in range(0, len(source_proposals), width)
         ]
         groups = [list(proposals[index][start : start + width]) for index, start in rows]
         for group in groups:
             group += [group[-1]] * (width - len(group))
-        found = self.translator.refiner.proposed(
+        refined = self.translator.refiner.proposed(
             [sources[index] for index, _ in rows],
             groups,
             passes or self.translator.decoding.passes or 1,
             self.speller.openings,
         )
         result: list[list[Candidate]] = [[] for _ in sources]
-        for (index, start), candidates in zip(rows, found, strict=True):
+        for (index, start), candidates in zip(rows, refined, strict=True):
             result[index] += candidates[: len(proposals[index]) - start]
         return result
 
     def _fill(
         self, sources: Sequence[Sequence[int]], templates: Sequence[Template]
     ) -> list[list[Candidate]]:
-        """Candidates of the lengths that hold the template; of the least one where none does."""
+        """Candidates of the lengths that hold the template, or of the least such length."""
         if self.translator.needs_lengths:
             raise self.translator.lengths_missing()
         refiner = self.translator.refiner
         predicted = refiner.predicted(sources)
         proposals, scores = [], []
         for source, template, lengths in zip(sources, templates, predicted, strict=True):
-            drawn = refiner.start.tokens(source, len(lengths), refiner.longest).tolist()
+            starts = refiner.start.tokens(source, len(lengths), refiner.longest).tolist()
             least = template.least + 1
             tried = [
                 (start, length, score)
-                for start, (length, score) in zip(drawn, lengths, strict=True)
+                for start, (length, score) in zip(starts, lengths, strict=True)
                 if length == least or (length > least and template.gaps)
             ]
             if not tried:
-                tried = [(start, least, 0.0) for start in drawn[: refiner.restarts]]
+                tried = [(start, least, 0.0) for start in starts[: refiner.restarts]]
             filled = [template.fill(start, length - 1) for start, length, _ in tried]
-            proposals.append([self.speller.proposal(*one) for one in filled])
+            proposals.append([self.speller.proposal(tokens, given) for tokens, given in filled])
             scores.append([score for _, _, score in tried])
-        width = refiner.lengths * refiner.restarts
-        found = [
+        refined = self._refined(sources, proposals, refiner.lengths * refiner.restarts)
+        scored = [
             [
                 replace(candidate, length_log_probability=score)
-                for candidate, score in zip(candidates, own, strict=True)
+                for candidate, score in zip(candidates, length_scores, strict=True)
             ]
-            for candidates, own in zip(
-                self._refined(sources, proposals, width), scores, strict=True
-            )
+            for candidates, length_scores in zip(refined, scores, strict=True)
         ]
-        return self.translator.reranked(sources, found)
+        return self.translator.reranked(sources, scored)
 
     def _repair(
         self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
     ) -> list[list[Candidate]]:
-        proposals = [[Proposal(one.tokens, (False,) * len(one.tokens))] for one in drafts]
+        proposals = [[Proposal(each.tokens, (False,) * len(each.tokens))] for each in drafts]
         return self._refined(sources, proposals, 1)
 
     def _hold(
@@ -148,38 +146,38 @@ class Constraints:
     ) -> list[list[Candidate]]:
         """One candidate each: the free translation, refined around its terms.
 
-        A term that stands in it stays there. Each other one is tried in every place for one pass
+        A term that stands in it stays there. Each other term is tried in every place for one pass
         and given the place that makes the rest likeliest, the leftmost of equals.
         """
         free = self.translator.finish(sources, self.translator.candidates(sources))
-        held = [
-            Holding(list(hypothesis.tokens), list(one.terms), self.speller)
-            for hypothesis, one in zip(free, terms, strict=True)
+        holdings = [
+            Holding(list(hypothesis.tokens), list(each.terms), self.speller)
+            for hypothesis, each in zip(free, terms, strict=True)
         ]
-        while open_ones := [index for index, one in enumerate(held) if one.next_missing()]:
-            placed = [held[index].placements() for index in open_ones]
-            asked = [sources[index] for index in open_ones]
+        while missing := [i for i, holding in enumerate(holdings) if holding.next_missing()]:
+            placements = [holdings[index].placements() for index in missing]
+            missing_sources = [sources[index] for index in missing]
             proposals = [
-                [self._around(source, one) for one in own]
-                for source, own in zip(asked, placed, strict=True)
+                [self._around(source, holding) for holding in row]
+                for source, row in zip(missing_sources, placements, strict=True)
             ]
-            found = self._refined(asked, proposals, PLACEMENTS, passes=1)
-            for index, own, candidates in zip(open_ones, placed, found, strict=True):
+            refined = self._refined(missing_sources, proposals, PLACEMENTS, passes=1)
+            for index, row, candidates in zip(missing, placements, refined, strict=True):
                 scores = [candidate.log_probability for candidate in candidates]
                 best = scores.index(max(scores))
-                held[index] = replace(own[best], tokens=list(candidates[best].tokens))
-        proposals = [[self._around(*both)] for both in zip(sources, held, strict=True)]
+                holdings[index] = replace(row[best], tokens=list(candidates[best].tokens))
+        proposals = [[self._around(*pair)] for pair in zip(sources, holdings, strict=True)]
         return self._refined(sources, proposals, 1)
 
-    def _around(self, source: Sequence[int], one: "Holding") -> Proposal:
+    def _around(self, source: Sequence[int], holding: "Holding") -> Proposal:
         """The hypothesis to refine around its placed terms."""
-        tokens = one.tokens
+        tokens = holding.tokens
         if self.translator.loaded.spec.run.objective.hidden_only:
             refiner = self.translator.refiner
             [start] = refiner.start.tokens(source, 1, refiner.longest).tolist()
-            own = zip(tokens, one.given, start, strict=False)
-            tokens = [token if given else other for token, given, other in own]
-        return self.speller.proposal(tokens, one.given)
+            positions = zip(tokens, holding.given, start, strict=False)
+            tokens = [token if given else other for token, given, other in positions]
+        return self.speller.proposal(tokens, holding.given)
 
 
 @dataclass
@@ -209,7 +207,7 @@ class Holding:
         return [owner > 0 for owner in self.owner]
 
     def next_missing(self) -> bool:
-        """Fix all terms that stand already; say whether one does not."""
+        """Fix all terms that stand already; return whether a term is missing."""
         for term in list(self.missing):
             for place in self._free_places(len(term)):
                 after = place + len(term)
@@ -262,7 +260,7 @@ class Holding:
 
 
 def read_constraints(translator: Translator, paths: Mapping[str, Path]) -> Constraints:
-    """Read what every line is held to.
+    """Read the constraint of every line.
 
     Args:
         translator: of a parallel model.
@@ -290,15 +288,15 @@ def read_constraints(translator: Translator, paths: Mapping[str, Path]) -> Const
     name = " and ".join(map(shown, paths.values()))
     lines: list[Constraint | None] = []
     for number, texts in enumerate(zip(*read_aligned(*paths.values()), strict=True), start=1):
-        where, own = f"{name}: line {number}", dict(zip(paths, texts, strict=True))
-        if "draft" in own:
-            lines.append(speller.draft(own["draft"], where))
-        elif "terms" in own:
-            lines.append(speller.terms(own["terms"], where))
-        elif "infill" in own:
-            lines.append(speller.template(GAP.split(own["infill"]), where))
+        where, text = f"{name}: line {number}", dict(zip(paths, texts, strict=True))
+        if "draft" in text:
+            lines.append(speller.draft(text["draft"], where))
+        elif "terms" in text:
+            lines.append(speller.terms(text["terms"], where))
+        elif "infill" in text:
+            lines.append(speller.template(GAP.split(text["infill"]), where))
         else:
-            ends = [own.get("prefix", ""), own.get("suffix", "")]
+            ends = [text.get("prefix", ""), text.get("suffix", "")]
             lines.append(speller.template(ends, where))
     return Constraints(translator, speller, lines, name)
 
@@ -319,7 +317,7 @@ def translate_stream(
         write: called once per line with its translation, in order.
         warn: called with a message about a line that was cut.
         chunk: lines translated together; more is faster, fewer answer sooner.
-        constraints: what the lines are held to, one for each.
+        constraints: of the lines, one for each.
 
     Returns:
         the number of lines.

@@ -102,7 +102,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Hiding:
-    """What stands at a hidden position.
+    """The filler of hidden positions.
 
     Attributes:
         kind: mask, position_mask or random.
@@ -226,8 +226,8 @@ class KGibbs:
         )
         at = jnp.tile(jnp.arange(length, dtype=jnp.int32), rows)[:, None]
         log_p = jax.nn.log_softmax(self.conditionals(fed, visible, hidden, at)[:, 0], axis=-1)
-        own = jnp.take_along_axis(log_p, tokens.reshape(-1, 1), axis=1).reshape(rows, length)
-        return -jnp.sum(jnp.where(frame.is_piece, own, 0.0), axis=1)
+        scores = jnp.take_along_axis(log_p, tokens.reshape(-1, 1), axis=1).reshape(rows, length)
+        return -jnp.sum(jnp.where(frame.is_piece, scores, 0.0), axis=1)
 
     def init(self, frame: Frame, temperature: Array) -> State:
         """A draw of all pieces at once."""
@@ -269,19 +269,19 @@ class KGibbs:
     ) -> tuple[State, Float[Array, "B T1"], Bool[Array, "B T"]]:
         """All steps in one loop: the last states, all energies from the start's, moves taken."""
 
-        def one(state: State, now: tuple[Array, Array]):
+        def one_step(state: State, now: tuple[Array, Array]):
             state, taken = self.step(frame, state, *now)
             return state, (state.energy, taken)
 
         start = self.init(frame, temperatures[0])
         numbers = jnp.arange(1, temperatures.shape[0] + 1, dtype=jnp.int32)
-        last, (energies, taken) = jax.lax.scan(one, start, (numbers, temperatures))
+        last, (energies, taken) = jax.lax.scan(one_step, start, (numbers, temperatures))
         return last, jnp.concatenate([start.energy[None], energies]).T, taken.T
 
 
 @dataclass(frozen=True)
 class Chain:
-    """What one chain gave.
+    """The result of one chain.
 
     Attributes:
         tokens: the last state without EOS.

@@ -98,6 +98,24 @@ def easy_first_context(
     return ((surer | (equal & earlier)) & is_piece[:, None, :]) | known[:, None, :]
 
 
+def visible_positions(
+    policies: Policies, state: Refinement, is_piece: Bool[Array, "B L"], known: Bool[Array, "B L"]
+) -> Bool[Array, "B L"] | Bool[Array, "B L L"]:
+    """Where the pass after `state` may look: the same for all positions, or by query and key.
+
+    Args:
+        policies: of the decoder.
+        state: after the passes so far.
+        is_piece: where tokens are predicted.
+        known: EOS and given tokens.
+    """
+    if not policies.easy_first:
+        return is_piece | known
+    context = easy_first_context(state.first, is_piece, known)
+    nothing = jnp.broadcast_to(known[:, None, :], context.shape)
+    return jnp.where(state.done == 0, nothing, context)
+
+
 def refine(
     predict: Callable[..., Prediction],
     start: Int[Array, "B L"],
@@ -126,19 +144,15 @@ def refine(
     batch, length = start.shape
     position = jnp.arange(length)[None, :]
     last = lengths[:, None] - 1
-    inside, end, visible = position < last, position == last, position <= last
+    inside, end = position < last, position == last
     is_piece = inside if given is None else inside & ~given
     known = end if given is None else end | (inside & given)
     first = jnp.where(inside, start, jnp.where(end, EOS, PAD))
 
     def one_pass(state: Refinement) -> Refinement:
         pass_keys = position_keys(keys, state.done, length)
-        seen = visible
-        if policies.easy_first:
-            context = easy_first_context(state.first, is_piece, known)
-            nothing = jnp.broadcast_to(known[:, None, :], context.shape)
-            seen = jnp.where(state.done == 0, nothing, context)
-        prediction = predict(state.fed, seen, pass_keys)
+        visible = visible_positions(policies, state, is_piece, known)
+        prediction = predict(state.fed, visible, pass_keys)
         view = PassView(
             state.fed, state.hidden, state.tokens, state.log_probability,
             prediction.critic_probability, is_piece, state.done, passes, chances(pass_keys),
@@ -185,7 +199,9 @@ def refine(
     zeros = jnp.zeros((batch, length), jnp.float32)
     summed = None
     if policies.replacement == "summed":
-        shapes = jax.eval_shape(predict, first, visible, position_keys(keys, jnp.int32(0), length))
+        shapes = jax.eval_shape(
+            predict, first, inside | end, position_keys(keys, jnp.int32(0), length)
+        )
         summed = jnp.zeros(shapes.logits.shape, shapes.logits.dtype)
     state = Refinement(
         done=jnp.int32(0),

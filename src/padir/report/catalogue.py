@@ -19,6 +19,7 @@ from padir.layout import Artifact
 Kind = Literal["table", "figure"]
 Group = Literal["core", "grid", "analysis", "theory"]
 Scope = Literal["core", "everything"]
+Needs = Callable[[Config], list[Artifact]]
 SCOPES: tuple[Scope, ...] = ("core", "everything")
 CORE_GROUPS = ("core", "theory")
 
@@ -79,7 +80,7 @@ class Part:
     Attributes:
         name: of its files, of its target, and of `padir report --only`.
         kind: table or figure.
-        function: `module:function`, from `Results` to a `Table` or a `Picture`.
+        function: `module:function` of this package, from `Results` to a `Table` or a `Picture`.
         needs: what it reads, and all that it reads.
         group: which scope it belongs to; `core` and `theory` make the core report.
         section: of the page, a key of `SECTIONS`.
@@ -89,7 +90,7 @@ class Part:
     name: str
     kind: Kind
     function: str
-    needs: Callable[[Config], list[Artifact]]
+    needs: Needs
     group: Group
     section: str
     when: Callable[[Config], bool] = _always
@@ -102,7 +103,7 @@ class Part:
     def make(self, results: Any) -> Any:
         """The table or picture of these results."""
         module, _, function = self.function.partition(":")
-        return getattr(importlib.import_module(module), function)(results)
+        return getattr(importlib.import_module(f"padir.report.{module}"), function)(results)
 
 
 def _core_scores(config: Config) -> list[Artifact]:
@@ -155,84 +156,69 @@ def _theorems(config: Config) -> list[Artifact]:
     return layout.theory(config, experiments())
 
 
-def _drawing_of(experiment: str) -> Callable[[Config], list[Artifact]]:
-    """A drawing shows the first seed of its experiment."""
-    return lambda config: layout.theory(config, [experiment])[:1]
-
-
 def _has_theory(config: Config) -> bool:
     return bool(config.theory.seeds)
 
 
-def _has_analysis(config: Config) -> bool:
-    return bool(config.analysed_rows())
+def _passes(name: str, section: str) -> Part:
+    """A figure against passes, where a core row has a number of them."""
+    return Part(
+        *(name, "figure", f"figures:{name}", _core_scores, "core", section),
+        lambda config: any(row.decoding.passes is not None for row in config.core_rows()),
+    )
 
 
-def _has_dependency(config: Config) -> bool:
-    return bool(config.evaluation.dependency)
-
-
-def _has_passes(config: Config) -> bool:
-    return any(row.decoding.passes is not None for row in config.core_rows())
-
-
-def _core(
-    kind: Kind, name: str, function: str, needs: Callable[[Config], list[Artifact]], section: str
-) -> Part:
-    return Part(name, kind, f"padir.report.{function}", needs, "core", section)
+def _decoding(name: str, function: str, needs: Needs) -> Part:
+    return Part(
+        *(name, "table", f"dependency_decoding:{function}", needs, "grid", "decoding"),
+        lambda config: bool(config.evaluation.dependency),
+    )
 
 
 def _analysis(kind: Kind, name: str, function: str) -> Part:
-    function = f"padir.report.{function}"
-    return Part(name, kind, function, layout.analyses, "analysis", "dependency", _has_analysis)
+    return Part(
+        *(name, kind, function, layout.analyses, "analysis", "dependency"),
+        lambda config: bool(config.analysed_rows()),
+    )
 
 
 def _drawing(name: str, experiment: str) -> Part:
-    function, needs = f"padir.report.theory:{name}", _drawing_of(experiment)
-    return Part(name, "figure", function, needs, "theory", "theory", _has_theory)
+    """A drawing of the first seed of an experiment."""
+    return Part(
+        *(name, "figure", f"theory:{name}", lambda c: layout.theory(c, [experiment])[:1]),
+        *("theory", "theory", _has_theory),
+    )
 
 
 CATALOGUE: tuple[Part, ...] = (
-    _core("table", "table1", "translation:table1", _core_scores, "quality"),
+    Part("table1", "table", "translation:table1", _core_scores, "core", "quality"),
+    _passes("quality_passes", "quality"),
+    Part("quality_latency", "figure", "figures:quality_latency", _latency, "core", "quality"),
     Part(
-        *("quality_passes", "figure", "padir.report.figures:quality_passes", _core_scores),
-        *("core", "quality", _has_passes),
+        *("table3", "table", "further_scores:table3", _further_scores, "core", "quality"),
+        lambda config: bool(config.evaluation.scorers),
     ),
-    _core("figure", "quality_latency", "figures:quality_latency", _latency, "quality"),
+    Part("table2", "table", "systems:table2", _systems, "grid", "systems"),
+    _decoding("dependency_decoding", "comparison_table", _dependency_decoding),
+    _decoding("redundancy", "redundancy_table", _redundancy),
     Part(
-        *("table3", "table", "padir.report.further_scores:table3", _further_scores, "core"),
-        *("quality", lambda config: bool(config.evaluation.scorers)),
-    ),
-    Part("table2", "table", "padir.report.systems:table2", _systems, "grid", "systems"),
-    Part(
-        *("dependency_decoding", "table", "padir.report.dependency_decoding:comparison_table"),
-        *(_dependency_decoding, "grid", "decoding", _has_dependency),
-    ),
-    Part(
-        *("redundancy", "table", "padir.report.dependency_decoding:redundancy_table", _redundancy),
-        *("grid", "decoding", _has_dependency),
+        *("ablations", "table", "ablations:ablations_table", _ablations, "grid", "ablations"),
+        lambda config: bool(config.evaluation.ablations),
     ),
     Part(
-        *("ablations", "table", "padir.report.ablations:ablations_table", _ablations, "grid"),
-        *("ablations", lambda config: bool(config.evaluation.ablations)),
+        *("samplers", "table", "samplers:samplers_table", layout.samples, "grid", "samplers"),
+        lambda config: bool(config.evaluation.samplers),
     ),
+    Part("stutter", "table", "translation:stutter_table", _core_scores, "core", "stutter"),
+    _passes("stutter_passes", "stutter"),
+    Part("latency", "table", "translation:latency_table", _latency, "core", "latency"),
+    Part("training", "figure", "figures:training_curve", _core_metrics, "core", "training"),
+    Part("training_time", "figure", "figures:training_time", _core_metrics, "core", "training"),
     Part(
-        *("samplers", "table", "padir.report.samplers:samplers_table", layout.samples, "grid"),
-        *("samplers", lambda config: bool(config.evaluation.samplers)),
+        *("distillation", "table", "data:distillation_table", _distillation, "core", "data"),
+        lambda config: bool(_distillation(config)),
     ),
-    _core("table", "stutter", "translation:stutter_table", _core_scores, "stutter"),
-    Part(
-        *("stutter_passes", "figure", "padir.report.figures:stutter_passes", _core_scores),
-        *("core", "stutter", _has_passes),
-    ),
-    _core("table", "latency", "translation:latency_table", _latency, "latency"),
-    _core("figure", "training", "figures:training_curve", _core_metrics, "training"),
-    _core("figure", "training_time", "figures:training_time", _core_metrics, "training"),
-    Part(
-        *("distillation", "table", "padir.report.data:distillation_table", _distillation, "core"),
-        *("data", lambda config: bool(_distillation(config))),
-    ),
-    _core("table", "data", "data:data_table", layout.statistics, "data"),
+    Part("data", "table", "data:data_table", layout.statistics, "core", "data"),
     _analysis("table", "table4", "dependency:table4"),
     _analysis("table", "table5", "dependency:table5"),
     _analysis("table", "dependency", "dependency:dependency_table"),
@@ -243,10 +229,7 @@ CATALOGUE: tuple[Part, ...] = (
     _drawing("figure3", "mode_reaching"),
     _drawing("product_steps", "product_kernels"),
     _drawing("mask_design", "mask_design"),
-    Part(
-        *("theorems", "table", "padir.report.theory:theorems", _theorems, "theory", "theory"),
-        _has_theory,
-    ),
+    Part("theorems", "table", "theory:theorems", _theorems, "theory", "theory", _has_theory),
 )
 
 

@@ -150,23 +150,11 @@ class Figure(Picture):
         axes.set_ylabel(self.y)
 
 
-@dataclass(frozen=True)
-class _Box:
-    """A label's place in pixels."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    def meets(self, other: "_Box") -> bool:
-        apart = self.right < other.left or other.right < self.left
-        return not (apart or self.top < other.bottom or other.top < self.bottom)
-
-
 def _label(panel: Panel, axes: Any) -> None:
     """Write the points' labels where they meet neither a mark nor one another, if such a place is
     near. Points of a series that lie together have one label."""
+    from matplotlib.transforms import Bbox
+
     scale = axes.figure.dpi / 72
     width, height = axes.bbox.width, axes.bbox.height
     marks = [
@@ -174,7 +162,7 @@ def _label(panel: Panel, axes: Any) -> None:
         for series in panel.series
         for point in series.points
     ]
-    taken = [_Box(x - 4, y - 4, x + 4, y + 4) for _, _, x, y in marks]
+    taken = [Bbox.from_extents(x - 4, y - 4, x + 4, y + 4) for _, _, x, y in marks]
     groups: list[list[Any]] = []
     for mark in marks:
         series, _, x, y = mark
@@ -185,20 +173,27 @@ def _label(panel: Panel, axes: Any) -> None:
         else:
             groups.append([mark])
     for group in groups:
-        text = ", ".join(dict.fromkeys(mark[1].label for mark in group))
+        series, anchor, anchor_x, anchor_y = group[0]
+        labels = sorted({mark[1].label for mark in group}, key=lambda label: (len(label), label))
+        text = ", ".join(labels)
         box_width, box_height = 0.62 * LABEL_SIZE * scale * len(text), 1.3 * LABEL_SIZE * scale
         x = sum(mark[2] for mark in group) / len(group)
         y = sum(mark[3] for mark in group) / len(group)
         boxes = [
-            _Box(x + dx, y + dy, x + dx + box_width, y + dy + box_height)
+            Bbox.from_bounds(x + dx, y + dy, box_width, box_height)
             for dx, dy in _offsets(box_width, box_height, 6 * scale)
         ]
-        free = [box for box in boxes if not any(box.meets(other) for other in taken)]
-        box = (free or boxes)[0]
+        inside = [
+            box for box in boxes if axes.bbox.contains(*box.min) and axes.bbox.contains(*box.max)
+        ]
+        free = [box for box in inside if not box.count_overlaps(taken)]
+        box = (free or inside or boxes)[0]
         taken.append(box)
+        # In points from the mark: the SVG has another resolution than the one measured here.
+        offset = (box.x0 - anchor_x) / scale, (box.y0 - anchor_y) / scale
         axes.annotate(
-            text, (box.left, box.bottom), xycoords="figure pixels", fontsize=LABEL_SIZE,
-            color=COLOURS[group[0][0].style % len(COLOURS)], annotation_clip=False,
+            text, (anchor.x, anchor.y), xytext=offset, textcoords="offset points",
+            fontsize=LABEL_SIZE, color=COLOURS[series.style % len(COLOURS)], annotation_clip=False,
         )  # fmt: skip
 
 

@@ -101,11 +101,11 @@ def _measured(results: Results, row: ScoredRow) -> dict[str, Cell]:
     config, bleu, gap = results.config, row.bleu(), None
     reference = reference_row(config)
     if reference is not None and reference.training != row.row.training:
-        passes = reference.decoding._replace(passes=row.row.decoding.passes)
-        compared = results.row(row.place, Row(reference.training, passes))
+        decoding = reference.decoding._replace(passes=row.row.decoding.passes)
+        compared = results.row(row.place, Row(reference.training, decoding))
         gap = None if compared is None else difference(row, compared)
     low, high = (percent(row.mean("validity", end)) for end in ("low", "high"))
-    made = row.measured("decoder_passes", "decoder_passes")
+    passes = row.measured("decoder_passes", "decoder_passes")
     timed = results.timed(row.place, timing_of_systems(config), row.row)
     times = None if timed is None else timed.get("times_ms")
     final = row.stutter(before_drop=False)
@@ -113,7 +113,7 @@ def _measured(results: Results, row: ScoredRow) -> dict[str, Cell]:
         "seeds": len(row.seeds),
         "training_seconds": training_seconds(results, row),
         "passes": row.mean("decoder_passes"),
-        "passes_interval": made and made.ends,
+        "passes_interval": passes and passes.ends,
         "bleu": bleu.value,
         "spread": bleu.spread,
         "interval": bleu.ends,

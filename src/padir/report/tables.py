@@ -108,10 +108,10 @@ class Table:
     def _common(self) -> dict[str, Cell]:
         """Values of the leading columns that name the test set, where all rows share them."""
         keys = [column.key for column in self.columns if column.key in PLACE_KEYS]
-        found = {key: {row[key] for row in self.rows} for key in keys}
-        if any(len(values) != 1 for values in found.values()):
+        values = {key: {row[key] for row in self.rows} for key in keys}
+        if any(len(distinct) != 1 for distinct in values.values()):
             return {}
-        return {key: next(iter(values)) for key, values in found.items()}
+        return {key: distinct.pop() for key, distinct in values.items()}
 
     def csv(self) -> str:
         """Full precision; an interval becomes two columns."""
@@ -185,6 +185,7 @@ class Table:
 
 
 def shown_text(value: Cell, digits: int | None) -> str:
+    """A cell for readers: rounded to so many decimal places, a dash for a missing value."""
     if value is None:
         return "–"
     if isinstance(value, tuple):
