@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from padir.cli import VERBS
+from padir.report.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[1]
 TOP_LEVEL = ("src/", "rules/", "tests/", "docs/", "config/", "workflow/", ".ci/")
@@ -76,8 +77,10 @@ def make_targets() -> set[str]:
 
 
 def rule_names() -> set[str]:
+    """Rules, and the target of each table and figure of the report."""
     files = [ROOT / "Snakefile", *(ROOT / "rules").glob("*.smk")]
-    return {name for path in files for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)}
+    rules = {name for path in files for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)}
+    return rules | {part.name for part in CATALOGUE}
 
 
 def test_documents_were_found():
