@@ -54,8 +54,8 @@ class Work:
 
     def spec(self) -> Any:
         """The model's spec, with the steps that were asked for."""
-        from padir.config.training import TrainingRun
         from padir.config.read import read_spec
+        from padir.config.training import TrainingRun
 
         spec = read_spec(self.model / "spec.json")
         if self.steps is None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from flax import nnx
 
+from padir.bundle import write_bundle
 from padir.config.data import VocabularySettings
 from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.systems import SEARCHES
@@ -12,7 +13,7 @@ from padir.config.training import RunSpec, TrainingRun
 from padir.decode.candidates import LengthRule
 from padir.decode.load import LoadedModel, TunedDecoder, load
 from padir.decode.translate import Translator
-from padir.files import write_bundle, write_json
+from padir.files import write_json
 from padir.model.parameters import build, to_arrays
 from padir.vocab import Vocabulary, train_vocabulary
 

@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "shapes": set(),
     "ids": set(),
     "files": set(),
+    "bundle": {"files"},
     "progress": set(),
     "devices": set(),
     "launch": set(),
@@ -25,7 +26,6 @@ ALLOWED: dict[str, set[str]] = {
     "layout": {"config"},
     "jobs": {"config", "layout"},
     "config": {"files"},
-    "layout": {"config"},
     "provenance": {"files"},
     "tokens": {"ids", "shapes"},
     "vocab": {"config", "files", "ids"},
@@ -34,10 +34,11 @@ ALLOWED: dict[str, set[str]] = {
     "theory": {"config", "files", "progress"},
     "training": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "progress", "vocab", "data"),
-        "model",
+        *("bundle", "model"),
     },
     "decode": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "vocab", "model", "progress"),
+        "bundle",
     },
     "distill": {"config", "files", "progress", "decode", "data", "score"},
     "score": {"files"},

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from padir.config.data import VocabularySettings
-from padir.config.training import TrainingRun, RunSpec
+from padir.config.training import RunSpec, TrainingRun
 from padir.training.loop import TrainingText
 from padir.vocab import train_vocabulary
 

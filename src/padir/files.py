@@ -1,4 +1,4 @@
-"""Parallel text, JSON, JSON lines and model bundles on disk. All writes are atomic.
+"""Parallel text, JSON and JSON lines on disk. All writes are atomic.
 
 Text is UTF-8, and lines end at "\\n" only: carriage returns, U+2028 and NEL stay inside the line,
 so that the files of a pair keep their alignment. Invalid UTF-8, a NUL character and a byte order
@@ -13,23 +13,10 @@ import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import safetensors
-import safetensors.numpy
-
 BOM = b"\xef\xbb\xbf"
-BUNDLE_FORMAT = "padir bundle 1"
-MODEL_DIGEST = "model_sha256"
-MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, CARD_FILE = (
-    "model.safetensors",
-    "spec.json",
-    "spm.model",
-    "README.md",
-)
 
 
 class InputError(ValueError):
@@ -208,7 +195,7 @@ def _numbered(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
 
 
 def _row_of_texts(path: str | os.PathLike[str], line: str, number: int) -> list[str]:
-    row = _parse(path, line.encode(), number)
+    row = parse_json(path, line.encode(), number)
     if not isinstance(row, list) or not row or not all(isinstance(text, str) for text in row):
         raise InputError(f"{shown(path)}: line {number}: allowed is a JSON list of texts")
     return row
@@ -280,7 +267,7 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Read one JSON document. Raises InputError with the line that is wrong."""
-    return _parse(path, read_bytes(path), 0)
+    return parse_json(path, read_bytes(path), 0)
 
 
 def write_jsonl(
@@ -297,14 +284,14 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Read one JSON object a line. Raises InputError with the line that is wrong."""
     records = []
     for number, line in enumerate(iter_lines(path), start=1):
-        record = _parse(path, line.encode("utf-8"), number)
+        record = parse_json(path, line.encode("utf-8"), number)
         if not isinstance(record, dict):
             raise InputError(f"{shown(path)}: line {number}: not a JSON object")
         records.append(record)
     return records
 
 
-def _parse(path: str | os.PathLike[str], content: bytes, number: int) -> Any:
+def parse_json(path: str | os.PathLike[str], content: bytes, number: int) -> Any:
     """Parse one document; `number` is its line in a JSON-lines file, 0 for a whole file."""
 
     def refuse(constant: str) -> None:
@@ -330,117 +317,3 @@ def digest(value: Any) -> str:
     """SHA-256 of a JSON value's canonical form: sorted keys, no spaces."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
-
-
-@dataclass(frozen=True)
-class Bundle:
-    """A trained model as it lies on disk.
-
-    Attributes:
-        arrays: parameters by "/"-joined path.
-        spec: contents of spec.json, without the digest of the model file.
-        vocabulary: path of the SentencePiece model.
-        folder: the bundle's folder.
-    """
-
-    arrays: dict[str, np.ndarray]
-    spec: dict[str, Any]
-    vocabulary: Path
-    folder: Path
-
-
-def write_bundle(
-    folder: str | os.PathLike[str],
-    arrays: Mapping[str, np.ndarray],
-    spec: Mapping[str, Any],
-    vocabulary: str | os.PathLike[str],
-    card: str,
-) -> None:
-    """Write a model bundle; `model.safetensors` comes last, so its presence means a whole bundle.
-
-    Equal arguments give equal bytes. The model file holds the digests of spec and vocabulary, so
-    that parts of different bundles cannot be mixed unseen; `spec.json` gains the SHA-256 of the
-    model file, so that damage shows.
-
-    Raises:
-        InputError: an array is not float32 or not finite; a file cannot be written.
-    """
-    folder = Path(folder)
-    _check_arrays(folder / MODEL_FILE, arrays)
-    pieces = read_bytes(vocabulary)
-    header = {
-        "format": BUNDLE_FORMAT,
-        "spec": digest(dict(spec)),
-        "vocabulary": hashlib.sha256(pieces).hexdigest(),
-    }
-    # One metadata key only: the writer stores several in an order that changes from run to run.
-    content = safetensors.numpy.save(
-        {name: np.ascontiguousarray(array) for name, array in arrays.items()},
-        metadata={"padir": json.dumps(header, sort_keys=True)},
-    )
-    write_bytes(folder / VOCABULARY_FILE, pieces)
-    write_json(folder / SPEC_FILE, {**spec, MODEL_DIGEST: hashlib.sha256(content).hexdigest()})
-    write_text(folder / CARD_FILE, card)
-    write_bytes(folder / MODEL_FILE, content)
-
-
-def read_bundle(folder: str | os.PathLike[str]) -> Bundle:
-    """Read a model bundle.
-
-    Raises:
-        InputError: a file is missing, damaged, not one of ours, or of another bundle; an array is
-            not float32 or not finite.
-    """
-    folder = Path(folder)
-    model, vocabulary = folder / MODEL_FILE, folder / VOCABULARY_FILE
-    for part in (model, folder / SPEC_FILE, vocabulary):
-        if not part.is_file():
-            raise InputError(f"{shown(folder)}: not a model bundle: {part.name} is missing")
-    try:
-        with safetensors.safe_open(model, framework="numpy") as file:
-            header = _bundle_header(model, file.metadata())
-            arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
-    except (safetensors.SafetensorError, OSError) as error:
-        raise InputError(
-            f"{shown(model)}: damaged or not a safetensors file: {shown(str(error))}"
-        ) from error
-    spec = read_json(folder / SPEC_FILE)
-    # Bundles of earlier versions have no digest of the model file.
-    recorded = spec.pop(MODEL_DIGEST, None) if isinstance(spec, dict) else None
-    if not isinstance(spec, dict) or digest(spec) != header["spec"]:
-        raise InputError(
-            f"{shown(folder / SPEC_FILE)}: is not the spec that {model.name} was written with"
-        )
-    if sha256_file(vocabulary) != header["vocabulary"]:
-        raise InputError(
-            f"{shown(vocabulary)}: is not the vocabulary that {model.name} was written with"
-        )
-    if recorded is not None and sha256_file(model) != recorded:
-        raise InputError(
-            f"{shown(model)}: damaged: its SHA-256 is not the {MODEL_DIGEST} in {SPEC_FILE}"
-        )
-    _check_arrays(model, arrays)
-    return Bundle(arrays=arrays, spec=spec, vocabulary=vocabulary, folder=folder)
-
-
-def _check_arrays(model: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    for name, array in arrays.items():
-        if array.dtype != np.float32:
-            raise InputError(
-                f"{shown(model)}: parameter {name!r} is {array.dtype}; float32 is allowed"
-            )
-        if not np.isfinite(array).all():
-            raise InputError(f"{shown(model)}: parameter {name!r} holds NaN or infinity")
-
-
-def _bundle_header(model: Path, metadata: dict[str, str] | None) -> dict[str, str]:
-    if metadata is None or "padir" not in metadata:
-        raise InputError(f"{shown(model)}: a safetensors file, but not a padir model")
-    header = _parse(model, metadata["padir"].encode("utf-8"), 1)
-    if not isinstance(header, dict) or not {"format", "spec", "vocabulary"} <= header.keys():
-        raise InputError(f"{shown(model)}: its padir header is incomplete")
-    if header["format"] != BUNDLE_FORMAT:
-        raise InputError(
-            f"{shown(model)}: format {header['format']!r}; this version reads {BUNDLE_FORMAT!r}"
-        )
-    return header

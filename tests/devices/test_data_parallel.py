@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from padir.files import read_bundle
+from padir.bundle import read_bundle
 from padir.launch import join
 from tests.training import tiny_spec, train_arguments, write_toy
 

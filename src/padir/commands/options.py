@@ -131,8 +131,8 @@ def open_bundle(folder: Path, digests: dict[str, str]) -> Any:
     Raises:
         InputError: no bundle, or one of other settings than expected.
     """
+    from padir.bundle import MODEL_FILE
     from padir.decode.load import load
-    from padir.files import MODEL_FILE
     from padir.provenance import checked_digests
 
     loaded = load(folder)

@@ -67,9 +67,10 @@ def main(argv: list[str]) -> int:
     """Run the verb; exit status 143 after a requested stop, with a checkpoint saved."""
     arguments = parser().parse_args(argv)
     prepare(arguments.threads)
+    from padir.bundle import MODEL_FILE, write_bundle
     from padir.config.read import read_spec
     from padir.data.parallel import cores
-    from padir.files import MODEL_FILE, InputError, read_jsonl, write_bundle, write_jsonl
+    from padir.files import InputError, read_jsonl, write_jsonl
     from padir.model.card import model_card
     from padir.provenance import write_provenance
     from padir.training.loop import Stopped, TrainingText, train

@@ -6,18 +6,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from padir.bundle import MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, read_bundle
 from padir.config.decoder import Decoder, builtin_decoders
 from padir.config.training import RunSpec
 from padir.decode.candidates import LengthRule
-from padir.files import (
-    MODEL_FILE,
-    SPEC_FILE,
-    VOCABULARY_FILE,
-    InputError,
-    read_bundle,
-    read_json,
-    shown,
-)
+from padir.files import InputError, read_json, shown
 from padir.model.parameters import from_arrays
 from padir.model.transformer import Transformer
 from padir.vocab import Vocabulary

@@ -16,12 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from padir.bundle import VOCABULARY_FILE
 from padir.decode.batches import Batch, bucket_of
 from padir.decode.candidates import Candidate
 from padir.decode.load import LoadedModel, TunedDecoder
 from padir.decode.predict import forbid, log_normaliser, predictable
 from padir.decode.programs import CompiledModel
-from padir.files import VOCABULARY_FILE, InputError, read_bytes, shown
+from padir.files import InputError, read_bytes, shown
 from padir.ids import EOS, PAD, START
 from padir.model.transformer import Transformer
 

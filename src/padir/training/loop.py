@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from padir.bundle import MODEL_FILE, Bundle, read_bundle
 from padir.config.training import RunSpec
 from padir.data.batches import BatchPlan, in_order
 from padir.data.encode import encode_pairs
 from padir.devices import is_first_process, on_any_process
-from padir.files import MODEL_FILE, Bundle, InputError, read_bundle, sha256_file, shown
+from padir.files import InputError, sha256_file, shown
 from padir.model.parameters import table_size
 from padir.progress import Progress
 from padir.training.checkpoints import WorkFolder

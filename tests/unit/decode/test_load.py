@@ -4,10 +4,11 @@ import shutil
 
 import pytest
 
+from padir.bundle import read_bundle, write_bundle
 from padir.decode.candidates import LengthRule
 from padir.decode.load import find_decoder, load
 from padir.decode.translate import Translator
-from padir.files import InputError, read_bundle, write_bundle, write_json
+from padir.files import InputError, write_json
 from tests.decoding import tiny_decoder, tiny_model, write_decoder, write_tiny_bundle
 
 

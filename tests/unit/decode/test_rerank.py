@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from padir.bundle import read_bundle, write_bundle
 from padir.config.data import VocabularySettings
 from padir.config.training import RunSpec
 from padir.decode.candidates import Candidate, LengthRule
@@ -15,7 +16,7 @@ from padir.decode.load import find_decoder, load
 from padir.decode.rerank import Reranker
 from padir.decode.translate import Translator
 from padir.decode.tune import length_rules, tune
-from padir.files import InputError, read_bundle, write_bundle, write_lines
+from padir.files import InputError, write_lines
 from padir.ids import EOS, FIRST_PIECE, START
 from padir.vocab import train_vocabulary
 from tests.decoding import LINES, tiny_decoder, tiny_model, write_decoder

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from padir.bundle import read_bundle
 from padir.commands.train import main
-from padir.files import InputError, read_bundle, read_jsonl
+from padir.files import InputError, read_jsonl
 from padir.training.checkpoints import WorkFolder
 from padir.training.loop import Stopped, read_warm_start, train
 from padir.training.optimizer import learning_rate
