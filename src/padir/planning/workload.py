@@ -9,7 +9,8 @@ from pathlib import Path
 
 from padir.config.data import TfdsSource
 from padir.config.decoder import RefinementDecoder
-from padir.config.experiment import BleurtScorer, Config
+from padir.config.evaluation import BleurtScorer
+from padir.config.experiment import Config
 from padir.config.rows import Decoding, Row
 from padir.data.size import Corpus
 from padir.planning import cost

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from padir.config.experiment import Ablation, Config
+from padir.config.evaluation import Ablation
+from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.layout import Place
 from padir.report.columns import INTERVAL, PLACE, with_interval

@@ -1,6 +1,6 @@
 """Table 3: what other scorers than BLEU say of the same outputs."""
 
-from padir.config.experiment import BleurtScorer
+from padir.config.evaluation import BleurtScorer
 from padir.config.rows import Row
 from padir.layout import Place
 from padir.report import paper

@@ -9,7 +9,7 @@ import yaml
 from padir.cli import main
 from padir.config import document
 from padir.config.decoder import RefinementDecoder, SearchDecoder
-from padir.config.experiment import Evaluation
+from padir.config.evaluation import Evaluation
 from padir.config.rows import Rows
 from padir.config.training import TrainingRun
 
