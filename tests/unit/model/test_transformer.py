@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from padir.config.training import Architecture, TrainingRun
 from padir.config.objective import Objective
+from padir.config.training import Architecture, TrainingRun
 from padir.model.layers import dropout
 from padir.model.parameters import build, from_arrays, table_size, to_arrays
 from padir.model.transformer import Transformer, parameter_count
