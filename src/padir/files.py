@@ -185,8 +185,11 @@ def is_jsonl(path: str | os.PathLike[str]) -> bool:
 def _texts(path: str | os.PathLike[str]) -> list[list[str]]:
     """The texts of a file of JSON lists, all of one length."""
     rows = [_row_of_texts(path, line, number) for number, line in _numbered(path)]
-    if len({len(row) for row in rows}) > 1:
-        raise InputError(f"{shown(path)}: its lists differ in length")
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(rows[0]):
+            raise InputError(
+                f"{shown(path)}: line {number}: found {len(row)} texts, line 1 has {len(rows[0])}"
+            )
     return [list(column) for column in zip(*rows, strict=True)] or [[]]
 
 

@@ -127,7 +127,7 @@ def test_targets_and_their_cards_come_of_the_training_s_teacher():
     cards = layout.cards(config, [ROW])
     assert cards[1].path == f"{folder}/card.json"
     digest = identity.targets_digest(config, *PLACE, "ar")
-    assert cards[1].digests == {"targets": digest}
+    assert cards[1].digests == {"distilled": digest}
     assert identity.training_digests(config, *PLACE, "padir")["targets"] == digest
     assert layout.cards(config, [Row.parse("ar/beam")]) == []
 

@@ -42,8 +42,9 @@ def parser() -> argparse.ArgumentParser:
         "--hypotheses", type=Path, required=True, metavar="F", help="output to score"
     )
     parse.add_argument(
-        "--references", type=Path, required=True, nargs="+", metavar="F", help="one file each"
-    )
+        "--references", type=Path, required=True, nargs="+", metavar="F",
+        help="one file each, or one .jsonl with a JSON list of all references a line",
+    )  # fmt: skip
     parse.add_argument(
         "--samples", type=int, default=1000, metavar="N", help="bootstrap resamples (default 1000)"
     )
@@ -58,7 +59,7 @@ def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     import json
 
-    from padir.commands.score import labels
+    from padir.commands.score import check_plain_text, labels
     from padir.files import InputError, read_aligned, shown, write_json
     from padir.provenance import write_provenance
     from padir.score.rating import not_run, rating
@@ -68,6 +69,7 @@ def main(argv: list[str]) -> int:
     if (arguments.checkpoint is None) == (arguments.scorer == "bleurt"):
         verb = "needs" if arguments.scorer == "bleurt" else "takes no"
         raise InputError(f"--scorer {arguments.scorer} {verb} --checkpoint")
+    check_plain_text(arguments.hypotheses)
     hypotheses, *references = read_aligned(
         arguments.hypotheses, *arguments.references, strip_bom=True
     )

@@ -34,8 +34,9 @@ def parser() -> argparse.ArgumentParser:
         "--hypotheses", type=Path, required=True, metavar="F", help="output to score"
     )
     parse.add_argument(
-        "--references", type=Path, required=True, nargs="+", metavar="F", help="one file each"
-    )
+        "--references", type=Path, required=True, nargs="+", metavar="F",
+        help="one file each, or one .jsonl with a JSON list of all references a line",
+    )  # fmt: skip
     parse.add_argument(
         "--target-language", required=True, metavar="L", help="language code, such as en or zh"
     )
@@ -79,6 +80,7 @@ def main(argv: list[str]) -> int:
     if (arguments.grammar is None) != (arguments.sources is None):
         raise InputError("--grammar and --sources go together: give both or neither")
     others = [path for path in (arguments.baseline, arguments.sources) if path is not None]
+    check_plain_text(arguments.hypotheses, *others)
     texts = read_aligned(arguments.hypotheses, *arguments.references, *others, strip_bom=True)
     hypotheses, *references = texts[: len(texts) - len(others)]
     if not hypotheses:
@@ -130,6 +132,18 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def check_plain_text(*paths: Path) -> None:
+    """Refuse JSON lines where one text a line is needed: references alone may be several.
+
+    Raises:
+        InputError: naming the first such file.
+    """
+    from padir.files import InputError, is_jsonl, shown
+
+    for path in filter(is_jsonl, paths):
+        raise InputError(f"{shown(path)}: allowed is plain text, one sentence a line, not .jsonl")
+
+
 LABELS = ("dataset", "direction", "training", "system", "targets", "seed", "decoder", "passes")
 
 
@@ -139,11 +153,19 @@ def labels(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, str
     Raises:
         InputError: the hypotheses were made with other settings than `--digests` has.
     """
-    from padir.files import read_json
+    from padir.files import InputError, read_json, shown
     from padir.provenance import checked_digests, given_digests
 
     path, expected = arguments.provenance, given_digests(arguments.digests)
-    made_by = {} if path is None else read_json(path)
-    checked_digests(expected, made_by.get("digests", {}), arguments.hypotheses)
-    said = {**dict.fromkeys((*LABELS, "split")), **made_by.get("labels", {})}
-    return said, {**made_by.get("digests", {}), **expected}
+    said: Any = {}
+    carried: Any = {}
+    if path is not None:
+        made_by = read_json(path)
+        said, carried = (
+            made_by.get(key, {}) if isinstance(made_by, dict) else None
+            for key in ("labels", "digests")
+        )
+        if not isinstance(said, dict) or not isinstance(carried, dict):
+            raise InputError(f"{shown(path)}: allowed is what padir decode or sample wrote")
+    checked_digests(expected, carried, arguments.hypotheses)
+    return {**dict.fromkeys((*LABELS, "split")), **said}, {**carried, **expected}

@@ -1,4 +1,4 @@
-"""What is scored, sampled, analysed and compared: settings of `evaluation`."""
+"""Settings of what is scored, timed, compared, sampled and analysed."""
 
 from typing import Annotated, Literal
 
@@ -7,6 +7,7 @@ from pydantic import Field
 from padir.config.base import Name, Settings
 from padir.config.rows import Passes, Rows, RowText
 
+# Passes of the row that claims on quality speak of.
 QUALITY_PASSES = 4
 
 

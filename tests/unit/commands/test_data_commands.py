@@ -8,7 +8,7 @@ from padir.cli import main
 from padir.config.data import SyntheticSource
 from padir.data.grammar import Grammar
 from padir.data.synthetic import foreign_text
-from padir.files import read_json, read_lines, sha256_file, write_json
+from padir.files import read_aligned, read_json, read_lines, sha256_file, write_json
 from padir.vocab import Vocabulary
 
 SYNTHETIC = {
@@ -26,6 +26,7 @@ def built(tmp_path_factory):
     spec, raw, out = (str(folder / name) for name in ("dataset.json", "raw", "data"))
     assert main(["fetch", "--config-dataset", spec, "--out", raw]) == 0
     assert main(["clean", "--config-dataset", spec, "--raw", raw, "--out", out]) == 0
+    assert main(["fetch", "--config-dataset", spec, "--grammar", f"{out}/grammar.json"]) == 0
     text = [f"{out}/train.xs", f"{out}/train.xt"]
     settings, model = str(folder / "vocabulary.json"), str(folder / "spm.model")
     assert main(["vocab", "--settings", settings, "--text", *text, "--out", model]) == 0
@@ -37,6 +38,8 @@ def test_outputs(built):
     expected = {"train.xs", "train.xt", "grammar.json", "statistics.json", "README.md"}
     expected |= {"provenance.json", "valid.xs", "test.xs", "valid.xt", "test.xt"}
     expected |= {f"{split}.xt.{i}" for split in ("valid", "test") for i in (1, 2, 3)}
+    sides = [(split, language) for split in ("valid", "test") for language in ("xs", "xt")]
+    expected |= {f"{split}.references.{language}.jsonl" for split, language in sides}
     assert {path.name for path in data.iterdir()} == expected
     grammar = Grammar.load(data / "grammar.json")
     sources, targets = read_lines(data / "test.xs"), read_lines(data / "test.xt.3")
@@ -45,6 +48,31 @@ def test_outputs(built):
     vocabulary = Vocabulary.load(built / "spm.model")
     lines = read_lines(data / "train.xt")
     assert vocabulary.decode(vocabulary.encode(lines)) == lines
+
+
+def test_references_of_a_sentence_stand_in_one_line(built):
+    data = built / "data"
+    for split in ("valid", "test"):
+        names = [f"{split}.xt", *(f"{split}.xt.{i}" for i in (1, 2, 3))]
+        columns = [read_lines(data / name) for name in names]
+        lines = read_lines(data / f"{split}.references.xt.jsonl")
+        assert [json.loads(line) for line in lines] == [
+            list(row) for row in zip(*columns, strict=True)
+        ]
+        lines = read_lines(data / f"{split}.references.xs.jsonl")
+        sources = read_lines(data / f"{split}.xs")
+        assert [json.loads(line) for line in lines] == [[source] for source in sources]
+    assert read_aligned(data / "test.references.xt.jsonl") == columns
+
+
+def test_the_grammar_depends_on_the_source_alone(built, tmp_path):
+    spec = tmp_path / "spec.json"
+    for change, same in (({"train": 5, "references": 1}, True), ({"seed": 4}, False)):
+        write_json(spec, SYNTHETIC | {"source": SYNTHETIC["source"] | change})
+        path = tmp_path / "grammar.json"
+        assert main(["fetch", "--config-dataset", str(spec), "--grammar", str(path)]) == 0
+        equal = path.read_bytes() == (built / "data/grammar.json").read_bytes()
+        assert equal is same
 
 
 def test_provenance(built):
@@ -89,7 +117,15 @@ def test_errors_are_one_line_and_status_2(built, tmp_path, capsys):
     settings = tmp_path / "settings.json"
     settings.write_text('{"kind": "bpe", "size": 30000}')
     text = str(built / "data" / "train.xs")
+    files = tmp_path / "files.json"
+    split = {"files": {"de": "a.de", "en": "a.en"}}
+    source = {"kind": "files", "train": split, "valid": split, "test": split}
+    files.write_text(json.dumps({"source": source, "directions": ["de-en"]}))
     for argv, words in [
+        (
+            ["fetch", "--config-dataset", str(files), "--grammar", str(tmp_path / "g")],
+            "--grammar: source is files; only synthetic data has one",
+        ),
         (["fetch", "--config-dataset", str(bad), "--out", str(tmp_path / "x")], "sauce"),
         (["clean", "--config-dataset", spec, "--raw", raw, "--out", raw], "different folders"),
         (

@@ -10,7 +10,13 @@ import pytest
 from padir.config.data import SyntheticSource
 from padir.data import synthetic
 from padir.data.grammar import MODES, Grammar
-from padir.data.synthetic import draw_split, longest_target, make_grammar, write_synthetic
+from padir.data.synthetic import (
+    draw_split,
+    longest_target,
+    make_grammar,
+    write_grammar,
+    write_synthetic,
+)
 from padir.files import InputError, read_lines, sha256_file
 
 SETTINGS = SyntheticSource(train=1500, valid=100, test=150)
@@ -20,6 +26,7 @@ SETTINGS = SyntheticSource(train=1500, valid=100, test=150)
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("synthetic")
     write_synthetic(SETTINGS, path)
+    write_grammar(SETTINGS, path / "grammar.json")
     return path
 
 
@@ -115,6 +122,7 @@ def test_mode_shares_match_the_strength(strength):
 
 def test_same_settings_same_bytes(folder, tmp_path):
     write_synthetic(SETTINGS, tmp_path)
+    write_grammar(SETTINGS, tmp_path / "grammar.json")
     for path in folder.iterdir():
         assert sha256_file(tmp_path / path.name) == sha256_file(path)
 
@@ -124,7 +132,9 @@ def test_bytes_stay_what_they_are(tmp_path):
 
     Made by this test's own lines; last changed when the grammar was written.
     """
-    write_synthetic(SyntheticSource(train=50, valid=10, test=10), tmp_path)
+    settings = SyntheticSource(train=50, valid=10, test=10)
+    write_synthetic(settings, tmp_path)
+    write_grammar(settings, tmp_path / "grammar.json")
     found = hashlib.sha256()
     for path in sorted(tmp_path.iterdir()):
         found.update(path.read_bytes())
@@ -193,6 +203,7 @@ def test_other_lengths(tmp_path, shortest, longest):
         postpositions=2,
     )
     write_synthetic(settings, tmp_path)
+    write_grammar(settings, tmp_path / "grammar.json")
     grammar = Grammar.load(tmp_path / "grammar.json")
     sources, targets = read_lines(tmp_path / "train.xs"), read_lines(tmp_path / "train.xt")
     assert max(len(line.split()) for line in targets) <= longest_target(settings)

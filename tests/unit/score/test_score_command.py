@@ -51,15 +51,19 @@ def test_everything_written(files, tmp_path, capsys):
     ]  # fmt: skip
     decode = files("d.jsonl", map(json.dumps, records))
     target = tmp_path / "score.json"
+    labels = {"training": "padir", "seed": 3, "split": "test", "decoder": "padir", "passes": 4}
+    carried = {"training": "t", "hypotheses": "h"}
+    made_by = files("p", [json.dumps({"labels": labels, "digests": carried})])
     status, _, _ = run(
         capsys, "--hypotheses", files("h", OUTPUT), "--references", files("r", REFERENCE),
         files("r1", REFERENCE), "--target-language", "en", "--decode", decode, "--baseline",
-        files("b", REFERENCE), "--baseline-name", "ar", "--json", str(target), "--seed", "3",
-        "--split", "test", "--decoding", "T4", "--samples", "100",
+        files("b", REFERENCE), "--baseline-name", "ar", "--json", str(target), "--provenance",
+        made_by, "--samples", "100",
     )  # fmt: skip
     document = json.loads(target.read_text())
     assert status == 0
-    assert (document["seed"], document["split"], document["decoding"]) == (3, "test", "T4")
+    assert document.items() >= labels.items()
+    assert (document["dataset"], document["digests"]) == (None, carried)
     assert document["references"] == 2 and "nrefs:2" in document["bleu"]["signature"]
     assert document["decoder_passes"] == 4
     drawn = resample_counts(3, 100) @ [1, 4 / 3, 5 / 3]
@@ -70,6 +74,7 @@ def test_everything_written(files, tmp_path, capsys):
     assert len(document["replicates"]["bleu"]) == 100
     made = json.loads((tmp_path / "score.json.provenance.json").read_text())
     assert made["command"][1] == "score" and len(made["inputs"]) == 5
+    assert made["labels"].items() >= labels.items() and made["digests"] == carried
 
 
 def test_equal_references_have_equal_digests(files, capsys):
@@ -136,9 +141,11 @@ def test_too_few_resamples(files, capsys):
 
 def test_validity_of_synthetic_output(tmp_path, files, capsys):
     from padir.config.data import SyntheticSource
-    from padir.data.synthetic import write_synthetic
+    from padir.data.synthetic import write_grammar, write_synthetic
 
-    write_synthetic(SyntheticSource(train=20, valid=4, test=8), tmp_path)
+    settings = SyntheticSource(train=20, valid=4, test=8)
+    write_synthetic(settings, tmp_path)
+    write_grammar(settings, tmp_path / "grammar.json")
     source = (tmp_path / "test.xs").read_text().splitlines()
     target = (tmp_path / "test.xt").read_text().splitlines()
     status, out, _ = run(
@@ -148,3 +155,123 @@ def test_validity_of_synthetic_output(tmp_path, files, capsys):
     )  # fmt: skip
     assert status == 0
     assert json.loads(out)["validity"]["share"] == pytest.approx(6 / 8)
+
+
+VERBS = {"score": ["--target-language", "en"], "rate": ["--scorer", "chrf++"]}
+
+
+@pytest.fixture(params=VERBS)
+def verb(request) -> str:
+    """A command that scores."""
+    return request.param
+
+
+def score(capsys, verb: str, *arguments: str) -> tuple[int, str, str]:
+    status = cli.main([verb, *arguments, *VERBS[verb]])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_all_references_in_one_file_score_like_plain_files(verb, files, capsys):
+    other = ["a dog has bitten the man", "it rained", "never"]
+    hypotheses = files("h", OUTPUT)
+    together = files("r.jsonl", map(json.dumps, zip(REFERENCE, other, strict=True)))
+    printed = [
+        json.loads(score(capsys, verb, "--hypotheses", hypotheses, "--references", *paths)[1])
+        for paths in ((files("r", REFERENCE), files("r1", other)), (together,))
+    ]
+    assert printed[0] == printed[1]
+    assert printed[0]["references"] == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (['["a"]', '["b"]'], "line counts differ"),
+        (['["a"]', '["b", "c"]', '["d"]'], "line 2: found 2 texts, line 1 has 1"),
+        (['["a"]', '"b"', '["d"]'], "line 2"),
+        (['["a"]', "[1]", '["d"]'], "line 2"),
+        (['["a"]', "[", '["d"]'], "line 2"),
+        (["[]"] * 3, "line 1"),
+    ],
+)
+def test_references_that_are_no_lists_of_one_length_are_refused(
+    verb, files, capsys, lines, message
+):
+    paths = ("--hypotheses", files("h", OUTPUT), "--references", files("r.jsonl", lines))
+    status, out, err = score(capsys, verb, *paths)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "r.jsonl" in err and message in err
+
+
+def test_hypotheses_have_one_text_a_line(verb, files, capsys):
+    pairs = files("h.jsonl", map(json.dumps, zip(OUTPUT, OUTPUT, strict=True)))
+    paths = ("--hypotheses", pairs, "--references", files("r", REFERENCE))
+    status, out, err = score(capsys, verb, *paths)
+    message = (
+        f"padir {verb}: error: {pairs}: allowed is plain text, one sentence a line, not .jsonl"
+    )
+    assert (status, out, err) == (2, "", f"{message}\n")
+
+
+def test_labels_and_digests_come_from_provenance_and_config(verb, files, tmp_path, capsys):
+    carried = {"training": "t", "decoder": "d"}
+    labels = {"dataset": "toy", "training": "padir", "passes": 4}
+    document = {"labels": labels, "digests": carried, "command": ["padir", "decode"]}
+    paths = ("--hypotheses", files("h", OUTPUT), "--references", files("r", REFERENCE))
+    options = ("--provenance", files("p", [json.dumps(document)]), "--json", str(tmp_path / "s"))
+    expected = {"training": "t", "score": "s"}
+    status, _, _ = score(capsys, verb, *paths, *options, "--digests", json.dumps(expected))
+    assert status == 0
+    written = json.loads((tmp_path / "s").read_text())
+    assert written["digests"] == {**carried, "score": "s"}
+    assert (written["dataset"], written["training"], written["passes"]) == ("toy", "padir", 4)
+    assert written["decoder"] is None
+
+
+@pytest.mark.parametrize(
+    ("digests", "message"),
+    [
+        (
+            '{"decoder": "other"}',
+            "{h}: was made with other settings (decoder d, the config has other): run"
+            " snakemake {h}",
+        ),
+        (
+            '{"training": "other"}',
+            "{h}: was trained with other settings (training t, the config has other): run"
+            " snakemake {h}",
+        ),
+        ("{", "--digests: not JSON: Expecting property name enclosed in double quotes: line 1"),
+        ('["t"]', """--digests: found ["t"], allowed: an object of texts by stage"""),
+        ('{"training": 1}', "--digests: found"),
+    ],
+)
+def test_digests_that_differ_are_refused(verb, files, tmp_path, capsys, digests, message):
+    hypotheses = files("h", OUTPUT)
+    made_by = files("p", [json.dumps({"digests": {"training": "t", "decoder": "d"}})])
+    paths = ("--hypotheses", hypotheses, "--references", files("r", REFERENCE))
+    options = ("--provenance", made_by, "--digests", digests, "--json", str(tmp_path / "s"))
+    status, out, err = score(capsys, verb, *paths, *options)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"padir {verb}: error: {message.replace('{h}', hypotheses)}")
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '{"labels": []}', '{"digests": 1}', "{"])
+def test_what_is_no_provenance_is_refused(verb, files, capsys, text):
+    made_by = files("p", [text])
+    paths = ("--hypotheses", files("h", OUTPUT), "--references", files("r", REFERENCE))
+    status, out, err = score(capsys, verb, *paths, "--provenance", made_by)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"padir {verb}: error: {made_by}: ")
+
+
+@pytest.mark.parametrize("verb", ["fetch", "clean", "rate", "decode", "tune", "latency"])
+@pytest.mark.parametrize("count", ["0", "-3", "two", "1.5", ""])
+def test_a_number_of_threads_is_1_or_more(verb, count, capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main([verb, f"--threads={count}"])
+    assert caught.value.code == 2
+    expected = f"argument --threads: found {count!r}, allowed: 1 and more\n"
+    assert capsys.readouterr().err.endswith(expected)
