@@ -18,21 +18,25 @@ SMALL: dict[str, Any] = {
             "directions": ["de-en", "en-de"],
         },
     },
-    "teachers": {"ar": {"kind": "model", "model": "ar"}},
-    "model_defaults": {"training": {"steps": 30}, "optimizer": {"warmup_steps": 5}},
-    "models": {
-        "ar": {"system": "ar", "decode": ["greedy", "beam"]},
-        "padir": {"targets": "ar", "decode": ["T1", "T4"], "training": {"batch_tokens": 64}},
+    "teachers": {"ar": {"kind": "model", "row": "ar/beam"}},
+    "training_defaults": {"training": {"steps": 30}, "optimizer": {"warmup_steps": 5}},
+    "trainings": {
+        "ar": {"system": "ar"},
+        "padir": {"targets": "ar", "training": {"batch_tokens": 64}},
     },
 }
 
 
-def changed(path: str, value: object) -> dict[str, Any]:
-    """`SMALL` with one value changed."""
-    config = copy.deepcopy(SMALL)
+def set_value(settings: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    """The settings, changed in place at a path of keys."""
     *folders, last = path.split(".")
-    here = config
+    here = settings
     for key in folders:
         here = here.setdefault(key, {})
     here[last] = value
-    return config
+    return settings
+
+
+def changed(path: str, value: object) -> dict[str, Any]:
+    """`SMALL` with one value changed."""
+    return set_value(copy.deepcopy(SMALL), path, value)
