@@ -115,7 +115,7 @@ def first_bundle(config: Config, place: Place, training: str | None) -> list[str
     """The model of a training's first seed; nothing where no training is named."""
     if training is None:
         return []
-    return [bundle_path(place, training, config.trainings[training].seeds[0])]
+    return [bundle_path(place, training, config.trainings[training].first_seed)]
 
 
 def warm_start_bundle(config: Config, place: Place, training: str) -> list[str]:
@@ -159,7 +159,7 @@ def baseline_hypotheses(config: Config, place: Place, split: str) -> list[str]:
     row = config.baseline()
     if row is None:
         return []
-    return [hypotheses_path(place, row, config.trainings[row.training].seeds[0], split)]
+    return [hypotheses_path(place, row, config.trainings[row.training].first_seed, split)]
 
 
 def sampled_bundle(config: Config, place: Place, sampler: str) -> list[str]:
@@ -188,7 +188,7 @@ def timed_bundles(config: Config, place: Place, timing: str) -> list[str]:
 def timed_decoders(config: Config, place: Place, timing: str) -> list[str]:
     """Tuned decoders of the rows to time."""
     rows = _timed(config, timing)
-    paths = (row_decoder(config, place, row, config.trainings[row[0]].seeds[0]) for row in rows)
+    paths = (row_decoder(config, place, row, config.trainings[row[0]].first_seed) for row in rows)
     return list(dict.fromkeys(paths))
 
 
@@ -201,7 +201,7 @@ def timed_rerankers(config: Config, place: Place, timing: str) -> list[str]:
 def timed_names(config: Config, place: Place, timing: str) -> list[str]:
     """Rows to time as BUNDLE:DECODER.T4."""
     return [
-        f"{run_folder(place, row.training, config.trainings[row.training].seeds[0])}/bundle"
+        f"{run_folder(place, row.training, config.trainings[row.training].first_seed)}/bundle"
         f":{row.decoding.name}"
         for row in _timed(config, timing)
     ]

@@ -195,7 +195,9 @@ def timing_digests(config: Config, place: Place, timing: str) -> Digests:
     """Of all rows of a timing run, by label, and of how often what is timed."""
     evaluation = config.evaluation
     hypotheses = {
-        row.name: identity.hypotheses_digests(config, *place, row, seeds(config, row)[0])
+        row.name: identity.hypotheses_digests(
+            config, *place, row, config.trainings[row.training].first_seed
+        )
         for row in timed_rows(config, timing)
     }
     how = [evaluation.latency_sentences, evaluation.latency_repeats]
@@ -263,7 +265,7 @@ def analyses(config: Config) -> list[Artifact]:
     """Analyses of tables 4 and 5."""
     return [
         Artifact(
-            analysis_path(place, row, seeds(config, row)[0]),
+            analysis_path(place, row, config.trainings[row.training].first_seed),
             identity.analysis_digests(config, *place, row),
         )
         for place in places(config)

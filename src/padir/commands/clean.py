@@ -8,6 +8,8 @@ statistics.json and README.md (the data card).
 import argparse
 from pathlib import Path
 
+from padir.commands.options import add_threads
+
 DESCRIPTION = """\
 Drop training pairs by the settings' rules (empty, too long, unlike lengths, overlap with valid or
 test, duplicates) and count them by reason in statistics.json. Valid and test sets stay whole: what
@@ -32,9 +34,7 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--raw", type=Path, required=True, metavar="DIR", help="what fetch wrote")
     parse.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
     parse.add_argument("--digests", metavar="JSON", help="of the settings, by stage")
-    parse.add_argument(
-        "--threads", type=int, metavar="N", help="most processes that work (default: all cores)"
-    )
+    add_threads(parse, "processes that work")
     return parse
 
 

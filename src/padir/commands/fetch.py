@@ -7,6 +7,8 @@ synthetic data.
 import argparse
 from pathlib import Path
 
+from padir.commands.options import add_threads
+
 DESCRIPTION = """\
 Get all splits of a dataset as its source has them: generated from the grammar (synthetic), read
 from paths and addresses (files), or from TensorFlow Datasets (tfds). Files must be UTF-8 without
@@ -34,12 +36,7 @@ def parser() -> argparse.ArgumentParser:
     output.add_argument(
         "--grammar", type=Path, metavar="F", help="write the grammar of synthetic data alone"
     )
-    parse.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="most processes that read tfds (default: all cores)",
-    )
+    add_threads(parse, "processes that read tfds")
     return parse
 
 

@@ -47,9 +47,22 @@ def add_batch(parse: argparse.ArgumentParser) -> None:
     add_threads(parse)
 
 
-def add_threads(parse: argparse.ArgumentParser) -> None:
-    """CPU threads."""
-    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+def add_threads(parse: argparse.ArgumentParser, limited: str = "CPU threads") -> None:
+    """CPU threads, or processes."""
+    parse.add_argument(
+        "--threads", type=thread_count, metavar="N", help=f"most {limited} (default: all cores)"
+    )
+
+
+def thread_count(text: str) -> int:
+    """Read `--threads`.
+
+    Raises:
+        ArgumentTypeError: no whole number above 0.
+    """
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"found {text!r}, allowed: 1 and more")
+    return int(text)
 
 
 def add_digests(parse: argparse.ArgumentParser) -> None:

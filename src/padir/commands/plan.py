@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from padir import layout
 from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.data.size import Corpus
@@ -205,7 +206,10 @@ def jobs(config: Config, plans: Sequence[TrainingPlan], rows: Sequence[Row]) -> 
     seeds = {row: len(config.trainings[row.training].seeds) for row in config.all_rows()}
     decodings = sum(seeds[row] for row in rows) * pairs
     rated = sum(seeds[row] for row in config.core_rows()) * pairs
-    timings = pairs * (1 + (set(rows) > set(config.core_rows())))
+    parts = {"core"}
+    if set(rows) > set(config.core_rows()):
+        parts |= {layout.timing_of_systems(config), "dependency"}
+    timings = sum(len(layout.latencies(config, part)) for part in parts)
     return (
         f"jobs: {sum(plan.seeds for plan in plans)} trainings, {distilled * pairs} distilled"
         f" training sets, {decodings} decodings and scores,"

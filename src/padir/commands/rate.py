@@ -18,6 +18,7 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
+    from padir.commands.options import add_threads
     from padir.commands.score import add_labels
 
     parse = argparse.ArgumentParser(
@@ -46,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument(
         "--samples", type=int, default=1000, metavar="N", help="bootstrap resamples (default 1000)"
     )
-    parse.add_argument("--threads", type=int, metavar="N", help="most CPU threads (default: all)")
+    add_threads(parse)
     parse.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
     add_labels(parse)
     return parse

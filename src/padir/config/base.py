@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from padir.files import digest
 
@@ -21,6 +21,10 @@ Digests = dict[str, str]
 def short_digest(value: Any) -> str:
     """The first 16 hexadecimal digits of the digest of JSON data."""
     return digest(value)[:16]
+
+
+# What a random key is made of.
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 class Settings(BaseModel):

@@ -289,11 +289,14 @@ class Dataset(Settings):
             if source == target:
                 raise ValueError(f"direction {direction!r} must name two languages")
             pairs.add("-".join(sorted((source, target))))
+        if len(set(self.directions)) < len(self.directions):
+            raise ValueError(f"directions {', '.join(self.directions)}: one is given twice")
         if len(pairs) > 1:
             raise ValueError(f"directions must be of one language pair, found {sorted(pairs)}")
-        if isinstance(self.source, SyntheticSource) and self.pair != SYNTHETIC_PAIR:
+        if isinstance(self.source, SyntheticSource) and self.directions != [SYNTHETIC_PAIR]:
             raise ValueError(
-                f"directions of synthetic data are of {SYNTHETIC_PAIR}, found {self.pair}"
+                f"directions of synthetic data are [{SYNTHETIC_PAIR}], as the grammar reads sources"
+                f" of one side; found {', '.join(self.directions)}"
             )
         if isinstance(self.source, FilesSource):
             for split in ("train", "valid", "test"):

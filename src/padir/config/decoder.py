@@ -32,7 +32,11 @@ def policy_names() -> dict[str, list[str]]:
 
 
 if TYPE_CHECKING:
-    SystemName = StartName = UpdateName = RemaskName = StopName = str
+    SystemName = str
+    StartName = str
+    UpdateName = str
+    RemaskName = str
+    StopName = str
 else:
     # Types made of data: each name is written once, in `SYSTEMS` or beside its policy.
     SystemName = Literal[*PARALLEL_SYSTEMS]

@@ -44,6 +44,8 @@ Written by `padir schema` from the models in `src/padir/config`; do not edit by 
 def schema() -> dict[str, Any]:
     """JSON schema (draft 2020-12) of a config file."""
     written = Config.model_json_schema()
+    # Files are merged, and no key has to stand in each.
+    del written["required"]
     written["properties"] |= {
         "extends": {"type": "string", "description": "Config file below this one."},
         "training_defaults": {

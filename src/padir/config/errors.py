@@ -15,7 +15,8 @@ SHOWN_CHARACTERS = 60
 
 DEFAULTS = {"trainings": "training_defaults", "decoders": "decoder_defaults"}
 
-# Keys of configs from before trainings and decoders were two things -> what to write instead.
+# Keys of configs from before trainings and decoders were two things -> what to write instead. Where
+# a key stood in two places, the top-level key tells which.
 REPLACED = {
     "models": "write `trainings`: what is learnt, and `decoders`: how hypotheses are made",
     "model_defaults": "write `training_defaults` and `decoder_defaults`",
@@ -24,9 +25,19 @@ REPLACED = {
     "decoding": "write these settings as an entry of `decoders`",
     "decode": "write rows of evaluation.core, such as {trainings: [padir], decoders: [padir],"
     " passes: [1, 4]}",
-    "model": "write the training's name as `training`, or for a teacher `row: ar/beam`",
     "batch_sentences": "it changes no result: `padir decode --batch-sentences N`",
+    "teachers.model": "write the training and its decoder, such as `row: ar/beam`",
+    "teachers.decode": "write the training and its decoder, such as `row: ar/beam`",
+    "evaluation.model": "write the training's name as `training`",
+    "evaluation.models": "write rows, such as `rows: [padir/padir/T1]`",
+    "evaluation.decoding": "write it in the rows, such as `base: padir/padir/T4`",
 }
+# What old configs had as a list of names.
+ROWS = "rows, such as {trainings: [padir], decoders: [padir], passes: [1, 4]}"
+
+
+def _replacement(path: list[str]) -> str | None:
+    return REPLACED.get(f"{path[0]}.{path[-1]}", REPLACED.get(path[-1]))
 
 
 def describe(
@@ -66,8 +77,8 @@ def _one(
     context = problem.get("ctx", {})
     match problem["type"]:
         case "extra_forbidden":
-            if path[-1] in REPLACED:
-                return f"unknown key; {REPLACED[path[-1]]}", ""
+            if replacement := _replacement(path):
+                return f"unknown key; {replacement}", ""
             keys = sorted(_keys_at(kind, path[:-1], settings))
             nearest = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.0)
             return f"unknown key; nearest known key: {nearest[0]}", ", ".join(keys)
@@ -86,6 +97,8 @@ def _one(
             )
         case "literal_error":
             return f"found {_found(problem['input'])}", context["expected"]
+        case "model_type" if context["class_name"] == "Rows":
+            return f"found {_found(problem['input'])}", ROWS
         case "too_short":
             return f"found {_found(problem['input'])}", f"at least {context['min_length']} entries"
     message = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
@@ -112,12 +125,16 @@ def _path(problem: Any, settings: Mapping[str, Any]) -> list[str]:
     here: Any = settings
     location = [part for part in problem["loc"] if part != "[key]"]
     for index, part in enumerate(location):
+        last = index == len(location) - 1
+        if isinstance(here, Mapping) and here.get("kind") == part and not last:
+            # The tag of a union, which may be a key as well (kind: model, kind: beam).
+            continue
         inside_mapping = isinstance(here, Mapping) and part in here
         inside_list = isinstance(here, list) and isinstance(part, int) and part < len(here)
         if inside_mapping or inside_list:
             here = here[part]
             path.append(str(part))
-        elif problem["type"] == "missing" and index == len(location) - 1:
+        elif problem["type"] == "missing" and last:
             path.append(str(part))
     return path
 

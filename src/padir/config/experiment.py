@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from padir.config.base import Name, Settings
 from padir.config.data import Dataset
-from padir.config.decoder import Decoder, RefinementDecoder
+from padir.config.decoder import Decoder, RefinementDecoder, builtin_decoders
 from padir.config.rows import Decoding, Passes, Row, Rows, RowText
 from padir.config.teacher import ModelTeacher, Teacher
 from padir.config.theory import Theory
@@ -267,6 +267,11 @@ class Config(Settings):
             self._vocabulary_resolves(name, run)
             self._warm_start_resolves(name, run)
         for name, decoder in self.decoders.items():
+            if name in builtin_decoders() and decoder.kind != name:
+                raise ValueError(
+                    f"decoders.{name}.kind is {decoder.kind!r}: the built-in decoder {name} has"
+                    f" kind {name}; give another decoder another name"
+                )
             if decoder.reranker is not None:
                 fresh = {n: r for n, r in self.trainings.items() if not r.parallel}
                 _known(f"decoders.{name}.reranker", decoder.reranker, fresh, "AR trainings")
@@ -292,8 +297,8 @@ class Config(Settings):
         Raises:
             ValueError: with what may stand there instead.
         """
-        _known(key, row.training, self.trainings, "trainings")
-        _known(key, row.decoding.decoder, self.decoders, "decoders")
+        _known(f"{key}: the training of {row.name}", row.training, self.trainings)
+        _known(f"{key}: the decoder of {row.name}", row.decoding.decoder, self.decoders)
         run, decoder = self.trainings[row.training], self.decoders[row.decoding.decoder]
         try:
             run.check_decoder(row.decoding.decoder, decoder)

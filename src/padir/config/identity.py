@@ -50,7 +50,7 @@ def vocabulary_spec(config: Config, dataset: str, name: str | None) -> dict[str,
 def teacher_seed(config: Config, teacher: str) -> int:
     """A model teaches with its first seed; other teachers have none and count as seed 0."""
     row = config.teacher_row(teacher)
-    return 0 if row is None else config.trainings[row.training].seeds[0]
+    return 0 if row is None else config.trainings[row.training].first_seed
 
 
 @cache
@@ -85,7 +85,7 @@ def training_digests(config: Config, dataset: str, direction: str, training: str
     if start is not None:
         started = {
             "training": training_digests(config, dataset, direction, start)["training"],
-            "seed": config.trainings[start].seeds[0],
+            "seed": config.trainings[start].first_seed,
         }
     settings = run.model_dump(mode="json", exclude={"seeds", "targets", "vocabulary"})
     settings["training"]["warm_start"] = started
@@ -100,7 +100,7 @@ def decoder_digest(config: Config, dataset: str, direction: str, decoder: str) -
     if settings.reranker is None:
         return digest_of_decoder(settings)
     digests = training_digests(config, dataset, direction, settings.reranker)
-    seed = config.trainings[settings.reranker].seeds[0]
+    seed = config.trainings[settings.reranker].first_seed
     return digest_of_decoder(settings, digests["training"], seed)
 
 
@@ -148,7 +148,7 @@ def score_digests(config: Config, dataset: str, direction: str, row: Row, seed: 
     digests = hypotheses_digests(config, dataset, direction, row, seed)
     compared = None
     if baseline is not None:
-        first = config.trainings[baseline.training].seeds[0]
+        first = config.trainings[baseline.training].first_seed
         compared = hypotheses_digests(config, dataset, direction, baseline, first)["hypotheses"]
     scored = [digests["hypotheses"], evaluation.split, evaluation.bootstrap_samples, compared]
     return {**digests, "score": short_digest(scored)}
@@ -158,7 +158,7 @@ def sample_digests(config: Config, dataset: str, direction: str, sampler: str) -
     """Digests of a training, and of the chains of a sampler on its first seed."""
     settings, evaluation = config.evaluation.samplers[sampler], config.evaluation
     digests = training_digests(config, dataset, direction, settings.training)
-    seed = config.trainings[settings.training].seeds[0]
+    seed = config.trainings[settings.training].first_seed
     drawn = [digests["training"], seed, settings.model_dump(mode="json")]
     scored = [drawn, evaluation.split, evaluation.bootstrap_samples]
     return {**digests, "hypotheses": short_digest(drawn), "score": short_digest(scored)}
@@ -168,7 +168,7 @@ def analysis_digests(config: Config, dataset: str, direction: str, row: Row) -> 
     """Digests of a training and a decoder, and of the analysis of their dependence. The passes
     looked at are those of `evaluation.analysis`, not the row's."""
     evaluation = config.evaluation
-    seed = config.trainings[row.training].seeds[0]
+    seed = config.trainings[row.training].first_seed
     names = row.training, row.decoding.decoder
     digests = decoder_digests(config, dataset, direction, *names)
     options = evaluation.analysis.model_dump(mode="json", exclude={"rows"})

@@ -9,7 +9,7 @@ key.
 
 import datetime
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ import yaml
 
 from padir.config.base import Settings
 from padir.config.data import Dataset, VocabularySpec
-from padir.config.decoder import SearchDecoder, builtin_decoders
+from padir.config.decoder import RefinementDecoder, SearchDecoder, builtin_decoders
 from padir.config.errors import describe
 from padir.config.experiment import Config
 from padir.config.systems import SEARCHES
@@ -29,45 +29,109 @@ from padir.files import InputError, shown
 S = TypeVar("S", bound=Settings)
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """Safe YAML that refuses a key given twice (YAML itself forbids it; PyYAML keeps the last)."""
+MOST_NODES = 100_000
+MOST_INTEGER = 2**53
+_TAG = "tag:yaml.org,2002:"
+_PLAIN_TAGS = {
+    _TAG + kind
+    for kind in ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "merge")
+}
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: dict[object, int] = {}
-        for key_node, _ in node.value:
-            key = key_node.value
-            if key in seen and key_node.tag != "tag:yaml.org,2002:merge":
-                line = key_node.start_mark.line + 1
-                raise InputError(f"line {line}: key {key!r} given twice, first in line {seen[key]}")
-            seen[key] = key_node.start_mark.line + 1
-        return super().construct_mapping(node, deep)
+
+def _check_nodes(root: yaml.Node) -> None:
+    """Refuse what is valid YAML and no config.
+
+    YAML itself forbids a key given twice; PyYAML keeps the last. Aliases may stand for more nodes
+    than memory holds, or for themselves.
+
+    Raises:
+        InputError: with the line.
+    """
+    # Nodes below each node, aliases written out; 0 while they are counted.
+    sizes: dict[int, int] = {}
+
+    def count(node: yaml.Node) -> int:
+        line = node.start_mark.line + 1
+        if id(node) in sizes:
+            if not sizes[id(node)]:
+                raise InputError(f"line {line}: an alias stands for a value that holds it")
+            return sizes[id(node)]
+        if node.tag not in _PLAIN_TAGS:
+            tag = node.tag.replace(_TAG, "!!")
+            raise InputError(
+                f"line {line}: tag {tag!r} is not allowed; allowed are text, numbers, true and"
+                " false, null, lists and mappings"
+            )
+        sizes[id(node)] = 0
+        parts: list[yaml.Node] = []
+        if isinstance(node, yaml.SequenceNode):
+            parts = node.value
+        elif isinstance(node, yaml.MappingNode):
+            _check_keys([key for key, _ in node.value])
+            parts = [part for pair in node.value for part in pair]
+        size = sizes[id(node)] = 1 + sum(map(count, parts))
+        if size > MOST_NODES:
+            raise InputError(
+                f"line {line}: more than {MOST_NODES:,} values once aliases are written out"
+            )
+        return size
+
+    count(root)
+
+
+def _check_keys(keys: Iterable[yaml.Node]) -> None:
+    seen: dict[str, int] = {}
+    for key in keys:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            raise InputError(f"line {line}: a key is a list or a mapping; allowed is text")
+        if key.value in seen and key.tag != _TAG + "merge":
+            first = seen[key.value]
+            raise InputError(f"line {line}: key {key.value!r} given twice, first in line {first}")
+        seen[key.value] = line
+
+
+def _load_yaml(text: str) -> Any:
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check_nodes(node)
+        return loader.construct_document(node)
+    except RecursionError:
+        raise InputError("not YAML: nested too deeply") from None
+    finally:
+        loader.dispose()
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
     """Read one YAML mapping; a key given twice is an error.
 
     Raises:
-        InputError: the file is missing, no YAML, not a mapping, or repeats a key.
+        InputError: the file is missing, no YAML, not a mapping, repeats a key, or holds what is no
+            setting.
     """
+    name = shown(str(path))
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        found = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
+        settings = _load_yaml(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{shown(str(path))}: cannot read: {error.strerror}") from error
+        raise InputError(f"{name}: cannot read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{shown(str(path))}: byte {error.start}: not valid UTF-8") from error
+        raise InputError(f"{name}: byte {error.start}: not valid UTF-8") from error
     except InputError as error:
-        raise InputError(f"{shown(str(path))}: {error}") from error
+        raise InputError(f"{name}: {error}") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        raise InputError(f"{shown(str(path))}: line {line}: not YAML: {error.problem}") from error
-    except yaml.YAMLError as error:
+        raise InputError(f"{name}: line {line}: not YAML: {error.problem}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        # ValueError: a date that is none, or an integer of thousands of digits.
         reason = " ".join(str(error).split())
-        raise InputError(f"{shown(str(path))}: not YAML: {reason}") from error
-    if not isinstance(found, dict):
-        kind = "nothing" if found is None else type(found).__name__
-        raise InputError(f"{shown(str(path))}: found {kind}, allowed: a mapping of settings")
-    return found
+        raise InputError(f"{name}: not YAML: {reason}") from error
+    if not isinstance(settings, dict):
+        kind = "nothing" if settings is None else type(settings).__name__
+        raise InputError(f"{name}: found {kind}, allowed: a mapping of settings")
+    return settings
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,6 +163,8 @@ def _plain(value: Any, path: tuple[str, ...] = ()) -> Any:
         raise InputError(f"{where}: found the date {value}; put it in quotes if it is text")
     if isinstance(value, Path):
         return str(value)
+    if value is not None and not isinstance(value, str | int | float):
+        raise InputError(f"{where}: found {type(value).__name__}, allowed: what JSON can hold")
     return _scalar(value) if isinstance(value, str) else value
 
 
@@ -126,6 +192,10 @@ def _with_defaults(mapping: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(entries, dict):
             continue
         if key == "decoders":
+            if "kind" in defaults:
+                raise InputError(
+                    f"{kind}.kind: decoders share no kind; allowed: decoders.NAME.kind"
+                )
             entries = {**{name: {} for name in builtin_decoders()}, **entries}
         settings[key] = {
             name: _whole(key, name, defaults, {} if entry is None else entry)
@@ -140,13 +210,34 @@ def _whole(key: str, name: str, defaults: dict[str, Any], entry: Any) -> Any:
     if key == "decoders":
         # A built-in decoder is of the kind that it is named after, any other PaDIR's by default.
         entry = {"kind": name if name in builtin_decoders() else "padir", **entry}
+        search, refinement = SearchDecoder.model_fields, RefinementDecoder.model_fields
         if entry["kind"] in SEARCHES:
-            search = SearchDecoder.model_fields
             defaults = {field: value for field, value in defaults.items() if field in search}
+        else:
+            others = search.keys() - refinement
+            defaults = {field: value for field, value in defaults.items() if field not in others}
     return merge(defaults, entry)
 
 
+def _too_large(value: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """A line for each integer beyond what a JSON number holds exactly."""
+    if isinstance(value, Mapping):
+        items = [(shown(key), item) for key, item in value.items()]
+    elif isinstance(value, list):
+        items = [(str(index), item) for index, item in enumerate(value)]
+    else:
+        items = []
+        if isinstance(value, int) and abs(value) > MOST_INTEGER:
+            # Python writes no integer of thousands of digits out.
+            number = f"{value:.3g}" if abs(value) < 10**300 else "an integer beyond 1e+300"
+            yield f"{'.'.join(path)}: found {number}; allowed: integers up to {MOST_INTEGER}"
+    for key, item in items:
+        yield from _too_large(item, (*path, key))
+
+
 def _validate(kind: type[S], mapping: Mapping[str, Any], given: Mapping[str, Any], label: str) -> S:
+    if lines := list(_too_large(given)):
+        raise InputError("\n".join(f"{label}{line}" for line in lines))
     try:
         return kind.model_validate_json(json.dumps(mapping), strict=True)
     except pydantic.ValidationError as error:
@@ -169,7 +260,10 @@ def with_base(mapping: Mapping[str, Any], paths: Sequence[str | Path]) -> dict[s
 
     Args:
         mapping: of all config files and the command line.
-        paths: the config files; `extends` is relative to the first that has it.
+        paths: the config files; `extends` is relative to the one that has it.
+
+    Raises:
+        InputError: it names no file, or a file that extends another.
     """
     given = dict(mapping)
     base = given.pop("extends", None)
@@ -177,10 +271,19 @@ def with_base(mapping: Mapping[str, Any], paths: Sequence[str | Path]) -> dict[s
         return given
     if not isinstance(base, str):
         raise InputError(f"extends: found {base!r}, allowed: the path of a config file")
-    homes = [Path(path).parent for path in paths if "extends" in read_yaml(path)] or [Path()]
-    below = read_yaml(homes[0] / base)
+    bases = {
+        str(written): Path(path).parent / str(written)
+        for path in paths
+        if (written := read_yaml(path).get("extends")) is not None
+    }
+    if len(bases) > 1:
+        listed = " and ".join(map(shown, bases))
+        raise InputError(f"extends: the config files extend {listed}; allowed is one file")
+    # One from the command line is relative to the working folder.
+    extended = bases.get(base, Path(base))
+    below = read_yaml(extended)
     if "extends" in below:
-        raise InputError(f"{shown(str(homes[0] / base))}: a file that is extended extends no other")
+        raise InputError(f"{shown(str(extended))}: a file that is extended extends no other")
     return merge(below, given)
 
 

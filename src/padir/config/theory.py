@@ -6,9 +6,9 @@ The paper gives no sizes or couplings; all defaults are our choices.
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import Field, model_validator
 
-from padir.config.base import Settings
+from padir.config.base import Seed, Settings
 
 
 def _check_block_sizes(block_sizes: Sequence[int], largest: int) -> None:
@@ -250,7 +250,7 @@ class Errata(Settings):
 class Theory(Settings):
     """The Ising experiments; they share nothing with translation but the report."""
 
-    seeds: list[NonNegativeInt] = Field(
+    seeds: list[Seed] = Field(
         default=[0], description="Seeds to run with; none: these experiments are left out."
     )
     estimation: Estimation = Estimation()
@@ -261,3 +261,9 @@ class Theory(Settings):
     mask_design: MaskDesign = MaskDesign()
     dependent_blocks: DependentBlocks = DependentBlocks()
     errata: Errata = Errata()
+
+    @model_validator(mode="after")
+    def _seeds_differ(self) -> "Theory":
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds {self.seeds} names a seed twice")
+        return self

@@ -4,18 +4,15 @@ The defaults are the paper's (sections 3.2, L.1, L.2); what the paper's text doe
 a choice of ours and listed in docs/departures.md.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from padir.config.base import Direction, Name, Settings
+from padir.config.base import Direction, Name, Seed, Settings
 from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.objective import Objective
 from padir.config.systems import AUTOREGRESSIVE, SYSTEMS, training_preset
 from padir.files import digest
-
-# What a random key is made of.
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 if TYPE_CHECKING:
     SystemName = str
@@ -195,6 +192,11 @@ class TrainingRun(Settings):
         """Whether all positions are predicted at once: every system but AR."""
         return self.system != AUTOREGRESSIVE
 
+    @property
+    def first_seed(self) -> int:
+        """The seed that stands for the training: of teachers, rerankers, timings, analyses."""
+        return self.seeds[0]
+
     def check_decoder(self, name: str, decoder: SearchDecoder | RefinementDecoder) -> None:
         """Refuse a decoder that needs what this training does not teach.
 
@@ -236,7 +238,7 @@ class TrainingRun(Settings):
     @model_validator(mode="after")
     def _fits(self) -> "TrainingRun":
         if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"seeds {self.seeds} names one twice")
+            raise ValueError(f"seeds {self.seeds} names a seed twice")
         architecture, objective = self.architecture, self.objective
         if architecture.disentangled and architecture.input_positions:
             raise ValueError(

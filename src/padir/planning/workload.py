@@ -74,14 +74,14 @@ class _Lines:
 def sizes_of(config: Config) -> Sizes:
     """Parameters of each training's model, by dataset and name."""
     known: dict[tuple[str, int], cost.Size] = {}
-    found: Sizes = {}
+    sizes: Sizes = {}
     for dataset, settings in config.datasets.items():
         for training, run in config.trainings.items():
             key = training, settings.vocabulary_named(run.vocabulary).size
             if key not in known:
                 known[key] = cost.parameter_counts(run, key[1])
-            found[dataset, training] = known[key]
-    return found
+            sizes[dataset, training] = known[key]
+    return sizes
 
 
 def workload(
@@ -106,7 +106,7 @@ def workload(
     for corpus in corpora:
         for direction in corpus.settings.directions:
             distillation += _distillation(config, trainings, sizes, corpus, direction, disk)
-            decoding += _tunings(config, rows, sizes, corpus, direction)
+            decoding += _tunings(config, trainings, rows, sizes, corpus, direction)
             for row in rows:
                 flops, sentences = _decodings(config, row, sizes, corpus, direction, disk)
                 decoding += flops
@@ -169,18 +169,27 @@ def _sentence(config: Config, row: Row, sizes: Sizes, corpus: Corpus, lines: _Li
 
 
 def _tunings(
-    config: Config, rows: Sequence[Row], sizes: Sizes, corpus: Corpus, direction: str
+    config: Config,
+    trainings: Sequence[str],
+    rows: Sequence[Row],
+    sizes: Sizes,
+    corpus: Corpus,
+    direction: str,
 ) -> float:
-    """Operations of choosing the length rules of all decoders of the rows."""
+    """Operations of choosing the length rules of all decoders of the rows and of their teachers."""
+    # How many seeds of a training each decoder is tuned for; a teacher has one.
+    teachers = (config.teacher_row(config.trainings[name].targets) for name in trainings)
+    seeds = {(row.training, row.decoding.decoder): 1 for row in teachers if row}
+    for row in rows:
+        seeds[row.training, row.decoding.decoder] = len(config.trainings[row.training].seeds)
     flops = 0.0
-    for training, name in dict.fromkeys((row.training, row.decoding.decoder) for row in rows):
-        run = config.trainings[training]
+    for (training, name), count in seeds.items():
         passes, times = cost.tuning_decodings(config.decoders[name])
-        lines = _lines(corpus, direction, "valid", run.vocabulary)
+        lines = _lines(corpus, direction, "valid", config.trainings[training].vocabulary)
         if lines is not None:
             row = Row(training, Decoding(name, passes))
             each = _sentence(config, row, sizes, corpus, lines)
-            flops += len(run.seeds) * times * lines.count * each
+            flops += count * times * lines.count * each
     return flops
 
 

@@ -19,23 +19,21 @@ def test_the_plan_of_the_default_config_counts_its_jobs(repository, capsys):
     config = load_config([path])
     assert main(["plan", "--config", str(path), "--gflops", "100"]) == 0
     fast = capsys.readouterr().out
-    trained = [name for name, run in config.models.items() if run.parameters is None]
-    assert 4 < len(trained) < len(config.models)
-    for model in config.models:
-        # What takes another model's parameters is not trained.
-        assert (f"synthetic xs-xt {model} " in fast) is (model in trained)
-    core, everything = fast.split("\ndefault target:\n")[1].split("\neverything:\n")
-    for text, names, timings in (
-        (core, config.evaluation.core, 1),
-        (everything, config.models, 2),
-    ):
-        runs = [config.models[name] for name in names]
-        trainings = sum(len(run.seeds) for run in runs if run.parameters is None)
-        decodings = sum(len(run.decode) * len(run.seeds) for run in runs)
-        assert text.startswith(f"jobs: {trainings} trainings, 1 distilled training sets,")
+    assert all(f"synthetic xs-xt {training} " in fast for training in config.trainings)
+    core, everything = fast.split("\ncore:\n")[1].split("\neverything:\n")
+    # Everything times three: the core, table 2 and the dependency-aware decoders.
+    for text, rows, timings in ((core, config.core_rows(), 1), (everything, config.all_rows(), 3)):
+        trainings = config.trainings_behind(rows)
+        trained = sum(len(config.trainings[name].seeds) for name in trainings)
+        decodings = sum(len(config.trainings[row.training].seeds) for row in rows)
+        assert text.startswith(f"jobs: {trained} trainings, 1 distilled training sets,")
         assert (
             f" {decodings} decodings and scores, 0 further scores, {timings} latency runs" in text
         )
+    assert config.trainings_behind(config.core_rows()) == [
+        *("ar", "ar_distilled", "padir_raw", "padir_distilled"),
+    ]
+    trained = config.trainings
     lines = plan.describe(config, plan.Rates(50.0))
     hours = [float(line.split()[-1]) for line in lines[1 : 1 + len(trained)]]
     faster = [float(line.split()[-1]) for line in fast.splitlines()[1 : 1 + len(trained)]]
@@ -47,12 +45,12 @@ def plans(given):
     return list(plan.training_plans(config, sizes_of(config)))
 
 
-def test_the_plan_counts_a_model_by_the_vocabulary_that_it_names():
+def test_the_plan_counts_a_training_by_the_vocabulary_that_it_names():
     given = changed("datasets.toy.vocabularies", {"small": {"size": 1_000}})
     del given["datasets"]["real"]
-    given["models"]["ar"]["vocabulary"] = "small"
+    given["trainings"]["ar"]["vocabulary"] = "small"
     ar, padir = plans(given)
-    del given["models"]["ar"]["vocabulary"]
+    del given["trainings"]["ar"]["vocabulary"]
     own, unchanged = plans(given)
     assert own.parameters - ar.parameters == (32_000 - 1_000) * 512
     assert padir == unchanged

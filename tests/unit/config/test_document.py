@@ -8,6 +8,9 @@ import yaml
 
 from padir.cli import main
 from padir.config import document
+from padir.config.decoder import RefinementDecoder, SearchDecoder
+from padir.config.experiment import Evaluation
+from padir.config.rows import Rows
 from padir.config.training import TrainingRun
 
 
@@ -28,7 +31,7 @@ def test_padir_schema_writes_both_files(tmp_path):
     assert (tmp_path / document.README_PATH).read_text() == document.readme_text()
 
 
-@pytest.mark.parametrize("name", ["config", "multi30k"])
+@pytest.mark.parametrize("name", ["config", "grid", "multi30k", "paper"])
 def test_the_configs_fit_the_schema(repository, name):
     config = yaml.safe_load((repository / "config" / f"{name}.yaml").read_text())
     jsonschema.validate(config, document.schema())
@@ -36,7 +39,7 @@ def test_the_configs_fit_the_schema(repository, name):
 
 def test_the_schema_refuses_an_unknown_key(repository):
     config = yaml.safe_load((repository / "config/config.yaml").read_text())
-    config["model_defaults"]["training"]["stpes"] = 1
+    config["training_defaults"]["training"]["stpes"] = 1
     with pytest.raises(jsonschema.ValidationError, match="stpes"):
         jsonschema.validate(config, document.schema())
 
@@ -44,6 +47,7 @@ def test_the_schema_refuses_an_unknown_key(repository):
 def test_every_setting_has_a_row_with_a_meaning(repository):
     rows = [line for line in document.readme_text().splitlines() if line.startswith("| `")]
     groups = [field.annotation for field in TrainingRun.model_fields.values()]
+    groups += [RefinementDecoder, SearchDecoder, Rows, Evaluation]
     names = [
         name for group in groups if hasattr(group, "model_fields") for name in group.model_fields
     ]

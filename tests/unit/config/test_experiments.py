@@ -1,64 +1,70 @@
 """The experiments of `config/`: the demo and Multi30k ask the same questions."""
 
-import json
-
 import pytest
-import yaml
 
 from padir.config.experiment import Config
+from padir.config.read import load_config
 from padir.config.training import TrainingRun
-from padir.config.read import check_config
 
 
 @pytest.fixture
 def both(repository) -> tuple[Config, Config]:
     """The demo's and Multi30k's."""
-    texts = ((repository / f"config/{name}.yaml").read_text() for name in ("config", "multi30k"))
-    demo, real = (check_config(yaml.safe_load(text)) for text in texts)
+    demo, real = (
+        load_config([repository / f"config/{name}.yaml"]) for name in ("config", "multi30k")
+    )
     return demo, real
 
 
 def kind(run: TrainingRun) -> dict:
-    """What a model is, whatever its size, its steps, its seeds and its list of decodings."""
+    """What a training is, whatever its size, its steps and its seeds."""
     # AR is trained with label smoothing on real text, and without on the demo's.
     free = set() if run.parallel else {"label_smoothing"}
     return {
-        **run.model_dump(include={"system", "targets", "vocabulary", "parameters", "decoding"}),
+        **run.model_dump(include={"system", "targets", "vocabulary"}),
         "objective": run.objective.model_dump(exclude=free),
         "warm_start": run.training.warm_start,
         "positional_attention": run.architecture.positional_attention,
     }
 
 
-def test_systems_ablations_and_samplers_are_the_same(both):
+def test_rows_ablations_decoders_and_samplers_are_the_same(both):
     demo, real = both
-    for key in ("core", "systems", "ablations", "samplers"):
+    for key in ("core", "systems", "dependency", "ablations", "samplers", "baseline", "candidate"):
         assert getattr(real.evaluation, key) == getattr(demo.evaluation, key), key
-    ablated = (m for entry in demo.evaluation.ablations for m in (entry.base, entry.variant))
-    for name in {*demo.evaluation.systems, *demo.evaluation.core, *ablated}:
-        assert kind(real.models[name]) == kind(demo.models[name]), name
-    assert demo.models["generic_vocabulary"].vocabulary == "generic"
+    assert real.decoders == demo.decoders
+    assert real.all_rows() == demo.all_rows()
+    assert real.trainings.keys() == demo.trainings.keys()
+    for name in demo.trainings_behind(demo.all_rows()):
+        assert kind(real.trainings[name]) == kind(demo.trainings[name]), name
+    assert demo.trainings["generic_vocabulary"].vocabulary == "generic"
+
+
+def test_every_training_is_behind_a_row_or_a_sampler(both):
+    for config in both:
+        sampled = {sampler.training for sampler in config.evaluation.samplers.values()}
+        used = {*config.trainings_behind(config.all_rows()), *sampled}
+        assert used == set(config.trainings)
 
 
 def test_two_stages_and_three_train_at_the_same_cost(both):
     for config in both:
-        two, three = (config.models[name] for name in ("padir", "three_stages"))
+        two, three = (config.trainings[name] for name in ("padir", "three_stages"))
         costs = {run.training.steps * run.objective.stages for run in (two, three)}
         assert len(costs) == 1, costs
 
 
-def test_decoders_that_mind_dependence_are_the_same_on_raw_and_distilled_targets(both):
-    """By other names: Multi30k decodes the core's models, the demo those of the ablations."""
-
-    def decoders(config: Config) -> set[tuple[str, str, str]]:
-        runs = [config.models[name] for name in config.evaluation.dependency]
-        return {
-            (run.system, run.targets, json.dumps(run.decoding.model_dump(), sort_keys=True))
-            for run in runs
-        }
-
-    demo, real = map(decoders, both)
-    assert demo == real and len(demo) == 22
+def test_dependency_aware_decoders_are_compared_on_raw_and_on_distilled_targets(both):
+    for config in both:
+        decoders: dict[tuple[str, str], set[str]] = {}
+        for row in config.dependency_rows():
+            run = config.trainings[row.training]
+            decoders.setdefault((run.system, run.targets), set()).add(row.decoding.decoder)
+        assert decoders["padir", "raw"] == decoders["padir", "ar"]
+        assert decoders["rdm", "raw"] == decoders["rdm", "ar"] == {"rdm", "rdm_joint"}
+        # Each beside the system's own decoder: 9 others of PaDIR and 1 of RDM, on both targets.
+        assert len(decoders["padir", "raw"]) == 10
+        assert sum(map(len, decoders.values())) == 24
 
 
 def test_a_generic_vocabulary_differs_from_the_own_in_what_it_is_learnt_from(both):
@@ -66,3 +72,15 @@ def test_a_generic_vocabulary_differs_from_the_own_in_what_it_is_learnt_from(bot
         (dataset,) = config.datasets.values()
         own, generic = dataset.vocabulary, dataset.vocabularies["generic"]
         assert (own.size, own.foreign_pairs, generic.foreign_pairs) == (generic.size, 0, 7)
+
+
+def test_the_paper_s_grid_is_read_at_the_paper_s_size(repository):
+    config = load_config([repository / "config/paper.yaml"])
+    assert [row.name for row in config.core_rows() if row.training == "padir"] == [
+        "padir/padir/T4",
+        "padir/padir/T10",
+    ]
+    assert config.theory.seeds == []
+    run = config.trainings["padir"]
+    assert (run.targets, run.training.steps) == ("ar", 500_000)
+    assert config.trainings["ar"].targets == "raw"

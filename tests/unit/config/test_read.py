@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 
 import pytest
 
@@ -22,12 +23,12 @@ def message(config: object) -> str:
     return str(caught.value)
 
 
-def test_a_model_is_the_defaults_with_its_own_differences():
+def test_a_training_is_the_defaults_with_its_own_differences():
     config = check_config(SMALL)
-    assert config.models["ar"].training.steps == 30
-    assert config.models["padir"].training.steps == 30
-    assert config.models["padir"].training.batch_tokens == 64
-    assert config.models["ar"].training.batch_tokens != 64
+    assert config.trainings["ar"].training.steps == 30
+    assert config.trainings["padir"].training.steps == 30
+    assert config.trainings["padir"].training.batch_tokens == 64
+    assert config.trainings["ar"].training.batch_tokens != 64
 
 
 @pytest.mark.parametrize(
@@ -35,17 +36,21 @@ def test_a_model_is_the_defaults_with_its_own_differences():
     [
         # Unknown keys, with the nearest known one and all that are allowed.
         (
-            "models.padir.training.stpes",
+            "trainings.padir.training.stpes",
             5,
             "training.stpes: unknown key; nearest known key: steps; allowed: accumulate",
         ),
         (
-            "model_defaults.optimiser",
+            "training_defaults.optimiser",
             {},
-            "model_defaults.optimiser: unknown key; nearest known key: optimizer",
+            "training_defaults.optimiser: unknown key; nearest known key: optimizer",
         ),
         ("datasetz", {}, "datasetz: unknown key; nearest known key: datasets"),
-        ("model_default", {}, "model_default: unknown key; nearest known key: model_defaults"),
+        (
+            "training_default",
+            {},
+            "training_default: unknown key; nearest known key: training_defaults",
+        ),
         (
             "datasets.toy.source.tran",
             2,
@@ -58,14 +63,14 @@ def test_a_model_is_the_defaults_with_its_own_differences():
         ),
         # Wrong values, found and allowed.
         (
-            "model_defaults.training.steps",
+            "training_defaults.training.steps",
             0,
-            "model_defaults.training.steps: found 0; allowed: greater than or equal to 1",
+            "training_defaults.training.steps: found 0; allowed: greater than or equal to 1",
         ),
         (
-            "models.ar.training.steps",
+            "trainings.ar.training.steps",
             -3,
-            "models.ar.training.steps: found -3; allowed: greater than",
+            "trainings.ar.training.steps: found -3; allowed: greater than",
         ),
         (
             "evaluation.scorers",
@@ -74,39 +79,43 @@ def test_a_model_is_the_defaults_with_its_own_differences():
         ),
         ("evaluation.scorers", {"x": {"kind": "bleurt"}}, "scorers.x.checkpoint: missing"),
         (
-            "models.ar.training.steps",
+            "trainings.ar.training.steps",
             "many",
-            'models.ar.training.steps: found "many"; allowed: integer',
+            'trainings.ar.training.steps: found "many"; allowed: integer',
         ),
         (
-            "models.ar.training.steps",
+            "trainings.ar.training.steps",
             True,
-            "models.ar.training.steps: found true; allowed: integer",
+            "trainings.ar.training.steps: found true; allowed: integer",
         ),
-        ("models.ar.training.steps", 2.5, "models.ar.training.steps: found 2.5; allowed: integer"),
         (
-            "models.ar.training.steps",
+            "trainings.ar.training.steps",
+            2.5,
+            "trainings.ar.training.steps: found 2.5; allowed: integer",
+        ),
+        (
+            "trainings.ar.training.steps",
             None,
-            "models.ar.training.steps: found null; allowed: integer",
+            "trainings.ar.training.steps: found null; allowed: integer",
         ),
-        ("models.ar.training", 7, "models.ar.training: found 7; allowed: an object"),
+        ("trainings.ar.training", 7, "trainings.ar.training: found 7; allowed: an object"),
         (
-            "models.ar.architecture.tied_output",
+            "trainings.ar.architecture.tied_output",
             1,
-            "models.ar.architecture.tied_output: found 1; allowed: boolean",
+            "trainings.ar.architecture.tied_output: found 1; allowed: boolean",
         ),
         (
-            "models.ar.optimizer.kind",
+            "trainings.ar.optimizer.kind",
             "sgd",
-            "models.ar.optimizer.kind: found \"sgd\"; allowed: 'adafactor' or 'adam'",
+            "trainings.ar.optimizer.kind: found \"sgd\"; allowed: 'adafactor' or 'adam'",
         ),
         (
-            "models.ar.optimizer.peak_learning_rate",
+            "trainings.ar.optimizer.peak_learning_rate",
             float("inf"),
             "found Infinity; allowed: a finite number",
         ),
         (
-            "models.ar.optimizer.peak_learning_rate",
+            "trainings.ar.optimizer.peak_learning_rate",
             float("nan"),
             "found NaN; allowed: a finite number",
         ),
@@ -125,49 +134,70 @@ def test_a_model_is_the_defaults_with_its_own_differences():
             {},
             "datasets.toy.source: missing kind; allowed: kind: files, synthetic",
         ),
-        ("models.padir.seeds", [], "models.padir.seeds: found []; allowed: at least 1 entries"),
         (
-            "models.padir.seeds",
+            "trainings.padir.seeds",
+            [],
+            "trainings.padir.seeds: found []; allowed: at least 1 entries",
+        ),
+        (
+            "trainings.padir.seeds",
             [-1],
-            "models.padir.seeds.0: found -1; allowed: greater than or equal to 0",
+            "trainings.padir.seeds.0: found -1; allowed: greater than or equal to 0",
         ),
         (
-            "models.padir.training.buckets",
+            "trainings.padir.training.buckets",
             [8, "x"],
-            'models.padir.training.buckets.1: found "x"; allowed: integer',
+            'trainings.padir.training.buckets.1: found "x"; allowed: integer',
         ),
         (
-            "models.padir.training.buckets",
+            "trainings.padir.training.buckets",
             [8, 4],
-            "models.padir.training: buckets [8, 4] must rise",
+            "trainings.padir.training: buckets [8, 4] must rise",
         ),
-        ("models", {}, "models: found {}; allowed: at least 1 entries"),
-        ("models", [], "models: found []; allowed: an object"),
-        ("model_defaults", [], "model_defaults: found [], allowed: a mapping"),
+        ("trainings", {}, "trainings: found {}; allowed: at least 1 entries"),
+        ("trainings", [], "trainings: found []; allowed: an object"),
+        ("training_defaults", [], "training_defaults: found [], allowed: a mapping"),
         (
             "datasets.real.source.train.files.de",
             5,
             "datasets.real.source.train.files.de: found 5; allowed: string or",
         ),
         # What does not fit together.
-        ("models.padir.targets", "gold", "models.padir.targets is 'gold': allowed are raw and"),
-        ("teachers.ar.model", "nobody", "teachers.ar.model is 'nobody': allowed are ar, padir"),
-        ("evaluation.baseline", "nobody", "evaluation.baseline is 'nobody': allowed are ar, padir"),
         (
-            "models.padir.decode",
-            ["beam"],
-            "decode entry 'beam' does not fit system padir: allowed T1 to T100",
-        ),
-        ("models.padir.decode", ["T01"], "decode entry 'T01' does not fit system padir"),
-        (
-            "models.ar.decode",
-            ["T1"],
-            "decode entry 'T1' does not fit system ar: allowed greedy, beam",
+            "trainings.padir.targets",
+            "gold",
+            "trainings.padir.targets is 'gold': allowed are ar, raw",
         ),
         (
-            "datasets.toy.directions",
-            ["de-en"],
-            "directions of synthetic data are of xs-xt, found de-en",
+            "teachers.ar.row",
+            "nobody/beam",
+            "teachers.ar.row: the training of nobody/beam is 'nobody': allowed are ar, padir",
+        ),
+        (
+            "teachers.ar.row",
+            "ar/best",
+            "teachers.ar.row: the decoder of ar/best is 'best': allowed are beam, cmlm, disco,",
+        ),
+        (
+            "evaluation.baseline",
+            "nobody/beam",
+            "evaluation.baseline: the training of nobody/beam is 'nobody': allowed are ar, padir",
+        ),
+        # The grammar reads sources of one side.
+        *(
+            (
+                "datasets.toy.directions",
+                directions,
+                "datasets.toy: directions of synthetic data are [xs-xt], as the grammar reads"
+                f" sources of one side; found {', '.join(directions)}",
+            )
+            for directions in (["de-en"], ["xt-xs"], ["xs-xt", "xt-xs"])
+        ),
+        # Each row would count twice.
+        (
+            "datasets.real.directions",
+            ["de-en", "de-en"],
+            "datasets.real: directions de-en, de-en: one is given twice",
         ),
         ("datasets.real.directions", ["de-en", "de-fr"], "directions must be of one language pair"),
         ("datasets.real.directions", ["de-de"], "direction 'de-de' must name two languages"),
@@ -178,21 +208,21 @@ def test_a_model_is_the_defaults_with_its_own_differences():
         ),
         # Names become paths.
         (
-            "models.a b",
+            "trainings.a b",
             {},
-            'models.a b: found "a b"; allowed: a letter, then letters, digits and underscores',
+            'trainings.a b: found "a b"; allowed: a letter, then letters, digits and underscores',
         ),
-        ("models.x;rm", {}, "models.x;rm: found"),
-        ("models.../..", {}, "allowed: a letter, then letters"),
+        ("trainings.x;rm", {}, "trainings.x;rm: found"),
+        ("trainings.../..", {}, "allowed: a letter, then letters"),
         ("datasets.real.directions", ["../../x-en"], "datasets.real.directions.0: found"),
-        ("models.new\nline", {}, "models.'new\\nline': found"),
+        ("trainings.new\nline", {}, "trainings.'new\\nline': found"),
     ],
 )
 def test_each_mistake_is_one_line_with_key_value_and_what_is_allowed(path, value, expected):
     config = changed(path, value)
-    if path == "models.../..":
+    if path == "trainings.../..":
         config = copy.deepcopy(SMALL)
-        config["models"]["../.."] = {}
+        config["trainings"]["../.."] = {}
     lines = message(config).split("\n")
     hits = [line for line in lines if expected in line]
     assert len(hits) == 1, lines
@@ -200,13 +230,13 @@ def test_each_mistake_is_one_line_with_key_value_and_what_is_allowed(path, value
 
 
 def test_a_wrong_default_is_named_once_as_the_default():
-    text = message(changed("model_defaults.training.stpes", 5))
+    text = message(changed("training_defaults.training.stpes", 5))
     assert text.count("\n") == 0
-    assert text.startswith("config: model_defaults.training.stpes: unknown key")
+    assert text.startswith("config: training_defaults.training.stpes: unknown key")
 
 
 def test_all_mistakes_are_reported():
-    config = changed("models.ar.training.stpes", 5)
+    config = changed("trainings.ar.training.stpes", 5)
     config["datasets"]["toy"]["source"]["train"] = 0
     assert len(message(config).split("\n")) == 2
 
@@ -222,8 +252,8 @@ def test_missing_keys_are_named():
     ("text", "value"), [("1e-3", 0.001), ("2.5E-3", 0.0025), ("0.01", 0.01), ("5", 5.0)]
 )
 def test_numbers_that_yaml_or_the_command_line_leave_as_text_are_numbers(text, value):
-    config = check_config(changed("models.ar.optimizer.peak_learning_rate", text))
-    assert config.models["ar"].optimizer.peak_learning_rate == value
+    config = check_config(changed("trainings.ar.optimizer.peak_learning_rate", text))
+    assert config.trainings["ar"].optimizer.peak_learning_rate == value
 
 
 def test_text_that_is_no_number_stays_text():
@@ -243,6 +273,15 @@ def test_a_language_that_yaml_reads_as_a_truth_value_is_explained():
     )
 
 
+def doubled(form: str, first: str = "[x]") -> str:
+    """Thirty lines, each of which holds the one before twice: a thousand million values."""
+    lines = [
+        f"a0: &a0 {first}",
+        *(f"a{n}: &a{n} {form.format(f'*a{n - 1}')}" for n in range(1, 30)),
+    ]
+    return "\n".join(lines)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -251,8 +290,22 @@ def test_a_language_that_yaml_reads_as_a_truth_value_is_explained():
         ("a: [1\n", "not YAML"),
         ("", "found nothing, allowed: a mapping"),
         ("- 1\n", "found list, allowed: a mapping"),
-        ("a: !!python/object/apply:os.getcwd []\n", "not YAML: could not determine a constructor"),
+        (
+            "a: !!python/object/apply:os.getcwd []\n",
+            "line 1: tag '!!python/object/apply:os.getcwd' is",
+        ),
         ("a: \x00\n", "not YAML"),
+        ("a: {!!binary aGk=: 1}\n", "line 1: tag '!!binary' is not allowed; allowed are text"),
+        ("a: !!binary aGk=\n", "line 1: tag '!!binary' is not allowed"),
+        ("a: !!set {x, y}\n", "line 1: tag '!!set' is not allowed"),
+        ("? [a, b]\n: 1\n", "line 1: a key is a list or a mapping; allowed is text"),
+        ("a: 2026-13-01\n", "not YAML: month must be in 1..12"),
+        ("a: " + "1" * 5000, "not YAML: Exceeds the limit"),
+        ("a: " + "[" * 5000, "not YAML: nested too deeply"),
+        ("a: &a [*a]\n", "line 1: an alias stands for a value that holds it"),
+        (doubled("[{0}, {0}]"), "values once aliases are written out"),
+        (doubled("{{x: {0}, y: {0}}}"), "values once aliases are written out"),
+        (doubled("{{<<: [{0}, {0}]}}", "{z: 1}"), "values once aliases are written out"),
     ],
 )
 def test_what_is_no_config_file_is_refused_with_its_name(tmp_path, text, expected):
@@ -277,15 +330,142 @@ def test_missing_and_undecodable_files_are_refused(tmp_path):
         load_config([])
 
 
+def test_a_key_of_a_merged_mapping_may_be_given_again(tmp_path):
+    path = tmp_path / "merged.yaml"
+    path.write_text("a: &a {x: 1}\nb: {c: &c {<<: *a, x: 2}}\nd: {<<: *c, y: 3}\n")
+    assert read_yaml(path) == {"a": {"x": 1}, "b": {"c": {"x": 2}}, "d": {"x": 2, "y": 3}}
+
+
 def test_later_files_and_overrides_win(tmp_path):
     first, second = tmp_path / "1.json", tmp_path / "2.yaml"
     first.write_text(json.dumps(SMALL))
-    second.write_text("models:\n  ar:\n    training: {steps: 7}\n    decode: [beam]\n")
-    config = load_config([first, second], {"models": {"padir": {"training": {"steps": "9"}}}})
-    assert config.models["ar"].training.steps == 7
-    assert config.models["ar"].decode == ["beam"]
-    assert config.models["padir"].training.steps == 9
-    assert config.models["padir"].training.batch_tokens == 64
+    second.write_text("trainings:\n  ar:\n    training: {steps: 7}\n    seeds: [3]\n")
+    config = load_config([first, second], {"trainings": {"padir": {"training": {"steps": "9"}}}})
+    assert config.trainings["ar"].training.steps == 7
+    assert config.trainings["ar"].seeds == [3]
+    assert config.trainings["padir"].training.steps == 9
+    assert config.trainings["padir"].training.batch_tokens == 64
+
+
+def test_extends_puts_one_file_below(tmp_path):
+    (tmp_path / "below").mkdir()
+    base = tmp_path / "below/base.json"
+    base.write_text(json.dumps(SMALL))
+    path = tmp_path / "own.yaml"
+    path.write_text("extends: below/base.json\ntrainings: {ar: {seeds: [3]}}\n")
+    config = load_config([path], {"training_defaults": {"seeds": [5]}})
+    assert config.trainings["ar"].seeds == [3]
+    assert config.trainings["padir"].seeds == [5]
+    # A further file, in another folder, that extends nothing or the same.
+    for text in ("{}", json.dumps({"extends": "below/base.json"})):
+        (tmp_path / "further.json").write_text(text)
+        assert load_config([path, tmp_path / "further.json"]).trainings["ar"].seeds == [3]
+
+
+def test_extends_on_the_command_line_starts_at_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "base.json").write_text(json.dumps(SMALL))
+    (tmp_path / "far").mkdir()
+    path = tmp_path / "far/own.yaml"
+    path.write_text("extends: nowhere.yaml\ntrainings: {ar: {seeds: [3]}}\n")
+    assert load_config([path], {"extends": "base.json"}).trainings["ar"].seeds == [3]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"own": "extends: none.yaml"}, "{folder}/none.yaml: cannot read: No such file"),
+        ({"own": "extends: own.yaml"}, "{folder}/own.yaml: a file that is extended extends no"),
+        ({"own": "extends: [a, b]"}, "extends: found ['a', 'b'], allowed: the path of a config"),
+        ({"own": "extends: ''"}, "{folder}: cannot read: Is a directory"),
+        (
+            {"own": "extends: middle.yaml", "middle": "extends: base.yaml", "base": "{}"},
+            "{folder}/middle.yaml: a file that is extended extends no other",
+        ),
+    ],
+)
+def test_extends_that_leads_nowhere_is_refused(tmp_path, files, expected):
+    for name, text in files.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_config([tmp_path / "own.yaml"])
+    assert str(caught.value).startswith(expected.format(folder=tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_config_files_do_not_extend_two_files(tmp_path):
+    for name, base in (("1", "a"), ("2", "b")):
+        (tmp_path / f"{name}.yaml").write_text(f"extends: {base}.yaml")
+        (tmp_path / f"{base}.yaml").write_text(json.dumps(SMALL))
+    with pytest.raises(
+        InputError, match=r"^extends: .* extend a\.yaml and b\.yaml; allowed is one"
+    ):
+        load_config([tmp_path / "1.yaml", tmp_path / "2.yaml"])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("training_defaults.training.steps", "trainings.ar.architecture.width"),
+        *("datasets.toy.source.train", "datasets.toy.vocabulary.size", "decoders.beam.beam"),
+        *("evaluation.bootstrap_samples", "evaluation.latency_repeats", "theory.errata.models"),
+    ],
+)
+@pytest.mark.parametrize("value", [10**30, "1" * 31, 2**53 + 1, -(10**30)])
+def test_integers_that_json_cannot_hold_are_refused(path, value):
+    text = message(changed(path, value))
+    assert re.fullmatch(
+        rf"config: {re.escape(path)}: found (-?[0-9.]+e\+[0-9]+|an integer beyond 1e\+300);"
+        r" allowed: integers up to 9007199254740992",
+        text,
+    )
+
+
+def test_an_integer_of_thousands_of_digits_is_one_line():
+    expected = "config: theory.seeds.1: found an integer beyond 1e+300; allowed: integers up to"
+    assert message(changed("theory.seeds", [0, 10**5000])).startswith(expected)
+
+
+@pytest.mark.parametrize("value", [b"ar", {1, 2}, object()])
+def test_values_that_no_config_file_holds_are_refused(value):
+    kind = type(value).__name__
+    assert message(changed("trainings.ar.system", value)) == (
+        f"trainings.ar.system: found {kind}, allowed: what JSON can hold"
+    )
+    key = message(changed("trainings.ar", {b"system": "ar"}))
+    assert key == "trainings.ar: key b'system' is not text; put it in quotes"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("models", {"ar": {}}, "models: unknown key; write `trainings`"),
+        ("model_defaults", {}, "model_defaults: unknown key; write `training_defaults` and"),
+        ("trainings.padir.parameters", "ar", "padir.parameters: unknown key; write the other dec"),
+        ("trainings.padir.decoding", {}, "padir.decoding: unknown key; write these settings as an"),
+        ("training_defaults.decoding", {}, "training_defaults.decoding: unknown key; write these"),
+        ("trainings.padir.decode", ["T1"], "padir.decode: unknown key; write rows of evaluation."),
+        ("teachers.ar.model", "ar", "teachers.ar.model: unknown key; write the training and its"),
+        ("teachers.ar.decode", "beam", "teachers.ar.decode: unknown key; write the training and"),
+        ("decoders.padir.batch_sentences", 64, "`padir decode --batch-sentences N`"),
+        ("evaluation.analysis", {"models": ["padir"]}, "analysis.models: unknown key; write rows"),
+        (
+            "evaluation.samplers",
+            {"gibbs": {"training": "padir", "model": "padir"}},
+            "samplers.gibbs.model: unknown key; write the training's name as `training`",
+        ),
+        (
+            "evaluation.core",
+            ["ar"],
+            'evaluation.core.0: found "ar"; allowed: rows, such as {trainings: [padir], decoders:',
+        ),
+        ("evaluation.baseline", "ar", "'ar' is no row: write TRAINING/DECODER/T4, or"),
+    ],
+)
+def test_old_keys_say_what_to_write_instead(path, value, expected):
+    text = message(changed(path, value))
+    assert expected in text
+    assert text.count("\n") == 0
 
 
 def test_merge_leaves_its_arguments_alone():

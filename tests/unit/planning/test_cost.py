@@ -1,14 +1,13 @@
 """What decoding, scoring and files cost, against numbers worked out by hand."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
-from padir.config.decoding import Decoding
-from padir.config.training import Architecture, TrainingRun, Objective, Optimizer, Training
+from padir.config.decoder import RefinementDecoder, SearchDecoder
+from padir.config.objective import Objective
+from padir.config.training import Architecture, Optimizer, Training, TrainingRun
 from padir.decode import tune
-from padir.decode.load import LoadedModel
 from padir.decode.translate import Hypothesis
 from padir.planning import cost
 
@@ -17,10 +16,6 @@ SIZE = cost.Size(18 + 5, 5, 6)
 TABLE_AND_DECODER = 12 + 5
 # 31 of 100 positions are padding.
 PADDED = 100 / 69
-
-
-def ar(**decoding):
-    return TrainingRun(system="ar", decode=["beam"], decoding=Decoding(**decoding))
 
 
 def test_a_second_stage_costs_one_more_decoder_pass():
@@ -46,36 +41,37 @@ def test_the_paper_s_size_has_the_paper_s_parameters():
 
 
 @pytest.mark.parametrize(
-    ("run", "decoding", "target_passes"),
+    ("decoder", "passes", "target_passes"),
     [
         # Four passes over five candidates; three starts of each.
-        (TrainingRun(decoding=Decoding(length_candidates=5)), "T4", 4 * 5),
-        (TrainingRun(decoding=Decoding(length_candidates=5, restarts=3)), "T10", 10 * 15),
-        (TrainingRun(decoding=Decoding(length_candidates=1)), "T1", 1),
+        (RefinementDecoder(length_candidates=5), 4, 4 * 5),
+        (RefinementDecoder(length_candidates=5, restarts=3), 10, 10 * 15),
+        (RefinementDecoder(length_candidates=1), 1, 1),
         # With its cache an AR model goes through the decoder once for each token and place.
-        (ar(beam=5, length_candidates=7), "beam", 5),
-        (ar(beam=5), "greedy", 1),
+        (SearchDecoder(kind="beam", beam=5), None, 5),
+        (SearchDecoder(kind="greedy", beam=5), None, 1),
     ],
 )
-def test_a_sentence_costs_its_passes_and_candidates(run, decoding, target_passes):
-    found = cost.decoding_flops(run, SIZE, decoding, source=10.0, target=8.0)
+def test_a_sentence_costs_its_passes_and_candidates(decoder, passes, target_passes):
+    estimate = cost.decoding_flops(decoder, passes, SIZE, source=10.0, target=8.0)
     by_hand = 2 * PADDED * (6 * 10 + target_passes * TABLE_AND_DECODER * 8)
-    assert found == pytest.approx(by_hand)
+    assert estimate == pytest.approx(by_hand)
 
 
 def test_reranking_is_one_pass_of_the_other_model():
-    found = cost.reranking_flops(SIZE, candidates=5, source=10.0, target=8.0)
-    assert found == pytest.approx(2 * PADDED * (6 * 10 + 5 * 17 * 8))
+    estimate = cost.reranking_flops(SIZE, candidates=5, source=10.0, target=8.0)
+    assert estimate == pytest.approx(2 * PADDED * (6 * 10 + 5 * 17 * 8))
 
 
 def test_length_rules_are_chosen_as_tuning_chooses_them():
-    padir = TrainingRun(decoding=Decoding(tuning_passes=3))
-    for run, expected in ((padir, ("T3", 1)), (ar(length_alphas=[0.0, 0.5, 1.0]), ("beam", 3))):
-        assert cost.tuning_decodings(run) == expected
-        # Of a loaded model tuning asks for its settings alone.
-        loaded = object.__new__(LoadedModel)
-        vars(loaded)["spec"] = SimpleNamespace(run=run)
-        assert (tune.tuning_decoding(loaded).name, tune.passes_over(loaded)) == expected
+    for decoder, expected in (
+        (RefinementDecoder(tuning_passes=3, length_alphas=[0.0, 0.5]), (3, 1)),
+        (SearchDecoder(kind="beam", length_alphas=[0.0, 0.5, 1.0]), (None, 3)),
+    ):
+        assert cost.tuning_decodings(decoder) == expected
+        assert tune.decodings_to_tune(decoder) == expected[1]
+    # Greedy search has nothing to choose from, and `padir tune` decodes nothing.
+    assert cost.tuning_decodings(SearchDecoder(kind="greedy")) == (None, 0)
 
 
 def test_bleurt_costs_its_parameters_for_each_piece_of_both_sides(tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 
 from padir.config.read import check_config
+from padir.config.rows import Row
 from padir.data.size import Corpus
 from padir.planning.cost import Size
 from padir.planning.workload import sizes_of, workload
@@ -25,36 +26,35 @@ CONFIG = {
             "directions": ["de-en"],
         },
     },
-    "teachers": {"ar": {"kind": "model", "model": "ar", "decode": "beam"}},
-    "model_defaults": {
+    "teachers": {"ar": {"kind": "model", "row": "ar/beam"}},
+    "training_defaults": {
         "training": {"steps": 30, "selection": "last"},
         "optimizer": {"kind": "adam", "warmup_steps": 5},
-        "decoding": {
-            "length_candidates": 3,
-            "beam": 2,
-            "length_alphas": [0.0, 1.0],
-            "tuning_passes": 2,
-        },
     },
-    "models": {
-        "ar": {"system": "ar", "decode": ["greedy"]},
-        "padir": {"targets": "ar", "decode": ["T1", "T4"], "seeds": [0, 1]},
-        "ranked": {
-            "targets": "ar",
-            "decode": ["T4"],
-            "parameters": "padir",
-            "decoding": {"reranker": "ar"},
-        },
+    "decoder_defaults": {
+        "length_candidates": 3,
+        "beam": 2,
+        "length_alphas": [0.0, 1.0],
+        "tuning_passes": 2,
     },
+    "trainings": {
+        "ar": {"system": "ar"},
+        "padir": {"targets": "ar", "seeds": [0, 1]},
+    },
+    "decoders": {"ranked": {"reranker": "ar"}},
     "evaluation": {"scorers": {"bleurt": {"kind": "bleurt", "checkpoint": "absent"}}},
 }
+GREEDY = ["ar/greedy"]
+CORE = [*GREEDY, "padir/padir/T1", "padir/padir/T4"]
 
 
-def added_up(tmp_path, models):
+def added_up(tmp_path, names, rated=CORE):
+    """The work of some rows."""
     config = check_config(CONFIG)
     corpora = [Corpus(tmp_path, name, dataset) for name, dataset in config.datasets.items()]
-    sizes = {(dataset, model): SIZE for dataset in config.datasets for model in config.models}
-    return workload(config, models, ["ar", "padir"], sizes, corpora)
+    sizes = {(dataset, name): SIZE for dataset in config.datasets for name in config.trainings}
+    rows, judged = ([Row.parse(name) for name in group] for group in (names, rated))
+    return workload(config, rows, judged, sizes, corpora)
 
 
 def sentence(passes_times_rows):
@@ -63,31 +63,41 @@ def sentence(passes_times_rows):
 
 
 def test_what_an_experiment_decodes(tmp_path):
-    found = added_up(tmp_path, ["ar", "padir"])
+    work = added_up(tmp_path, CORE)
     # In two directions; the teacher's beam is 2.
-    assert found.distillation == pytest.approx(2 * 1100 * sentence(2))
-    # The rule of the AR model by two beams over the validation set, then 10 sentences greedily.
+    assert work.distillation == pytest.approx(2 * 1100 * sentence(2))
+    # The teacher's rule by two beams over the validation set, then 10 sentences greedily.
     ar = 2 * 100 * sentence(2) + 10 * sentence(1)
+    # Two seeds.
     padir = 2 * (100 * sentence(2 * 3) + 10 * sentence(3) + 10 * sentence(4 * 3))
-    assert found.decoding == pytest.approx(2 * (ar + padir))
-    assert found.scored == 2 * 10 * (1 + 2 * 2)
-    # BLEURT-20 reads both sides.
-    assert found.rating == pytest.approx(2 * 10 * (1 + 2 * 2) * 2 * 579e6 * 66)
+    assert work.decoding == pytest.approx(2 * (ar + padir))
+    assert work.scored == 2 * 10 * (1 + 2 * 2)
+    # BLEURT-20 reads both sides of the rows that it judges.
+    assert work.rating == pytest.approx(2 * 10 * (1 + 2 * 2) * 2 * 579e6 * 66)
 
 
-def test_a_model_that_borrows_decodes_and_its_reranker_too(tmp_path):
-    with_it, without = (
-        added_up(tmp_path, names) for names in (["ar", "padir", "ranked"], ["ar", "padir"])
-    )
+def test_a_teacher_s_decoder_is_tuned_once(tmp_path):
+    with_row, without = (added_up(tmp_path, rows) for rows in ([*CORE, "ar/beam"], CORE))
+    assert with_row.decoding - without.decoding == pytest.approx(2 * 10 * sentence(2))
+
+
+def test_greedy_search_chooses_no_length_rule(tmp_path):
+    assert added_up(tmp_path, GREEDY).decoding == pytest.approx(2 * 10 * sentence(1))
+
+
+def test_another_decoder_of_a_training_decodes_and_its_reranker_too(tmp_path):
+    with_it, without = (added_up(tmp_path, names) for names in ([*CORE, "padir/ranked/T4"], CORE))
     reranked = sentence(3)
-    by_hand = 100 * (sentence(2 * 3) + reranked) + 10 * (sentence(4 * 3) + reranked)
+    # Two seeds; tuning decodes too.
+    by_hand = 2 * (100 * (sentence(2 * 3) + reranked) + 10 * (sentence(4 * 3) + reranked))
     assert with_it.decoding - without.decoding == pytest.approx(2 * by_hand)
     assert with_it.rating == without.rating
     assert with_it.disk.bundles == without.disk.bundles
+    assert with_it.disk.checkpoints == without.disk.checkpoints
 
 
 def test_what_an_experiment_puts_on_disk(tmp_path):
-    disk = added_up(tmp_path, ["ar", "padir"]).disk
+    disk = added_up(tmp_path, CORE).disk
     text = 1110 * 160 * 2
     assert disk.text == disk.copies == text
     # Targets of both directions, of training and validation.
@@ -102,13 +112,12 @@ def test_what_an_experiment_puts_on_disk(tmp_path):
 
 
 def test_without_distilled_targets_no_teacher_is_asked(tmp_path):
-    found = added_up(tmp_path, ["ar"])
-    assert (found.distillation, found.disk.distilled) == (0.0, 0.0)
+    work = added_up(tmp_path, GREEDY)
+    assert (work.distillation, work.disk.distilled) == (0.0, 0.0)
 
 
 def test_sizes_are_those_of_the_models_themselves():
     sizes = sizes_of(check_config(CONFIG))
-    assert set(sizes) == {(d, m) for d in ("wmt", "none") for m in ("ar", "padir", "ranked")}
-    assert sizes["wmt", "ranked"] == sizes["wmt", "padir"]
+    assert set(sizes) == {(d, name) for d in ("wmt", "none") for name in ("ar", "padir")}
     assert sizes["wmt", "padir"].table == 32_000 * 512
     assert sizes["wmt", "ar"] != sizes["wmt", "padir"]
