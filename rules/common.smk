@@ -108,7 +108,7 @@ def code_of_part(kind):
 
     def files(wildcards):
         part = catalogue.part(SETTINGS, getattr(wildcards, kind))
-        return code_of("commands.report", part.function.partition(":")[0].removeprefix("padir."))
+        return code_of("commands.report", f"report.{part.function.partition(':')[0]}")
 
     return files
 
