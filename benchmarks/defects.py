@@ -145,50 +145,45 @@ def measure(job: tuple[Work, int]) -> dict[str, Any]:
 
 def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
     """Scores of one variant with one model; the length rule is chosen with the variant itself."""
-    from padir.config.training import TrainingRun
-    from padir.decode.load import Decoding
-    from padir.decode.rank import LengthRule
+    from padir.config.decoder import RefinementDecoder
+    from padir.config.rows import parse_passes
+    from padir.decode.candidates import LengthRule
+    from padir.decode.load import TunedDecoder
     from padir.decode.tune import tune
     from padir.files import read_aligned
     from padir.score.bleu import RepeatedBleu
     from padir.score.summary import Decoded, score_corpus
     from tests.defects.variants import Defects
 
-    def with_settings(**settings):
-        given = loaded.spec.run.model_dump()
-        given["decoding"] |= settings
-        spec = loaded.spec.model_copy(update={"run": TrainingRun(**given)})
-        return dataclasses.replace(loaded, spec=spec)
-
-    paths, decoding = work.paths(), Decoding.parse(work.decoding)
+    paths, passes = work.paths(), parse_passes(work.decoding, "--decoding")
     language = paths["language"]
     lines, *references = read_aligned(*paths["valid"])
     tests, *answers = read_aligned(*paths["test"])
-    changed = with_settings(**variant.settings)
-    with Defects(**dict.fromkeys(variant.defects, True)).decoding() as translator:
-        rule = tune(
-            changed,
-            lines,
-            str(paths["valid"][0]),
-            RepeatedBleu(references, language),
-            references[0],
-        )["chosen"]
+    decoder = TunedDecoder("padir", RefinementDecoder(**variant.settings), LengthRule())
+    with Defects(**dict.fromkeys(variant.defects, True)).decoding() as translator_class:
+        sentences = 1 if variant.alone else None
+        translator = translator_class(loaded, decoder, passes, sentences=sentences)
+        # With the decoder's own number of passes, as `padir tune`.
+        tuned = translator.with_passes(decoder.settings.tuning_passes)
+        bleu = RepeatedBleu(references, language)
+        tried = tune(tuned, lines, str(paths["valid"][0]), bleu, references[0])
+        rule = max(tried, key=lambda scored: scored[1])[0]
 
-        def translated(model) -> list[Any]:
-            variant_translator = translator(model, decoding, LengthRule(**rule))
-            return variant_translator.translate(tests, str(paths["test"][0]), references=answers[0])
+        def translated(translator) -> list[Any]:
+            translator.use(rule)
+            return translator.translate(tests, str(paths["test"][0]), references=answers[0])
 
-        hypotheses = translated(changed)
+        hypotheses = translated(translator)
         alone = None
         if variant.batches:
-            alone = translated(with_settings(**{**variant.settings, "batch_sentences": 1}))
+            alone = translated(translator_class(loaded, decoder, passes, sentences=1))
     texts = [hypothesis.hypothesis for hypothesis in hypotheses]
     decoded = Decoded(before_drop=[hypothesis.before_drop for hypothesis in hypotheses])
     scored = score_corpus(texts, answers, language, decoded=decoded, samples=work.samples)
     words, replicates = scored["stutter"], scored["replicates"]
     before = {"value": words["words_before_drop"]["per_100"]}
     return {
-        "rule": rule,
+        "rule": dataclasses.asdict(rule),
         "signature": scored["bleu"]["signature"],
         "test_digest": scored["test_digest"],
         "sentences": scored["sentences"],
@@ -322,6 +317,7 @@ def main() -> int:
     """Train, measure, write."""
     arguments = parser().parse_args()
     from padir.cli import ALLOCATOR
+    from padir.decode.programs import CPU_SENTENCES
     from padir.files import write_json, write_text
 
     # Read by the C library of the processes that are started here, as by `padir`.
@@ -352,7 +348,7 @@ def main() -> int:
         "steps": spec.run.training.steps,
         "seeds": arguments.seeds,
         "decoding": arguments.decoding,
-        "batch_sentences": spec.run.decoding.batch_sentences,
+        "batch_sentences": CPU_SENTENCES,
         "sentences": first["sentences"],
         "references": len(work.paths()["test"]) - 1,
         "signature": first["signature"],

@@ -20,10 +20,8 @@ WORDS = ("ba", "ko", "mi", "re", "su", "ta")
 
 def tiny_run(system: str = "padir", steps: int = 12, **training) -> TrainingRun:
     """A model of width 16 that trains in seconds."""
-    decode = ["greedy"] if system == "ar" else ["T1", "T2"]
     return TrainingRun(
         system=system,
-        decode=decode,
         architecture={
             "width": 16,
             "heads": 2,
@@ -44,14 +42,13 @@ def tiny_run(system: str = "padir", steps: int = 12, **training) -> TrainingRun:
             "checkpoint_every": 4,
         }
         | training,
-        decoding={"length_candidates": 2},
     )
 
 
 def tiny_spec(system: str = "padir", steps: int = 12, **training) -> RunSpec:
     """The spec of a tiny run."""
     return RunSpec(
-        dataset="toy", direction="xs-xt", model=system, run=tiny_run(system, steps, **training)
+        dataset="toy", direction="xs-xt", training=system, run=tiny_run(system, steps, **training)
     )
 
 
@@ -59,20 +56,17 @@ LEARNING_STEPS = 320
 """That a toy language is learnt in."""
 
 
-def learning_spec(
-    system: str, objective: dict | None = None, decoding: dict | None = None
-) -> RunSpec:
+def learning_spec(system: str, objective: dict | None = None) -> RunSpec:
     """The spec of a run that learns a toy language in seconds.
 
     Args:
         system: its name.
-        objective, decoding: settings besides the tiny run's own.
+        objective: settings over the tiny run's own.
     """
     steps = LEARNING_STEPS
     spec = tiny_spec(system, steps, batch_tokens=512, validate_every=steps, checkpoint_every=steps)
     given = spec.run.model_dump()
     given["objective"] |= objective or {}
-    given["decoding"] |= decoding or {}
     given["architecture"] |= {"dropout": 0.0}
     given["optimizer"] |= {"kind": "adafactor", "peak_learning_rate": 0.1, "warmup_steps": 20}
     return spec.model_copy(update={"run": TrainingRun(**given)})

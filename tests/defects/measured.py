@@ -15,9 +15,10 @@ class Variant:
         what: in the table.
         base: the variant that it is compared with; none for what is only compared with.
         padding: whether the model was trained with padding visible in later stages.
-        settings: changes to the model's decoding settings.
+        settings: changes to PaDIR's decoder.
         defects: keywords of `tests.defects.variants.Defects`, all of them switched on.
         batches: whether outputs of batches of one sentence are compared with those of full ones.
+        alone: whether every sentence is a batch of its own.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Variant:
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     defects: Sequence[str] = ()
     batches: bool = False
+    alone: bool = False
 
 
 NO_DROP = {"drop_repeats": "none"}
@@ -66,8 +68,9 @@ VARIANTS = (
         "stop_constant_alone",
         "the same, one sentence at a time",
         "constant",
-        settings=CONSTANT | {"batch_sentences": 1},
+        settings=CONSTANT,
         defects=STOP,
+        alone=True,
     ),
     Variant(
         "all",

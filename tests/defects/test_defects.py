@@ -9,11 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.config.decoding import Decoding
+from padir.config.decoder import RefinementDecoder
 from padir.decode import refiner
-from padir.decode.load import Decoding as Passes
+from padir.decode.candidates import Candidate, LengthRule
 from padir.decode.policies import RandomStart
-from padir.decode.rank import Candidate, LengthRule
 from padir.decode.refine import Prediction, refine
 from padir.decode.refiner import policies_of
 from padir.decode.translate import Translator
@@ -26,7 +25,7 @@ from padir.training import objective
 from padir.training.corruption import first_hypothesis
 from padir.training.corruption import next_hypothesis as shipped_next_hypothesis
 from padir.training.objective import batch_losses
-from tests.decoding import LINES, tiny_model
+from tests.decoding import LINES, tiny_decoder, tiny_model
 from tests.defects.variants import (
     Defects,
     circular_stutters,
@@ -151,7 +150,7 @@ def rows(number: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def program(defects: Defects, name: str):
     """The compiled loop with these defects; without any it is the shipped loop."""
     run = refine if defects == NOTHING else defects.refine
-    chosen = policies_of(Decoding(**REMASKS[name]))
+    chosen = policies_of(RefinementDecoder(**REMASKS[name]))
 
     @jax.jit
     def compiled(start, lengths, passes):
@@ -171,7 +170,7 @@ def published_loop(start, lengths, passes, settings):
 
     Of the departures, the place of EOS and the number of hidden tokens are ours (D18, D27).
     """
-    settings = Decoding(**settings)
+    settings = RefinementDecoder(**settings)
     position = np.arange(start.shape[1])[None]
     last = lengths[:, None] - 1
     fed = np.where(position < last, start, np.where(position == last, EOS, PAD))
@@ -248,7 +247,7 @@ def test_the_last_pass_is_remasked_as_published():
         return Prediction(predicted, jnp.zeros((1, 6)), jnp.ones((1, 6)))
 
     start, lengths = jnp.asarray([[31, 32, 33, 34, 35, 36]]), jnp.asarray([5])
-    arguments = (predict, start, lengths, jnp.int32(1), policies_of(Decoding()))
+    arguments = (predict, start, lengths, jnp.int32(1), policies_of(RefinementDecoder()))
     keys = jnp.zeros((1, 2), jnp.uint32)
     state = Defects(returns_remasked=True).refine(*arguments, keys)
     np.testing.assert_array_equal(state.tokens[0], [8, 32, 33, 9, EOS, PAD])
@@ -261,8 +260,9 @@ def test_a_token_rejected_at_every_pass_stays_the_start_token_and_is_deleted():
     def predict(tokens, visible, keys) -> Prediction:
         return Prediction(jnp.asarray([[9, 9, 10, 0]]), jnp.zeros((1, 4)), jnp.ones((1, 4)))
 
-    start, chosen = jnp.asarray([[21, 22, 10, 0]]), policies_of(Decoding(replacement="previous"))
-    arguments = (predict, start, jnp.asarray([4]), jnp.int32(4), chosen)
+    start = jnp.asarray([[21, 22, 10, 0]])
+    policies = policies_of(RefinementDecoder(replacement="previous"))
+    arguments = (predict, start, jnp.asarray([4]), jnp.int32(4), policies)
     state = PUBLISHED.refine(*arguments, jnp.zeros((1, 2), jnp.uint32))
     np.testing.assert_array_equal(state.tokens[0], [9, 22, 10, EOS])
     # 10 is right, and goes too.
@@ -294,10 +294,9 @@ def test_circular_stutter_changes_nothing_where_eos_stands_in_its_place():
 
 def test_tokens_equal_to_the_start_are_deleted(tmp_path):
     """With one candidate per sentence; the length rule is tuned on what is left."""
-    settings = {"drop_repeats": "none", "length_candidates": 1}
-    loaded = tiny_model(tmp_path / "bundle", "padir", **settings)
-    rule, passes = LengthRule(), Passes.parse("T4")
-    plain = Translator(loaded, passes, rule).translate(LINES, "lines")
+    loaded = tiny_model(tmp_path / "bundle", "padir")
+    decoder = tiny_decoder("padir", LengthRule(), drop_repeats="none", length_candidates=1)
+    plain = Translator(loaded, decoder, 4).translate(LINES, "lines")
     scored = []
 
     def score(texts) -> float:
@@ -305,8 +304,8 @@ def test_tokens_equal_to_the_start_are_deleted(tmp_path):
         return 0.0
 
     with Defects(deletes_start=True).decoding() as translator_class:
-        deleted = translator_class(loaded, passes, rule).translate(LINES, "lines")
-        tune(loaded, LINES, "lines", score, LINES)
+        deleted = translator_class(loaded, decoder, 4).translate(LINES, "lines")
+        tune(translator_class(loaded, decoder, 4), LINES, "lines", score, LINES)
     size = loaded.vocabulary.size
     for line, ours, theirs in zip(LINES, plain, deleted, strict=True):
         assert theirs.tokens_before_drop == ours.tokens
@@ -324,7 +323,8 @@ def test_tokens_equal_to_the_start_are_deleted(tmp_path):
 
 
 def test_the_start_is_that_of_the_chosen_candidate(tmp_path):
-    loaded = tiny_model(tmp_path / "bundle", "padir", drop_repeats="none")
+    loaded = tiny_model(tmp_path / "bundle", "padir")
+    decoder = tiny_decoder("padir", LengthRule(), drop_repeats="none")
     source = loaded.vocabulary.encode(["ba ko mi"])[0]
     start = RandomStart(loaded.seed, loaded.vocabulary.size).tokens(source, 3, 12).tolist()
     candidates = [
@@ -335,7 +335,7 @@ def test_the_start_is_that_of_the_chosen_candidate(tmp_path):
     changed = (*start[1][:2], right, *start[1][3:5])
     candidates[1] = Candidate(changed, 6, -1.0, 0.0, 1)
     with Defects(deletes_start=True).decoding() as translator_class:
-        translator = translator_class(loaded, Passes.parse("T1"), LengthRule())
+        translator = translator_class(loaded, decoder, 1)
         (hypothesis,) = translator.finish([source], [candidates])
         assert hypothesis.tokens == (right,)
         assert hypothesis.tokens_before_drop == changed
@@ -344,6 +344,6 @@ def test_the_start_is_that_of_the_chosen_candidate(tmp_path):
 def test_deletion_refuses_the_final_drop(tmp_path):
     loaded = tiny_model(tmp_path / "bundle", "padir")
     with Defects(deletes_start=True).decoding() as translator_class:
-        translator = translator_class(loaded, Passes.parse("T1"), LengthRule())
+        translator = translator_class(loaded, tiny_decoder("padir", LengthRule()), 1)
         with pytest.raises(ValueError, match="drop_repeats words"):
             translator.finish([], [])

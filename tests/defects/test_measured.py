@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.defects import BEGIN, END, METRICS, compared, filled, parser, table
-from padir.config.decoding import Decoding
+from padir.config.decoder import RefinementDecoder
 from tests.defects.measured import VARIANTS
 from tests.defects.variants import Defects
 
@@ -26,13 +26,13 @@ def test_variants_name_their_base_and_valid_settings():
     by_name = {variant.name: variant for variant in VARIANTS}
     assert len(by_name) == len(VARIANTS)
     for variant in VARIANTS:
-        settings = Decoding(**variant.settings)
+        settings = RefinementDecoder(**variant.settings)
         defects = Defects(**dict.fromkeys(variant.defects, True))
         assert not defects.deletes_start or settings.drop_repeats == "none"
         if variant.base is not None:
             base = by_name[variant.base]
             assert base.base is None
-            assert settings.remask == Decoding(**base.settings).remask
+            assert settings.remask == RefinementDecoder(**base.settings).remask
         else:
             assert defects == Defects()
             assert not variant.padding

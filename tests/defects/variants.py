@@ -1,7 +1,7 @@
 """Defects of the published PaDIR code, as changes to ours that tests and measurements switch on.
 
 Nothing here is part of the package. Training and decoding are patched while a context is open, so
-whatever is traced in it (a `Trainer`, a `Translator`) has the defect.
+whatever is traced in it (a training step, a `Translator`) has the defect.
 
 Source: the code published with Li et al. 2024 (google-research, folder padir, Apache-2.0), read and
 described in our own words; docs/departures.md says what stands in place of each defect.
@@ -16,9 +16,9 @@ from unittest import mock
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from padir.decode import refiner, tune
-from padir.decode.policies import PassView, Stutter
-from padir.decode.rank import Candidate
+from padir.decode import refiner
+from padir.decode.candidates import Candidate
+from padir.decode.policies import PassView, StutterRemask
 from padir.decode.refine import Policies, Refinement, refine
 from padir.decode.translate import Hypothesis, Translator
 from padir.ids import EOS, PAD
@@ -102,7 +102,7 @@ class Defects:
         self, predict, start, lengths, passes, policies: Policies, keys, given=None, may_repeat=None
     ) -> Refinement:
         """`padir.decode.refine.refine` with these defects; deleted tokens still stand."""
-        stutter = isinstance(policies.remask, Stutter)
+        stutter = isinstance(policies.remask, StutterRemask)
         if self.stops_together:
             policies = policies._replace(stop=StopTogether())
         if self.circular and stutter:
@@ -119,17 +119,13 @@ class Defects:
 
     @contextmanager
     def decoding(self) -> Iterator[Callable[..., Translator]]:
-        """Translators, and the tuning of the length rule, that are made and used in here.
+        """Translators that are made and used in here have these defects.
 
         Yields:
             the class of translators to make.
         """
-        translator_class = DeletingTranslator if self.deletes_start else Translator
-        with (
-            mock.patch.object(refiner, "refine", self.refine),
-            mock.patch.object(tune, "Translator", translator_class),
-        ):
-            yield translator_class
+        with mock.patch.object(refiner, "refine", self.refine):
+            yield DeletingTranslator if self.deletes_start else Translator
 
 
 def without_start(tokens: Sequence[int], start: Sequence[int]) -> tuple[int, ...]:

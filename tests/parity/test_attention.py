@@ -5,28 +5,24 @@ import numpy as np
 import pytest
 
 from padir.analysis.attention import Chosen, Extractor
-from padir.decode.load import Decoding
+from padir.decode.candidates import LengthRule
 from padir.decode.predict import predictable
 from padir.decode.refiner import predictor
 from padir.decode.translate import Translator
 from padir.ids import PAD
 from padir.model.attention import HIDDEN, relative_position_buckets
 from padir.model.parameters import to_arrays
-from tests.decoding import LINES, tiny_model
+from tests.decoding import LINES, tiny_decoder, tiny_model
 
 SENTENCES = [line for line in LINES if line]
-RULE = {"length_alphas": [0.0], "length_weights": [1.0]}
+RULE = LengthRule(0.0, 1.0)
 
 
 def chosen_of(translator, sources):
     """The candidates that decoding chooses, and where they stand."""
     candidates = translator.candidates(sources)
-    best = [
-        max(range(len(ranked)), key=lambda k, ranked=ranked: translator.rule.score(ranked[k]))
-        for ranked in candidates
-    ]
-    chosen = [ranked[k] for ranked, k in zip(candidates, best, strict=True)]
-    return chosen, [Chosen(candidate.length, k) for candidate, k in zip(chosen, best, strict=True)]
+    chosen = [Chosen.best(ranked, translator.rule) for ranked in candidates]
+    return [ranked[each.number] for ranked, each in zip(candidates, chosen, strict=True)], chosen
 
 
 SYSTEMS = {
@@ -41,14 +37,13 @@ SYSTEMS = {
 @pytest.mark.parametrize("passes", [1, 3])
 def test_the_pass_looked_at_is_that_of_decoding(tmp_path, system, passes):
     """Tokens of the pass, where it is asked for them, are those that decoding ends with."""
-    loaded = tiny_model(
-        tmp_path / "bundle", system, buckets=(8, 16), stop="fixed", **RULE, **SYSTEMS[system]
-    )
-    translator = Translator(loaded, Decoding(f"T{passes}", passes))
+    loaded = tiny_model(tmp_path / "bundle", system, buckets=(8, 16))
+    decoder = tiny_decoder(system, RULE, **SYSTEMS[system] | {"stop": "fixed"})
+    translator = Translator(loaded, decoder, passes)
     sources = translator.encode(SENTENCES)
     hypotheses, chosen = chosen_of(translator, sources)
     seen = set()
-    for batch, decoder_pass, _ in Extractor(loaded, 3, 2).passes(sources, chosen, passes):
+    for batch, decoder_pass, _ in Extractor(loaded, decoder, 3, 2).passes(sources, chosen, passes):
         read, token = np.asarray(decoder_pass.input.tokens), np.asarray(decoder_pass.token)
         for row, index in enumerate(batch.indices):
             tokens = hypotheses[index].tokens
@@ -62,12 +57,13 @@ def test_the_pass_looked_at_is_that_of_decoding(tmp_path, system, passes):
 
 @pytest.mark.parametrize("system", sorted(SYSTEMS))
 def test_every_system_is_looked_at_and_a_batch_does_not_matter(tmp_path, system):
-    loaded = tiny_model(tmp_path / "bundle", system, **RULE, **SYSTEMS[system])
-    translator = Translator(loaded, Decoding("T2", 2))
+    loaded = tiny_model(tmp_path / "bundle", system)
+    decoder = tiny_decoder(system, RULE, **SYSTEMS[system])
+    translator = Translator(loaded, decoder, 2)
     sources = translator.encode(SENTENCES)
     _, chosen = chosen_of(translator, sources)
-    together = Extractor(loaded, 2, 2)
-    alone = Extractor(loaded, 2, 2, sentences=1)
+    together = Extractor(loaded, decoder, 2, 2)
+    alone = Extractor(loaded, decoder, 2, 2, sentences=1)
     for batch, decoder_pass, _ in together.passes(sources, chosen, 2):
         for row, index in enumerate(batch.indices):
             single = next(alone.passes([sources[index]], [chosen[index]], 2))[1]
@@ -84,8 +80,8 @@ def test_every_system_is_looked_at_and_a_batch_does_not_matter(tmp_path, system)
 
 
 def test_asking_for_weights_changes_no_answer_and_they_sum_to_one(tmp_path):
-    loaded = tiny_model(tmp_path / "bundle", "padir", **RULE)
-    extractor = Extractor(loaded, 2, 2)
+    loaded = tiny_model(tmp_path / "bundle", "padir")
+    extractor = Extractor(loaded, tiny_decoder("padir", RULE), 2, 2)
     sources = loaded.vocabulary.encode(SENTENCES)
     allowed = predictable(
         loaded.model.embedder.embedding.shape[0], loaded.vocabulary.size, eos=False
@@ -101,17 +97,16 @@ def test_asking_for_weights_changes_no_answer_and_they_sum_to_one(tmp_path):
 
 def coupled_predictions(tmp_path, **settings):
     """Pass by pass: the coupling that decoders read; log-probabilities and attention weights."""
-    loaded = tiny_model(
-        tmp_path / "bundle", "padir", decoder_layers=2, **RULE, remask="coupled", **settings
-    )
-    extractor = Extractor(loaded, 2, 2)
+    loaded = tiny_model(tmp_path / "bundle", "padir", decoder_layers=2)
+    decoder = tiny_decoder("padir", RULE, remask="coupled", **settings)
+    extractor = Extractor(loaded, decoder, 2, 2)
     sources = loaded.vocabulary.encode(SENTENCES)
     allowed = predictable(
         loaded.model.embedder.embedding.shape[0], loaded.vocabulary.size, eos=False
     )
     predictions = []
     for _, decoder_pass, cross in extractor.passes(sources, [Chosen(6)] * len(sources), 2):
-        predict = predictor(loaded.model, cross, allowed, loaded.spec.run.decoding)
+        predict = predictor(loaded.model, cross, allowed, decoder.settings)
         tokens = decoder_pass.input.tokens
         keys = jax.numpy.zeros((*tokens.shape, 2), np.uint32)
         coupling = np.asarray(predict(tokens, decoder_pass.input.visible, keys).coupling)
@@ -146,9 +141,9 @@ def test_predictions_couple_by_what_they_share_or_by_the_smaller_entropy(tmp_pat
 
 def test_weights_are_those_of_a_plain_twin(tmp_path):
     """One layer in NumPy, float64: self-attention, positional attention, cross-attention."""
-    loaded = tiny_model(tmp_path / "bundle", "padir", **RULE)
+    loaded = tiny_model(tmp_path / "bundle", "padir")
     sources = loaded.vocabulary.encode(SENTENCES)[:4]
-    extractor = Extractor(loaded, 2, 2)
+    extractor = Extractor(loaded, tiny_decoder("padir", RULE), 2, 2)
     _, decoder_pass, cross = next(extractor.passes(sources, [Chosen(n) for n in (5, 4, 6, 3)], 1))
     _, weights = extractor.weights(cross, decoder_pass.input)
     self_weights, cross_weights = twin(

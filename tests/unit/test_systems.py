@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from padir.config.decoder import RefinementDecoder
 from padir.config.systems import SYSTEMS
-from padir.decode.rank import LengthRule
+from padir.decode.candidates import LengthRule
 from padir.decode.refiner import Refiner
 from padir.files import read_lines
 from padir.model.parameters import from_arrays
@@ -25,18 +26,19 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_it_learns_to_reverse_words(name: str, tmp_path: Path) -> None:
+def test_a_system_learns_to_reverse_words(name: str, tmp_path: Path) -> None:
     text, vocabulary = write_toy(tmp_path, pairs=600)
     spec = learning_spec(*OPTIONS[name])
     trained = train(spec, vocabulary, text, 0, tmp_path / "work")
     sources = Vocabulary.load(vocabulary).encode(read_lines(text.valid_source))
     model = from_arrays(spec.run, 14, trained.arrays)
-    refiner = Refiner(model, spec.run, 14, 0)
+    decoder = RefinementDecoder(kind=spec.run.system, length_candidates=2)
+    refiner = Refiner(model, spec.run, decoder, 14, 0)
     right = total = 0
-    for batch, several in refiner.batches(sources, 4):
-        for index, candidates in zip(batch.indices, several, strict=True):
-            found = LengthRule(1.0, 1.0).choose(candidates).tokens
+    for batch, rows in refiner.batches(sources, 4):
+        for index, candidates in zip(batch.indices, rows, strict=True):
+            tokens = LengthRule(1.0, 1.0).choose(candidates).tokens
             expected = sources[index][::-1]
-            right += sum(a == b for a, b in zip(found, expected, strict=False))
+            right += sum(a == b for a, b in zip(tokens, expected, strict=False))
             total += len(expected)
     assert right / total > 0.9, (right / total, trained.valid)

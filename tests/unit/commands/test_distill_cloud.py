@@ -11,7 +11,8 @@ import sys
 import pytest
 
 from padir.cli import main
-from padir.config.read import check_config, cloud_teacher, training_digest
+from padir.config.identity import training_digests
+from padir.config.read import check_config, cloud_teacher
 from padir.config.teacher import CloudTeacher
 from padir.distill import owners, service
 from padir.distill.ledger import Ledger
@@ -361,11 +362,12 @@ def test_a_ledger_that_may_not_be_written_is_one_line(arguments, tmp_path, capsy
 def test_money_and_speed_train_nothing_anew_and_another_teacher_does():
     def trained(**settings):
         given = changed("teachers", {"ar": {"kind": "cloud", **settings}})
-        return training_digest(check_config(given), "real", "de-en", "padir")
+        return training_digests(check_config(given), "real", "de-en", "padir")["training"]
 
     free = {"max_usd": 5, "ledger": "x.sqlite", "concurrency": 1, "project": "p"}
     free["refused"] = "leave_empty"
     assert trained() == trained(**free)
     assert trained() != trained(endpoint="127.0.0.1:80")
     other = changed("teachers", {"ar": {"kind": "files", "train": "t", "valid": "v"}})
-    assert trained() != training_digest(check_config(other), "real", "de-en", "padir")
+    digests = training_digests(check_config(other), "real", "de-en", "padir")
+    assert trained() != digests["training"]

@@ -9,8 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from padir.commands import distill as distill_command
-from padir.decode.load import Decoding
-from padir.decode.rank import LengthRule
+from padir.config.decoder import SearchDecoder
+from padir.config.rows import Decoding
+from padir.decode.candidates import LengthRule
+from padir.decode.load import TunedDecoder
 from padir.decode.translate import Translator
 from padir.distill import teacher
 from padir.distill.card import describe
@@ -28,8 +30,10 @@ class FakeTranslator(Translator):
     longest_source = 60
 
     def __init__(self, folder: Path, survive: int = 10**9, alpha: float = 0.0):
-        self.loaded = SimpleNamespace(files=[folder / "model"])
+        spec = SimpleNamespace(digests={})
+        self.loaded = SimpleNamespace(files=[folder / "model"], labels={}, spec=spec, seed=0)
         self.reranker = None
+        self.decoder = TunedDecoder("beam", SearchDecoder(kind="beam"))
         self.rule, self.decoding = LengthRule(alpha), Decoding("beam")
         self.survive, self.seen = survive, 0
 
@@ -158,12 +162,14 @@ def test_a_damaged_part_is_refused(tmp_path, small_parts):
 @pytest.fixture
 def command(tmp_path, monkeypatch):
     """`padir distill` with the stand-in for a model; its arguments follow."""
-    loaded = SimpleNamespace(spec=SimpleNamespace(model="fake", model_dump=lambda mode: {}), seed=0)
+    spec = SimpleNamespace(training="fake", model_dump=lambda mode: {})
+    loaded = SimpleNamespace(spec=spec, seed=0)
     monkeypatch.setattr(distill_command, "prepare", lambda threads: None)
-    monkeypatch.setattr("padir.decode.load.load", lambda folder: loaded)
+    monkeypatch.setattr("padir.commands.options.open_bundle", lambda *arguments: loaded)
+    monkeypatch.setattr("padir.decode.load.find_decoder", lambda *arguments: None)
 
     def call(translator, *arguments):
-        monkeypatch.setattr("padir.decode.translate.Translator", lambda *a, **k: translator)
+        monkeypatch.setattr("padir.commands.options.open_translator", lambda *a, **k: translator)
         source, out = tmp_path / "lines", tmp_path / "out"
         paths = ["--source", str(source), "--out", str(out)]
         return distill_command.main([*paths, *map(str, arguments)])
