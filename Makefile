@@ -19,10 +19,10 @@ EXTRAS_STAMP := $(if $(filter tf,$(EXTRAS)),$(TF_STAMP),$(if $(EXTRAS),.venv/.pa
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help setup reproduce test lint lock bench
+.PHONY: help setup reproduce test test-slow lint lock bench
 
 help: ## list these targets
-	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 setup: $(STAMP) $(EXTRAS_STAMP) ## create .venv with the locked packages and padir itself
 
@@ -51,8 +51,11 @@ reproduce: setup ## run the core of CONFIG and show table 1 (ARGS=everything: al
 	@cat results/report/tables/table1.md
 	@echo "report: $(CURDIR)/results/report/index.html"
 
-test: $(TF_STAMP) ## run all tests
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -n auto --dist worksteal $(ARGS)
+test: $(TF_STAMP) ## run the tests, without whole runs, learning and fault injection
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m "not slow" $(ARGS)
+
+test-slow: $(TF_STAMP) ## run whole runs, learning and fault injection
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m slow $(ARGS)
 
 lint: setup ## formatters, linters and the type checker
 	$(BIN)/ruff check .

@@ -82,7 +82,8 @@ def files_of(parts):
     """The files that stand for tables and figures."""
     endings = {"table": "md", "figure": "svg"}
     return [
-        f"results/report/{part.kind}s/{part.name}.{endings[part.kind]}" for part in parts
+        f"results/report/{part.kind}s/{part.name}.{endings[part.kind]}"
+        for part in parts
     ]
 
 

@@ -103,6 +103,14 @@ def code_of(*modules):
     return [str(p.relative_to(here) if p.is_relative_to(here) else p) for p in files]
 
 
+def code_of_tuning(wildcards):
+    """Input function: no sources for a teacher, as distillation and training depend on it. An `ancient` input of
+    distillation would not do: Snakemake then overlooks edited settings of what comes after it.
+    """
+    teaches = jobs.teaches(SETTINGS, wildcards.training, wildcards.decoder)
+    return [] if teaches else code_of("commands.tune")
+
+
 def code_of_part(kind):
     """Input function: the sources of one table or figure of the report."""
 

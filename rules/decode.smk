@@ -20,7 +20,7 @@ rule tune:
         reranker=asked(jobs.reranker_bundle, "place", "decoder"),
         source=text("source", "valid"),
         references=references("valid"),
-        code=code_of("commands.tune"),
+        code=code_of_tuning,
     output:
         decoder="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/decoders/{decoder}.json",
     log:

@@ -2,8 +2,7 @@ rule distill:
     """Translate one part of the training or validation sources with a teacher of our own."""
     input:
         model=asked(jobs.teacher_bundle, "place", "teacher", "seed"),
-        # An edit of the code tunes anew, but distils and trains nothing anew.
-        decoder=ancient(asked(jobs.teacher_decoder, "place", "teacher", "seed")),
+        decoder=asked(jobs.teacher_decoder, "place", "teacher", "seed"),
         source=text("source"),
     output:
         part=temp(

@@ -16,7 +16,7 @@ rule sample:
     params:
         bundle=folder_of("model"),
         settings=sampler_flags,
-        digests=digests(identity.sample_digests, "dataset", "direction", "sampler"),
+        digests=digests(identity.chain_digests, "dataset", "direction", "sampler"),
     shell:
         "padir sample --bundle {params.bundle:q} --source {input.source:q} {params.settings:q}"
         " --out {output.records:q} --text {output.text:q} --digests {params.digests:q}"

@@ -1,4 +1,4 @@
-"""The worked examples of CONTRIBUTING.md: its edits, word for word, add a system and a policy."""
+"""The worked examples of CONTRIBUTING.md: its edits, word for word, in a copy of the sources."""
 
 import json
 import os
@@ -12,44 +12,53 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from padir.config.decoding import Decoding
+from padir.config.decoder import RefinementDecoder
+from padir.config.evaluation import SCORERS
+from padir.config.read import merge
 from padir.config.training import TrainingRun
+from padir.report.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+FILES = {
+    "system": ["config/systems.py"],
+    "decoding policy": ["decode/policies.py"],
+    "table": ["report/lengths.py", "report/catalogue.py"],
+    "metric": ["score/exact.py", "config/experiment.py"],
+}
 
-# Trains with the system, and decodes the same parameters with its own policy and with the new one.
+# Trains with the system, decodes with its own policy and the new one, rates, and writes the table.
 SCRIPT = """
-import json, sys
+import json, os, sys
 from pathlib import Path
 import jax.numpy as jnp
 import padir
-from padir.config.training import TrainingRun
+from padir.cli import main
 from padir.config.read import check_config
 from padir.decode.refine import Prediction, refine
 from padir.decode.refiner import Refiner, policies_of
-from padir.files import read_lines
+from padir.files import read_lines, write_lines
 from padir.model.parameters import from_arrays
 from padir.training.loop import train
 from padir.vocab import Vocabulary
 from tests.training import tiny_spec, write_toy
-from tests.unit.config.small import SMALL
+from tests.unit.report.conftest import MadeUp
 
-folder, entries = Path(sys.argv[1]), json.loads(sys.argv[2])
-check_config({**SMALL, "models": {**SMALL["models"], **entries}})
+folder, settings = Path(sys.argv[1]), json.loads(sys.argv[2])
+os.chdir(folder)
+config = check_config(settings)
 text, vocabulary = write_toy(folder)
-first, second = entries.values()
-spec = tiny_spec(first["system"], 40)
+spec = tiny_spec(config.trainings["padir_masked"].system, 40)
+assert spec.run.objective.corruption == "mask"
 trained = train(spec, vocabulary, text, 0, folder / "work")
+model = from_arrays(spec.run, 14, trained.arrays)
 sources = Vocabulary.load(vocabulary).encode(read_lines(text.valid_source))
-found = {"package": padir.__file__, "start": spec.run.decoding.start}
-for name, entry in entries.items():
-    given = spec.run.model_dump()
-    run = TrainingRun(**{**given, "decoding": {**given["decoding"], **entry.get("decoding", {})}})
-    refiner = Refiner(from_arrays(run, 14, trained.arrays), run, 14, 0)
+found = {"package": padir.__file__, "start": config.decoders["masked_padir"].start}
+for name in ("masked_padir", "every_second"):
+    decoder = config.decoders[name]
     tokens = {}
-    for batch, several in refiner.batches(sources, 3):
-        tokens |= dict(zip(batch.indices, [own[0].tokens for own in several]))
+    for batch, rows in Refiner(model, spec.run, decoder, 14, 0).batches(sources, 3):
+        tokens |= dict(zip(batch.indices, [candidates[0].tokens for candidates in rows]))
     found[name] = [tokens[index] for index in range(len(sources))]
 state = refine(
     lambda tokens, visible, keys: Prediction(
@@ -58,48 +67,78 @@ state = refine(
     jnp.full((1, 6), 8, jnp.int32),
     jnp.asarray([5], jnp.int32),
     jnp.int32(1),
-    policies_of(run.decoding),
+    policies_of(decoder),
     jnp.zeros((1, 2), jnp.uint32),
 )
 found["fed"], found["kept"] = state.fed[0].tolist(), state.tokens[0].tolist()
+
+write_lines(folder / "hypotheses", ["a b", "c", "d", "e"])
+write_lines(folder / "references", ["a b", "c", "x", "e"])
+rate = ["rate", "--scorer", config.evaluation.scorers["exact"].kind, "--hypotheses", "hypotheses"]
+assert main([*rate, "--references", "references", "--json", "rating.json"]) == 0
+found["score"] = json.loads(Path("rating.json").read_text())["score"]
+
+results = MadeUp()
+Path("config.json").write_text(json.dumps(results.settings))
+assert main(["report", "--config", "config.json", "--only", "lengths", "--out", "report"]) == 0
+found["table"] = Path("report/tables/lengths.csv").read_text()
 print(json.dumps(found))
 """
 
 
-def blocks(language: str) -> list[str]:
-    """Fenced blocks of the page."""
-    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+def section(title: str) -> str:
+    """The text of `Adding a TITLE`."""
+    return re.split(r"^## ", TEXT.partition(f"\n## Adding a {title}\n")[2], flags=re.MULTILINE)[0]
 
 
-def apply(diff: str, root: Path) -> None:
-    """Make the edits of a diff. Lines without a sign say where; each place must be the only one."""
-    for name, edits in re.findall(r"^--- (\S+)\n(.*?)(?=^--- |\Z)", diff, re.MULTILINE | re.DOTALL):
+def blocks(text: str, language: str) -> list[str]:
+    """Fenced blocks."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def apply(diff: str, root: Path) -> list[str]:
+    """Make the edits of a diff and return the files that it touches.
+
+    Lines without a sign say where; each place must be the only one. A file that does not exist is
+    made.
+    """
+    edits_by_file = re.findall(r"^--- (\S+)\n(.*?)(?=^--- |\Z)", diff, re.MULTILINE | re.DOTALL)
+    for name, edits in edits_by_file:
         path = root / name
-        content = path.read_text(encoding="utf-8")
+        content = path.read_text(encoding="utf-8") if path.exists() else ""
         for edit in re.split(r"^@@\n", edits, flags=re.MULTILINE)[1:]:
             lines = edit.splitlines(keepends=True)
-            assert all(line[0] in " +-" for line in lines), edit
+            assert all(line[0] in " +-" for line in lines if line.strip()), edit
             old = "".join(line[1:] for line in lines if line[0] in " -")
             new = "".join(line[1:] for line in lines if line[0] in " +")
-            assert content.count(old) == 1, f"{name}: {old}"
-            content = content.replace(old, new)
+            assert old if content else not old, name
+            assert not old or content.count(old) == 1, f"{name}: {old}"
+            content = content.replace(old, new) if old else new
         path.write_text(content, encoding="utf-8")
+    return [name for name, _ in edits_by_file]
 
 
-def test_the_system_and_the_policy_of_the_page_train_and_decode(tmp_path):
-    entries = {name: one for block in blocks("yaml") for name, one in yaml.safe_load(block).items()}
-    assert list(entries) == ["padir_masked", "padir_every_second"]
+@pytest.mark.slow
+def test_the_examples_touch_as_many_files_as_the_page_says_and_work(tmp_path):
     shutil.copytree(
         ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
     )
-    changed = "".join(blocks("diff"))
-    apply(changed, tmp_path)
-    files = re.findall(r"^--- src/padir/(\S+)", changed, re.MULTILINE)
-    assert files == ["config/systems.py", "decode/policies.py", "config/decoding.py"]
+    settings = {"datasets": {"toy": {"source": {"kind": "synthetic"}, "directions": ["xs-xt"]}}}
+    settings |= {"teachers": {"ar": {"kind": "model", "row": "ar/beam"}}}
+    settings |= {"trainings": {"ar": {"system": "ar"}}}
+    for title, expected in FILES.items():
+        text = section(title)
+        (diff,) = blocks(text, "diff")
+        assert [name.removeprefix("src/padir/") for name in apply(diff, tmp_path)] == expected
+        files = re.match(r"\s*(\d+) files?\.", text)
+        assert files, f"{title}: the section begins with its number of files"
+        assert int(files[1]) == len(set(expected))
+        for block in blocks(text, "yaml"):
+            settings = merge(settings, yaml.safe_load(block))
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path), json.dumps(entries)],
+        [sys.executable, "-c", SCRIPT, str(tmp_path), json.dumps(settings)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "src"), str(ROOT)])},
         capture_output=True,
         text=True,
         check=False,
@@ -110,14 +149,20 @@ def test_the_system_and_the_policy_of_the_page_train_and_decode(tmp_path):
     assert found["start"] == "mask"
     # The system's start token, 8 here, stands at every second position; the result has none.
     assert (found["fed"], found["kept"]) == ([8, 9, 8, 9, 1, 0], [9, 9, 9, 9, 1, 0])
-    plain, other = found["padir_masked"], found["padir_every_second"]
-    assert len(plain) == len(other) == 20 and plain != other
-    for one, two in zip(plain, other, strict=True):
-        assert len(one) == len(two) >= 1 and min(*one, *two) >= 8
+    plain, changed = found["masked_padir"], found["every_second"]
+    assert len(plain) == len(changed) == 20 and plain != changed
+    for tokens, others in zip(plain, changed, strict=True):
+        assert len(tokens) == len(others) >= 1 and min(*tokens, *others) >= 8
+    assert found["score"] == 75.0
+    table = found["table"].splitlines()
+    assert len(table) == 1 + 8
+    assert "200" in table[1] and "39.0" in table[1]
 
 
 def test_the_examples_are_not_there_without_the_edits():
     with pytest.raises(ValidationError):
         TrainingRun(system="masked_padir")
     with pytest.raises(ValidationError):
-        Decoding(remask="every_second")
+        RefinementDecoder(remask="every_second")
+    assert "exact" not in SCORERS
+    assert "lengths" not in [part.name for part in CATALOGUE]

@@ -111,6 +111,12 @@ def teacher_decoder(config: Config, place: Place, teacher: str, seed: int) -> st
     return row_decoder(config, place, row, seed) if row else ""
 
 
+def teaches(config: Config, training: str, decoder: str) -> bool:
+    """Whether this training under this decoder is a teacher."""
+    rows = [row for row in map(config.teacher_row, config.teachers) if row]
+    return (training, decoder) in [(row.training, row.decoding.decoder) for row in rows]
+
+
 def first_bundle(config: Config, place: Place, training: str | None) -> list[str]:
     """The model of a training's first seed; nothing where no training is named."""
     if training is None:

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from padir.report.catalogue import CATALOGUE
+
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-# Stands in for `padir` where only the order of jobs is looked at: makes what a verb would make.
+# Stands in for `padir` where only the order of jobs is looked at: writes the files of each verb.
 STAND_IN = """\
 #!{python} -S
 import os, sys
@@ -24,44 +26,42 @@ def write(path):
     with open(path, "w") as file:
         spec = open(flag("--spec")).read() if "--spec" in rest else ""
         file.write(" ".join(sys.argv[1:]) + spec)
+def write_with_provenance(path):
+    write(path)
+    write(path + ".provenance.json")
 if verb == "fetch":
-    write(flag("--out") + "/provenance.json")
+    write(flag("--grammar") if "--grammar" in rest else flag("--out") + "/provenance.json")
 elif verb == "clean":
-    first, second = os.path.basename(flag("--out")).split("-")
-    for split in ("train", "valid", "test"):
-        write(flag("--out") + "/" + split + "." + first)
-        write(flag("--out") + "/" + split + "." + second)
-    write(flag("--out") + "/statistics.json")
-    write(flag("--out") + "/README.md")
+    folder = flag("--out")
+    languages = os.path.basename(folder).split("-")
+    for language in languages:
+        for split in ("train", "valid", "test"):
+            write(folder + "/" + split + "." + language)
+        for split in ("valid", "test"):
+            write(folder + "/" + split + ".references." + language + ".jsonl")
+    for name in ("statistics.json", "README.md", "provenance.json"):
+        write(folder + "/" + name)
 elif verb == "train":
-    write(flag("--out") + "/model.safetensors")
-    write(flag("--out") + "/../metrics.jsonl")
-    write(flag("--out") + "/../provenance.json")
+    for name in ("/model.safetensors", "/../metrics.jsonl", "/../provenance.json"):
+        write(flag("--out") + name)
 elif verb == "report":
     part, out = flag("--only"), flag("--out")
-    for path in (
-        "/tables/%s.csv", "/tables/%s.md", "/tables/%s.tex", "/figures/%s.svg", "/figures/%s.csv",
-        "/%s.md", "/%s.json",
-    ):
-        if ("tables" in path) == (part in {tables}) and ("figures" in path) == (part in {figures}):
-            write(out + path % part)
-    if part == "page":
-        write(out + "/index.html")
+    if part in {figures}:
+        names = ["/figures/%s.svg", "/figures/%s.csv"]
+    elif part in ("claims", "page"):
+        out += "/core" if "core" in rest else ""
+        names = ["/claims.md", "/claims.json"] if part == "claims" else ["/index.html"]
+    else:
+        names = ["/tables/%s.csv", "/tables/%s.md", "/tables/%s.tex"]
+    for name in names:
+        write(out + name.replace("%s", part))
 else:
-    for name in ("--out", "--text", "--json"):
+    for name in ("--out", "--json"):
         if name in rest:
-            write(flag(name))
+            write_with_provenance(flag(name))
+    if "--text" in rest and verb != "vocab":
+        write(flag("--text"))
 """
-ANALYSIS_TABLES = {"table4", "table5", "dependency"}
-CORE_TABLES = {"table1", "stutter", "latency", "distillation", "data"} | ANALYSIS_TABLES
-DEFAULT_TABLES = CORE_TABLES | {"table2", "ablations", "samplers"}
-# Where the config names scorers, and models that mind dependence.
-DEPENDENCY_TABLES = {"dependency_decoding", "redundancy"}
-TABLES = DEFAULT_TABLES | {"table3"} | DEPENDENCY_TABLES
-HEAT_MAPS = {"self_attention_heads", "cross_attention_heads"}
-FIGURES = HEAT_MAPS | {
-    *("quality_passes", "quality_latency", "stutter_passes", "training", "training_time"),
-}
 
 TINY = """\
 datasets:
@@ -72,21 +72,27 @@ datasets:
     directions: [xs-xt]
     vocabulary: {kind: word, size: 300}
 teachers:
-  ar: {kind: model, model: ar, decode: greedy, shards: 2}
-model_defaults:
+  ar: {kind: model, row: ar/greedy, shards: 2}
+training_defaults:
   architecture:
     {width: 16, heads: 2, head_width: 8, encoder_layers: 1, decoder_layers: 1,
      feed_forward_width: 32, max_positions: 32, length_classes: 32}
   optimizer: {kind: adam, peak_learning_rate: 3e-3, warmup_steps: 5}
   training:
     {steps: 20, batch_tokens: 320, buckets: [32], validate_every: 10, checkpoint_every: 10}
-models:
-  ar: {system: ar, decode: [greedy]}
-  raw: {decode: [T1]}
-  taught: {targets: ar, decode: [T1, T2]}
+trainings:
+  ar: {system: ar}
+  raw: {}
+  taught: {targets: ar}
 evaluation:
-  {bootstrap_samples: 100, latency_sentences: 10, latency_repeats: 1,
-   samplers: {gibbs: {model: taught, chains: 2, steps: 4, energy_every: 2}}}
+  core:
+    - {trainings: [ar], decoders: [greedy]}
+    - {trainings: [raw], decoders: [padir], passes: [1]}
+    - {trainings: [taught], decoders: [padir], passes: [1, 2]}
+  bootstrap_samples: 100
+  latency_sentences: 10
+  latency_repeats: 1
+  samplers: {gibbs: {training: taught, chains: 2, steps: 4, energy_every: 2}}
 theory: {seeds: []}
 """
 
@@ -99,13 +105,13 @@ def tiny(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def stand_in(tmp_path: Path) -> dict[str, str]:
+@pytest.fixture(scope="session")
+def stand_in(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An environment whose `padir` writes files at once instead of computing."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("bin")
     script = STAND_IN.replace("{python}", sys.executable)
-    script = script.replace("{tables}", repr(TABLES)).replace("{figures}", repr(FIGURES))
+    figures = {part.name for part in CATALOGUE if part.kind == "figure"}
+    script = script.replace("{figures}", repr(figures))
     (folder / "padir").write_text(script)
     (folder / "padir").chmod(0o755)
     return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
@@ -130,6 +136,46 @@ def snakemake(tmp_path: Path) -> Run:
         )
 
     return run
+
+
+@pytest.fixture(scope="module")
+def module_snakemake(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Run snakemake in one folder for all tests of a module, with a config given as JSON; what it
+    prints."""
+    folder = tmp_path_factory.mktemp("place")
+
+    def run(config: str, *arguments: str, env: dict[str, str] | None = None) -> str:
+        path = folder / "config.yaml"
+        path.write_text(config, encoding="utf-8")
+        command = ["snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+        command += ["--configfile", str(path), "--directory", str(folder), *arguments]
+        done = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, text=True, timeout=1200, check=False
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout + done.stderr
+
+    return run
+
+
+@pytest.fixture
+def start_snakemake(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
+    """Start the same in a process group of its own, and do not wait for it."""
+
+    def start(*arguments: str) -> subprocess.Popen[bytes]:
+        place = tmp_path / "place"
+        place.mkdir(exist_ok=True)
+        command = ["snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+        with (place / "started.log").open("ab") as log:
+            return subprocess.Popen(
+                [*command, "--directory", str(place), *arguments],
+                cwd=place,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    return start
 
 
 def job_counts(output: str) -> dict[str, int]:

@@ -49,8 +49,8 @@ def with_copies(config: dict[str, Any], folder: Path) -> dict[str, Any]:
         languages = dataset["directions"][0].split("-")
         pairs = {
             theirs: [
-                dict(zip(languages, both, strict=True))
-                for both in zip(*(sentences(one, ours) for one in languages), strict=True)
+                dict(zip(languages, pair, strict=True))
+                for pair in zip(*(sentences(each, ours) for each in languages), strict=True)
             ]
             for theirs, ours in splits.items()
         }
@@ -64,7 +64,7 @@ def with_cloud(config: dict[str, Any], endpoint: str, ledger: Path) -> dict[str,
     """The paper's teacher, as the comment in config/paper.yaml says, at this address."""
     cloud = {"kind": "cloud", "max_usd": 1, "endpoint": endpoint, "ledger": str(ledger)}
     config["teachers"] = {"cloud": cloud}
-    config["model_defaults"]["targets"] = "cloud"
+    config["training_defaults"]["targets"] = "cloud"
     return config
 
 
@@ -90,7 +90,7 @@ def paper_mini(folder: Path, checkpoint: Path, endpoint: str) -> Path:
         settings["directions"] = [direction]
         # No fewer than characters and bytes, no more than so little text allows.
         settings["vocabulary"] |= {"size": 302, "byte_fallback": True}
-    defaults = config["model_defaults"]
+    defaults = config["training_defaults"]
     defaults["architecture"] |= {
         "width": 16, "heads": 2, "head_width": 8, "encoder_layers": 1, "decoder_layers": 1,
         "feed_forward_width": 32, "max_positions": 64, "length_classes": 64,
@@ -100,11 +100,12 @@ def paper_mini(folder: Path, checkpoint: Path, endpoint: str) -> Path:
         "steps": 20, "batch_tokens": 640, "buckets": [16, 64], "validate_every": 20,
         "checkpoint_every": 20,
     }  # fmt: skip
-    config["models"] = {
-        "ar": {**config["models"]["ar"], "decode": ["beam"]},
-        "padir": {**config["models"]["padir"], "decode": ["T4"]},
-    }
+    config["trainings"] = {name: config["trainings"][name] for name in ("ar", "padir")}
     config["evaluation"] |= {
+        "core": [
+            {"trainings": ["ar"], "decoders": ["beam"]},
+            {"trainings": ["padir"], "decoders": ["padir"], "passes": [4]},
+        ],
         "bootstrap_samples": 100,
         "latency_sentences": 10,
         "latency_repeats": 1,

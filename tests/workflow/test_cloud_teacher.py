@@ -21,10 +21,8 @@ def test_translations_are_bought_once_and_a_higher_limit_makes_nothing_anew(
 
     def run(*arguments: str, **teacher: object):
         settings = {"kind": "cloud", "ledger": "paid.sqlite", "request_characters": 500, **teacher}
-        text = (
-            f"teachers:\n  bought: {json.dumps(settings)}\nmodels:\n  taught: {{targets: bought}}\n"
-        )
-        (tmp_path / "bought.yaml").write_text(text)
+        changes = {"teachers": {"bought": settings}, "trainings": {"taught": {"targets": "bought"}}}
+        (tmp_path / "bought.yaml").write_text(json.dumps(changes))
         return snakemake("--configfile", str(tiny), str(tmp_path / "bought.yaml"), "--", *arguments)
 
     card = f"{FOLDER}/card.json"
@@ -45,7 +43,7 @@ def test_translations_are_bought_once_and_a_higher_limit_makes_nothing_anew(
             found = read_lines(place / FOLDER / f"{split}.xt")
             assert found == [translation(line) for line in sources]
         described = json.loads((place / card).read_text())
-        assert described["decode"] == "cloud"
+        assert described["row"] == "cloud"
         assert set(server.billed.values()) == {1}
         calls = len(server.received)
 

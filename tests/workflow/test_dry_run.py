@@ -8,131 +8,133 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.workflow.conftest import (
-    ANALYSIS_TABLES,
-    CORE_TABLES,
-    DEFAULT_TABLES,
-    DEPENDENCY_TABLES,
-    FIGURES,
-    HEAT_MAPS,
-    job_counts,
-)
+from padir.config.read import load_config, merge, read_yaml
+from padir.report.catalogue import parts_in
+from tests.workflow.conftest import job_counts
 
 ONLY_LINT = "Specify a conda environment or container for each rule."
+Triple = tuple[str, str, int | None]
 
 
-def expected_jobs(config: dict, everything: bool = False) -> dict[str, int]:
-    """Jobs per rule, counted from the YAML alone; one dataset, one direction, no shards.
-
-    Of the core, or with the systems of table 2 and the ablations.
-    """
-    defaults = config.get("model_defaults", {})
-    core = config["evaluation"].get("core", list(config["models"]))
-    chosen = {
-        name: {**defaults, **model}
-        for name, model in config["models"].items()
-        if everything or name in core
-    }
-    seeds = {name: len(model.get("seeds", [0])) for name, model in chosen.items()}
-    decodings = sum(n * len(chosen[name]["decode"]) for name, n in seeds.items())
-    if everything:  # Neither of these is scored where it stands in a table alone.
-        ablated = {m for e in config["evaluation"]["ablations"] for m in (e["base"], e["variant"])}
-        named = {*core, *config["evaluation"]["systems"], *config["evaluation"]["dependency"]}
-        assert named | ablated == set(config["models"])
-    samplers = len(config["evaluation"].get("samplers", {}))
-    parallel = [name for name in core if config["models"][name].get("system", "padir") != "ar"]
-    analysed = config["evaluation"].get("analysis", {}).get("models", parallel)
-    # Without its models in the core the analysis is made where it is asked for.
-    left_out = not everything and not set(analysed) <= set(core)
-    further = {model.get("vocabulary") for model in chosen.values()} - {None}
+def expand(groups: list[dict]) -> set[Triple]:
+    """Training, decoder and passes of every row of a list in the YAML."""
     return {
+        (training, decoder, passes)
+        for group in groups
+        for training in group["trainings"]
+        for decoder in group["decoders"]
+        for passes in group.get("passes", [None])
+    }
+
+
+def parse(row: str) -> Triple:
+    training, decoder, *passes = row.split("/")
+    return training, decoder, int(passes[0].removeprefix("T")) if passes else None
+
+
+def expected_jobs(config: dict, scope: str) -> dict[str, int]:
+    """Jobs per rule, counted from the YAML: one dataset, one direction, a teacher in one shard."""
+    evaluation, trainings = config["evaluation"], config["trainings"]
+    systems = {name: training.get("system", "padir") for name, training in trainings.items()}
+    rows, samplers, analysed = expand(evaluation["core"]), {}, []
+    timings = [rows]
+    if scope == "everything":
+        compared = expand(evaluation["dependency"])
+        compared |= {(name, systems[name], passes) for name, _, passes in compared}
+        timings += [expand(evaluation["systems"]), compared]
+        rows = set.union(*timings)
+        ablations = evaluation["ablations"]
+        rows |= {parse(entry[side]) for entry in ablations for side in ("base", "variant")}
+        samplers = evaluation["samplers"]
+        analysed = [parse(row) for row in evaluation["analysis"]["rows"]]
+    (teacher,) = (parse(entry["row"]) for entry in config["teachers"].values())
+    rerankers = {config["decoders"].get(name, {}).get("reranker") for _, name, _ in rows} - {None}
+    seeds = {name: len(training.get("seeds", [0])) for name, training in trainings.items()}
+    # A model that others build on is trained with its first seed, a row's with all of its own.
+    trained = {name: seeds[name] for name, _, _ in rows}
+    first_seeds = {teacher[0], *rerankers, *(s["training"] for s in samplers.values())}
+    starts = (trainings[name].get("training", {}).get("warm_start") for name in trained)
+    for name in first_seeds | {name for name in starts if name}:
+        trained.setdefault(name, 1)
+    tuned = {(name, decoder): seeds[name] for name, decoder, _ in rows}
+    for name, decoder, _ in [teacher, *analysed]:
+        tuned.setdefault((name, decoder), 1)
+    decodings = sum(seeds[name] for name, _, _ in rows)
+    vocabularies = {trainings[name].get("vocabulary") for name in trained}
+    kinds = [dataset["source"]["kind"] for dataset in config["datasets"].values()]
+    jobs = {
         "write_data_settings": 1,
-        "write_vocabulary_settings": 1 + len(further),
-        "write_run_settings": len(chosen),
+        "write_vocabulary_settings": len(vocabularies),
+        "write_training_settings": len(trained),
+        "write_decoder_settings": len({decoder for _, decoder in tuned}),
         "write_report_settings": 1,
         "fetch": 1,
         "clean": 1,
-        "vocab": 1 + len(further),
-        **_training_jobs(chosen),
-        "tune": sum(seeds.values()),
+        "write_grammar": kinds.count("synthetic"),
+        "vocab": len(vocabularies),
+        "train": sum(trained.values()),
+        "tune": sum(tuned.values()),
         "distill": 2,
         "join_distilled": 1,
         "describe_distilled": 1,
         "decode": decodings,
         "score": decodings,
-        # Of the core; of everything also table 2's models, and those that mind dependence.
-        "measure_latency": 3 if everything else 1,
-        **({} if left_out else {"analyse": len(analysed)}),
-        "table": (
-            len(DEFAULT_TABLES | DEPENDENCY_TABLES)
-            if everything
-            else len(DEFAULT_TABLES if len(core) == len(config["models"]) else CORE_TABLES)
-        )
-        - (len(ANALYSIS_TABLES) if left_out else 0),
-        "figure": len(FIGURES) - (len(HEAT_MAPS) if left_out else 0),
-        **({"sample": samplers, "score_sample": samplers} if everything and samplers else {}),
-        "decide_claims": 1,
-        "page": 1,
-        "everything" if everything else "all": 1,
+        "measure_latency": len(timings),
+        "analyse": len(analysed),
+        "sample": len(samplers),
+        "score_sample": len(samplers),
+        # Of everything and, before it, of the core.
+        "decide_claims": len({"core", scope}),
+        "page": len({"core", scope}),
+        scope: 1,
     }
-
-
-def _training_jobs(models: dict) -> dict[str, int]:
-    """A model with borrowed parameters adopts them; every other one trains."""
-    seeds = {name: len(model.get("seeds", [0])) for name, model in models.items()}
-    borrowed = sum(n for name, n in seeds.items() if "parameters" in models[name])
-    jobs = {"train": sum(seeds.values()) - borrowed, "adopt": borrowed}
     return {rule: count for rule, count in jobs.items() if count}
 
 
-THEORY_RULES = {"write_theory_settings", "run_theory", "draw_theory", "theorem_table"}
+REPORT_RULES = {"table", "figure"}
+THEORY_RULES = {"write_theory_settings", "run_theory"}
 
 
-def test_the_default_experiment_has_the_jobs_its_config_asks_for(snakemake, repository):
-    config = yaml.safe_load((repository / "config/config.yaml").read_text())
-    done = snakemake("--dry-run")
+def whole(path: Path) -> dict:
+    """The mapping of a config file over the one that it extends."""
+    config = read_yaml(path)
+    return merge(read_yaml(path.parent / config.pop("extends")), config)
+
+
+@pytest.mark.parametrize("scope", ["core", "everything"])
+def test_the_demo_has_the_jobs_that_its_config_asks_for(snakemake, repository, scope):
+    path = repository / "config/config.yaml"
+    done = snakemake("--dry-run", scope)
     assert done.returncode == 0, done.stderr
-    found = job_counts(done.stdout + done.stderr)
-    assert found.keys() >= THEORY_RULES
-    assert found["run_theory"] == found["write_theory_settings"] > 1
-    translation = {rule: count for rule, count in found.items() if rule not in THEORY_RULES}
-    assert translation == expected_jobs(config)
+    jobs = job_counts(done.stdout + done.stderr)
+    assert jobs["run_theory"] == jobs["write_theory_settings"] > 1
+    parts = [part.kind for part in parts_in(load_config([path]), scope)]
+    assert {kind: jobs[kind] for kind in REPORT_RULES} == {
+        kind: parts.count(kind) for kind in REPORT_RULES
+    }
+    others = {n: count for n, count in jobs.items() if n not in REPORT_RULES | THEORY_RULES}
+    assert others == expected_jobs(whole(path), scope)
 
 
-def test_everything_trains_each_model_once_and_decodes_it_in_several_ways(snakemake, repository):
-    config = yaml.safe_load((repository / "config/config.yaml").read_text())
-    done = snakemake("--dry-run", "everything")
-    assert done.returncode == 0, done.stderr
-    found = job_counts(done.stdout + done.stderr)
-    translation = {rule: count for rule, count in found.items() if rule not in THEORY_RULES}
-    assert translation == expected_jobs(config, everything=True)
+def test_a_table_brings_its_own_trainings_and_no_others(snakemake, repository):
+    config = whole(repository / "config/config.yaml")
 
-
-def test_the_claims_wait_for_the_ablations_only_where_these_are_asked_for(snakemake, repository):
     def trained(*targets):
         done = snakemake("--dry-run", *targets)
         assert done.returncode == 0, done.stderr
         return job_counts(done.stdout + done.stderr)["train"]
 
-    # table2 and ablations bring their own models into the claims and the page, and no others.
-    assert trained("claims") < trained("claims", "table2") < trained("everything")
-    assert trained("claims") < trained("claims", "ablations") < trained("everything")
-    # Table 2's RDM is one seed of a model that another table asks for three seeds of.
-    config = yaml.safe_load((repository / "config/config.yaml").read_text())
-    models = config["models"]
-    trainings = {
-        (models[name].get("parameters", name), seed)
-        for name in config["evaluation"]["systems"]
-        for seed in models[name].get("seeds", [0])
-    }
-    assert trained("table2") == len(trainings)
-    # Decoders that mind dependence train no more than the models whose parameters they take, with
-    # three seeds each: PaDIR and RDM, distilled and raw.
-    assert trained("claims", "dependency_decoding") == trained("claims") + 4 * 3
+    rows = expand(config["evaluation"]["systems"])
+    # PaDIR and RDM have three seeds; the teacher is among the rows, and starts the warm trainings.
+    seeds = {name: len(config["trainings"][name].get("seeds", [0])) for name, _, _ in rows}
+    assert trained("table2") == sum(seeds.values())
+    assert trained("table1") == 4
+    # Decoders train nothing: PaDIR and RDM, distilled and raw, three seeds each; padir_distilled
+    # of the core; the teacher, which also starts RDM.
+    assert trained("dependency_decoding") == 4 * 3 + 2
 
 
 def test_multi30k_reads_the_folder_named_on_the_command_line(snakemake, repository, tmp_path):
-    config = yaml.safe_load((repository / "config/multi30k.yaml").read_text())
     folder = tmp_path / 'it\'s; a "folder" $(x)'
     folder.mkdir()
     for name in ("train", "valid", "test2016"):
@@ -145,15 +147,19 @@ def test_multi30k_reads_the_folder_named_on_the_command_line(snakemake, reposito
     )
     assert done.returncode == 0, done.stderr
     # It stands instead of config.yaml: no synthetic dataset beside it.
-    assert job_counts(done.stdout + done.stderr) == expected_jobs(config)
+    jobs = job_counts(done.stdout + done.stderr)
+    expected = expected_jobs(whole(repository / "config/multi30k.yaml"), "core")
+    expected["all"] = expected.pop("core")
+    extra = REPORT_RULES | THEORY_RULES
+    assert {rule: count for rule, count in jobs.items() if rule not in extra} == expected
 
 
-def test_a_model_on_another_vocabulary_trains_from_its_file(snakemake, tiny, tmp_path):
+def test_a_training_on_another_vocabulary_reads_its_file(snakemake, tiny, tmp_path):
     config = yaml.safe_load(tiny.read_text())
     (tmp_path / "more.txt").write_text("a\n")
     more = {"kind": "word", "foreign_pairs": 2, "extra_text": [str(tmp_path / "more.txt")]}
     config["datasets"]["toy"]["vocabularies"] = {"generic": more, "unused": {}}
-    config["models"]["taught"]["vocabulary"] = "generic"
+    config["trainings"]["taught"]["vocabulary"] = "generic"
     tiny.write_text(yaml.safe_dump(config))
     done = snakemake("--configfile", str(tiny), "--dry-run", "--printshellcmds", "translation")
     assert done.returncode == 0, done.stderr
@@ -187,25 +193,27 @@ def test_a_model_on_another_vocabulary_trains_from_its_file(snakemake, tiny, tmp
     assert (own.keys() | {"foreign_pairs", "extra_text", "source"}) == generic.keys()
 
 
-def test_a_reranker_is_an_input_of_what_ranks_with_it_and_of_nothing_else(snakemake, tiny):
+def test_a_reranker_is_an_input_of_its_decoder_and_of_nothing_else(snakemake, tiny):
     arguments = ["--dry-run", "--printshellcmds", "--configfile", str(tiny)]
-    override = "models={taught: {decoding: {reranker: ar}}}"
-    done = snakemake(*arguments, "--config", override)
+    config = yaml.safe_load(tiny.read_text())
+    config["decoders"] = {"reranked": {"reranker": "ar"}}
+    config["evaluation"]["core"][2]["decoders"] = ["reranked"]
+    tiny.write_text(yaml.safe_dump(config))
+    done = snakemake(*arguments)
     assert done.returncode == 0, done.stderr
     shells = re.findall(r"padir (tune|decode|latency) (.*)", done.stdout + done.stderr)
     bundle = "results/runs/toy/xs-xt/ar/seed0/bundle"
     for verb, rest in shells:
-        ranked = verb == "latency" or "/taught/" in rest
-        assert (f" --reranker {bundle} " in rest) is ranked, (verb, rest)
+        reranks = verb == "latency" or "/taught/" in rest
+        assert (f" --reranker {bundle} " in rest) is reranks, (verb, rest)
     assert sorted(verb for verb, _ in shells) == ["decode"] * 4 + ["latency"] + ["tune"] * 3
     jobs = (done.stdout + done.stderr).split("rule ")
-    ranks = [job for job in jobs if "model=taught" in job and job.startswith(("tune", "decode"))]
-    assert len(ranks) == 3
-    for job in ranks:
+    reranked = [
+        job for job in jobs if "training=taught" in job and job.startswith(("tune", "decode"))
+    ]
+    assert len(reranked) == 3
+    for job in reranked:
         assert f"{bundle}/model.safetensors" in job.partition("output:")[0]
-    without = snakemake(*arguments)
-    assert without.returncode == 0, without.stderr
-    assert "--reranker" not in without.stdout + without.stderr
 
 
 def test_on_one_machine_snakemake_looks_for_jobs_once_a_job(snakemake):
@@ -225,16 +233,22 @@ def test_another_limit_of_jobs_stays(snakemake):
     assert "Job rate limit reached" in done.stdout + done.stderr
 
 
-def test_a_timing_is_of_the_decodings_that_its_table_shows(snakemake):
+def test_a_timing_is_of_the_rows_that_its_table_shows(snakemake, repository):
+    evaluation = whole(repository / "config/config.yaml")["evaluation"]
     done = snakemake("--dry-run", "--printshellcmds", "table2", "dependency_decoding")
     assert done.returncode == 0, done.stderr
-    timed = re.findall(
-        r"padir latency .* --decodings (.*?) --source .*/(\w+)\.json >", done.stdout + done.stderr
-    )
-    assert {name: decodings.split() for decodings, name in timed} == {
-        "systems": ["greedy", "beam", "T1", "T2", "T4", "T10"],
-        "dependency": ["T2", "T4", "T8"],
-    }
+    commands = r"padir latency --rows (.*?) --source .*/(\w+)\.json >"
+    printed = done.stdout + done.stderr
+    timed = {name: rows.split() for rows, name in re.findall(commands, printed)}
+    assert timed.keys() == {"systems", "dependency"}
+    for name, rows in timed.items():
+        expected = expand(evaluation[name])
+        if name == "dependency":
+            expected |= {(t, "rdm" if "rdm" in t else "padir", passes) for t, _, passes in expected}
+        assert len(rows) == len(expected)
+        for training, decoder, passes in expected:
+            decoding = decoder if passes is None else f"{decoder}.T{passes}"
+            assert f"results/runs/synthetic/xs-xt/{training}/seed0/bundle:{decoding}" in rows
 
 
 def test_one_table_alone_needs_no_latency_and_no_other_part_of_the_report(snakemake):
@@ -249,8 +263,8 @@ def test_one_table_alone_needs_no_latency_and_no_other_part_of_the_report(snakem
     [
         (
             None,
-            "models={ar: {training: {stpes: 5}}}",
-            r"config: models\.ar\.training\.stpes: unknown key; nearest known key: steps; .*",
+            "trainings={ar: {training: {stpes: 5}}}",
+            r"config: trainings\.ar\.training\.stpes: unknown key; nearest known key: steps; .*",
         ),
         (
             None,
@@ -258,7 +272,7 @@ def test_one_table_alone_needs_no_latency_and_no_other_part_of_the_report(snakem
             r"config: evaluation\.split: found \"train\"; allowed: 'valid' or 'test'",
         ),
         (
-            "datasets: {}\nmodels: {}\ndatasets: {}\n",
+            "datasets: {}\ntrainings: {}\ndatasets: {}\n",
             None,
             r".*bad\.yaml: line 3: key 'datasets' given twice, first in line 1",
         ),

@@ -10,7 +10,8 @@ from tests.workflow.conftest import job_counts
 @pytest.mark.slow
 def test_a_tiny_experiment_runs_through_and_then_only_what_changed(snakemake, tiny, tmp_path):
     text = tiny.read_text()
-    for line in ("  raw: {decode: [T1]}\n", ", shards: 2"):
+    raw = "    - {trainings: [raw], decoders: [padir], passes: [1]}\n"
+    for line in ("  raw: {}\n", raw, ", shards: 2"):
         assert line in text
         text = text.replace(line, "")
     tiny.write_text(text)
@@ -39,7 +40,7 @@ def test_a_tiny_experiment_runs_through_and_then_only_what_changed(snakemake, ti
 
     model = place / "results/runs/toy/xs-xt/ar/seed0/bundle/model.safetensors"
     before = model.stat().st_mtime_ns
-    edited = ("--config", "models={taught: {objective: {unmasking_rate: 0.3}}}")
+    edited = ("--config", "trainings={taught: {objective: {unmasking_rate: 0.3}}}")
     third = snakemake(*arguments, *edited, "--", "table1", folder=place)
     assert third.returncode == 0, third.stderr[-2000:]
     jobs = job_counts(third.stdout + third.stderr)

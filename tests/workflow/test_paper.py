@@ -4,10 +4,13 @@ import csv
 
 import pytest
 
+from padir.config.read import load_config
+from padir.report.catalogue import all_parts
 from tests.bleurt import write_checkpoint
 from tests.translation_server import TranslationServer
-from tests.workflow.conftest import DEFAULT_TABLES, FIGURES, job_counts
+from tests.workflow.conftest import job_counts
 from tests.workflow.paper_mini import ROOT, paper, paper_mini, sentences, translated
+from tests.workflow.test_dry_run import expand
 
 DIRECTIONS = 6
 
@@ -22,35 +25,38 @@ def test_the_whole_grid_is_listed(snakemake, grid):
     config = paper()
     done = snakemake("--configfile", str(grid), "--dry-run")
     assert done.returncode == 0, done.stderr
-    found = job_counts(done.stdout + done.stderr)
-    defaults = config["model_defaults"]
-    models = [{**defaults, **model} for model in config["models"].values()]
-    decodings = DIRECTIONS * sum(len(model["decode"]) for model in models)
-    shards = config["teachers"]["ar"]["shards"]
-    assert {model["system"] for model in models} == {"ar", "padir", "cmlm", "disco", "sundae"}
-    assert all(model["decode"] == ["T4", "T10"] for model in models if model["system"] != "ar")
-    assert found == {
+    jobs = job_counts(done.stdout + done.stderr)
+    trainings, core = config["trainings"], config["evaluation"]["core"]
+    systems = {training["system"] for training in trainings.values()}
+    assert systems == {"ar", "padir", "cmlm", "disco", "sundae"}
+    assert [group.get("passes") for group in core] == [None, *[[4, 10]] * 4]
+    pairs = sum(len(group["trainings"]) * len(group["decoders"]) for group in core)
+    decodings = DIRECTIONS * len(expand(core))
+    parts = [part.kind for part in all_parts(load_config([grid]))]
+    assert jobs == {
         "write_data_settings": 3,
         "write_vocabulary_settings": 3,
-        "write_run_settings": DIRECTIONS * len(models),
+        "write_training_settings": DIRECTIONS * len(trainings),
+        # greedy, beam and four systems' own.
+        "write_decoder_settings": DIRECTIONS * 6,
         "write_report_settings": 1,
         "fetch": 3,
         "clean": 3,
         "vocab": 3,
-        "train": DIRECTIONS * len(models),
-        "tune": DIRECTIONS * len(models),
-        "distill": DIRECTIONS * (shards + 1),
+        "train": DIRECTIONS * len(trainings),
+        "tune": DIRECTIONS * pairs,
+        "distill": DIRECTIONS * (config["teachers"]["ar"]["shards"] + 1),
         "join_distilled": DIRECTIONS,
         "describe_distilled": DIRECTIONS,
         "decode": decodings,
         "score": decodings,
         "rate": decodings,
-        "analyse": DIRECTIONS * sum(model["system"] != "ar" for model in models),
+        "analyse": DIRECTIONS,
         "measure_latency": DIRECTIONS,
-        "table": len(DEFAULT_TABLES) + 1,
-        "figure": len(FIGURES),
-        "decide_claims": 1,
-        "page": 1,
+        "table": parts.count("table"),
+        "figure": parts.count("figure"),
+        "decide_claims": 2,
+        "page": 2,
         "all": 1,
     }
 

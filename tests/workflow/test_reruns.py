@@ -1,64 +1,136 @@
-"""Nothing runs that need not: seen on the whole workflow, with a stand-in that writes at once."""
+"""An edit reruns what depends on it and nothing else; a stand-in for `padir` writes the files."""
+
+import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+import yaml
 
-from tests.workflow.conftest import job_counts
+from padir.config.read import merge
+from tests.workflow.conftest import TINY, job_counts
 
+pytestmark = pytest.mark.slow
+Edit = dict[str, Any]
 REPORT = {"write_report_settings", "table", "figure", "decide_claims", "page", "all"}
+# The tiny experiment and, for one row, a decoder with a reranker: three trainings of one seed, five
+# rows, four tuned decoders, two analysed rows.
+CORE = [
+    {"trainings": ["ar"], "decoders": ["greedy"]},
+    {"trainings": ["raw"], "decoders": ["padir"], "passes": [1]},
+    {"trainings": ["taught"], "decoders": ["padir"], "passes": [1, 2]},
+    {"trainings": ["raw"], "decoders": ["reranked"], "passes": [2]},
+]
+EXPERIMENT = merge(
+    yaml.safe_load(TINY),
+    {
+        "decoders": {"reranked": {"reranker": "ar", "length_candidates": 3}},
+        "evaluation": {"core": CORE, "scorers": {"words": {"kind": "chrf++"}}},
+        "theory": {"seeds": [0]},
+    },
+)
+SAMPLES = {"sample": 1, "score_sample": 1}
+DISTILL = {"distill": 3, "join_distilled": 1, "describe_distilled": 1}
 
 
-@pytest.mark.slow
-def test_an_edit_reruns_what_depends_on_it_and_nothing_else(snakemake, stand_in, tiny):
-    def jobs(*override: str) -> dict[str, int]:
-        arguments = ["--configfile", str(tiny), "--dry-run"]
-        done = snakemake(*arguments, *(("--config", *override) if override else ()), env=stand_in)
-        assert done.returncode == 0, done.stderr
-        return job_counts(done.stdout + done.stderr)
+def rows(count: int) -> dict[str, int]:
+    """Rows decoded anew, which are scored, rated and, with the others, timed."""
+    return {"decode": count, "score": count, "rate": count, "measure_latency": 1}
 
-    first = snakemake("--configfile", str(tiny), env=stand_in)
-    assert first.returncode == 0, first.stderr[-3000:]
-    assert jobs() == {}, "a second run does nothing"
 
-    # One student: itself, and the tables that it is part of.
-    found = jobs("models={raw: {objective: {stages: 1}}}")
-    assert found["train"] == found["write_run_settings"] == found["tune"] == 1
-    assert found["decode"] == found["score"] == 1
-    assert not found.keys() & {"fetch", "clean", "vocab", "distill", "join_distilled"}
+def trained(count: int) -> dict[str, int]:
+    return {"write_training_settings": count, "train": count}
 
-    # The teacher: itself, its translations, its student; the raw student is only compared anew
-    # with the baseline, which is the teacher.
-    found = jobs("models={ar: {objective: {label_smoothing: 0.1}}}")
-    assert found["train"] == found["tune"] == 2
-    assert found["write_run_settings"] == 1
-    assert found["distill"] == 3
-    assert found["decode"] == 3
-    assert found["score"] == 4
-    assert not found.keys() & {"fetch", "clean", "vocab"}
 
-    # One more way of decoding trains nothing.
-    found = jobs("models={raw: {decode: [T1, T3]}}")
-    assert not found.keys() & {"train", "tune", "distill", "write_run_settings"}
-    assert found["decode"] == found["score"] == 1
+DATA = {"write_data_settings": 1, "fetch": 1, "write_grammar": 1, "clean": 1, "vocab": 1}
+# The settings of a decoder with a reranker carry a digest of the reranker's training.
+ALL = {**trained(3), "write_decoder_settings": 1, "tune": 4, **DISTILL, **rows(5), "analyse": 2}
+ALL |= SAMPLES
+TAUGHT = {**trained(1), "tune": 1, **rows(2), "analyse": 1, **SAMPLES}
+DECODER = {"write_decoder_settings": 1}
+SECOND = {"kind": "unigram", "size": 250}
 
-    # One more seed trains one model.
-    found = jobs("models={raw: {seeds: [0, 1]}}")
-    assert found["train"] == found["tune"] == found["decode"] == found["score"] == 1
+EDITS: dict[str, tuple[Edit, dict[str, int]]] = {
+    "nothing": ({}, {}),
+    "data_size": ({"datasets": {"toy": {"source": {"train": 401}}}}, DATA | ALL),
+    "cleaning": ({"datasets": {"toy": {"cleaning": {"max_words": 60}}}}, DATA | ALL),
+    "vocabulary": (
+        {"datasets": {"toy": {"vocabulary": {"size": 250}}}},
+        {"write_vocabulary_settings": 1, "vocab": 1, **ALL},
+    ),
+    "unused_vocabulary": ({"datasets": {"toy": {"vocabularies": {"second": SECOND}}}}, {}),
+    "vocabulary_of_one_training": (
+        {
+            "datasets": {"toy": {"vocabularies": {"second": SECOND}}},
+            "trainings": {"taught": {"vocabulary": "second"}},
+        },
+        {"write_vocabulary_settings": 1, "vocab": 1, **TAUGHT},
+    ),
+    "objective_of_a_student": ({"trainings": {"taught": {"objective": {"stages": 1}}}}, TAUGHT),
+    # Its translations, its student and what it reranks; the rows left are compared with it anew.
+    "training_of_the_teacher": (
+        {"trainings": {"ar": {"objective": {"label_smoothing": 0.1}}}},
+        {**trained(2), **DECODER, "tune": 3, **DISTILL, **rows(4), "analyse": 1, **SAMPLES}
+        | {"score": 5},
+    ),
+    "decoder_of_the_teacher": (
+        {"decoders": {"greedy": {"length_alphas": [0.5]}}},
+        {**TAUGHT, **DECODER, "tune": 2, **DISTILL, **rows(3), "score": 5},
+    ),
+    "decoder": (
+        {"decoders": {"padir": {"length_candidates": 4}}},
+        {**DECODER, "tune": 2, **rows(3), "analyse": 2},
+    ),
+    "decoder_of_one_row": (
+        {"decoders": {"reranked": {"length_candidates": 4}}},
+        {**DECODER, "tune": 1, **rows(1)},
+    ),
+    "reranker": ({"decoders": {"reranked": {"reranker": None}}}, {**DECODER, "tune": 1, **rows(1)}),
+    "passes": (
+        {"evaluation": {"core": [*CORE[:2], {**CORE[2], "passes": [1, 2, 3]}, CORE[3]]}},
+        rows(1),
+    ),
+    "seeds": (
+        {"trainings": {"raw": {"seeds": [0, 1]}}},
+        {"train": 1, "tune": 2, "decode": 2, "score": 2, "rate": 2},
+    ),
+    "bootstrap_samples": (
+        {"evaluation": {"bootstrap_samples": 200}},
+        {"score": 5, "rate": 5, "score_sample": 1, "analyse": 2},
+    ),
+    "split": (
+        {"evaluation": {"split": "valid"}},
+        {"decode": 5, "score": 5, "rate": 5, "analyse": 2, **SAMPLES},
+    ),
+    "latency_sentences": ({"evaluation": {"latency_sentences": 12}}, {"measure_latency": 1}),
+    "sampler": ({"evaluation": {"samplers": {"gibbs": {"steps": 6}}}}, SAMPLES),
+    "analysis": ({"evaluation": {"analysis": {"distance": 4}}}, {"analyse": 2}),
+    "scorer": ({"evaluation": {"scorers": {"again": {"kind": "chrf++"}}}}, {"rate": 5}),
+    "theory": (
+        {"theory": {"errata": {"models": 50}}},
+        {"write_theory_settings": 1, "run_theory": 1},
+    ),
+}
 
-    # Only what the report counts: the report, and the scores that carry the intervals.
-    found = jobs("evaluation={bootstrap_samples: 200}")
-    assert found.keys() - REPORT == {"score", "score_sample", "analyse"}
 
-    # One more vocabulary that no model names changes nothing but the settings of the report; one
-    # that a model names is learnt, and trains that model.
-    other = "datasets={toy: {vocabularies: {other: {kind: unigram, foreign_pairs: 1}}}}"
-    assert jobs(other).keys() <= REPORT
-    found = jobs(other, "models={raw: {vocabulary: other}}")
-    assert found["vocab"] == found["write_vocabulary_settings"] == 1
-    assert found["train"] == found["write_run_settings"] == found["tune"] == 1
-    assert not found.keys() & {"fetch", "clean", "distill"}
+@pytest.fixture(scope="module")
+def jobs_after(module_snakemake, stand_in) -> Callable[[Edit], dict[str, int]]:
+    """Jobs that an edit of the finished experiment makes, without those of the report."""
 
-    # Another vocabulary keeps the data.
-    found = jobs("datasets={toy: {vocabulary: {size: 250}}}")
-    assert found["vocab"] == 1
-    assert found["train"] == 3
-    assert not found.keys() & {"fetch", "clean", "write_data_settings"}
+    def run(edit: Edit, *arguments: str):
+        config = json.dumps(merge(EXPERIMENT, edit))
+        return module_snakemake(config, *arguments, env=stand_in)
+
+    run({})
+
+    def jobs(edit: Edit) -> dict[str, int]:
+        counts = job_counts(run(edit, "--dry-run"))
+        return {rule: count for rule, count in counts.items() if rule not in REPORT}
+
+    return jobs
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_an_edit_reruns_what_depends_on_it_and_nothing_else(jobs_after, kind):
+    edit, expected = EDITS[kind]
+    assert jobs_after(edit) == expected

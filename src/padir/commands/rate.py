@@ -5,10 +5,10 @@ JSON document.
 """
 
 import argparse
+import importlib
 from pathlib import Path
 from typing import Any
 
-SCORERS = ("bleurt", "chrf++")
 EXAMPLES = """\
 examples:
   padir rate --scorer bleurt --checkpoint BLEURT-20 --hypotheses out.txt --references ref.en
@@ -20,6 +20,7 @@ def parser() -> argparse.ArgumentParser:
     """The verb's arguments."""
     from padir.commands.options import add_threads
     from padir.commands.score import add_labels
+    from padir.config.evaluation import SCORERS
 
     parse = argparse.ArgumentParser(
         prog="padir rate",
@@ -29,9 +30,9 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parse.add_argument("--scorer", choices=SCORERS, required=True, help="which score")
+    parse.add_argument("--scorer", choices=list(SCORERS), required=True, help="which score")
     parse.add_argument(
-        "--checkpoint", type=Path, metavar="DIR", help="folder of the BLEURT checkpoint"
+        "--checkpoint", type=Path, metavar="DIR", help="folder of the scorer's checkpoint"
     )
     parse.add_argument(
         "--allow-missing",
@@ -60,14 +61,17 @@ def main(argv: list[str]) -> int:
     import json
 
     from padir.commands.score import check_plain_text, labels
+    from padir.config.evaluation import SCORERS
     from padir.files import InputError, read_aligned, shown, write_json
     from padir.provenance import write_provenance
     from padir.score.rating import not_run, rating
 
     if arguments.samples < 40:
         raise InputError(f"--samples is {arguments.samples}: allowed are 40 and more")
-    if (arguments.checkpoint is None) == (arguments.scorer == "bleurt"):
-        verb = "needs" if arguments.scorer == "bleurt" else "takes no"
+    scorer = SCORERS[arguments.scorer]
+    needs_checkpoint = "checkpoint" in scorer.model_fields
+    if (arguments.checkpoint is None) == needs_checkpoint:
+        verb = "needs" if needs_checkpoint else "takes no"
         raise InputError(f"--scorer {arguments.scorer} {verb} --checkpoint")
     check_plain_text(arguments.hypotheses)
     hypotheses, *references = read_aligned(
@@ -80,7 +84,7 @@ def main(argv: list[str]) -> int:
     if arguments.checkpoint and arguments.allow_missing and not arguments.checkpoint.exists():
         document |= not_run(f"no folder {shown(arguments.checkpoint)}")
     else:
-        counts, checkpoint = _counts(arguments, hypotheses, references)
+        counts, checkpoint = _counts(scorer.counts, arguments, hypotheses, references)
         document |= {"checkpoint": checkpoint, **rating(counts, references, arguments.samples)}
     if arguments.json is not None:
         write_json(arguments.json, document)
@@ -94,15 +98,14 @@ def main(argv: list[str]) -> int:
 
 
 def _counts(
-    arguments: argparse.Namespace, hypotheses: list[str], references: list[list[str]]
+    function: str,
+    arguments: argparse.Namespace,
+    hypotheses: list[str],
+    references: list[list[str]],
 ) -> tuple[Any, dict[str, Any] | None]:
-    """Counts of the scorer, and the identity of its checkpoint."""
-    if arguments.scorer == "chrf++":
-        from padir.score.bleu import chrf_words_counts
-
-        return chrf_words_counts(hypotheses, references), None
-    from padir.score.bleurt import bleurt_counts, read_checkpoint
-
-    checkpoint = read_checkpoint(arguments.checkpoint)
-    counts = bleurt_counts(checkpoint, hypotheses, references, arguments.threads)
-    return counts, checkpoint.identity
+    """Counts of the scorer, and the identity of its checkpoint if it has one."""
+    module, _, name = function.partition(":")
+    counts = getattr(importlib.import_module(module), name)
+    if arguments.checkpoint is None:
+        return counts(hypotheses, references), None
+    return counts(hypotheses, references, arguments.checkpoint, arguments.threads)

@@ -1,6 +1,6 @@
 """Settings of what is scored, timed, compared, sampled and analysed."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ QUALITY_PASSES = 4
 class BleurtScorer(Settings):
     """BLEURT, from a checkpoint of BLEURT-20's format; needs TensorFlow."""
 
+    counts: ClassVar[str] = "padir.score.bleurt:checkpoint_counts"
     kind: Literal["bleurt"] = "bleurt"
     checkpoint: str = Field(
         min_length=1,
@@ -25,10 +26,15 @@ class BleurtScorer(Settings):
 class ChrfWordsScorer(Settings):
     """chrF++: chrF with words and pairs of words."""
 
+    counts: ClassVar[str] = "padir.score.bleu:chrf_words_counts"
     kind: Literal["chrf++"] = "chrf++"
 
 
+# `counts` of each class is the function that `padir rate` calls with hypotheses and references, and
+# where the class has a `checkpoint` also with its folder and the number of threads.
 Scorer = Annotated[BleurtScorer | ChrfWordsScorer, Field(discriminator="kind")]
+SCORERS = {scorer.model_fields["kind"].default: scorer for scorer in get_args(get_args(Scorer)[0])}
+"""Settings class of each kind of scorer."""
 
 
 class Ablation(Settings):

@@ -154,14 +154,21 @@ def score_digests(config: Config, dataset: str, direction: str, row: Row, seed: 
     return {**digests, "score": short_digest(scored)}
 
 
-def sample_digests(config: Config, dataset: str, direction: str, sampler: str) -> Digests:
+def chain_digests(config: Config, dataset: str, direction: str, sampler: str) -> Digests:
     """Digests of a training, and of the chains of a sampler on its first seed."""
-    settings, evaluation = config.evaluation.samplers[sampler], config.evaluation
+    settings = config.evaluation.samplers[sampler]
     digests = training_digests(config, dataset, direction, settings.training)
     seed = config.trainings[settings.training].first_seed
     drawn = [digests["training"], seed, settings.model_dump(mode="json")]
-    scored = [drawn, evaluation.split, evaluation.bootstrap_samples]
-    return {**digests, "hypotheses": short_digest(drawn), "score": short_digest(scored)}
+    return {**digests, "hypotheses": short_digest(drawn)}
+
+
+def sample_digests(config: Config, dataset: str, direction: str, sampler: str) -> Digests:
+    """Digests of chains, and of their scores."""
+    evaluation = config.evaluation
+    digests = chain_digests(config, dataset, direction, sampler)
+    scored = [digests["hypotheses"], evaluation.split, evaluation.bootstrap_samples]
+    return {**digests, "score": short_digest(scored)}
 
 
 def analysis_digests(config: Config, dataset: str, direction: str, row: Row) -> Digests:

@@ -294,6 +294,17 @@ def bleurt_counts(
     return CorpusCounts(np.stack([best, np.ones_like(best)], axis=1), mean_formula, signature)
 
 
+def checkpoint_counts(
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    folder: Path,
+    threads: int | None = None,
+) -> tuple[CorpusCounts, dict[str, Any]]:
+    """Counts as in `bleurt_counts`, and the identity of the checkpoint in a folder."""
+    checkpoint = read_checkpoint(folder)
+    return bleurt_counts(checkpoint, hypotheses, references, threads), checkpoint.identity
+
+
 def mean_formula(sums: np.ndarray) -> np.ndarray:
     """100 times a mean: sums are [R, 2], of scores and of sentences."""
     return 100.0 * sums[:, 0] / sums[:, 1]

@@ -1,0 +1,163 @@
+"""No number of an old model under new settings: edits, interruptions, and deleted files."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from padir.config.read import merge
+from tests.workflow.conftest import TINY
+
+pytestmark = pytest.mark.slow
+EXPERIMENT = yaml.safe_load(TINY)
+RUN = Path("results/runs/toy/xs-xt")
+LONGER = {"trainings": {"raw": {"training": {"steps": 30}}}}
+
+
+@pytest.fixture
+def config(tmp_path) -> Callable[[dict], list[str]]:
+    """Arguments for the tiny experiment with changes."""
+
+    def arguments(changes: dict) -> list[str]:
+        path = tmp_path / "experiment.yaml"
+        path.write_text(json.dumps(merge(EXPERIMENT, changes)), encoding="utf-8")
+        return ["--configfile", str(path)]
+
+    return arguments
+
+
+def table1(place: Path) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Lines of table 1 by training, decoder and passes."""
+    text = (place / "results/report/tables/table1.csv").read_text(encoding="utf-8")
+    lines = list(csv.DictReader(text.splitlines()))
+    return {(line["training"], line["decoder"], line["T"]): line for line in lines}
+
+
+def trained_steps(place: Path) -> int:
+    """Steps in the bundle's spec of the raw training."""
+    spec = json.loads((place / RUN / "raw/seed0/bundle/spec.json").read_text())
+    return spec["run_spec"]["run"]["training"]["steps"]
+
+
+def score_digest(place: Path) -> str:
+    path = place / RUN / "raw/seed0/score/test.padir.T1.json"
+    return json.loads(path.read_text())["digests"]["training"]
+
+
+def test_an_edit_changes_every_number_that_it_concerns(snakemake, config, tmp_path):
+    place = tmp_path / "place"
+    first = snakemake(*config({}), folder=place)
+    assert first.returncode == 0, first.stderr[-2000:]
+    before, old_digest = table1(place), score_digest(place)
+    page = place / "results/report/index.html"
+    old_page = page.read_text(encoding="utf-8")
+    second = snakemake(*config(LONGER), folder=place)
+    assert second.returncode == 0, second.stderr[-2000:]
+    after = table1(place)
+    key = ("raw", "padir", "1")
+    assert after.keys() == before.keys()
+    assert after[key]["bleu"] != before[key]["bleu"]
+    # Only numbers of the raw training change.
+    assert {k for k in after if after[k] != before[k]} == {key}
+    assert trained_steps(place) == 30
+    assert score_digest(place) != old_digest
+    assert page.read_text(encoding="utf-8") != old_page
+    claims = json.loads((place / "results/report/claims.json").read_text())
+    assert claims
+
+    # Resamples and the size of the test split, after a finished run.
+    for changes in (
+        {"evaluation": {"bootstrap_samples": 120}},
+        {"datasets": {"toy": {"source": {"test": 30}}}},
+    ):
+        done = snakemake(*config(merge(LONGER, changes)), folder=place)
+        assert done.returncode == 0, done.stderr[-2000:]
+
+    # What is deleted is made again, and nothing else about the table changes.
+    finished = table1(place)
+    for name in (
+        "results/data/toy/xs-xt/test.references.xt.jsonl",
+        "results/data/toy/xs-xt/grammar.json",
+        RUN / "raw/seed0/bundle/decoders/padir.json",
+        RUN / "raw/seed0/decode/test.padir.T1.txt",
+        RUN / "raw/seed0/score/test.padir.T1.json",
+    ):
+        (place / name).unlink()
+        done = snakemake(*config(merge(LONGER, changes)), "--", str(name), folder=place)
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert (place / name).is_file(), name
+    done = snakemake(*config(merge(LONGER, changes)), "--", "table1", folder=place)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert table1(place) == finished
+
+
+def trainer_of(place: Path) -> int | None:
+    """The process id of `padir train` of the raw training in this folder."""
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_bytes().split(b"\0")
+            here = os.readlink(path / "cwd") == str(place)
+        except OSError:
+            continue
+        if here and b"train" in words and any(b"/raw/seed0/work" in word for word in words):
+            if any(word.endswith(b"padir") for word in words[:3]):
+                return int(path.name)
+    return None
+
+
+def stop(process: subprocess.Popen[bytes], trainer: int, how: str) -> None:
+    """Stop a retraining."""
+    if how == "sigterm_to_trainer":
+        os.kill(trainer, signal.SIGTERM)
+    elif how == "ctrl_c":
+        os.killpg(process.pid, signal.SIGINT)
+    elif how == "sigkill":
+        process.kill()
+        os.kill(trainer, signal.SIGKILL)
+    else:
+        os.kill(trainer, signal.SIGSEGV)
+
+
+@pytest.mark.parametrize("how", ["sigterm_to_trainer", "ctrl_c", "sigkill", "failing_trainer"])
+def test_a_stopped_retraining_leaves_no_score_of_the_old_model(
+    snakemake, start_snakemake, config, tmp_path, how
+):
+    place = tmp_path / "place"
+    rows = {"trainings": ["ar"], "decoders": ["greedy"]}
+    rows = [rows, {"trainings": ["raw"], "decoders": ["padir"], "passes": [1]}]
+    small = {"evaluation": {"core": rows, "samplers": {}}}
+    small |= {"trainings": {"ar": {"training": {"steps": 10}}}}
+    edited = merge(small, {"trainings": {"raw": {"training": {"steps": 400}}}})
+    done = snakemake(*config(small), "--", "table1", folder=place)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+    process = start_snakemake(*config(edited), "--", "table1")
+    deadline = time.monotonic() + 300
+    while (trainer := trainer_of(place)) is None and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert trainer is not None, (place / "started.log").read_text()[-2000:]
+    stop(process, trainer, how)
+    assert process.wait(timeout=300) != 0
+    score = place / RUN / "raw/seed0/score/test.padir.T1.json"
+    if score.exists():
+        # A score that stays is that of the old settings, and says so.
+        spec = json.loads((place / RUN / "raw/spec.json").read_text())
+        assert score_digest(place) != spec["digests"]["training"]
+
+    if how == "sigkill":
+        done = snakemake(*config(edited), "--unlock", folder=place)
+        assert done.returncode == 0, done.stderr[-2000:]
+    again = snakemake(*config(edited), "--rerun-incomplete", "--", "table1", folder=place)
+    assert again.returncode == 0, again.stderr[-2000:]
+    assert trained_steps(place) == 400
+    fresh = snakemake(*config(edited), "--", "table1", folder=tmp_path / "fresh")
+    assert fresh.returncode == 0, fresh.stderr[-2000:]
+    assert table1(place) == table1(tmp_path / "fresh")
