@@ -25,7 +25,6 @@ ALLOWED: dict[str, set[str]] = {
     "layout": {"config"},
     "jobs": {"config", "layout"},
     "config": {"files"},
-    "layout": {"config"},
     "provenance": {"files"},
     "tokens": {"ids", "shapes"},
     "vocab": {"config", "files", "ids"},
