@@ -19,6 +19,8 @@ from padir.bundle import read_bundle
 from padir.launch import join
 from tests.training import tiny_spec, train_arguments, write_toy
 
+pytestmark = pytest.mark.slow
+
 # Twelve Adam steps of at most 0.03 each; rounding may turn a near-zero gradient's sign.
 TOLERANCE = 2e-3
 

@@ -18,6 +18,8 @@ from padir.training.loop import train
 from padir.vocab import Vocabulary
 from tests.training import learning_spec, write_toy
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = {
     **{system: (system, {}) for system in SYSTEMS if system != "ar"},
     "coupled": ("rdm", {"coupled_times": True}),

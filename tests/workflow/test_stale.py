@@ -106,9 +106,10 @@ def trainer_of(place: Path) -> int | None:
             here = os.readlink(path / "cwd") == str(place)
         except OSError:
             continue
-        if here and b"train" in words and any(b"/raw/seed0/work" in word for word in words):
-            if any(word.endswith(b"padir") for word in words[:3]):
-                return int(path.name)
+        is_padir = any(word.endswith(b"padir") for word in words[:3])
+        works_here = any(b"/raw/seed0/work" in word for word in words)
+        if here and is_padir and works_here and b"train" in words:
+            return int(path.name)
     return None
 
 
@@ -130,8 +131,10 @@ def test_a_stopped_retraining_leaves_no_score_of_the_old_model(
     snakemake, start_snakemake, config, tmp_path, how
 ):
     place = tmp_path / "place"
-    rows = {"trainings": ["ar"], "decoders": ["greedy"]}
-    rows = [rows, {"trainings": ["raw"], "decoders": ["padir"], "passes": [1]}]
+    rows = [
+        {"trainings": ["ar"], "decoders": ["greedy"]},
+        {"trainings": ["raw"], "decoders": ["padir"], "passes": [1]},
+    ]
     small = {"evaluation": {"core": rows, "samplers": {}}}
     small |= {"trainings": {"ar": {"training": {"steps": 10}}}}
     edited = merge(small, {"trainings": {"raw": {"training": {"steps": 400}}}})

@@ -21,6 +21,8 @@ from padir.distill.ledger_reader import Task
 from padir.distill.service import CallError, Failure
 from padir.files import write_lines
 
+pytestmark = pytest.mark.slow
+
 TASK = Task("somebody", "some/model", "de", "en")
 LIMITS = Limits(usd=1.0, usd_per_million=10.0, characters_per_minute=10**9)
 LINES = ["eins", "zwei", "", "drei", "eins"]

@@ -26,6 +26,8 @@ IMPATIENT = """
 import sys
 from padir.cli import main
 from padir.distill import cloud
+
+pytestmark = pytest.mark.slow
 cloud.DOUBTFUL_SECONDS = (0.5, 1.0, 2.0)
 sys.exit(main(sys.argv[1:]))
 """

@@ -9,6 +9,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from padir.config.data import VocabularySettings
 from padir.decode.policies import RandomStart
@@ -18,6 +19,8 @@ from padir.model.parameters import from_arrays
 from padir.training.loop import TrainingText, train
 from padir.vocab import Vocabulary, train_vocabulary
 from tests.training import learning_spec, write_toy
+
+pytestmark = pytest.mark.slow
 
 DRAWN = ("lu", "ne", "po")
 
@@ -40,7 +43,7 @@ def write_drawn_toy(folder: Path) -> tuple[TrainingText, Path]:
 
 def test_it_rejects_what_nobody_can_know_and_keeps_the_rest(tmp_path: Path) -> None:
     text, vocabulary = write_drawn_toy(tmp_path)
-    spec = learning_spec("padir", {"critic_weight": 1.0}, {"remask": "critic"})
+    spec = learning_spec("padir", {"critic_weight": 1.0})
     pieces = Vocabulary.load(vocabulary)
     size = pieces.size
     trained = train(spec, vocabulary, text, 0, tmp_path / "work")
