@@ -24,7 +24,7 @@ FILES = {
     "system": ["config/systems.py"],
     "decoding policy": ["decode/policies.py"],
     "table": ["report/lengths.py", "report/catalogue.py"],
-    "metric": ["score/exact.py", "config/experiment.py"],
+    "metric": ["score/exact.py", "config/evaluation.py"],
 }
 
 # Trains with the system, decodes with its own policy and the new one, rates, and writes the table.
