@@ -6,6 +6,7 @@ depend on in `padir.config.identity`; the parts of the report in `padir.report.c
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
 
 from padir import jobs, layout
@@ -93,6 +94,7 @@ def digests(function, *keys):
     return answer
 
 
+@cache
 def code_of(*modules):
     """Sources that a cheap stage depends on: what its command imports.
 
