@@ -194,7 +194,7 @@ def test_a_student_learns_without_the_line_that_its_teacher_cannot_read(
     assert read_lines(tmp_path / "alone") == [*translations[:3], translations[4]]
     assert read_json(tmp_path / "alone.provenance.json")["notes"] == {"lines_too_long": 0}
 
-    arguments = ["--teacher", "ar", "--decode", decoder, "--target-language", "xt"]
+    arguments = ["--teacher", "ar", "--row", f"ar/{decoder}", "--target-language", "xt"]
     arguments += ["--train", out, "--train-reference", out]
     arguments += ["--valid", out, "--valid-references", out, "--out", card]
     assert run(distill_card, *arguments) == 0
@@ -224,7 +224,7 @@ def test_ready_made_translations_must_be_aligned(place, tmp_path):
 
 def test_card_of_a_perfect_teacher(place, tmp_path):
     write_lines(tmp_path / "long", ["one two three four five"] * 3)
-    arguments = ["--teacher", "ar", "--decode", "beam", "--target-language", "xt"]
+    arguments = ["--teacher", "ar", "--row", "ar/beam", "--target-language", "xt"]
     for name in ("train", "train-reference", "valid", "valid-references"):
         arguments += [f"--{name}", tmp_path / "long"]
     assert run(distill_card, *arguments, "--out", tmp_path / "card.json") == 0

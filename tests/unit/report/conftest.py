@@ -199,10 +199,10 @@ class MadeUp:
     def card(self, **more) -> Path:
         digest = identity.targets_digest(self.config, *self.place, "own")
         return self.write(layout.card_path(self.place, "own", 0), {
-            "teacher": "ar", "decode": "beam", "lines": {"train": 24000, "valid": 500},
+            "teacher": "ar", "row": "ar/beam", "lines": {"train": 24000, "valid": 500},
             "sha256": "0123456789abcdef", "teacher_bleu": {"score": 40.0, "signature": "BLEU|x"},
             "agreement_with_raw": {"score": 35.0, "signature": "BLEU|x"},
-            "validity": {"share": 0.96, "sentences": 24000}, "digests": {"targets": digest},
+            "validity": {"share": 0.96, "sentences": 24000}, "digests": {"distilled": digest},
         } | more)  # fmt: skip
 
     def all(self) -> None:
