@@ -7,6 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from padir.commands.options import add_threads
 from padir.launch import AUTOMATIC, join, prepare
 
 EXAMPLES = """\
@@ -51,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
         help="delete the checkpoints in --work and start over; metrics and model card record it",
     )
     parse.add_argument("--out", type=Path, required=True, help="folder of the finished bundle")
-    parse.add_argument("--threads", type=int, help="most CPU threads (default: all cores)")
+    add_threads(parse)
     parse.add_argument(
         "--distributed",
         nargs="?",
