@@ -87,7 +87,7 @@ rule decide_claims:
     params:
         scope=scope_of,
     shell:
-        "padir report --config {input.settings:q} --only claims --scope {params.scope}"
+        "padir report --config {input.settings:q} --only claims --scope {params.scope:q}"
         " --out results/report > {log:q} 2>&1"
 
 
@@ -106,5 +106,5 @@ rule page:
     params:
         scope=scope_of,
     shell:
-        "padir report --config {input.settings:q} --only page --scope {params.scope}"
+        "padir report --config {input.settings:q} --only page --scope {params.scope:q}"
         " --out results/report > {log:q} 2>&1"
