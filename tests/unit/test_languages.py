@@ -84,7 +84,7 @@ def place(request, tmp_path, monkeypatch):
     made = tiny_run().model_dump(mode="json")
     made["architecture"] |= {"max_positions": 32, "length_classes": 32}
     made["training"]["buckets"] = [16, 32]
-    spec = {"dataset": "toy", "direction": f"en-{language}", "model": "padir", "run": made}
+    spec = {"dataset": "toy", "direction": f"en-{language}", "training": "padir", "run": made}
     write_json(tmp_path / "spec.json", spec)
     arguments = ["--spec", tmp_path / "spec.json", "--vocabulary", model, "--seed", 0]
     for split in ("train", "valid"):
