@@ -15,7 +15,7 @@ SUMMARY = {
 
 
 def test_system_names_are_distinct() -> None:
-    assert len({system.words for system in SYSTEMS.values()}) == len(SYSTEMS)
+    assert len({system.title for system in SYSTEMS.values()}) == len(SYSTEMS)
 
 
 def test_the_card_names_the_vocabulary() -> None:

@@ -25,10 +25,9 @@ SMALL = Architecture(
 
 
 def run(system: str, **architecture) -> TrainingRun:
-    decode = ["greedy"] if system == "ar" else ["T1"]
     merged = SMALL.model_copy(update=architecture)
     return TrainingRun(
-        system=system, decode=decode, architecture=merged, training={"buckets": [16]}
+        system=system, architecture=merged, training={"buckets": [16]}
     )
 
 

@@ -48,7 +48,7 @@ def test_bundle_metrics_and_card(tmp_path: Path) -> None:
     write_toy(tmp_path)
     assert main(train_arguments(tmp_path, tiny_spec())) == 0
     bundle = read_bundle(tmp_path / "bundle")
-    assert bundle.spec["run_spec"]["model"] == "padir"
+    assert bundle.spec["run_spec"]["training"] == "padir"
     assert bundle.spec["table_size"] == 14
     card = (tmp_path / "bundle" / "README.md").read_text()
     assert f"{sum(a.size for a in bundle.arrays.values()):,}" in card
