@@ -21,13 +21,14 @@ from tests.translation_server import (
     translation,
 )
 
+pytestmark = pytest.mark.slow
+
 # `padir` that waits no minutes for a service which is down.
 IMPATIENT = """
 import sys
 from padir.cli import main
 from padir.distill import cloud
 
-pytestmark = pytest.mark.slow
 cloud.DOUBTFUL_SECONDS = (0.5, 1.0, 2.0)
 sys.exit(main(sys.argv[1:]))
 """

@@ -26,9 +26,7 @@ SMALL = Architecture(
 
 def run(system: str, **architecture) -> TrainingRun:
     merged = SMALL.model_copy(update=architecture)
-    return TrainingRun(
-        system=system, architecture=merged, training={"buckets": [16]}
-    )
+    return TrainingRun(system=system, architecture=merged, training={"buckets": [16]})
 
 
 def ids(*rows: list[int]) -> jax.Array:

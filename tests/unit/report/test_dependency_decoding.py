@@ -190,7 +190,10 @@ def test_redundancy_before_and_after_the_drop(made_up):
 
 def test_rows_of_the_table_must_be_there(made_up):
     made_up.evaluate(dependency=[JOINT])
-    with pytest.raises(InputError, match=r"evaluation\.dependency: the training of plain/joint/T4 is 'plain'"):
+    named = r"evaluation\.dependency: the training of plain/joint/T4 is 'plain'"
+    with pytest.raises(InputError, match=named):
+        InputError, match=r"evaluation\.dependency: the training of plain/joint/T4 is 'plain'"
+    ):
         assert made_up.config
 
 

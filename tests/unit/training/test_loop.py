@@ -208,7 +208,7 @@ def test_a_warm_start_takes_encoder_and_embeddings_and_nothing_else(tmp_path: Pa
             read_warm_start(other, vocabulary, teacher.folder)
     raw = tiny_spec().run.training.model_copy(update={"warm_start": "ra"})
     other = spec.model_copy(update={"run": spec.run.model_copy(update={"training": raw})})
-    with pytest.raises(InputError, match=r"its model is 'ar'; .* must be 'ra'"):
+    with pytest.raises(InputError, match=r"its training is 'ar'; .* must be 'ra'"):
         read_warm_start(other, vocabulary, teacher.folder)
     trainer = Trainer(spec.run, 14, 14, 0)
     fresh = trainer.initial_state()
@@ -238,7 +238,7 @@ def test_a_work_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     train(tiny_spec(steps=4), vocabulary, text, 0, tmp_path / "work")
     with pytest.raises(InputError, match="belongs to another run: its seed is 0, this run's is 1"):
         train(tiny_spec(steps=4), vocabulary, text, 1, tmp_path / "work")
-    with pytest.raises(InputError, match="belongs to another run: its spec is"):
+    with pytest.raises(InputError, match="belongs to another run: its training is"):
         train(tiny_spec(steps=5), vocabulary, text, 0, tmp_path / "work")
 
 
