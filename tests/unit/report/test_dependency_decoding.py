@@ -192,8 +192,6 @@ def test_rows_of_the_table_must_be_there(made_up):
     made_up.evaluate(dependency=[JOINT])
     named = r"evaluation\.dependency: the training of plain/joint/T4 is 'plain'"
     with pytest.raises(InputError, match=named):
-        InputError, match=r"evaluation\.dependency: the training of plain/joint/T4 is 'plain'"
-    ):
         assert made_up.config
 
 
