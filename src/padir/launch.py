@@ -52,9 +52,11 @@ def join(others: str | None) -> bool:
     if others is None:
         return True
     import jax
+    from jax.experimental.multihost_utils import sync_global_devices
 
     if others == AUTOMATIC:
         jax.distributed.initialize()
+        sync_global_devices("padir")
         return jax.process_index() == 0
     parts = re.fullmatch(r"([^,\s]+:\d+),(\d+),(\d+)", others)
     if parts is None or not int(parts[3]) < int(parts[2]):
@@ -62,4 +64,7 @@ def join(others: str | None) -> bool:
             f"found {others!r}, allowed: HOST:PORT,N,I with I from 0 to N - 1, or nothing"
         )
     jax.distributed.initialize(parts[1], int(parts[2]), int(parts[3]))
+    # Connections are made at the first exchange, with half a minute's patience. Here all processes
+    # meet at the same moment; after they have compiled their first step they might not.
+    sync_global_devices("padir")
     return int(parts[3]) == 0
