@@ -1,6 +1,9 @@
 """Which source files a module's result depends on: the module and all that it imports of ours.
 
-The workflow lists them as input of cheap stages: an edit of the code reruns what it changes.
+The workflow lists them as input of cheap stages: an edit of the code reruns what it changes. Only
+imports are followed. `padir.config.decoder` reads the names of policies from the text of
+`padir.decode.policies`: they decide which settings are valid, and no result. What decodes imports
+the policies themselves.
 """
 
 import ast
