@@ -14,7 +14,7 @@ examples:
 
 import sys
 
-from padir.commands.options import needed, option, read_arguments, threads
+from padir.commands.arguments import needed, option, read_arguments, threads
 from padir.launch import AUTOMATIC, join, prepare
 
 OPTIONS = (
