@@ -52,11 +52,10 @@ def join(others: str | None) -> bool:
     if others is None:
         return True
     import jax
-    from jax.experimental.multihost_utils import sync_global_devices
 
     if others == AUTOMATIC:
         jax.distributed.initialize()
-        sync_global_devices("padir")
+        connect()
         return jax.process_index() == 0
     parts = re.fullmatch(r"([^,\s]+:\d+),(\d+),(\d+)", others)
     if parts is None or not int(parts[3]) < int(parts[2]):
@@ -64,7 +63,22 @@ def join(others: str | None) -> bool:
             f"found {others!r}, allowed: HOST:PORT,N,I with I from 0 to N - 1, or nothing"
         )
     jax.distributed.initialize(parts[1], int(parts[2]), int(parts[3]))
-    # Connections are made at the first exchange, with half a minute's patience. Here all processes
-    # meet at the same moment; after they have compiled their first step they might not.
-    sync_global_devices("padir")
+    connect()
     return int(parts[3]) == 0
+
+
+def connect() -> None:
+    """Connect every device with every other one by a sum over all of them.
+
+    Connections are made at the first exchange, with half a minute's patience. Here all processes
+    come at the same moment; when they have compiled their first step, they may not.
+    """
+    import jax
+    import numpy as np
+
+    from padir.devices import data_mesh, placed, replicated, split_sentences
+
+    mesh = data_mesh()
+    total = jax.jit(lambda ones: ones.sum(), out_shardings=replicated(mesh))
+    devices = placed(np.ones(mesh.size, np.int32), split_sentences(mesh, 0))
+    total(devices).block_until_ready()
