@@ -46,8 +46,10 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
-    # A job that is ended by a scheduler keeps what is in flight, as after Ctrl-C.
+    # A job that a scheduler or a lost terminal ends keeps what is in flight, as after Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _interrupt)
     from padir.config.read import cloud_teacher
     from padir.distill.cloud import Sender, read_translations
     from padir.distill.estimate import describe, describe_spending, estimate, known_lines

@@ -5,6 +5,7 @@ Beside the bundle: `provenance.json`, and `metrics.jsonl`, the losses and speed 
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from padir.commands.options import add_threads
@@ -50,6 +51,11 @@ def parser() -> argparse.ArgumentParser:
         "--restart",
         action="store_true",
         help="delete the checkpoints in --work and start over; metrics and model card record it",
+    )
+    parse.add_argument(
+        "--wait",
+        action="store_true",
+        help="wait while another trainer uses --work, then go on from where it ended",
     )
     parse.add_argument("--out", type=Path, required=True, help="folder of the finished bundle")
     add_threads(parse)
@@ -99,9 +105,12 @@ def main(argv: list[str]) -> int:
             arguments.warm_start,
             arguments.threads or cores(),
             arguments.restart,
+            arguments.wait,
         )
     except Stopped as stopped:
-        print(f"padir train: {stopped}", file=sys.stderr)
+        # The terminal may be what was lost.
+        with suppress(OSError):
+            print(f"padir train: {stopped}", file=sys.stderr, flush=True)
         return 143
     if not first:
         return 0
