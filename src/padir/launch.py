@@ -74,11 +74,9 @@ def connect() -> None:
     come at the same moment; when they have compiled their first step, they may not.
     """
     import jax
-    import numpy as np
+    from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-    from padir.devices import data_mesh, placed, replicated, split_sentences
-
-    mesh = data_mesh()
-    total = jax.jit(lambda ones: ones.sum(), out_shardings=replicated(mesh))
-    devices = placed(np.ones(mesh.size, np.int32), split_sentences(mesh, 0))
-    total(devices).block_until_ready()
+    mesh = jax.make_mesh((jax.device_count(),), ("data",), axis_types=(AxisType.Auto,))
+    split, everywhere = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in (("data",), ()))
+    ranks = jax.jit(lambda: jax.numpy.arange(mesh.size), out_shardings=split)()
+    jax.jit(lambda ranks: ranks.sum(), out_shardings=everywhere)(ranks).block_until_ready()

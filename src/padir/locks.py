@@ -1,4 +1,4 @@
-"""Locks that end with their process, however it ends: on a folder of work, and on runs of Snakemake.
+"""Locks that end with their process, on a folder of work and on runs of Snakemake.
 
 A lock is `flock` on a file, so the system releases it when the process dies. The file names the
 holder's host and process, for messages.
