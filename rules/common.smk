@@ -16,6 +16,7 @@ from padir.config.read import check_config, refuse_repeated_keys, with_base
 from padir.config.rows import Decoding, Row
 from padir.files import InputError
 from padir.imports import source_files
+from padir.locks import Run
 from padir.report import catalogue
 
 try:
@@ -23,6 +24,10 @@ try:
     SETTINGS = check_config(with_base(config, workflow.configfiles))
 except InputError as error:
     sys.exit(str(error))
+
+# Jobs read this file too; only the process that schedules them is a run.
+if workflow.is_main_process:
+    RUN = Run(Path(".snakemake"))
 
 NAME = NAME_PATTERN.strip("^$")
 

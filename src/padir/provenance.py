@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from padir.files import InputError, digest, sha256_file, shown, write_json
+from padir.files import InputError, digest, read_json, sha256_file, shown, write_json
 
 PACKAGES = ("padir", "jax", "jaxlib", "flax", "optax", "numpy", "sentencepiece", "sacrebleu")
 
@@ -126,3 +126,23 @@ def write_provenance(
         },
     )
     return path
+
+
+def was_written_by(output: Path, argv: Iterable[str]) -> bool:
+    """Whether a file exists that, by its provenance, this command wrote from inputs as they are.
+
+    Args:
+        output: the file.
+        argv: the command line, verb first.
+    """
+    path = output.with_name(output.name + ".provenance.json")
+    try:
+        record = read_json(path)
+        inputs = record["inputs"].items()
+        return (
+            output.is_file()
+            and record["command"] == ["padir", *argv]
+            and all(sha256_file(Path(file)) == recorded for file, recorded in inputs)
+        )
+    except (InputError, KeyError, TypeError, AttributeError):
+        return False

@@ -73,7 +73,9 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.decode.load import find_decoder
     from padir.distill.teacher import distill
+    from padir.locks import Lock
     from padir.progress import Progress
+    from padir.provenance import was_written_by
 
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     decoder = find_decoder(loaded, arguments.decoder)
@@ -81,8 +83,27 @@ def main(argv: list[str]) -> int:
     sources = Span(arguments.source, *shard_bounds(count_aligned(arguments.source), *shard))
     work = arguments.work or arguments.out.with_name(arguments.out.name + ".parts")
     label = f"distill {loaded.spec.training} {translator.decoding.label}"
-    with Progress(len(sources), "sentences", label) as progress:
-        parts, too_long = distill(translator, sources, work, progress.update)
+    command = ["distill", *argv]
+    # A killed Snakemake leaves its jobs at work; the same command again must not repeat theirs.
+    with Lock(work / "lock", "another distillation is using this folder", wait=True) as lock:
+        if lock.waited and was_written_by(arguments.out, command):
+            shutil.rmtree(work, ignore_errors=True)
+            return 0
+        with Progress(len(sources), "sentences", label) as progress:
+            parts, too_long = distill(translator, sources, work, progress.update)
+        write_lines(arguments.out, (line for part in parts for line in iter_lines(part)))
+        write_provenance(
+            arguments.out,
+            command,
+            inputs=[arguments.source, *translator.files],
+            spec=loaded.spec.model_dump(mode="json"),
+            seed=loaded.seed,
+            notes={"lines_too_long": too_long},
+            labels=translator.labels,
+            digests=translator.digests,
+        )
+        # Last of all: until here a run that is killed finds every part again.
+        shutil.rmtree(work, ignore_errors=True)
     if too_long:
         print(
             f"{arguments.source}: {too_long:,} of {len(sources):,} lines have more than the"
@@ -90,17 +111,4 @@ def main(argv: list[str]) -> int:
             " translations are empty, and training leaves their pairs out",
             file=sys.stderr,
         )
-    write_lines(arguments.out, (line for part in parts for line in iter_lines(part)))
-    write_provenance(
-        arguments.out,
-        ["distill", *argv],
-        inputs=[arguments.source, *translator.files],
-        spec=loaded.spec.model_dump(mode="json"),
-        seed=loaded.seed,
-        notes={"lines_too_long": too_long},
-        labels=translator.labels,
-        digests=translator.digests,
-    )
-    # Last of all: until here a run that is killed finds every part again.
-    shutil.rmtree(work, ignore_errors=True)
     return 0

@@ -41,8 +41,10 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = read_arguments("distill-cloud", __doc__, OPTIONS, argv)
-    # A job that is ended by a scheduler keeps what is in flight, as after Ctrl-C.
+    # A job that a scheduler or a lost terminal ends keeps what is in flight, as after Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _interrupt)
     from padir.config.read import cloud_teacher
     from padir.distill.cloud import Sender, read_translations
     from padir.distill.estimate import describe, describe_spending, estimate, known_lines

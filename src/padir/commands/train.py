@@ -13,6 +13,7 @@ examples:
 """
 
 import sys
+from contextlib import suppress
 
 from padir.commands.arguments import needed, option, read_arguments, threads
 from padir.launch import AUTOMATIC, join, prepare
@@ -34,6 +35,7 @@ OPTIONS = (
         "--restart",
         "delete the checkpoints in --work and start over; metrics and model card record it",
     ),
+    option("--wait", "wait while another trainer uses --work, then go on from where it ended"),
     needed("--out DIR", "folder of the finished bundle"),
     threads(),
     option(
@@ -81,9 +83,12 @@ def main(argv: list[str]) -> int:
             arguments.warm_start,
             arguments.threads or cores(),
             arguments.restart,
+            arguments.wait,
         )
     except Stopped as stopped:
-        print(f"padir train: {stopped}", file=sys.stderr)
+        # The terminal may be what was lost.
+        with suppress(OSError):
+            print(f"padir train: {stopped}", file=sys.stderr, flush=True)
         return 143
     if not first:
         return 0
