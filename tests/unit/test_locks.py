@@ -75,9 +75,8 @@ def test_a_lock_whose_folder_its_holder_removes_is_taken_in_a_new_one(tmp_path, 
         process.stdin.close()
 
     threading.Timer(0.5, finish).start()
-    with Lock(folder / "lock", "in use", wait=True):
-        with pytest.raises(InputError, match="in use"):
-            Lock(folder / "lock", "in use")
+    with Lock(folder / "lock", "in use", wait=True), pytest.raises(InputError, match="in use"):
+        Lock(folder / "lock", "in use")
 
 
 def test_locks_of_killed_runs_are_removed_and_those_of_live_ones_stay(tmp_path, holder, capsys):
