@@ -24,6 +24,7 @@ if not workflow.overwrite_configfiles:
 
 
 include: "rules/common.smk"
+include: "rules/resources.smk"
 include: "rules/collect.smk"
 include: "rules/data.smk"
 include: "rules/vocab.smk"
