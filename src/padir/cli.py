@@ -32,6 +32,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "report": ("padir.commands.report", "write tables, figures, claims and the HTML page"),
     "translate": ("padir.commands.translate", "translate standard input line by line"),
     "sample": ("padir.commands.sample", "run k-Gibbs chains over the translations of a file"),
+    "init": ("padir.commands.init", "write a config for text of your own"),
     "plan": ("padir.commands.plan", "what a config would run, and what it would cost"),
     "doctor": ("padir.commands.doctor", "check this machine and say what to mend"),
     "schema": ("padir.commands.schema", "write the config's schema and its documentation"),
