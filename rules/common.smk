@@ -16,6 +16,7 @@ from padir.config.read import check_config, refuse_repeated_keys, with_base
 from padir.config.rows import Decoding, Row
 from padir.files import InputError
 from padir.imports import source_files
+from padir.locks import Run
 from padir.planning import fit
 from padir.report import catalogue
 
@@ -27,6 +28,10 @@ try:
             print(f"padir: warning: {warning}", file=sys.stderr)
 except InputError as error:
     sys.exit(str(error))
+
+# Jobs read this file too; only the process that schedules them is a run.
+if workflow.is_main_process:
+    RUN = Run(Path(".snakemake"))
 
 NAME = NAME_PATTERN.strip("^$")
 

@@ -46,4 +46,4 @@ rule train:
         " --train-source {input.train_source:q} --train-target {input.train_target:q}"
         " --valid-source {input.valid_source:q} --valid-target {input.valid_target:q}"
         " {params.warm_start:q} {params.distributed:q} --seed {wildcards.seed}"
-        " --work {params.work:q} --out {params.bundle:q} --threads {threads} > {log:q} 2>&1"
+        " --work {params.work:q} --wait --out {params.bundle:q} --threads {threads} > {log:q} 2>&1"

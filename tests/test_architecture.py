@@ -22,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "progress": set(),
     "devices": set(),
     "launch": set(),
+    "locks": {"files"},
     "imports": set(),
     "layout": {"config"},
     "jobs": {"config", "layout"},
@@ -34,13 +35,13 @@ ALLOWED: dict[str, set[str]] = {
     "theory": {"config", "files", "progress"},
     "training": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "progress", "vocab", "data"),
-        *("bundle", "model"),
+        *("bundle", "model", "locks"),
     },
     "decode": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "vocab", "model", "progress"),
         "bundle",
     },
-    "distill": {"config", "files", "progress", "decode", "data", "score"},
+    "distill": {"config", "files", "locks", "progress", "decode", "data", "score"},
     "score": {"files"},
     "analysis": {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),

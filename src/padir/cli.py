@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 from padir.files import InputError
 
@@ -98,8 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return importlib.import_module(VERBS[verb][0]).main(rest)
     except InputError as error:
-        message = "\n".join(f"padir {verb}: error: {line}" for line in str(error).splitlines())
-        print(message, file=sys.stderr)
+        _say("\n".join(f"padir {verb}: error: {line}" for line in str(error).splitlines()))
         return 2
     except BrokenPipeError:
         # The reader has what it wanted; Python's own last flush must not fail either.
@@ -108,11 +108,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         # A full disk, a missing file, a folder without write access: the system's own words.
         name = f"{error.filename}: " if error.filename else ""
-        print(f"padir {verb}: error: {name}{error.strerror or error}", file=sys.stderr)
+        _say(f"padir {verb}: error: {name}{error.strerror or error}")
         return 2
     except KeyboardInterrupt:
-        print(f"padir {verb}: interrupted", file=sys.stderr)
+        _say(f"padir {verb}: interrupted")
         return 130
+
+
+def _say(message: str) -> None:
+    """Write to stderr, unless it is lost: a closed terminal, a full disk under the log."""
+    with suppress(OSError):
+        print(message, file=sys.stderr, flush=True)
 
 
 def _restart_with_allocator() -> None:

@@ -55,6 +55,7 @@ def join(others: str | None) -> bool:
 
     if others == AUTOMATIC:
         jax.distributed.initialize()
+        connect()
         return jax.process_index() == 0
     parts = re.fullmatch(r"([^,\s]+:\d+),(\d+),(\d+)", others)
     if parts is None or not int(parts[3]) < int(parts[2]):
@@ -62,4 +63,20 @@ def join(others: str | None) -> bool:
             f"found {others!r}, allowed: HOST:PORT,N,I with I from 0 to N - 1, or nothing"
         )
     jax.distributed.initialize(parts[1], int(parts[2]), int(parts[3]))
+    connect()
     return int(parts[3]) == 0
+
+
+def connect() -> None:
+    """Connect every device with every other one by a sum over all of them.
+
+    Connections are made at the first exchange, with half a minute's patience. Here all processes
+    come at the same moment; when they have compiled their first step, they may not.
+    """
+    import jax
+    from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+    mesh = jax.make_mesh((jax.device_count(),), ("data",), axis_types=(AxisType.Auto,))
+    split, everywhere = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in (("data",), ()))
+    ranks = jax.jit(lambda: jax.numpy.arange(mesh.size), out_shardings=split)()
+    jax.jit(lambda ranks: ranks.sum(), out_shardings=everywhere)(ranks).block_until_ready()

@@ -31,7 +31,7 @@ def test_a_tiny_experiment_runs_through_and_then_only_what_changed(snakemake, ti
     assert len(rows) == 1 + 3, "a heading, AR greedy, PaDIR T1 and T2"
     claims = json.loads((report / "claims.json").read_text())
     assert claims
-    hypotheses = place / "results/runs/toy/xs-xt/taught/seed0/decode/test.T2.txt"
+    hypotheses = place / "results/runs/toy/xs-xt/taught/seed0/decode/test.padir.T2.txt"
     assert hypotheses.read_text(encoding="utf-8").count("\n") == 40
     assert not list(tmp_path.rglob("pwned"))
 

@@ -10,7 +10,6 @@ metrics.jsonl           one line per report; lines past a resumed checkpoint are
 tensorboard/            the same numbers for TensorBoard
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -36,6 +35,7 @@ from padir.files import (
     write_json,
     write_jsonl,
 )
+from padir.locks import Lock
 from padir.training.step import TrainState
 
 RESTART = "`padir train --restart` starts over"
@@ -50,6 +50,7 @@ class WorkFolder:
         first: whether this is the first of the processes that train together. It alone locks the
             folder and writes into it, except for checkpoints, which all processes write.
         restart: whether to delete all progress and start over; metrics.jsonl keeps their number.
+        wait: whether to wait for another trainer to end instead of failing.
 
     Raises:
         InputError: another trainer holds the folder, or it belongs to another run.
@@ -61,16 +62,18 @@ class WorkFolder:
         identity: Mapping[str, object],
         first: bool = True,
         restart: bool = False,
+        wait: bool = False,
     ):
         self.folder, self.first = Path(folder).absolute(), first
         self.folder.mkdir(parents=True, exist_ok=True)
         self._checkpoints, self._saved = self.folder / "checkpoints", self.folder / "saved"
         self._candidates = self.folder / "candidates"
         self._metrics = self.folder / "metrics.jsonl"
-        self._lock = open(self.folder / "lock", "a+") if first else None  # noqa: SIM115
+        what = "another trainer is using this work folder"
+        self._lock = Lock(self.folder / "lock", what, wait) if first else None
         try:
-            if self._lock is not None:
-                self._claim(self._lock, dict(identity))
+            if first:
+                self._claim(dict(identity))
                 if restart:
                     self._start_over()
             wait_for_all("work folder")
@@ -96,14 +99,7 @@ class WorkFolder:
         if self._lock is not None:
             self._lock.close()
 
-    def _claim(self, lock: Any, identity: dict[str, object]) -> None:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"{shown(self.folder)}: another trainer is using this work folder; wait for it,"
-                " or stop it"
-            ) from None
+    def _claim(self, identity: dict[str, object]) -> None:
         path = self.folder / "identity.json"
         if not path.exists():
             write_json(path, identity)
