@@ -66,15 +66,7 @@ def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
     options.check_least(arguments, batch_sentences=1, trace_sentences=1)
-    from padir.files import InputError
-
-    translates = arguments.out is not None and arguments.text is not None
-    if arguments.trace and (arguments.out or arguments.text):
-        raise InputError("--trace stands instead of --out and --text: name one or the others")
-    if not arguments.trace and not translates:
-        raise InputError("what to write is missing: name --out and --text, or --trace")
-    if arguments.trace_sentences and not arguments.trace:
-        raise InputError("--trace-sentences needs --trace")
+    _check_outputs(arguments)
     prepare(arguments.threads)
     from padir.decode.load import find_decoder
     from padir.files import read_aligned, read_lines, write_jsonl, write_lines
@@ -94,23 +86,24 @@ def main(argv: list[str]) -> int:
         lines, references = read_aligned(arguments.source, arguments.references)
     else:
         lines = read_lines(arguments.source)
+    output: Path = arguments.trace or arguments.out
     if arguments.trace:
         from padir.decode.trace import traces
 
         count = arguments.trace_sentences or TRACED_SENTENCES
         sample = None if references is None else references[:count]
         records = traces(translator, lines[:count], str(arguments.source), sample, warn)
-        write_jsonl(arguments.trace, records)
+        write_jsonl(output, records)
     else:
         label = f"decode {loaded.spec.training} {translator.decoding.label}"
         with Progress(len(lines), "sentences", label) as progress:
             hypotheses = translator.translate(
                 lines, str(arguments.source), progress.update, references, warn=warn
             )
-        write_jsonl(arguments.out, (each.record(number) for number, each in enumerate(hypotheses)))
+        write_jsonl(output, (each.record(number) for number, each in enumerate(hypotheses)))
         write_lines(arguments.text, (each.hypothesis for each in hypotheses))
     write_provenance(
-        arguments.trace or arguments.out,
+        output,
         ["decode", *argv],
         inputs=[arguments.source, *translator.files],
         spec=loaded.spec.model_dump(mode="json"),
@@ -119,3 +112,20 @@ def main(argv: list[str]) -> int:
         digests=translator.digests,
     )
     return 0
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse a command line that does not say what to write.
+
+    Raises:
+        InputError: naming the options that are missing or exclude each other.
+    """
+    from padir.files import InputError
+
+    texts = (arguments.out, arguments.text)
+    if arguments.trace is None and None in texts:
+        raise InputError("what to write is missing: name --out and --text, or --trace")
+    if arguments.trace is not None and texts != (None, None):
+        raise InputError("--trace stands instead of --out and --text: name it or them")
+    if arguments.trace is None and arguments.trace_sentences is not None:
+        raise InputError("--trace-sentences needs --trace")

@@ -124,7 +124,7 @@ class Figure(Picture):
         return drawing.svg
 
     def _draw(self, panel: Panel, axes: Any, drawing: Canvas) -> None:
-        from matplotlib.ticker import FuncFormatter
+        from matplotlib.ticker import FuncFormatter, LogLocator
 
         for number, (name, y) in enumerate(panel.levels):
             style = ("--", ":", "-.")[number % 3]
@@ -148,6 +148,7 @@ class Figure(Picture):
                 axes.vlines([p.x for p in known], lows, highs, color=colour, linewidth=1)
         if self.log_x:
             axes.set_xscale("log")
+            axes.xaxis.set_minor_locator(LogLocator(subs=(1.5, 2, 3, 5, 7)))
             for axis_format in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
                 axis_format(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.set_title(panel.title)

@@ -93,7 +93,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Panels in rows of at most three with one legend, a title, and the caption beneath."""
+    """Panels in rows of at most two with one legend, a title, and the caption beneath."""
 
     name: str
     title: str
@@ -115,7 +115,7 @@ class Drawing:
 
     def svg(self) -> str:
         """The drawing as one SVG document."""
-        columns = min(3, len(self.panels))
+        columns = min(2, len(self.panels))
         rows = math.ceil(len(self.panels) / columns)
         with theme.canvas(self.name, 2.2 + 4.6 * columns, 3.4 * rows) as drawing:
             cells = drawing.figure.subplots(rows, columns, squeeze=False).ravel()
@@ -291,9 +291,9 @@ def mask_design(document: Document) -> Drawing:
         random = series["random"]
         label = "random weights"
         lines = [Line(label, random["gap"], random[key], "dots", 5, label=label)]
-        # Optima of two criteria nearly coincide: hollow markers of falling size show both.
+        # Optima of two criteria nearly coincide: hollow markers of rising size show both.
         for colour, (name, m) in enumerate(series["measures"].items()):
-            size = 12 - 2.0 * colour
+            size = 6 + 3.0 * colour
             lines.append(Line(name, [m["gap"]], [m[key]], "dots", colour, label=name, size=size))
         return lines
 

@@ -87,8 +87,8 @@ def listed_id(record_id: str) -> str | None:
 
 
 def title(record: Mapping[str, Any]) -> str:
-    """Plain words; of a part of a claim, and of one that is no claim of the paper, its statement."""
-    return TITLES.get(record["id"], record["statement"])
+    """Plain words; of parts of claims, and of those that are not the paper's, the statement."""
+    return TITLES.get(record["id"]) or str(record["statement"])
 
 
 def anchored(records: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -27,14 +27,14 @@
     const target = name && document.getElementById(name);
     if (target && target.matches("details")) {
       target.hidden = false;
-      target.open = true;
+      for (let each = target; each; each = each.parentElement.closest("details")) each.open = true;
       target.scrollIntoView();
     }
   };
   addEventListener("hashchange", reveal);
   reveal();
   addEventListener("beforeprint", () => {
-    for (const claim of document.querySelectorAll("details.claim")) claim.open = true;
+    for (const folded of document.querySelectorAll("#claims details")) folded.open = true;
   });
 
   // Tables: a click on a heading sorts; text filters rows.
@@ -93,7 +93,7 @@
   const unfoldAll = make("button", { type: "button" }, "Unfold all");
   unfoldAll.addEventListener("click", () => {
     const open = unfoldAll.textContent === "Unfold all";
-    for (const claim of claims) claim.open = open;
+    for (const folded of document.querySelectorAll("#claims details")) folded.open = open;
     unfoldAll.textContent = open ? "Fold all" : "Unfold all";
   });
   group.append(unfoldAll);
