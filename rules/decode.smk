@@ -30,6 +30,10 @@ rule tune:
     # What others wait for goes first.
     priority: 10
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
     params:
         bundle=folder_of("model"),
         reranker=bundle_flags("--reranker", "reranker"),
@@ -61,6 +65,10 @@ rule decode:
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/decode.{split}.{decoding}.tsv"
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
     params:
         bundle=folder_of("model"),
         reranker=bundle_flags("--reranker", "reranker"),
