@@ -24,7 +24,7 @@ rule analyse:
         reranker=bundle_flags("--reranker", "reranker"),
         exact=exact_flags,
         options=analysis_flags,
-        digests=digests(jobs.analysis_digests, "place", "training", "decoder"),
+        digests=digests(jobs.analysis_digests, "place", "training", "decoder", "seed"),
     shell:
         "padir analyse --bundle {params.bundle:q} {params.reranker:q} --decoder {input.decoder:q}"
         " --source {input.source:q} --references {input.references:q}"

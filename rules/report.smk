@@ -101,6 +101,7 @@ rule page:
         settings="results/report/config.json",
         core=core_file("index.html"),
         results=artifacts_in_scope,
+        traces=traces,
         code=code_of("commands.report", "report"),
     output:
         page="results/report/{scope}index.html",

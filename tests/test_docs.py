@@ -1,8 +1,10 @@
 """What the documents say is there: paths, verbs, targets, and the same pins everywhere."""
 
+import os
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -218,3 +220,27 @@ def test_the_version_is_one():
 def test_continuous_integration_runs_the_tests_as_users_do():
     assert "make --no-print-directory test" in (ROOT / ".ci/run").read_text()
     assert "test" in make_targets()
+
+
+def test_the_site_builds_without_a_dead_link(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--quiet",
+        "--strict",
+        "--site-dir",
+        tmp_path,
+    ]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stderr
+    for page in tmp_path.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        loaded = re.findall(
+            r'<(?:script|img|link|iframe)\b[^>]*\b(?:src|href)="(https?:[^"]+)', text
+        )
+        assert not loaded, f"{page.name} loads {loaded}"

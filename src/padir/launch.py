@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from padir.peers import MEET_SECONDS, Alone, Group, deadline
 
@@ -61,19 +62,33 @@ def join(others: str | None) -> Alone | Group:
             f"found {others!r}, allowed: HOST:PORT,N,I with I from 0 to N - 1, or nothing"
         )
     import jax
-    from jax.experimental.multihost_utils import sync_global_devices
+    from jax._src.distributed import global_state
 
-    given = (parts[1], int(parts[2]), int(parts[3])) if parts else ()
+    given: tuple[Any, ...] = (parts[1], int(parts[2]), int(parts[3])) if parts else ()
     missing = (
         f"not all processes ({others}) have come within {MEET_SECONDS:.0f} seconds: start the same"
         " command on every host, with the same first host, and check that its port is open"
     )
     with deadline(MEET_SECONDS, missing):
         jax.distributed.initialize(*given, initialization_timeout=int(2 * MEET_SECONDS))
-        state = jax._src.distributed.global_state
-        host = str(state.coordinator_address).rpartition(":")[0].strip("[]")
-        group = Group(state.process_id, state.num_processes, host, state.client)
-    # Connections are made at the first exchange, with half a minute's patience. Here all processes
-    # meet at the same moment; after they have compiled their first step they might not.
-    sync_global_devices("padir")
+        host = str(global_state.coordinator_address).rpartition(":")[0].strip("[]")
+        group = Group(
+            global_state.process_id, global_state.num_processes, host, global_state.client
+        )
+    connect()
     return group
+
+
+def connect() -> None:
+    """Connect every device with every other one by a sum over all of them.
+
+    Connections are made at the first exchange, with half a minute's patience. Here all processes
+    come at the same moment; when they have compiled their first step, they may not.
+    """
+    import jax
+    from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+    mesh = jax.make_mesh((jax.device_count(),), ("data",), axis_types=(AxisType.Auto,))
+    split, everywhere = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in (("data",), ()))
+    ranks = jax.jit(lambda: jax.numpy.arange(mesh.size), out_shardings=split)()
+    jax.jit(lambda ranks: ranks.sum(), out_shardings=everywhere)(ranks).block_until_ready()

@@ -3,7 +3,6 @@
 An output folder gets `provenance.json`; a single output file F gets `F.provenance.json`.
 """
 
-import json
 import platform
 import subprocess
 import sys
@@ -76,23 +75,6 @@ def checked_digests(
                 f"{shown(path)}: was {verb} with other settings ({stage} {actual}, the config has"
                 f" {wanted}): run snakemake {shown(path)}"
             )
-
-
-def given_digests(text: str | None) -> dict[str, str]:
-    """The digests of a command line: JSON, an object of texts; none where the option is absent.
-
-    Raises:
-        InputError: something else.
-    """
-    if text is None:
-        return {}
-    try:
-        digests = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"--digests: not JSON: {error}") from error
-    if not isinstance(digests, dict) or not all(isinstance(d, str) for d in digests.values()):
-        raise InputError(f"--digests: found {text[:60]}, allowed: an object of texts by stage")
-    return digests
 
 
 def write_provenance(

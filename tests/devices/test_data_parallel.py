@@ -51,7 +51,11 @@ def together(port: int, processes: int, index: int) -> list[str]:
 
 
 def finished(running: list[subprocess.Popen[str]]) -> list[int]:
-    ends = [process.communicate(timeout=240) for process in running]
+    try:
+        ends = [process.communicate(timeout=240) for process in running]
+    finally:
+        for process in running:
+            process.kill()
     codes = [process.returncode for process in running]
     assert set(codes) <= {0, 143}, "\n".join(error[-2000:] for _, error in ends)
     return codes

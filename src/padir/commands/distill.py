@@ -1,14 +1,9 @@
-"""`padir distill`: teacher translations. In: bundle or ready file, sources. Out: text."""
+"""Translate training sources with a teacher, or take ready-made translations.
 
-import argparse
-import shutil
-import sys
-from pathlib import Path
+Ready-made translations are checked for alignment.
 
-from padir.commands import options
-from padir.launch import prepare
+In: a bundle or a ready file, and sources. Out: text, line for line.
 
-EXAMPLES = """\
 examples:
   padir distill --bundle ar --decoder beam --source train.de --out distilled.en
   padir distill --bundle ar --decoder beam --source train.de --shard 2/8 --out part2.en
@@ -17,38 +12,39 @@ examples:
   for the teacher has an empty translation: they are counted, and training leaves them out.
 """
 
+import shutil
+import sys
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir distill",
-        description="Translate training sources with a teacher, or take ready-made translations"
-        " after checking that they are aligned.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    teacher = parse.add_mutually_exclusive_group(required=True)
-    teacher.add_argument("--bundle", type=Path, help="the teacher's model bundle")
-    teacher.add_argument("--ready", type=Path, help="translations made elsewhere, line for line")
-    options.add_decoder(parse)
-    parse.add_argument("--passes", type=int, metavar="T", help="decoder passes (parallel models)")
-    parse.add_argument("--source", type=Path, required=True, help="sources, one a line")
-    parse.add_argument("--out", type=Path, required=True, help="translations to write")
-    parse.add_argument("--shard", metavar="i/n", help="part i of n of the sources, from 1")
-    parse.add_argument(
-        "--work",
-        type=Path,
-        help="folder for finished parts (default OUT.parts), removed at the end",
-    )
-    options.add_digests(parse)
-    options.add_batch(parse)
-    return parse
+from padir.commands import options
+from padir.commands.arguments import (
+    BATCH,
+    DECODER,
+    DIGESTS,
+    ONE_OF,
+    PASSES,
+    needed,
+    option,
+    read_arguments,
+)
+from padir.launch import prepare
+
+OPTIONS = (
+    option("--bundle BUNDLE", "the teacher's model bundle", group=ONE_OF),
+    option("--ready F", "translations made elsewhere, line for line", group=ONE_OF),
+    *DECODER,
+    PASSES,
+    needed("--source F", "sources, one a line"),
+    needed("--out F", "translations to write"),
+    option("--shard i/n", "part i of n of the sources, from 1"),
+    option("--work DIR", "folder for finished parts (default OUT.parts), removed at the end"),
+    DIGESTS,
+    *BATCH,
+)
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
-    options.check_least(arguments, batch_sentences=1)
+    arguments = read_arguments("distill", __doc__, OPTIONS, argv)
     from padir.distill.card import empty_lines
     from padir.distill.teacher import Span, parse_shard, shard_bounds
     from padir.files import count_aligned, iter_lines, write_lines

@@ -1,15 +1,10 @@
-"""`padir distill-cloud`: translations bought from a service. In: sources, ledger. Out: text."""
+"""Translate training sources with the Cloud Translation API.
 
-import argparse
-import signal
-import sys
-from pathlib import Path
-from types import FrameType
+It runs under Application Default Credentials. Every line is paid for once: the ledger keeps what
+was bought.
 
-# Of the refused lines, so many are named on the screen.
-LISTED_LINES = 100
+In: sources, ledger. Out: text, line for line.
 
-EXAMPLES = """\
 examples:
   padir distill-cloud --source train.de --source-language de --target-language en \\
       --out distilled.en
@@ -19,33 +14,33 @@ examples:
     The same command again after an interruption goes on where it stopped.
 """
 
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir distill-cloud",
-        description="Translate training sources with the Cloud Translation API, under Application"
-        " Default Credentials. Every line is paid for once: the ledger keeps what was bought.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument("--source", type=Path, required=True, help="sources, one a line")
-    parse.add_argument("--source-language", required=True, metavar="L", help="such as de")
-    parse.add_argument("--target-language", required=True, metavar="L", help="such as en")
-    parse.add_argument("--out", type=Path, required=True, help="translations to write")
-    parse.add_argument(
-        "--teacher", metavar="F",
-        help="settings of a teacher of kind cloud (config/README.md): JSON, or a file with it",
-    )  # fmt: skip
-    parse.add_argument("--max-usd", type=float, help="dollars that the ledger may reach")
-    parse.add_argument("--project", help="Google Cloud project (default: the credentials')")
-    parse.add_argument("--ledger", help="SQLite file with what was bought before")
-    return parse
+from padir.commands.arguments import needed, option, read_arguments
+
+# Of the refused lines, so many are named on the screen.
+LISTED_LINES = 100
+OPTIONS = (
+    needed("--source F", "sources, one a line"),
+    needed("--source-language L", "such as de"),
+    needed("--target-language L", "such as en"),
+    needed("--out F", "translations to write"),
+    option(
+        "--teacher JSON",
+        "settings of a teacher of kind cloud (config/README.md): JSON, or a file with it",
+    ),
+    option("--max-usd X", "dollars that the ledger may reach"),
+    option("--project NAME", "Google Cloud project (default: the credentials')"),
+    option("--ledger F", "SQLite file with what was bought before", type=str),
+)
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("distill-cloud", __doc__, OPTIONS, argv)
     # A job that a scheduler or a lost terminal ends keeps what is in flight, as after Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:

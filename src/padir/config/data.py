@@ -17,7 +17,7 @@ SYNTHETIC_PAIR = "xs-xt"
 
 
 class SyntheticSource(Settings):
-    """A seeded grammar of an invented language pair, with exact references and validity."""
+    """A seeded grammar of a synthetic language pair, with exact references and validity."""
 
     kind: Literal["synthetic"] = "synthetic"
     train: int = Field(default=24_000, ge=1, description="Number of training pairs.")
@@ -235,7 +235,7 @@ class VocabularySettings(Settings):
         default=0,
         ge=0,
         exclude_if=not_,
-        description="Invented language pairs other than the dataset's own, those of the next"
+        description="Synthetic language pairs other than the dataset's own, those of the next"
         " seeds, that the vocabulary is learnt from too: `source.train` pairs of each. Beside other"
         " data they are drawn as synthetic data is by default.",
     )

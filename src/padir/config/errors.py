@@ -164,7 +164,7 @@ def _keys_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any])
         if isinstance(candidate, type) and issubclass(candidate, Settings):
             keys.update(candidate.model_fields)
     top = not path and "trainings" in keys
-    return keys | ({*DEFAULTS.values(), "extends"} if top else set())
+    return keys | ({*DEFAULTS.values(), "extends", "size"} if top else set())
 
 
 def _types_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]) -> list[Any]:

@@ -30,5 +30,5 @@ def test_synthetic_origin(tmp_path):
             (tmp_path / f"{split}.{language}").write_text(f"{split}\n")
     dataset = Dataset(source={"kind": "synthetic", "seed": 7}, directions=["xs-xt"])
     card = data_card(dataset, clean(Cleaning(), "xs-xt", tmp_path, tmp_path / "out"))
-    assert "invented language pair" in card
+    assert "synthetic language pair" in card
     assert "seed 7" in card
