@@ -5,6 +5,7 @@ one line on stderr with exit status 2; anything else is a defect and keeps its t
 """
 
 import difflib
+import errno
 import importlib
 import os
 import signal
@@ -132,7 +133,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         # A full disk, a missing file, a folder without write access: the system's own words.
         name = f"{error.filename}: " if error.filename else ""
-        _say(f"padir {verb}: error: {name}{error.strerror or error}")
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "; free some and run the same command" if full else ""
+        _say(f"padir {verb}: error: {name}{error.strerror or error}{advice}")
         return 2
     except KeyboardInterrupt:
         _say(f"padir {verb}: interrupted")

@@ -16,7 +16,7 @@ import argparse
 import sys
 from contextlib import suppress
 
-from padir.commands.options import needed, option, read_arguments, threads
+from padir.commands.arguments import needed, option, read_arguments, threads
 from padir.files import InputError
 from padir.launch import AUTOMATIC, join, prepare
 
