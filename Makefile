@@ -61,7 +61,7 @@ test-slow: $(TF_STAMP) ## run whole runs, learning and fault injection
 lint: setup ## formatters, linters and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/snakefmt --check Snakefile workflow/Snakefile rules
 	$(BIN)/pyright
 
 lock: setup ## solve both lock files again (ARGS=--upgrade for newer versions)

@@ -20,10 +20,11 @@ onstart:
 # One named on the command line stands instead of this one.
 if not workflow.overwrite_configfiles:
 
-    configfile: f"{workflow.basedir}/config/config.yaml"
+    configfile: f"{workflow.current_basedir}/config/config.yaml"
 
 
 include: "rules/common.smk"
+include: "rules/resources.smk"
 include: "rules/collect.smk"
 include: "rules/data.smk"
 include: "rules/vocab.smk"

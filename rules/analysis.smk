@@ -15,6 +15,10 @@ rule analyse:
     benchmark:
         "results/analysis/{dataset}/{source}-{target}/{training}/logs/{decoder}.seed{seed}.tsv"
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
     params:
         bundle=folder_of("model"),
         reranker=bundle_flags("--reranker", "reranker"),

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from padir.config.base import Direction, Language, Name, Settings
+from padir.config.base import Direction, FilePath, Language, Name, Settings
 
 SYNTHETIC_PAIR = "xs-xt"
 
@@ -87,10 +87,10 @@ class RemoteFile(Settings):
 class SplitFiles(Settings):
     """The aligned files of one split: language code -> path or address."""
 
-    files: dict[Language, str | RemoteFile] = Field(
+    files: dict[Language, FilePath | RemoteFile] = Field(
         description="Language code -> path (relative paths start at `folder`) or {url, sha256}."
     )
-    references: dict[Language, list[str | RemoteFile]] = Field(
+    references: dict[Language, list[FilePath | RemoteFile]] = Field(
         default_factory=dict, description="Language code -> further reference files, if any."
     )
 
@@ -99,7 +99,7 @@ class FilesSource(Settings):
     """Aligned plain UTF-8 text, one sentence a line, split at newline only."""
 
     kind: Literal["files"] = "files"
-    folder: str = Field(default=".", description="Folder that relative paths start from.")
+    folder: FilePath = Field(default=".", description="Folder that relative paths start from.")
     train: SplitFiles = Field(description="Training pairs.")
     valid: SplitFiles = Field(description="Validation pairs.")
     test: SplitFiles = Field(description="Test pairs.")
@@ -239,7 +239,7 @@ class VocabularySettings(Settings):
         " seeds, that the vocabulary is learnt from too: `source.train` pairs of each. Beside other"
         " data they are drawn as synthetic data is by default.",
     )
-    extra_text: list[str] = Field(
+    extra_text: list[FilePath] = Field(
         default_factory=list,
         exclude_if=not_,
         description="Paths of further UTF-8 text files, one sentence a line, that the vocabulary"
