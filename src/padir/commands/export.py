@@ -12,7 +12,7 @@ examples:
   padir export --model bundle --program model.jax --steps 4
 """
 
-from padir.commands.options import ONE_OF, needed, option, read_arguments
+from padir.commands.arguments import ONE_OF, needed, option, read_arguments
 from padir.launch import prepare
 
 OPTIONS = (

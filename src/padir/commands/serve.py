@@ -9,7 +9,7 @@ examples:
   curl -H 'Content-Type: application/json' -d '{"lines": ["Ein Hund."]}' 127.0.0.1:8642/translate
 """
 
-from padir.commands.options import needed, option, read_arguments, threads
+from padir.commands.arguments import needed, option, read_arguments, threads
 from padir.launch import prepare
 
 OPTIONS = (

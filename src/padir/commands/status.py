@@ -11,7 +11,7 @@ examples:
 
 from pathlib import Path
 
-from padir.commands.options import option, read_arguments
+from padir.commands.arguments import option, read_arguments
 
 OPTIONS = (option("--results DIR", "folder of the results", default=Path("results")),)
 
