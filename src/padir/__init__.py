@@ -38,6 +38,8 @@ _NAMES = {
     "k_gibbs": "padir.theory.samplers",
     "independent_parallel": "padir.theory.samplers",
 }
+
+
 def __getattr__(name: str) -> Any:
     if name == "score":
         return importlib.import_module("padir.score")
