@@ -64,7 +64,6 @@ def test_scores_of_different_rows_and_seeds_differ_in_digests(grid):
 def test_paths_of_one_row():
     expected = {
         layout.run_folder(PLACE, "padir", 2): "runs/real/de-en/padir/seed2",
-        layout.spec_path(PLACE, "padir"): "runs/real/de-en/padir/spec.json",
         layout.bundle_path(PLACE, "padir", 2): (
             "runs/real/de-en/padir/seed2/bundle/model.safetensors"
         ),
