@@ -63,9 +63,14 @@ def scope_of(wildcards):
 
 
 def artifacts_in_scope(wildcards):
-    """Input function: what the claims and the page of a scope are made of."""
+    """Input function: what the claims of a scope are made of."""
     parts = catalogue.parts_in(SETTINGS, scope_of(wildcards))
     return paths_of(catalogue.needs_of(SETTINGS, parts))
+
+
+def traces(wildcards):
+    """Input function: what the page's viewer shows."""
+    return paths_of(layout.traces(SETTINGS))
 
 
 def core_file(name):

@@ -26,6 +26,10 @@ rule measure_latency:
     benchmark:
         "results/latency/{dataset}/{source}-{target}/logs/{timing}.tsv"
     threads: workflow.cores
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
     params:
         rows=asked(jobs.timed_names, "place", "timing"),
         rerankers=bundle_flags("--reranker", "rerankers"),
@@ -97,6 +101,7 @@ rule page:
         settings="results/report/config.json",
         core=core_file("index.html"),
         results=artifacts_in_scope,
+        traces=traces,
         code=code_of("commands.report", "report"),
     output:
         page="results/report/{scope}index.html",

@@ -35,6 +35,12 @@ rule train:
     # What others wait for goes first.
     priority: 20
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(16000),
+        # Two days at a time. A run that hits the limit goes on from its checkpoint.
+        runtime=2880,
     params:
         work=asked(jobs.work_folder, "place", "training", "seed"),
         bundle=folder_of("model"),

@@ -21,7 +21,8 @@ ALLOWED: dict[str, set[str]] = {
     "bundle": {"files"},
     "progress": set(),
     "devices": set(),
-    "launch": set(),
+    "launch": {"peers"},
+    "peers": {"files"},
     "locks": {"files"},
     "imports": set(),
     "layout": {"config"},
@@ -46,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
     },
-    "planning": {"config", "data", "model"},
+    "planning": {"config", "data", "files", "model", "vocab"},
     "report": {"config", "files", "layout", "score"},
 }
 

@@ -7,7 +7,9 @@ one line on stderr with exit status 2; anything else is a defect and keeps its t
 import difflib
 import importlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -33,6 +35,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "report": ("padir.commands.report", "write tables, figures, claims and the HTML page"),
     "translate": ("padir.commands.translate", "translate standard input line by line"),
     "sample": ("padir.commands.sample", "run k-Gibbs chains over the translations of a file"),
+    "init": ("padir.commands.init", "write a config for text of your own"),
     "plan": ("padir.commands.plan", "what a config would run, and what it would cost"),
     "doctor": ("padir.commands.doctor", "check this machine and say what to mend"),
     "schema": ("padir.commands.schema", "write the config's schema and its documentation"),
@@ -45,6 +48,8 @@ ALLOCATOR = (
     ":glibc.malloc.trim_threshold=16000000000"
 )
 LONG_RUNNING = ("train", "distill")
+# Verbs with nothing to save: an interrupt ends them at once, also while a program is compiled.
+INTERRUPTIBLE = ("translate", "serve")
 
 
 def usage() -> str:
@@ -70,7 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: arguments after the program's name; those of the process by default.
 
     Returns:
-        The exit status: 0 done, 2 the input or the command line is at fault, 130 interrupted.
+        The exit status: 0 done, 2 the input or the command line is at fault, 130 interrupted, 141
+        nobody reads the output.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -88,11 +94,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if argv is None and verb in LONG_RUNNING:
         _restart_with_allocator()
+    if argv is None and verb in INTERRUPTIBLE:
+        _end_on_interrupt(verb)
     try:
         return importlib.import_module(VERBS[verb][0]).main(rest)
     except InputError as error:
         _say("\n".join(f"padir {verb}: error: {line}" for line in str(error).splitlines()))
         return 2
+    except BrokenPipeError:
+        # The reader has what it wanted; Python's own last flush must not fail either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
     except OSError as error:
         # A full disk, a missing file, a folder without write access: the system's own words.
         name = f"{error.filename}: " if error.filename else ""
@@ -114,3 +126,23 @@ def _restart_with_allocator() -> None:
     if sys.platform == "linux" and "GLIBC_TUNABLES" not in os.environ:
         environment = {**os.environ, "GLIBC_TUNABLES": ALLOCATOR}
         os.execve(sys.executable, [sys.executable, "-m", "padir", *sys.argv[1:]], environment)
+
+
+def _end_on_interrupt(verb: str) -> None:
+    """End the process with one line on SIGINT, whatever the main thread is at.
+
+    Python runs a signal's handler between two instructions of the main thread, which compiles a
+    program for seconds. The signal is written to a pipe at once, and a thread of its own reads it.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def wait() -> None:
+        while os.read(reader, 1) != bytes([signal.SIGINT]):
+            pass
+        os.write(2, f"padir {verb}: interrupted\n".encode())
+        os._exit(130)
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -75,6 +75,11 @@ def hypotheses_path(place: Place, row: Row, seed: int, split: str, ending: str =
     return f"{run_folder(place, row.training, seed)}/decode/{split}.{row.decoding.name}.{ending}"
 
 
+def trace_path(place: Place, row: Row, seed: int, split: str) -> str:
+    """Passes of the first sentences of a split."""
+    return f"{run_folder(place, row.training, seed)}/trace/{split}.{row.decoding.name}.jsonl"
+
+
 def score_path(place: Place, row: Row, seed: int, split: str) -> str:
     """Scores of hypotheses."""
     return f"{run_folder(place, row.training, seed)}/score/{split}.{row.decoding.name}.json"
@@ -168,13 +173,18 @@ TIMINGS = ("core", "systems", "dependency")
 
 
 def timed_rows(config: Config, timing: str) -> list[Row]:
-    """Rows that a timing run times, in one process."""
+    """Rows that a timing run times, in one process: without those of an oracle length predictor,
+    which bounds quality alone."""
     rows = {
         "core": config.core_rows,
         "systems": config.system_rows,
         "dependency": config.dependency_rows,
     }
-    return rows[timing]()
+    return [
+        row
+        for row in rows[timing]()
+        if config.trainings[row.training].architecture.length_predictor != "oracle"
+    ]
 
 
 def timing_of_systems(config: Config) -> str:
@@ -265,11 +275,35 @@ def analyses(config: Config) -> list[Artifact]:
     """Analyses of tables 4 and 5."""
     return [
         Artifact(
-            analysis_path(place, row, config.trainings[row.training].first_seed),
-            identity.analysis_digests(config, *place, row),
+            analysis_path(place, row, seed), identity.analysis_digests(config, *place, row, seed)
         )
         for place in places(config)
         for row in config.analysed_rows()
+        for seed in [config.trainings[row.training].first_seed]
+    ]
+
+
+def traced_rows(config: Config) -> list[Row]:
+    """The baseline, and of each training and parallel decoder the core row with most passes."""
+    most: dict[tuple[str, str], Row] = {}
+    for row in config.core_rows():
+        passes, key = row.decoding.passes, (row.training, row.decoding.decoder)
+        if passes is not None and passes >= (most.get(key, row).decoding.passes or 0):
+            most[key] = row
+    baseline = config.baseline()
+    return [*([] if baseline is None else [baseline]), *most.values()]
+
+
+def traces(config: Config) -> list[Artifact]:
+    """Traces of the rows that the viewer shows, of their first seeds."""
+    split = config.evaluation.split
+    return [
+        Artifact(path, identity.hypotheses_digests(config, *place, row, seed), (beside,))
+        for place in places(config)
+        for row in traced_rows(config)
+        for seed in [config.trainings[row.training].first_seed]
+        for path in [trace_path(place, row, seed, split)]
+        for beside in [f"{path}.provenance.json"]
     ]
 
 

@@ -1,4 +1,4 @@
-"""Locks that end with their process, on a folder of work and on runs of Snakemake.
+"""Locks that end with their process, however it ends: on folders of work and runs of Snakemake.
 
 A lock is `flock` on a file, so the system releases it when the process dies. The file names the
 holder's host and process, for messages.
@@ -10,6 +10,7 @@ import os
 import platform
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -39,9 +40,11 @@ class Lock:
         # Again where the last holder has removed the file.
         while not self._opened(path, what, wait):
             self._file.close()
-        self._file.truncate(0)
-        self._file.write(json.dumps({"host": platform.node(), "process": os.getpid()}) + "\n")
-        self._file.flush()
+        # On a full disk the lock holds without its holder's name.
+        with suppress(OSError):
+            self._file.truncate(0)
+            self._file.write(json.dumps({"host": platform.node(), "process": os.getpid()}) + "\n")
+            self._file.flush()
 
     def _opened(self, path: Path, what: str, wait: bool) -> bool:
         """Lock the file; whether it still stands at its path."""
@@ -80,7 +83,8 @@ class Lock:
 
     def close(self) -> None:
         """Release the lock."""
-        self._file.close()
+        with suppress(OSError):
+            self._file.close()
 
 
 class Run:

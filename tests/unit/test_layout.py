@@ -173,3 +173,17 @@ def test_an_oracle_length_predictor_is_scored_and_not_timed():
     assert any(row.training == "oracle" for row in whole.core_rows())
     assert not any("oracle" in name for name in jobs.timed_names(whole, PLACE, "core"))
     assert not any("oracle" in path for path in jobs.timed_bundles(whole, PLACE, "core"))
+    without = check_config(SMALL)
+    for timing in layout.TIMINGS:
+        digests = [layout.timing_digests(config, PLACE, timing) for config in (without, whole)]
+        assert digests[0] == digests[1]
+
+
+def test_an_analysis_carries_the_digest_of_its_own_seed():
+    config = check_config(SMALL)
+    (row, *_) = config.analysed_rows()
+    names = row.training, row.decoding.decoder
+    first, other = (jobs.analysis_digests(config, PLACE, *names, seed) for seed in (0, 1))
+    assert first == identity.analysis_digests(config, *PLACE, row, 0)
+    assert first["analysis"] != other["analysis"]
+    assert {**first, "analysis": None} == {**other, "analysis": None}

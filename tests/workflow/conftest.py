@@ -1,11 +1,13 @@
 """The workflow from outside: started as a user starts it, in a folder of its own."""
 
+import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -56,7 +58,7 @@ elif verb == "report":
     for name in names:
         write(out + name.replace("%s", part))
 else:
-    for name in ("--out", "--json"):
+    for name in ("--out", "--json", "--trace"):
         if name in rest:
             write_with_provenance(flag(name))
     if "--text" in rest and verb != "vocab":
@@ -86,29 +88,46 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
 
+@pytest.fixture(scope="session")
+def run_snakemake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Run snakemake on the project's Snakefile with results in a folder."""
+    printed = tmp_path_factory.mktemp("printed")
+    command = [sys.executable, "-P", str(ROOT / "tests/workflow/snakemake_server.py")]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, bufsize=1) as server:
+        assert server.stdin is not None and server.stdout is not None
+
+        def run(*arguments: str, folder: Path, env: dict[str, str] | None = None):
+            environment = dict(os.environ) if env is None else env
+            # Read when Python starts: the server's own holds.
+            assert environment.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
+            words = ["--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+            words += ["--directory", str(folder), *arguments]
+            streams = {name: str(printed / name) for name in ("stdout", "stderr")}
+            request = {"arguments": words, "folder": str(folder), "environment": environment}
+            server.stdin.write(json.dumps(request | streams) + "\n")
+            code = int(server.stdout.readline())
+            texts = {name: Path(path).read_text() for name, path in streams.items()}
+            return subprocess.CompletedProcess(["snakemake", *words], code, **texts)
+
+        yield run
+
+
 @pytest.fixture
-def snakemake(tmp_path: Path) -> Run:
-    """Run snakemake on the project's Snakefile with results in `folder` (default: a fresh one)."""
+def snakemake(tmp_path: Path, run_snakemake: Run) -> Run:
+    """Run snakemake with results in `folder` (default: a fresh one)."""
 
     def run(*arguments: str, folder: Path | None = None, env: dict[str, str] | None = None):
         place = folder or tmp_path / "place"
         place.mkdir(parents=True, exist_ok=True)
-        command = ["snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
-        return subprocess.run(
-            [*command, "--directory", str(place), *arguments],
-            cwd=place,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=1200,
-            check=False,
-        )
+        return run_snakemake(*arguments, folder=place, env=env)
 
     return run
 
 
 @pytest.fixture(scope="module")
-def module_snakemake(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+def module_snakemake(
+    tmp_path_factory: pytest.TempPathFactory, run_snakemake: Run
+) -> Callable[..., str]:
     """Run snakemake in one folder for all tests of a module, with a config given as JSON; what it
     prints."""
     folder = tmp_path_factory.mktemp("place")
@@ -116,11 +135,7 @@ def module_snakemake(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
     def run(config: str, *arguments: str, env: dict[str, str] | None = None) -> str:
         path = folder / "config.yaml"
         path.write_text(config, encoding="utf-8")
-        command = ["snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
-        command += ["--configfile", str(path), "--directory", str(folder), *arguments]
-        done = subprocess.run(
-            command, cwd=folder, env=env, capture_output=True, text=True, timeout=1200, check=False
-        )
+        done = run_snakemake("--configfile", str(path), *arguments, folder=folder, env=env)
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout + done.stderr
 

@@ -78,6 +78,7 @@ def expected_jobs(config: dict, scope: str) -> dict[str, int]:
         "join_distilled": 1,
         "describe_distilled": 1,
         "decode": decodings,
+        "trace": 1 + len({row[:2] for row in expand(evaluation["core"]) if row[2]}),
         "score": decodings,
         "measure_latency": len(timings),
         "analyse": len(analysed),

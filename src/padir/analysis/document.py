@@ -150,7 +150,7 @@ def compared(pairs: Pairs, repeated: Repeats, sentences: int, samples: int) -> d
     next_to = pairs.adjacent
     features |= {
         name: pairs.values[name][next_to]
-        for name in ("doubt", "entropy", "overlap", "probe")
+        for name in ("surprisal", "entropy", "overlap", "probe")
         if name in pairs.values
     }
     shape = by_head["self_attention"].shape[1:]

@@ -17,15 +17,24 @@ import argparse
 import sys
 
 from padir.commands import options
-from padir.commands.options import needed, option, read_arguments
+from padir.commands.arguments import (
+    BATCH,
+    BUNDLE,
+    DECODER,
+    DIGESTS,
+    TARGET_LANGUAGE,
+    needed,
+    option,
+    read_arguments,
+)
 from padir.launch import prepare
 
 OPTIONS = (
-    options.BUNDLE,
-    *options.DECODER,
+    BUNDLE,
+    *DECODER,
     needed("--source F", "one sentence a line, UTF-8"),
     needed("--references F ...", "one file each"),
-    options.TARGET_LANGUAGE,
+    TARGET_LANGUAGE,
     needed("--out F", "JSON to write"),
     option("--passes T ...", "passes looked at; the claims are about the first", default=[1, 2, 4]),
     option("--sentences N", "evenly spread over the file", default=500, least=2),
@@ -40,8 +49,8 @@ OPTIONS = (
     option("--grammar F", "grammar.json of the synthetic pair"),
     option("--mode-strength X", "source.mode_strength of its settings, with --grammar"),
     option("--split NAME", "label", default="test"),
-    options.DIGESTS,
-    *options.BATCH,
+    DIGESTS,
+    *BATCH,
 )
 
 

@@ -12,7 +12,7 @@ examples:
   padir clean --config-dataset dataset.json --raw raw --out data
 """
 
-from padir.commands.options import DATASET, DIGESTS, needed, read_arguments, threads
+from padir.commands.arguments import DATASET, DIGESTS, needed, read_arguments, threads
 
 OPTIONS = (
     DATASET,

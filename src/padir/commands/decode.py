@@ -1,4 +1,8 @@
-"""`padir decode`: translate a file. In: bundle, decoder, sources. Out: JSON lines, plain text."""
+"""`padir decode`: translate a file, or trace how its first sentences are decoded.
+
+In: bundle, decoder, sources. Out: JSON lines, plain text; with --trace a trace, as
+`padir.decode.trace` describes it.
+"""
 
 import argparse
 import sys
@@ -7,6 +11,7 @@ from pathlib import Path
 from padir.commands import options
 from padir.launch import prepare
 
+TRACED_SENTENCES = 20
 EXAMPLES = """\
 examples:
   padir decode --bundle bundle --passes 4 --source test.de --out test.jsonl --text test.txt
@@ -14,6 +19,7 @@ examples:
       --length-alpha 1
   padir decode --bundle bundle --decoder reranked --reranker ar --passes 4 --source test.de \\
       --out test.jsonl --text test.txt
+  padir decode --bundle bundle --passes 4 --source test.de --trace trace.jsonl
 """
 
 
@@ -30,10 +36,24 @@ def parser() -> argparse.ArgumentParser:
     options.add_decoder(parse)
     parse.add_argument("--passes", type=int, metavar="T", help="decoder passes (parallel models)")
     parse.add_argument("--source", type=Path, required=True, help="one sentence a line, UTF-8")
-    parse.add_argument("--out", type=Path, required=True, help="JSON lines to write")
-    parse.add_argument("--text", type=Path, required=True, help="hypotheses to write")
+    parse.add_argument("--out", type=Path, help="JSON lines to write")
+    parse.add_argument("--text", type=Path, help="hypotheses to write")
     parse.add_argument(
-        "--references", type=Path, help="whose lengths an oracle length predictor reads"
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="instead of --out and --text: JSON lines with each pass of the first sentences",
+    )
+    parse.add_argument(
+        "--trace-sentences",
+        type=int,
+        metavar="N",
+        help=f"sentences of a trace (default {TRACED_SENTENCES})",
+    )
+    parse.add_argument(
+        "--references",
+        type=Path,
+        help="whose lengths an oracle length predictor reads; shown in traces",
     )
     parse.add_argument("--split", default="test", help="label (default test)")
     options.add_rule(parse)
@@ -45,7 +65,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
-    options.check_least(arguments, batch_sentences=1)
+    options.check_least(arguments, batch_sentences=1, trace_sentences=1)
+    _check_outputs(arguments)
     prepare(arguments.threads)
     from padir.decode.load import find_decoder
     from padir.files import read_aligned, read_lines, write_jsonl, write_lines
@@ -57,23 +78,32 @@ def main(argv: list[str]) -> int:
     decoder = find_decoder(loaded, arguments.decoder)
     translator = options.open_translator(arguments, loaded, decoder, arguments.passes, rule)
     references = None
-    if arguments.references and translator.needs_lengths:
+
+    def warn(message: str) -> None:
+        print(f"padir decode: {message}", file=sys.stderr)
+
+    if arguments.references and (translator.needs_lengths or arguments.trace):
         lines, references = read_aligned(arguments.source, arguments.references)
     else:
         lines = read_lines(arguments.source)
-    label = f"decode {loaded.spec.training} {translator.decoding.label}"
-    with Progress(len(lines), "sentences", label) as progress:
-        hypotheses = translator.translate(
-            lines,
-            str(arguments.source),
-            progress.update,
-            references,
-            warn=lambda message: print(f"padir decode: {message}", file=sys.stderr),
-        )
-    write_jsonl(arguments.out, (each.record(number) for number, each in enumerate(hypotheses)))
-    write_lines(arguments.text, (each.hypothesis for each in hypotheses))
+    output: Path = arguments.trace or arguments.out
+    if arguments.trace:
+        from padir.decode.trace import traces
+
+        count = arguments.trace_sentences or TRACED_SENTENCES
+        sample = None if references is None else references[:count]
+        records = traces(translator, lines[:count], str(arguments.source), sample, warn)
+        write_jsonl(output, records)
+    else:
+        label = f"decode {loaded.spec.training} {translator.decoding.label}"
+        with Progress(len(lines), "sentences", label) as progress:
+            hypotheses = translator.translate(
+                lines, str(arguments.source), progress.update, references, warn=warn
+            )
+        write_jsonl(output, (each.record(number) for number, each in enumerate(hypotheses)))
+        write_lines(arguments.text, (each.hypothesis for each in hypotheses))
     write_provenance(
-        arguments.out,
+        output,
         ["decode", *argv],
         inputs=[arguments.source, *translator.files],
         spec=loaded.spec.model_dump(mode="json"),
@@ -82,3 +112,20 @@ def main(argv: list[str]) -> int:
         digests=translator.digests,
     )
     return 0
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse a command line that does not say what to write.
+
+    Raises:
+        InputError: naming the options that are missing or exclude each other.
+    """
+    from padir.files import InputError
+
+    texts = (arguments.out, arguments.text)
+    if arguments.trace is None and None in texts:
+        raise InputError("what to write is missing: name --out and --text, or --trace")
+    if arguments.trace is not None and texts != (None, None):
+        raise InputError("--trace stands instead of --out and --text: name it or them")
+    if arguments.trace is None and arguments.trace_sentences is not None:
+        raise InputError("--trace-sentences needs --trace")

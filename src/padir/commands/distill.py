@@ -16,20 +16,29 @@ import shutil
 import sys
 
 from padir.commands import options
-from padir.commands.options import ONE_OF, needed, option, read_arguments
+from padir.commands.arguments import (
+    BATCH,
+    DECODER,
+    DIGESTS,
+    ONE_OF,
+    PASSES,
+    needed,
+    option,
+    read_arguments,
+)
 from padir.launch import prepare
 
 OPTIONS = (
     option("--bundle BUNDLE", "the teacher's model bundle", group=ONE_OF),
     option("--ready F", "translations made elsewhere, line for line", group=ONE_OF),
-    *options.DECODER,
-    options.PASSES,
+    *DECODER,
+    PASSES,
     needed("--source F", "sources, one a line"),
     needed("--out F", "translations to write"),
     option("--shard i/n", "part i of n of the sources, from 1"),
     option("--work DIR", "folder for finished parts (default OUT.parts), removed at the end"),
-    options.DIGESTS,
-    *options.BATCH,
+    DIGESTS,
+    *BATCH,
 )
 
 

@@ -12,7 +12,7 @@ example:
 
 from typing import Any
 
-from padir.commands.options import DIGESTS, TARGET_LANGUAGE, needed, option, read_arguments
+from padir.commands.arguments import DIGESTS, TARGET_LANGUAGE, needed, option, read_arguments
 
 OPTIONS = (
     needed("--teacher NAME", "its name"),

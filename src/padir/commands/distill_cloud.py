@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from padir.commands.options import needed, option, read_arguments
+from padir.commands.arguments import needed, option, read_arguments
 
 # Of the refused lines, so many are named on the screen.
 LISTED_LINES = 100

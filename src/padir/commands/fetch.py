@@ -12,7 +12,7 @@ examples:
   padir fetch --config-dataset dataset.json --grammar grammar.json
 """
 
-from padir.commands.options import DATASET, ONE_OF, option, read_arguments, threads
+from padir.commands.arguments import DATASET, ONE_OF, option, read_arguments, threads
 
 OPTIONS = (
     DATASET,

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from padir.commands import options
-from padir.commands.options import needed, option, read_arguments
+from padir.commands.arguments import DIGESTS, needed, option, read_arguments, threads
 from padir.launch import prepare
 
 OPTIONS = (
@@ -31,8 +31,8 @@ OPTIONS = (
     option("--sentences N", "lines timed", default=200, least=1),
     option("--repeats N", "timings per line", default=3, least=1),
     needed("--out F", "JSON to write"),
-    options.DIGESTS,
-    options.threads(),
+    DIGESTS,
+    threads(),
 )
 
 

@@ -16,14 +16,7 @@ import argparse
 import importlib
 from typing import Any
 
-from padir.commands.options import (
-    SCORE_OUTPUT,
-    SCORED,
-    needed,
-    option,
-    read_arguments,
-    threads,
-)
+from padir.commands.arguments import SCORE_OUTPUT, SCORED, needed, option, read_arguments, threads
 from padir.config.evaluation import SCORERS
 
 OPTIONS = (

@@ -19,12 +19,12 @@ from itertools import pairwise
 from typing import Any
 
 from padir.commands import options
-from padir.commands.options import needed, option, read_arguments
+from padir.commands.arguments import BATCH, BUNDLE, DIGESTS, needed, option, read_arguments
 from padir.launch import prepare
 
 POINTS = 100
 OPTIONS = (
-    options.BUNDLE,
+    BUNDLE,
     needed("--source F", "one sentence a line, UTF-8"),
     needed("--out F", "JSON lines to write"),
     option("--text F", "also write each line's text of least energy"),
@@ -43,8 +43,8 @@ OPTIONS = (
         default=1,
     ),
     option("--seed N", "of all draws (default: that of training)"),
-    options.DIGESTS,
-    *options.BATCH,
+    DIGESTS,
+    *BATCH,
 )
 
 

@@ -10,7 +10,7 @@ examples:
 from collections.abc import Sequence
 from pathlib import Path
 
-from padir.commands.options import option, read_arguments
+from padir.commands.arguments import option, read_arguments
 from padir.config import document
 
 OPTIONS = (option("--root DIR", "root of the checkout", default=Path()),)

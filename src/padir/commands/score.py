@@ -18,13 +18,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from padir.commands.options import (
-    SCORE_OUTPUT,
-    SCORED,
-    TARGET_LANGUAGE,
-    option,
-    read_arguments,
-)
+from padir.commands.arguments import SCORE_OUTPUT, SCORED, TARGET_LANGUAGE, option, read_arguments
 
 OPTIONS = (
     *SCORED,

@@ -21,7 +21,7 @@ examples:
 
 from typing import Any
 
-from padir.commands.options import needed, option, read_arguments
+from padir.commands.arguments import needed, option, read_arguments
 
 NAMES = (
     *("estimation", "mode_reaching", "identities", "tensorisation"),

@@ -7,7 +7,7 @@ examples:
   padir theory-report theorems --results results/theory/*/seed0.json --out tables
 """
 
-from padir.commands.options import needed, option, read_arguments
+from padir.commands.arguments import needed, option, read_arguments
 
 NAMES = ("figure1", "figure2", "figure3", "product_steps", "mask_design")
 OPTIONS = (

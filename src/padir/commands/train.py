@@ -12,10 +12,12 @@ examples:
   The same command again resumes from the last checkpoint; --restart starts over.
 """
 
+import argparse
 import sys
 from contextlib import suppress
 
-from padir.commands.options import needed, option, read_arguments, threads
+from padir.commands.arguments import needed, option, read_arguments, threads
+from padir.files import InputError
 from padir.launch import AUTOMATIC, join, prepare
 
 OPTIONS = (
@@ -51,21 +53,27 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Run the verb; exit status 143 after a requested stop, with a checkpoint saved."""
     arguments = read_arguments("train", __doc__, OPTIONS, argv)
+    if not 0 <= arguments.seed < 2**32:
+        raise InputError(f"--seed is {arguments.seed}: allowed are numbers from 0, below 2^32")
     prepare(arguments.threads)
+    try:
+        group = join(arguments.distributed)
+    except ValueError as error:
+        raise InputError(f"--distributed: {error}") from error
+    with group:
+        return _train(arguments, argv, group.first)
+
+
+def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
+    """Train, alone or with others; the first process writes the bundle."""
     from padir.bundle import MODEL_FILE, write_bundle
     from padir.config.read import read_spec
     from padir.data.parallel import cores
-    from padir.files import InputError, read_jsonl, write_jsonl
+    from padir.files import read_jsonl, write_jsonl
     from padir.model.card import model_card
     from padir.provenance import write_provenance
     from padir.training.loop import Stopped, TrainingText, train
 
-    if not 0 <= arguments.seed < 2**32:
-        raise InputError(f"--seed is {arguments.seed}: allowed are numbers from 0, below 2^32")
-    try:
-        first = join(arguments.distributed)
-    except ValueError as error:
-        raise InputError(f"--distributed: {error}") from error
     spec = read_spec(arguments.spec)
     text = TrainingText(
         arguments.train_source,

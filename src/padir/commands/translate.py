@@ -1,6 +1,7 @@
 """`padir translate`: standard input to standard output, line for line."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ examples:
   padir translate --model bundle --steps 10 < in.de > out.en
   padir translate --model bundle --decoder reranked --reranker ar < in.de > out.en
   echo "Ein Hund rennt." | padir translate --model ar --beam 5
+  padir translate --model bundle --nbest 3 < in.de          # best first, between tabs
+  padir translate --model bundle --json < in.de > out.jsonl # with scores, passes, candidates
 text that has to stand in the output (parallel models; line i belongs to input line i):
   padir translate --model bundle --prefix starts < in.de    # line i: A dog
   padir translate --model bundle --suffix ends < in.de      # line i: in the snow.
@@ -22,6 +25,7 @@ a draft to repair, every word of which may change (PaDIR and SUNDAE):
   padir translate --model bundle --draft drafts < in.de     # line i: A dogs running run.
 """
 DEFAULT_STEPS = 4
+MOST_CANDIDATES = 1_000
 CONSTRAINTS = {
     "prefix": "how each translation begins",
     "suffix": "how each translation ends; punctuation without a space before it joins a word",
@@ -57,7 +61,16 @@ def parser() -> argparse.ArgumentParser:
     )
     for option, holds in CONSTRAINTS.items():
         constraints.add_argument(f"--{option}", type=Path, metavar="FILE", help=holds)
-    parse.add_argument("--chunk", type=int, default=64, help="lines read ahead (default 64)")
+    shown = parse.add_argument_group("output")
+    shown.add_argument(
+        "--nbest", type=int, metavar="N", help="the N best distinct candidates, between tabs"
+    )
+    shown.add_argument(
+        "--json", action="store_true", help="an object a line: translation, passes, candidates"
+    )
+    parse.add_argument(
+        "--chunk", type=int, default=64, help="most lines translated together (default 64)"
+    )
     options.add_threads(parse)
     return parse
 
@@ -65,28 +78,43 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = parser().parse_args(argv)
-    prepare(arguments.threads)
-    from padir.decode.constrain import read_constraints, translate_stream
-    from padir.files import decode_lines
+    from padir.files import InputError, decode_lines
 
-    options.check_least(arguments, beam=1, chunk=1)
+    options.check_least(arguments, beam=1, chunk=1, nbest=1)
+    if sys.stdin is None or sys.stdout is None:
+        closed = "input" if sys.stdin is None else "output"
+        raise InputError(f"standard {closed} is closed: lines are read from it or written to it")
+    prepare(arguments.threads)
+    from padir.decode.constrain import read_constraints
+    from padir.decode.stream import as_they_come, translated
+
     translator = open_translator(arguments)
     paths = {option: getattr(arguments, option) for option in CONSTRAINTS}
     given = {option: path for option, path in paths.items() if path is not None}
+    if given and arguments.nbest:
+        raise InputError(f"--nbest does not go with --{next(iter(given))}, which has one candidate")
     constraints = read_constraints(translator, given) if given else None
-    out = sys.stdout.buffer
-
-    def write(line: str) -> None:
-        out.write(line.encode("utf-8") + b"\n")
-        out.flush()
-
-    def warn(message: str) -> None:
-        print(f"padir translate: warning: {message}", file=sys.stderr)
-
-    chunk = 1 if sys.stdin.isatty() else arguments.chunk
+    # With --json all candidates, at most as many as --nbest says.
+    best = arguments.nbest or (MOST_CANDIDATES if arguments.json else 0)
     lines = decode_lines(sys.stdin.buffer, "standard input")
-    translate_stream(translator, lines, write, warn, chunk, constraints)
+    groups = as_they_come(lines, arguments.chunk)
+    out = sys.stdout.buffer
+    for translation in translated(translator, groups, warn, constraints, best):
+        if arguments.json:
+            text = json.dumps(translation.record(), ensure_ascii=False)
+        elif arguments.nbest:
+            texts = [each.text.replace("\t", " ") for each in translation.alternatives]
+            text = "\t".join(texts)
+        else:
+            text = translation.hypothesis.hypothesis
+        out.write(text.encode("utf-8") + b"\n")
+        out.flush()
     return 0
+
+
+def warn(message: str) -> None:
+    """Tell of a line that was cut."""
+    print(f"padir translate: warning: {message}", file=sys.stderr)
 
 
 def open_translator(arguments: argparse.Namespace):

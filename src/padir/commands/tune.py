@@ -11,17 +11,17 @@ example:
 import sys
 
 from padir.commands import options
-from padir.commands.options import needed, read_arguments
+from padir.commands.arguments import BATCH, BUNDLE, DECODER, DIGESTS, needed, read_arguments
 from padir.launch import prepare
 
 OPTIONS = (
-    options.BUNDLE,
-    *options.DECODER,
+    BUNDLE,
+    *DECODER,
     needed("--source F", "validation sources"),
     needed("--references F ...", "one file per reference"),
     needed("--out F", "tuned decoder to write"),
-    options.DIGESTS,
-    *options.BATCH,
+    DIGESTS,
+    *BATCH,
 )
 
 

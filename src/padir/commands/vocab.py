@@ -12,7 +12,7 @@ examples:
 
 from pathlib import Path
 
-from padir.commands.options import needed, read_arguments
+from padir.commands.arguments import needed, read_arguments
 
 OPTIONS = (
     needed("--settings F", "the vocabulary's settings"),

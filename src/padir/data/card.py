@@ -62,7 +62,7 @@ def _origin(source: DataSource) -> str:
     if isinstance(source, SyntheticSource):
         settings = ", ".join(f"{key} {value}" for key, value in source.model_dump().items())
         return (
-            "An invented language pair: every sentence is drawn from the grammar in grammar.json,"
+            "A synthetic language pair: every sentence is drawn from the grammar in grammar.json,"
             " which decides exactly whether a translation is valid. The names of the languages,"
             f" xs and xt, stand for no real ones. Settings: {settings}."
         )

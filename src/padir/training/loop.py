@@ -24,6 +24,7 @@ from padir.files import InputError, sha256_file, shown
 from padir.model.parameters import table_size
 from padir.progress import Progress
 from padir.training.checkpoints import WorkFolder
+from padir.training.metrics import EventFile
 from padir.training.optimizer import learning_rate
 from padir.training.step import Losses, Totals, Trainer, TrainState, means
 from padir.vocab import Vocabulary
@@ -327,10 +328,8 @@ class Report:
     """
 
     def __init__(self, spec: RunSpec, work: WorkFolder, step: int):
-        from tensorboardX import SummaryWriter
-
         self._run, self._work = spec.run, work
-        self._writer = SummaryWriter(str(work.folder / "tensorboard")) if work.first else None
+        self._events = EventFile(work.folder / "tensorboard") if work.first else None
         self.shown: dict[str, object] = {}
         saved = work.progress(step)
         self._sums = np.array(saved.get("sums", np.zeros(len(Losses._fields))), np.float64)
@@ -343,8 +342,8 @@ class Report:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        if self._events is not None:
+            self._events.close()
 
     def _clocks(self) -> dict[str, float]:
         return {
@@ -388,9 +387,8 @@ class Report:
         self._write(step, {f"valid_{key}": value for key, value in valid.items()})
 
     def _write(self, step: int, record: dict[str, float]) -> None:
-        if self._writer is None:
+        if self._events is None:
             return
         finite = {key: value if math.isfinite(value) else None for key, value in record.items()}
         self._work.add_metrics({"step": step, **self._clocks(), **finite})
-        for key, value in record.items():
-            self._writer.add_scalar(key.replace("_", "/", 1), value, step)
+        self._events.add(step, record)

@@ -129,7 +129,7 @@ def stages(config: Config) -> dict[str, str]:
         "other_training": identity.training_digests(config, *TOY, "other")["training"],
         "sample": identity.sample_digests(config, *TOY, "gibbs")["hypotheses"],
         "sample_score": identity.sample_digests(config, *TOY, "gibbs")["score"],
-        "analysis": identity.analysis_digests(config, *TOY, row)["analysis"],
+        "analysis": identity.analysis_digests(config, *TOY, row, 0)["analysis"],
         "timing": layout.timing_digests(config, PLACE, "core")["timing"],
         "timing_ranked": layout.timing_digests(config, PLACE, "systems")["timing"],
     }

@@ -40,7 +40,7 @@ def test_synthetic_origin(tmp_path):
     dataset = Dataset(source={"kind": "synthetic", "seed": 7}, directions=["xs-xt"])
     statistics = clean(Cleaning(), "xs-xt", tmp_path, tmp_path / "out")
     card = data_card(dataset, statistics)
-    assert "invented language pair" in card
+    assert "synthetic language pair" in card
     assert "seed 7" in card
     assert "language" not in yaml.safe_load(card.split("---\n")[1])
     for lines, category in (
