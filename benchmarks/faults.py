@@ -73,14 +73,14 @@ class Count:
 
 
 def clean_arguments(folder: Path) -> list[str]:
-    """Two languages, 30,000 training pairs with duplicates and empty sides."""
+    """Two languages, 8,000 training pairs with duplicates and empty sides."""
     from padir.config.data import Dataset, FilesSource
     from padir.files import write_json
 
     draw = random.Random(0)
     raw = folder / "raw"
     raw.mkdir()
-    for split, pairs in (("train", 30_000), ("valid", 50), ("test", 50)):
+    for split, pairs in (("train", 8_000), ("valid", 50), ("test", 50)):
         lines = [" ".join(draw.choices(WORDS, k=draw.randint(split != "train", 9)))
                  for _ in range(pairs)]  # fmt: skip
         (raw / f"{split}.de").write_text("".join(f"{split} {line}\n" for line in lines))
@@ -96,7 +96,7 @@ def clean_arguments(folder: Path) -> list[str]:
 
 
 def vocabulary_arguments(folder: Path) -> list[str]:
-    """A vocabulary of 5,000 lines."""
+    """A vocabulary of 1,000 lines."""
     from padir.config.data import VocabularySettings
     from padir.files import write_json, write_lines
 
@@ -105,9 +105,9 @@ def vocabulary_arguments(folder: Path) -> list[str]:
     for language in ("de", "en"):
         write_lines(
             folder / f"train.{language}",
-            (" ".join("".join(draw.choices(letters, k=4)) for _ in range(8)) for _ in range(5000)),
+            (" ".join("".join(draw.choices(letters, k=4)) for _ in range(8)) for _ in range(1000)),
         )
-    settings = VocabularySettings(kind="unigram", size=400)
+    settings = VocabularySettings(kind="unigram", size=120)
     write_json(folder / "settings.json", settings.model_dump(mode="json"))
     texts = [str(folder / f"train.{language}") for language in ("de", "en")]
     return [

@@ -23,7 +23,8 @@ def device(kind):
     """One set of devices for each job that computes; none after `--resources gpu=0`."""
 
     def count(wildcards):
-        return min(1, workflow.global_resources.get(kind, 1))
+        limit = workflow.global_resources.get(kind).value
+        return 1 if limit is None else min(1, limit)
 
     return count
 

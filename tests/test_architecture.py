@@ -47,6 +47,8 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
     },
+    "library": {"decode", "files", "score"},
+    "server": {"files", "library"},
     "planning": {"config", "data", "files", "model", "vocab"},
     "report": {"config", "files", "layout", "score"},
 }

@@ -31,6 +31,7 @@ def artifacts(config: Config) -> list[layout.Artifact]:
         *layout.cards(config, rows),
         *layout.statistics(config),
         *layout.samples(config),
+        *layout.traces(config),
         *layout.analyses(config),
         *layout.theory(config, ["estimation", "errata"]),
         *(artifact for timing in layout.TIMINGS for artifact in layout.latencies(config, timing)),
@@ -104,6 +105,15 @@ def test_scores_stand_for_every_test_set_and_seed():
         for seed in (2, 4)
     ]
     assert len(layout.metrics(config, config.core_rows())) == 3 * (1 + 2)
+
+
+def test_the_baseline_and_each_parallel_row_with_most_passes_are_traced(grid):
+    assert [row.name for row in layout.traced_rows(grid)] == [
+        "ar/beam",
+        "padir_raw/padir/T10",
+        "padir_distilled/padir/T10",
+        "padir_distilled/joint/T8",
+    ]
 
 
 def test_the_core_s_timings_serve_table_2_where_they_hold_its_rows():

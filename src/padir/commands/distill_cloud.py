@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
     from padir.config.read import cloud_teacher
     from padir.distill.cloud import Sender, read_translations
     from padir.distill.estimate import describe, describe_spending, estimate, known_lines
-    from padir.distill.ledger import Ledger, Limits, in_dollars
+    from padir.distill.ledger import Ledger, Limits
     from padir.distill.ledger_reader import Task
     from padir.distill.service import connect
     from padir.files import InputError, shown, write_lines
@@ -74,13 +74,8 @@ def main(argv: list[str]) -> int:
                 f"nothing was sent: {price:.2f} USD are needed and there is no limit; give"
                 " --max-usd, or max_usd of the teacher"
             )
-        if needed.lines and not limits.allows(spent.usd + price):
-            total, limit, before = in_dollars(spent.usd + price, limits.usd, spent.usd)
-            raise InputError(
-                f"nothing was sent: {total} USD in all are needed, {before} of them spent already;"
-                f" max_usd is {limit}"
-            )
         if needed.lines:
+            ledger.reserve(task.provider, price, limits)
             sender = Sender(
                 service=connect(teacher, task),
                 ledger=ledger,
@@ -96,27 +91,31 @@ def main(argv: list[str]) -> int:
                 sender.translate(arguments.source, progress.update)
             print(f"{path}: {describe_spending(ledger.spent(task.provider), teacher)}")
         empty: list[int] | None = [] if teacher.refused == "leave_empty" else None
-        write_lines(arguments.out, read_translations(arguments.source, ledger, task, empty))
+        blank: list[int] = []
+        texts = read_translations(arguments.source, ledger, task, empty, blank)
+        write_lines(arguments.out, texts)
     write_provenance(
         arguments.out,
         ["distill-cloud", *argv],
         inputs=[arguments.source],
         spec={**teacher.what_it_writes(), "source": task.source, "target": task.target},
-        notes={"refused_lines": empty} if empty else None,
+        notes={k: v for k, v in (("refused_lines", empty), ("blank_lines", blank)) if v} or None,
     )
-    if empty:
-        print(f"{shown(arguments.source)}: {_left_empty(empty)}", file=sys.stderr)
+    for numbers, reason in (
+        (empty or [], "left empty, as Cloud Translation refuses what stands there"),
+        (blank, "have an empty translation, and training leaves their pairs out"),
+    ):
+        if numbers:
+            print(f"{shown(arguments.source)}: {_listed(numbers, reason)}", file=sys.stderr)
     return 0
 
 
-def _left_empty(numbers: list[int]) -> str:
-    """Which lines were left empty; those past the first ones stand in the provenance."""
+def _listed(numbers: list[int], reason: str) -> str:
+    """Which lines are concerned; those past the first ones stand in the provenance."""
     some = ", ".join(map(str, numbers[:LISTED_LINES]))
     more = len(numbers) - LISTED_LINES
-    return (
-        f"{len(numbers)} left empty, as Cloud Translation refuses what stands there: line {some}"
-        f"{f' and {more} more, see the provenance' if more > 0 else ''}"
-    )
+    rest = f" and {more} more, see the provenance" if more > 0 else ""
+    return f"{len(numbers)} {reason}: line {some}{rest}"
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:

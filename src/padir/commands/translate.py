@@ -127,18 +127,14 @@ def open_translator(arguments: argparse.Namespace):
 
     from padir.decode.load import find_decoder
     from padir.files import InputError
+    from padir.library import load
 
-    loaded = options.open_bundle(arguments.model, {})
-    name, steps, beam = arguments.decoder, arguments.steps, arguments.beam
-    if name is None and (beam is not None or not loaded.spec.run.parallel):
-        name = "greedy" if beam is None else "beam"
-    decoder = find_decoder(loaded, name)
-    settings = decoder.settings
+    model = load(arguments.model)
+    beam, decoder = arguments.beam, arguments.decoder
     if beam is not None:
-        if settings.kind != "beam":
+        decoder = find_decoder(model.loaded, decoder or "beam")
+        if decoder.settings.kind != "beam":
             raise InputError(f"--beam {beam} needs beam search; decoder {decoder.name} is none")
-        decoder = replace(decoder, settings=settings.model_copy(update={"beam": beam}))
-    if steps is None and settings.parallel:
-        steps = DEFAULT_STEPS
+        decoder = replace(decoder, settings=decoder.settings.model_copy(update={"beam": beam}))
     rule = options.length_rule(arguments)
-    return options.open_translator(arguments, loaded, decoder, steps, rule)
+    return model.translator(decoder, arguments.steps, arguments.reranker, rule)

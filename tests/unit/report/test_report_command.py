@@ -165,7 +165,7 @@ def test_theory_drawings_stand_on_the_page(made_up, report, tmp_path):
     made_up.experiment("product_kernels", series=series)
     report("--only", "page")
     text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
-    assert '<figure id="figure-product_steps">' in text and "h = 0.25" in text
+    assert 'id="figure-product_steps"' in text and "h = 0.25" in text
     # Another seed than the config's is no part of the report.
     made_up.write("results/theory/mask_design/seed9.json", {"experiment": "mask_design"})
     report("--only", "page")
