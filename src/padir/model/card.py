@@ -79,7 +79,11 @@ def _metadata(spec: RunSpec) -> dict[str, object]:
         "license": "unknown",
         "library_name": "padir",
         "pipeline_tag": "translation",
-        "tags": ["jax", "non-autoregressive" if spec.run.parallel else "autoregressive"],
+        "tags": [
+            "jax",
+            spec.run.system,
+            "non-autoregressive" if spec.run.parallel else "autoregressive",
+        ],
         "datasets": [spec.dataset],
         "metrics": ["sacrebleu", "chrf"],
     }

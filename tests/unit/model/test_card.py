@@ -41,7 +41,7 @@ def test_the_card_begins_with_the_metadata_of_a_hub() -> None:
         "license": "unknown",
         "library_name": "padir",
         "pipeline_tag": "translation",
-        "tags": ["jax", "non-autoregressive"],
+        "tags": ["jax", "padir", "non-autoregressive"],
         "datasets": ["news"],
         "metrics": ["sacrebleu", "chrf"],
     }
@@ -49,5 +49,5 @@ def test_the_card_begins_with_the_metadata_of_a_hub() -> None:
     run = spec.run.model_copy(update={"system": "ar"})
     synthetic = spec.model_copy(update={"direction": "xs-xt", "run": run})
     metadata = yaml.safe_load(model_card(synthetic, 0, SUMMARY, {}, [1]).split("---\n")[1])
-    assert metadata["tags"] == ["jax", "autoregressive"]
+    assert metadata["tags"] == ["jax", "ar", "autoregressive"]
     assert "language" not in metadata
