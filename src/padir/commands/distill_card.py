@@ -34,6 +34,13 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--target-language", required=True, metavar="L", help="such as en")
     parse.add_argument("--grammar", type=Path, help="grammar.json of synthetic data")
     parse.add_argument("--sources", type=Path, help="training sources, needed with --grammar")
+    parse.add_argument(
+        "--extra-statistics",
+        type=Path,
+        metavar="F",
+        help="extra.LANGUAGE.statistics.json of extra sources, which stand behind the training"
+        " sources and have no raw targets",
+    )
     parse.add_argument("--digests", metavar="JSON", help="of the settings, by stage")
     parse.add_argument("--out", type=Path, required=True, help="card.json to write")
     return parse
@@ -62,9 +69,11 @@ def main(argv: list[str]) -> int:
         (arguments.valid, arguments.valid_references),
         bleu,
         grammar,
+        arguments.extra_statistics,
     )
     write_json(arguments.out, {"digests": given_digests(arguments.digests), **card})
     read = [arguments.train, arguments.train_reference, arguments.valid]
     read += [*arguments.valid_references, *(grammar or ())]
+    read += [arguments.extra_statistics] if arguments.extra_statistics else []
     write_provenance(arguments.out, ["distill-card", *argv], inputs=read)
     return 0

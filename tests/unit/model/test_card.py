@@ -29,3 +29,15 @@ def test_the_card_counts_pairs_with_an_empty_side() -> None:
     for count, words in ((0, ""), (1200, " and 1,200 with an empty side")):
         card = model_card(tiny_spec(), 0, {**SUMMARY, "pairs_empty": count}, {}, [1])
         assert f"| Training pairs | 5,000, of which 2 too long{words} |" in card
+
+
+def test_the_card_says_where_targets_come_from() -> None:
+    spec = tiny_spec()
+    taught = spec.model_copy(update={"run": spec.run.model_copy(update={"targets": "ar"})})
+    more = taught.model_copy(update={"extra_sources": True})
+    for given, words in (
+        (spec, "the original targets"),
+        (taught, "targets by ar"),
+        (more, "targets by ar, which translated the dataset's extra sources too"),
+    ):
+        assert f"| Trained on | {words} |" in model_card(given, 0, SUMMARY, {}, [1])
