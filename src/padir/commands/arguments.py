@@ -11,7 +11,7 @@ from padir.files import InputError
 
 # What stands behind an option in the table -> type of its value; text where it is none of these.
 TYPES = {
-    **dict.fromkeys(("F", "DIR", "BUNDLE"), Path),
+    **dict.fromkeys(("F", "DIR", "PATH", "BUNDLE"), Path),
     **dict.fromkeys(("N", "K", "T"), int),
     "X": float,
 }
