@@ -141,6 +141,25 @@ def test_targets_and_their_cards_come_of_the_training_s_teacher():
     assert layout.cards(config, [Row.parse("ar/beam")]) == []
 
 
+def test_sources_of_a_training_are_those_that_its_teacher_translated():
+    given = changed("datasets.real.extra_sources", {"files": {"de": "captions.de"}})
+    config, taught = check_config(given), set_value(given, "teachers.ar.extra_sources", True)
+    data, distilled = "results/data/real/de-en", "results/distill/real/de-en/ar/seed0"
+    assert jobs.sources(config, PLACE, "padir", "train") == f"{data}/train.de"
+    assert jobs.extra_path(config, PLACE, "ar") == []
+    config = check_config(taught)
+    assert jobs.sources(config, PLACE, "padir", "train") == f"{distilled}/train.de"
+    assert jobs.sources(config, PLACE, "padir", "valid") == f"{data}/valid.de"
+    assert jobs.sources(config, PLACE, "ar", "train") == f"{data}/train.de"
+    assert jobs.extra_path(config, PLACE, "ar") == [f"{data}/extra.de"]
+    # Relative paths start at the source's folder.
+    assert jobs.local_extra_sources(config, "real", "de") == ["texts/captions.de"]
+    # There is no extra English text.
+    other = layout.Place("real", "en-de")
+    assert jobs.extra_path(config, other, "ar") == []
+    assert jobs.sources(config, other, "padir", "train") == f"{data}/train.en"
+
+
 @pytest.mark.parametrize(("split", "count"), [("train", 3), ("valid", 1)])
 def test_training_text_alone_is_translated_in_shards(split, count):
     config = check_config(changed("teachers.ar.shards", 3))

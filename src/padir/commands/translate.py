@@ -66,6 +66,11 @@ def parser() -> argparse.ArgumentParser:
         "--nbest", type=int, metavar="N", help="the N best distinct candidates, between tabs"
     )
     shown.add_argument(
+        "--trace",
+        action="store_true",
+        help="show the passes on stderr, coloured on a terminal",
+    )
+    shown.add_argument(
         "--json", action="store_true", help="an object a line: translation, passes, candidates"
     )
     parse.add_argument(
@@ -93,6 +98,8 @@ def main(argv: list[str]) -> int:
     given = {option: path for option, path in paths.items() if path is not None}
     if given and arguments.nbest:
         raise InputError(f"--nbest does not go with --{next(iter(given))}, which has one candidate")
+    if given and arguments.trace:
+        raise InputError(f"--trace does not go with --{next(iter(given))}")
     constraints = read_constraints(translator, given) if given else None
     # With --json all candidates, at most as many as --nbest says.
     best = arguments.nbest or (MOST_CANDIDATES if arguments.json else 0)
@@ -109,7 +116,33 @@ def main(argv: list[str]) -> int:
             text = translation.hypothesis.hypothesis
         out.write(text.encode("utf-8") + b"\n")
         out.flush()
+        if arguments.trace:
+            show_passes(translator, translation.source)
     return 0
+
+
+def show_passes(translator, line: str) -> None:
+    """The passes of one line on stderr: changed tokens bold, tokens to be predicted again red."""
+    from padir.decode.trace import traces
+
+    [trace] = traces(translator, [line], "standard input", warn=lambda message: None)
+    if trace["chosen"] is None:
+        return
+    coloured = sys.stderr.isatty()
+    states = trace["candidates"][trace["chosen"]]["states"]
+    before: list[str] = []
+    for number, state in enumerate(states):
+        hidden = set(state.get("hidden", ()))
+        pieces = []
+        for place, piece in enumerate(state["tokens"]):
+            changed = number > 0 and (place >= len(before) or before[place] != piece)
+            if coloured and (changed or place in hidden):
+                piece = f"\x1b[{'31' if place in hidden else '1'}m{piece}\x1b[0m"
+            elif place in hidden:
+                piece = f"[{piece}]"
+            pieces.append(piece)
+        before = state["tokens"]
+        print(f"  {number:2d}  {' '.join(pieces)}", file=sys.stderr, flush=True)
 
 
 def warn(message: str) -> None:

@@ -29,6 +29,8 @@ def model_card(
     architecture = run.architecture
     chosen = str(steps[0]) if len(steps) == 1 else f"the mean of {', '.join(map(str, steps))}"
     targets = "the original targets" if run.targets == "raw" else f"targets by {run.targets}"
+    if spec.extra_sources:
+        targets += ", which translated the dataset's extra sources too"
     start = run.training.warm_start
     pairs_empty, restarts = summary["pairs_empty"], summary["restarts"]
     empty = f" and {pairs_empty:,} with an empty side" if pairs_empty else ""
@@ -79,7 +81,11 @@ def _metadata(spec: RunSpec) -> dict[str, object]:
         "license": "unknown",
         "library_name": "padir",
         "pipeline_tag": "translation",
-        "tags": ["jax", "non-autoregressive" if spec.run.parallel else "autoregressive"],
+        "tags": [
+            "jax",
+            spec.run.system,
+            "non-autoregressive" if spec.run.parallel else "autoregressive",
+        ],
         "datasets": [spec.dataset],
         "metrics": ["sacrebleu", "chrf"],
     }
