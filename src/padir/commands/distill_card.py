@@ -29,8 +29,8 @@ OPTIONS = (
     option("--sources F", "training sources, needed with --grammar"),
     option(
         "--extra-statistics F",
-        "extra.LANGUAGE.statistics.json of extra sources, which stand behind the training sources and"
-        " have no raw targets",
+        "extra.LANGUAGE.statistics.json of extra sources, which stand behind the training sources"
+        " and have no raw targets",
     ),
     DIGESTS,
     needed("--out F", "card.json to write"),
