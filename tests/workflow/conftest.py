@@ -43,6 +43,10 @@ elif verb == "clean":
             write(folder + "/" + split + ".references." + language + ".jsonl")
     for name in ("statistics.json", "README.md", "provenance.json"):
         write(folder + "/" + name)
+elif verb == "extra-sources":
+    path = flag("--out") + "/extra." + flag("--language")
+    write_with_provenance(path)
+    write(path + ".statistics.json")
 elif verb == "train":
     for name in ("/model.safetensors", "/../metrics.jsonl", "/../provenance.json"):
         write(flag("--out") + name)

@@ -196,7 +196,21 @@ def text_lines(corpora: Sequence[Corpus]) -> list[str]:
             + " and ".join(f"{tokens:.1f}" for _, tokens in known)
             + f" tokens a line ({'counted' if counted else 'as stated, not counted yet'})"
         )
+        extra = corpus.settings.extra_sources
+        lines += [extra_line(corpus, language) for language in (extra.files if extra else ())]
     return lines
+
+
+def extra_line(corpus: Corpus, language: str) -> str:
+    """How much extra source text a dataset has in a language."""
+    label = f"extra sources of {corpus.name} in {language}"
+    side, tokens = corpus.side("extra", language), corpus.tokens("extra", language)
+    if side is None:
+        return (
+            f"{label}: their size is not known before they are there; distilling them is in no sum"
+        )
+    counted = "counted" if side.counted else "before cleaning"
+    return f"{label}: {side.lines:,} lines, {tokens:.1f} tokens a line ({counted})"
 
 
 def jobs(config: Config, plans: Sequence[TrainingPlan], rows: Sequence[Row]) -> str:

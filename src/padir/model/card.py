@@ -29,6 +29,8 @@ def model_card(
     architecture = run.architecture
     chosen = str(steps[0]) if len(steps) == 1 else f"the mean of {', '.join(map(str, steps))}"
     targets = "the original targets" if run.targets == "raw" else f"targets by {run.targets}"
+    if spec.extra_sources:
+        targets += ", which translated the dataset's extra sources too"
     start = run.training.warm_start
     pairs_empty, restarts = summary["pairs_empty"], summary["restarts"]
     empty = f" and {pairs_empty:,} with an empty side" if pairs_empty else ""

@@ -68,3 +68,15 @@ def test_the_card_begins_with_the_metadata_of_a_hub() -> None:
     metadata = yaml.safe_load(model_card(synthetic, 0, SUMMARY, {}, [1]).split("---\n")[1])
     assert metadata["tags"] == ["jax", "ar", "autoregressive"]
     assert "language" not in metadata
+
+
+def test_the_card_says_where_targets_come_from() -> None:
+    spec = tiny_spec()
+    taught = spec.model_copy(update={"run": spec.run.model_copy(update={"targets": "ar"})})
+    more = taught.model_copy(update={"extra_sources": True})
+    for given, words in (
+        (spec, "the original targets"),
+        (taught, "targets by ar"),
+        (more, "targets by ar, which translated the dataset's extra sources too"),
+    ):
+        assert f"| Trained on | {words} |" in model_card(given, 0, SUMMARY, {}, [1])
