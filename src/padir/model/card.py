@@ -64,28 +64,31 @@ def model_card(
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     option = " --steps 4" if run.parallel else ""
     return (
-        f"---\n{yaml.safe_dump(_metadata(spec), sort_keys=False)}---\n\n"
+        f"{metadata(spec, 'unknown')}\n"
         f"# {spec.training}: {spec.direction}\n\n| | |\n|---|---|\n{table}\n\n"
         f"    padir translate --model FOLDER{option} < source.txt > translation.txt\n\n"
         "The files are `model.safetensors` (parameters), `spec.json` (settings) and `spm.model`\n"
         "(vocabulary). Quality on the test set is in the report of the experiment, not here. The\n"
-        "licence depends on the training text: state it above before you publish this folder.\n"
+        "licence depends on the training text; `padir export --hub` states it.\n"
     )
 
 
-def _metadata(spec: RunSpec) -> dict[str, object]:
-    """What a model hub files the model under. The synthetic pair is of no real languages."""
-    real = spec.direction != SYNTHETIC_PAIR
-    return {
-        **({"language": spec.direction.split("-")} if real else {}),
-        "license": "unknown",
+def metadata(spec: RunSpec, license: str) -> str:
+    """The block at the head of a card, under which a model hub files the model.
+
+    Args:
+        spec: settings of the model. The synthetic pair is of no real languages.
+        license: identifier of the model's licence, or unknown.
+    """
+    parallel = "non-autoregressive" if spec.run.parallel else "autoregressive"
+    fields = {
+        **({"language": spec.direction.split("-")} if spec.direction != SYNTHETIC_PAIR else {}),
+        "license": license,
         "library_name": "padir",
         "pipeline_tag": "translation",
-        "tags": [
-            "jax",
-            spec.run.system,
-            "non-autoregressive" if spec.run.parallel else "autoregressive",
-        ],
+        "tags": ["jax", spec.run.system, parallel],
         "datasets": [spec.dataset],
         "metrics": ["sacrebleu", "chrf"],
+        "model_name": f"{spec.training} {spec.direction}",
     }
+    return f"---\n{yaml.safe_dump(fields, sort_keys=False, allow_unicode=True)}---\n"
