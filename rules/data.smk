@@ -23,7 +23,10 @@ rule fetch:
     benchmark:
         "results/data/{dataset}/{first}-{second}/logs/fetch.tsv"
     retries: 2
-    threads: workflow.cores
+    threads: few_cores
+    resources:
+        mem_mb=memory_of_fetch,
+        runtime=720,
     shell:
         "padir fetch --config-dataset {input.spec:q} --out {output.raw:q}"
         " --threads {threads} > {log:q} 2>&1"
@@ -54,7 +57,10 @@ rule clean:
         "results/data/{dataset}/{first}-{second}/logs/clean.log",
     benchmark:
         "results/data/{dataset}/{first}-{second}/logs/clean.tsv"
-    threads: workflow.cores
+    threads: few_cores
+    resources:
+        mem_mb=growing(4000),
+        runtime=240,
     params:
         folder=folder_of("card"),
         digests=digests(identity.data_digests, "dataset"),

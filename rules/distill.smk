@@ -32,6 +32,11 @@ rule distill:
     # What others wait for goes first.
     priority: 30
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
+        runtime=720,
     params:
         bundle=folder_of("model"),
         digests=digests(identity.teacher_digests, "dataset", "direction", "teacher"),
@@ -119,6 +124,9 @@ rule describe_distilled:
         card="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/card.json",
     log:
         "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/card.{target}.log",
+    resources:
+        mem_mb=growing(2000),
+        runtime=240,
     params:
         grammar=grammar_flags,
         extra=extra_flags,

@@ -21,7 +21,9 @@ ALLOWED: dict[str, set[str]] = {
     "bundle": {"files"},
     "progress": set(),
     "devices": set(),
-    "launch": set(),
+    "launch": {"peers"},
+    "peers": {"files"},
+    "locks": {"files"},
     "imports": set(),
     "layout": {"config"},
     "jobs": {"config", "layout"},
@@ -34,18 +36,20 @@ ALLOWED: dict[str, set[str]] = {
     "theory": {"config", "files", "progress"},
     "training": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "progress", "vocab", "data"),
-        *("bundle", "model"),
+        *("bundle", "model", "locks"),
     },
     "decode": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "vocab", "model", "progress"),
         "bundle",
     },
-    "distill": {"config", "files", "progress", "decode", "data", "score"},
+    "distill": {"config", "files", "locks", "progress", "decode", "data", "score"},
     "score": {"files"},
     "analysis": {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
     },
-    "planning": {"config", "data", "model"},
+    "library": {"decode", "files", "score"},
+    "server": {"bundle", "config", "files", "library"},
+    "planning": {"config", "data", "files", "model", "vocab"},
     "report": {"config", "files", "layout", "score"},
 }
 

@@ -203,34 +203,29 @@ def sampled_bundle(config: Config, place: Place, sampler: str) -> list[str]:
     return first_bundle(config, place, config.evaluation.samplers[sampler].training)
 
 
-def analysis_digests(config: Config, place: Place, training: str, decoder: str) -> Digests:
+def analysis_digests(
+    config: Config, place: Place, training: str, decoder: str, seed: int
+) -> Digests:
     """Digests of the analysis of a training under a decoder."""
-    return identity.analysis_digests(config, *place, Row(training, Decoding(decoder)))
-
-
-def _timed(config: Config, timing: str) -> list[Row]:
-    """Rows to time, without those of an oracle length predictor, which bounds quality alone."""
-    rows = timed_rows(config, timing)
-    predictors = [config.trainings[row.training].architecture.length_predictor for row in rows]
-    return [row for row, name in zip(rows, predictors, strict=True) if name != "oracle"]
+    return identity.analysis_digests(config, *place, Row(training, Decoding(decoder)), seed)
 
 
 def timed_bundles(config: Config, place: Place, timing: str) -> list[str]:
     """Models of the rows to time, of their first seeds."""
-    trainings = dict.fromkeys(row.training for row in _timed(config, timing))
+    trainings = dict.fromkeys(row.training for row in timed_rows(config, timing))
     return [path for name in trainings for path in first_bundle(config, place, name)]
 
 
 def timed_decoders(config: Config, place: Place, timing: str) -> list[str]:
     """Tuned decoders of the rows to time."""
-    rows = _timed(config, timing)
+    rows = timed_rows(config, timing)
     paths = (row_decoder(config, place, row, config.trainings[row[0]].first_seed) for row in rows)
     return list(dict.fromkeys(paths))
 
 
 def timed_rerankers(config: Config, place: Place, timing: str) -> list[str]:
     """AR models that rerank candidates of the rows to time."""
-    names = (config.decoders[row.decoding.decoder].reranker for row in _timed(config, timing))
+    names = (config.decoders[row.decoding.decoder].reranker for row in timed_rows(config, timing))
     return [path for name in dict.fromkeys(names) for path in first_bundle(config, place, name)]
 
 
@@ -239,5 +234,5 @@ def timed_names(config: Config, place: Place, timing: str) -> list[str]:
     return [
         f"{run_folder(place, row.training, config.trainings[row.training].first_seed)}/bundle"
         f":{row.decoding.name}"
-        for row in _timed(config, timing)
+        for row in timed_rows(config, timing)
     ]

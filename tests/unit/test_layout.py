@@ -31,6 +31,7 @@ def artifacts(config: Config) -> list[layout.Artifact]:
         *layout.cards(config, rows),
         *layout.statistics(config),
         *layout.samples(config),
+        *layout.traces(config),
         *layout.analyses(config),
         *layout.theory(config, ["estimation", "errata"]),
         *(artifact for timing in layout.TIMINGS for artifact in layout.latencies(config, timing)),
@@ -63,7 +64,6 @@ def test_scores_of_different_rows_and_seeds_differ_in_digests(grid):
 def test_paths_of_one_row():
     expected = {
         layout.run_folder(PLACE, "padir", 2): "runs/real/de-en/padir/seed2",
-        layout.spec_path(PLACE, "padir"): "runs/real/de-en/padir/spec.json",
         layout.bundle_path(PLACE, "padir", 2): (
             "runs/real/de-en/padir/seed2/bundle/model.safetensors"
         ),
@@ -104,6 +104,15 @@ def test_scores_stand_for_every_test_set_and_seed():
         for seed in (2, 4)
     ]
     assert len(layout.metrics(config, config.core_rows())) == 3 * (1 + 2)
+
+
+def test_the_baseline_and_each_parallel_row_with_most_passes_are_traced(grid):
+    assert [row.name for row in layout.traced_rows(grid)] == [
+        "ar/beam",
+        "padir_raw/padir/T10",
+        "padir_distilled/padir/T10",
+        "padir_distilled/joint/T8",
+    ]
 
 
 def test_the_core_s_timings_serve_table_2_where_they_hold_its_rows():
@@ -192,3 +201,17 @@ def test_an_oracle_length_predictor_is_scored_and_not_timed():
     assert any(row.training == "oracle" for row in whole.core_rows())
     assert not any("oracle" in name for name in jobs.timed_names(whole, PLACE, "core"))
     assert not any("oracle" in path for path in jobs.timed_bundles(whole, PLACE, "core"))
+    without = check_config(SMALL)
+    for timing in layout.TIMINGS:
+        digests = [layout.timing_digests(config, PLACE, timing) for config in (without, whole)]
+        assert digests[0] == digests[1]
+
+
+def test_an_analysis_carries_the_digest_of_its_own_seed():
+    config = check_config(SMALL)
+    (row, *_) = config.analysed_rows()
+    names = row.training, row.decoding.decoder
+    first, other = (jobs.analysis_digests(config, PLACE, *names, seed) for seed in (0, 1))
+    assert first == identity.analysis_digests(config, *PLACE, row, 0)
+    assert first["analysis"] != other["analysis"]
+    assert {**first, "analysis": None} == {**other, "analysis": None}

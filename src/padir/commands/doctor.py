@@ -138,6 +138,36 @@ def check_tools() -> Iterator[Finding]:
             yield Finding(need, "snakemake is not on PATH: . .venv/bin/activate, or make reproduce")
 
 
+def check_run(folder: Path) -> Iterator[Finding]:
+    """What a killed run left in a working folder, and what mends it."""
+    from padir.planning.status import last_line, run_status
+
+    run = run_status(folder)
+    if run.alive:
+        yield Finding("ok", "a run is at work here: padir status")
+        return
+    if run.locked:
+        yield Finding(
+            "note",
+            "a killed run left its lock: start the same snakemake command again, which removes it"
+            " (or, for a run on another machine that has ended: snakemake --unlock)",
+        )
+    if run.incomplete:
+        shown = ", ".join(map(str, run.incomplete[:3])) + (", ..." if run.incomplete[3:] else "")
+        yield Finding(
+            "mend",
+            f"{len(run.incomplete)} file(s) of a killed run may be incomplete ({shown}): add"
+            " --rerun-incomplete to the same snakemake command",
+        )
+    for rule, log in run.failed:
+        said = (last_line(folder / log) if log else "") or "no message"
+        yield Finding(
+            "note", f"the last run failed in {rule}: {said}" + (f" ({log})" if log else "")
+        )
+    if not (run.locked or run.incomplete or run.failed):
+        yield Finding("ok", "no lock and no incomplete file of a killed run")
+
+
 def findings(results: Path) -> Iterator[Finding]:
     """All checks, in the order in which a user would mend them."""
     yield check_python()
@@ -146,6 +176,7 @@ def findings(results: Path) -> Iterator[Finding]:
     yield check_cores()
     yield from check_tools()
     yield from check_results(results)
+    yield from check_run(results.absolute().parent)
 
 
 def main(argv: list[str]) -> int:

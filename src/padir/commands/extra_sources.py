@@ -1,59 +1,41 @@
-"""`padir extra-sources`: get and clean monolingual text that a teacher translates too.
+"""Get and clean monolingual text that a teacher translates too.
+
+One file of the dataset's extra_sources is cleaned like training text: lines that are unusable,
+occurred before, or stand in the training, validation or test text are dropped and counted by
+reason.
 
 In: the dataset's settings and its cleaned text. Out: extra.LANGUAGE, and beside it
 extra.LANGUAGE.statistics.json.
-"""
 
-import argparse
-from pathlib import Path
-
-from padir.commands.options import add_threads
-
-DESCRIPTION = """\
-Get one file of the dataset's extra_sources and clean it like training text: lines that are
-unusable, occurred before, or stand in the training, validation or test text are dropped and counted
-by reason."""
-
-EXAMPLES = """\
 examples:
   padir extra-sources --config-dataset extra.json --language de --train train.de \\
-      --valid valid.references.de.jsonl --test test.references.de.jsonl --out data"""
+      --valid valid.references.de.jsonl --test test.references.de.jsonl --out data
+"""
 
+from pathlib import Path
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir extra-sources",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument(
-        "--config-dataset", type=Path, required=True, metavar="F", help="the dataset's settings"
-    )
-    parse.add_argument("--language", required=True, metavar="L", help="of the text, such as de")
-    parse.add_argument(
-        "--train", type=Path, required=True, metavar="F", help="cleaned training text in it"
-    )
-    for split in ("valid", "test"):
-        parse.add_argument(
-            f"--{split}", type=Path, required=True, metavar="F",
-            help=f"all references of the {split} split in it, one JSON list a line",
-        )  # fmt: skip
-    parse.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
-    parse.add_argument("--digests", metavar="JSON", help="of the settings, by stage")
-    add_threads(parse, "processes that work")
-    return parse
+from padir.commands.arguments import DATASET, DIGESTS, needed, read_arguments, threads
+
+OPTIONS = (
+    DATASET,
+    needed("--language L", "of the text, such as de"),
+    needed("--train F", "cleaned training text in it"),
+    needed("--valid F", "all references of the valid split in it, one JSON list a line"),
+    needed("--test F", "all references of the test split in it, one JSON list a line"),
+    needed("--out DIR", "folder to write to"),
+    DIGESTS,
+    threads("processes that work"),
+)
 
 
 def main(argv: list[str]) -> int:
     """Clean, and write statistics and provenance."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("extra-sources", __doc__, OPTIONS, argv)
     from padir.config.read import read_dataset
     from padir.data.extra import clean_extra
     from padir.data.parallel import cores
     from padir.files import InputError, shown, write_json
-    from padir.provenance import given_digests, write_provenance
+    from padir.provenance import write_provenance
 
     dataset = read_dataset(arguments.config_dataset)
     language = arguments.language
@@ -71,8 +53,9 @@ def main(argv: list[str]) -> int:
     )
     name = file.name if isinstance(file, Path) else file.url
     path = arguments.out / f"extra.{language}.statistics.json"
-    digests = given_digests(arguments.digests)
-    write_json(path, {"digests": digests, "language": language, "file": name, **statistics})
+    write_json(
+        path, {"digests": arguments.digests, "language": language, "file": name, **statistics}
+    )
     read = [arguments.config_dataset, arguments.train, *scored.values()]
     write_provenance(
         arguments.out / f"extra.{language}",

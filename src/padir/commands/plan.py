@@ -6,6 +6,7 @@ what. Text is counted where it is there (`padir.data.size`), and nothing is writ
 """
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.data.size import Corpus
 from padir.distill.estimate import plan_lines
-from padir.planning import cost
+from padir.planning import cost, fit
 from padir.planning.memory import DeviceMemory, device_memory
 from padir.planning.workload import Disk, Workload, sizes_of, workload
 
@@ -304,5 +305,8 @@ def main(argv: list[str]) -> int:
     if price is not None and not price >= 0:
         raise InputError(f"--usd-per-hour is {price}: allowed are 0 and more")
     rates = Rates(arguments.gflops, arguments.devices, price, arguments.decode_gflops)
-    print("\n".join(describe(load_config(arguments.config), rates)))
+    config = load_config(arguments.config)
+    print("\n".join(describe(config, rates)))
+    for warning in fit.check(config):
+        print(f"padir plan: warning: {warning}", file=sys.stderr)
     return 0

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from padir.config.base import Direction, Language, Name, Settings
+from padir.config.base import Direction, FilePath, Language, Name, Settings
 
 SYNTHETIC_PAIR = "xs-xt"
 
 
 class SyntheticSource(Settings):
-    """A seeded grammar of an invented language pair, with exact references and validity."""
+    """A seeded grammar of a synthetic language pair, with exact references and validity."""
 
     kind: Literal["synthetic"] = "synthetic"
     train: int = Field(default=24_000, ge=1, description="Number of training pairs.")
@@ -87,10 +87,10 @@ class RemoteFile(Settings):
 class SplitFiles(Settings):
     """The aligned files of one split: language code -> path or address."""
 
-    files: dict[Language, str | RemoteFile] = Field(
+    files: dict[Language, FilePath | RemoteFile] = Field(
         description="Language code -> path (relative paths start at `folder`) or {url, sha256}."
     )
-    references: dict[Language, list[str | RemoteFile]] = Field(
+    references: dict[Language, list[FilePath | RemoteFile]] = Field(
         default_factory=dict, description="Language code -> further reference files, if any."
     )
 
@@ -99,7 +99,7 @@ class FilesSource(Settings):
     """Aligned plain UTF-8 text, one sentence a line, split at newline only."""
 
     kind: Literal["files"] = "files"
-    folder: str = Field(default=".", description="Folder that relative paths start from.")
+    folder: FilePath = Field(default=".", description="Folder that relative paths start from.")
     train: SplitFiles = Field(description="Training pairs.")
     valid: SplitFiles = Field(description="Validation pairs.")
     test: SplitFiles = Field(description="Test pairs.")
@@ -235,11 +235,11 @@ class VocabularySettings(Settings):
         default=0,
         ge=0,
         exclude_if=not_,
-        description="Invented language pairs other than the dataset's own, those of the next"
+        description="Synthetic language pairs other than the dataset's own, those of the next"
         " seeds, that the vocabulary is learnt from too: `source.train` pairs of each. Beside other"
         " data they are drawn as synthetic data is by default.",
     )
-    extra_text: list[str] = Field(
+    extra_text: list[FilePath] = Field(
         default_factory=list,
         exclude_if=not_,
         description="Paths of further UTF-8 text files, one sentence a line, that the vocabulary"

@@ -35,7 +35,11 @@ class Config(Settings):
         " per parallel system exist without an entry.",
     )
     evaluation: Evaluation = Evaluation()
-    theory: Theory = Theory()
+    theory: Theory = Field(
+        default=Theory(seeds=[]),
+        description="A group, below. Without it the Ising experiments are left out; `theory: {}`"
+        " runs them.",
+    )
     default_target: Literal["core", "everything"] = Field(
         default="everything", description="What a bare `snakemake` makes."
     )

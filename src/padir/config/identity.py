@@ -202,11 +202,10 @@ def sample_digests(config: Config, dataset: str, direction: str, sampler: str) -
     return {**digests, "score": short_digest(scored)}
 
 
-def analysis_digests(config: Config, dataset: str, direction: str, row: Row) -> Digests:
+def analysis_digests(config: Config, dataset: str, direction: str, row: Row, seed: int) -> Digests:
     """Digests of a training and a decoder, and of the analysis of their dependence. The passes
     looked at are those of `evaluation.analysis`, not the row's."""
     evaluation = config.evaluation
-    seed = config.trainings[row.training].first_seed
     names = row.training, row.decoding.decoder
     digests = decoder_digests(config, dataset, direction, *names)
     options = evaluation.analysis.model_dump(mode="json", exclude={"rows"})

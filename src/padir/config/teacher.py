@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from padir.config.base import Settings
+from padir.config.base import FilePath, Settings
 from padir.config.rows import RowText
 
 
@@ -33,8 +33,8 @@ class FileTeacher(Settings):
     """Ready-made translations of the training (and validation) sources, line for line."""
 
     kind: Literal["files"] = "files"
-    train: str = Field(description="Path of the translations of the cleaned training sources.")
-    valid: str = Field(description="Path of the translations of the validation sources.")
+    train: FilePath = Field(description="Path of the translations of the cleaned training sources.")
+    valid: FilePath = Field(description="Path of the translations of the validation sources.")
 
 
 class CloudTeacher(Settings):

@@ -268,7 +268,8 @@ class TrainingRun(Settings):
         if self.optimizer.warmup_steps >= self.training.steps:
             raise ValueError(
                 f"optimizer.warmup_steps {self.optimizer.warmup_steps} must be below"
-                f" training.steps {self.training.steps}"
+                f" training.steps {self.training.steps}: a tenth of them is usual,"
+                f" {self.training.steps // 10}"
             )
         return self
 

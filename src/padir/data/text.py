@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from padir.config.data import FilesSource, RemoteFile
 from padir.files import InputError, atomic_path, decode_lines, shown, write_lines
@@ -82,6 +84,18 @@ def _unpacked_lines(path: Path, name: str, address: str) -> Iterator[str]:
         raise InputError(f"{name}: cannot read: {error.strerror}") from error
 
 
+class _SameScheme(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to the same scheme, and from http to https."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        before, after = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
+        if after not in (before, "https"):
+            raise urllib.error.URLError(f"it redirects from {before} to {after}")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
 def download(remote: RemoteFile, path: str | PathLike[str]) -> None:
     """Download a file to `path`.
 
@@ -93,7 +107,9 @@ def download(remote: RemoteFile, path: str | PathLike[str]) -> None:
     with atomic_path(path) as temporary:
         try:
             with (
-                urllib.request.urlopen(remote.url, timeout=TIMEOUT_SECONDS) as response,
+                urllib.request.build_opener(_SameScheme).open(
+                    remote.url, timeout=TIMEOUT_SECONDS
+                ) as response,
                 temporary.open("wb") as file,
             ):
                 while block := response.read(_BLOCK):

@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+import yaml
+
+from padir.config.data import SYNTHETIC_PAIR
 from padir.config.systems import SYSTEMS
 from padir.config.training import RunSpec
 
@@ -13,7 +16,7 @@ def model_card(
     valid: Mapping[str, float],
     steps: Sequence[int],
 ) -> str:
-    """The card in Markdown: model, training data, validation losses and use.
+    """The card in Markdown: the hub's metadata, model, training data, validation losses and use.
 
     Args:
         spec: settings of the model.
@@ -61,8 +64,28 @@ def model_card(
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     option = " --steps 4" if run.parallel else ""
     return (
+        f"---\n{yaml.safe_dump(_metadata(spec), sort_keys=False)}---\n\n"
         f"# {spec.training}: {spec.direction}\n\n| | |\n|---|---|\n{table}\n\n"
         f"    padir translate --model FOLDER{option} < source.txt > translation.txt\n\n"
         "The files are `model.safetensors` (parameters), `spec.json` (settings) and `spm.model`\n"
-        "(vocabulary). Quality on the test set is in the report of the experiment, not here.\n"
+        "(vocabulary). Quality on the test set is in the report of the experiment, not here. The\n"
+        "licence depends on the training text: state it above before you publish this folder.\n"
     )
+
+
+def _metadata(spec: RunSpec) -> dict[str, object]:
+    """What a model hub files the model under. The synthetic pair is of no real languages."""
+    real = spec.direction != SYNTHETIC_PAIR
+    return {
+        **({"language": spec.direction.split("-")} if real else {}),
+        "license": "unknown",
+        "library_name": "padir",
+        "pipeline_tag": "translation",
+        "tags": [
+            "jax",
+            spec.run.system,
+            "non-autoregressive" if spec.run.parallel else "autoregressive",
+        ],
+        "datasets": [spec.dataset],
+        "metrics": ["sacrebleu", "chrf"],
+    }

@@ -112,9 +112,8 @@ WHOLE["datasets"]["toy"]["vocabularies"] = {"other": {"size": 99}}
 
 def stages(config: Config) -> dict[str, str]:
     """Every digest of a config, by a name of its own."""
-    row = Row.parse("padir/padir/T4")
     ranked = Row.parse("padir/ranked/T4")
-    scores = identity.score_digests(config, *TOY, row, 0)
+    scores = identity.score_digests(config, *TOY, Row.parse("padir/padir/T4"), 0)
     everything = {
         **scores,
         **{
@@ -130,7 +129,7 @@ def stages(config: Config) -> dict[str, str]:
         "other_training": identity.training_digests(config, *TOY, "other")["training"],
         "sample": identity.sample_digests(config, *TOY, "gibbs")["hypotheses"],
         "sample_score": identity.sample_digests(config, *TOY, "gibbs")["score"],
-        "analysis": identity.analysis_digests(config, *TOY, row)["analysis"],
+        "analysis": layout.analyses(config)[0].digests["analysis"],
         "timing": layout.timing_digests(config, PLACE, "core")["timing"],
         "timing_ranked": layout.timing_digests(config, PLACE, "systems")["timing"],
     }

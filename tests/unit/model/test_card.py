@@ -1,5 +1,7 @@
 """The model card names every system and the vocabulary, and counts what was left out."""
 
+import yaml
+
 from padir.config.systems import SYSTEMS
 from padir.model.card import model_card
 from tests.training import tiny_spec
@@ -29,6 +31,26 @@ def test_the_card_counts_pairs_with_an_empty_side() -> None:
     for count, words in ((0, ""), (1200, " and 1,200 with an empty side")):
         card = model_card(tiny_spec(), 0, {**SUMMARY, "pairs_empty": count}, {}, [1])
         assert f"| Training pairs | 5,000, of which 2 too long{words} |" in card
+
+
+def test_the_card_begins_with_the_metadata_of_a_hub() -> None:
+    spec = tiny_spec().model_copy(update={"dataset": "news", "direction": "ro-en"})
+    _, block, text = model_card(spec, 0, SUMMARY, {}, [1]).split("---\n", 2)
+    assert yaml.safe_load(block) == {
+        "language": ["ro", "en"],
+        "license": "unknown",
+        "library_name": "padir",
+        "pipeline_tag": "translation",
+        "tags": ["jax", "padir", "non-autoregressive"],
+        "datasets": ["news"],
+        "metrics": ["sacrebleu", "chrf"],
+    }
+    assert text.startswith("\n# ")
+    run = spec.run.model_copy(update={"system": "ar"})
+    synthetic = spec.model_copy(update={"direction": "xs-xt", "run": run})
+    metadata = yaml.safe_load(model_card(synthetic, 0, SUMMARY, {}, [1]).split("---\n")[1])
+    assert metadata["tags"] == ["jax", "ar", "autoregressive"]
+    assert "language" not in metadata
 
 
 def test_the_card_says_where_targets_come_from() -> None:
