@@ -77,6 +77,6 @@ lock: setup ## solve both lock files again (ARGS=--upgrade for newer versions)
 	  grep -E '^[a-z0-9].*==' requirements.lock | sed 's/ *\\$$//; s/^/      - /'; \
 	  echo '      - -e .'; } > environment.yml
 
-bench: setup ## time training steps, and every trained model at batch 1, alone on the machine
-	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/training_step.py --out results/bench/training_step.json
+bench: setup ## time decoders, training steps and other translators, and every trained model at batch 1
+	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/speed.py --out results/bench/speed.json
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) --forcerun measure_latency $(ARGS) -- latency
