@@ -1,8 +1,10 @@
 """Tiny random models for tests of decoding. Nothing here is trained: width 16, one layer each."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
+import numpy as np
 from flax import nnx
 
 from padir.bundle import write_bundle
@@ -79,6 +81,17 @@ def write_decoder(path: Path, decoder: TunedDecoder, **more) -> Path:
     return path
 
 
+@cache
+def random_parameters(run: str, rows: int, seed: int) -> dict[str, np.ndarray]:
+    """Parameters of a tiny model by name; a run is given as JSON."""
+    model = build(TrainingRun.model_validate_json(run), rows, seed=seed)
+    # Stronger layers: at their first values, a tied output mostly repeats the token it is fed.
+    return {
+        name: array * 3 if name.endswith("kernel") else array
+        for name, array in to_arrays(nnx.state(model, nnx.Param)).items()
+    }
+
+
 def write_tiny_bundle(
     folder: Path,
     system: str,
@@ -93,8 +106,6 @@ def write_tiny_bundle(
     train_vocabulary([" ".join(words)] * 3, pieces, vocabulary_path)
     run = tiny_run(system, **settings)
     size = Vocabulary.load(vocabulary_path).size
-    # Two rows past the vocabulary, which may never be predicted.
-    model = build(run, size + 2, seed=seed)
     spec = RunSpec(
         dataset="toy",
         direction="xs-xt",
@@ -102,19 +113,17 @@ def write_tiny_bundle(
         run=run,
         digests=digests or {},
     )
+    # Two rows past the vocabulary, which may never be predicted.
+    rows = size + 2
     content = {
         "format": 1,
         "run_spec": spec.model_dump(mode="json"),
-        "table_size": size + 2,
+        "table_size": rows,
         "vocabulary_size": size,
         "seed": seed,
         "steps_chosen": [1],
     }
-    # Stronger layers: at their first values, a tied output mostly repeats the token it is fed.
-    arrays = {
-        name: array * 3 if name.endswith("kernel") else array
-        for name, array in to_arrays(nnx.state(model, nnx.Param)).items()
-    }
+    arrays = random_parameters(run.model_dump_json(), rows, seed)
     write_bundle(folder, arrays, content, vocabulary_path, "a random model\n")
     return folder
 
