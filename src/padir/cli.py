@@ -33,6 +33,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "stages of the pipeline": {
         "fetch": ("padir.commands.fetch", "get the raw text of a dataset, or generate it"),
         "clean": ("padir.commands.clean", "drop unusable pairs and count them by reason"),
+        "extra-sources": (
+            "padir.commands.extra_sources",
+            "clean text that a teacher translates too",
+        ),
         "vocab": ("padir.commands.vocab", "learn one SentencePiece vocabulary for a language pair"),
         "train": ("padir.commands.train", "train one model with one seed; resumes by itself"),
         "tune": ("padir.commands.tune", "choose the length rule of decoding on validation data"),

@@ -64,7 +64,6 @@ def test_scores_of_different_rows_and_seeds_differ_in_digests(grid):
 def test_paths_of_one_row():
     expected = {
         layout.run_folder(PLACE, "padir", 2): "runs/real/de-en/padir/seed2",
-        layout.spec_path(PLACE, "padir"): "runs/real/de-en/padir/spec.json",
         layout.bundle_path(PLACE, "padir", 2): (
             "runs/real/de-en/padir/seed2/bundle/model.safetensors"
         ),
@@ -140,6 +139,25 @@ def test_targets_and_their_cards_come_of_the_training_s_teacher():
     assert cards[1].digests == {"distilled": digest}
     assert identity.training_digests(config, *PLACE, "padir")["targets"] == digest
     assert layout.cards(config, [Row.parse("ar/beam")]) == []
+
+
+def test_sources_of_a_training_are_those_that_its_teacher_translated():
+    given = changed("datasets.real.extra_sources", {"files": {"de": "captions.de"}})
+    config, taught = check_config(given), set_value(given, "teachers.ar.extra_sources", True)
+    data, distilled = "results/data/real/de-en", "results/distill/real/de-en/ar/seed0"
+    assert jobs.sources(config, PLACE, "padir", "train") == f"{data}/train.de"
+    assert jobs.extra_path(config, PLACE, "ar") == []
+    config = check_config(taught)
+    assert jobs.sources(config, PLACE, "padir", "train") == f"{distilled}/train.de"
+    assert jobs.sources(config, PLACE, "padir", "valid") == f"{data}/valid.de"
+    assert jobs.sources(config, PLACE, "ar", "train") == f"{data}/train.de"
+    assert jobs.extra_path(config, PLACE, "ar") == [f"{data}/extra.de"]
+    # Relative paths start at the source's folder.
+    assert jobs.local_extra_sources(config, "real", "de") == ["texts/captions.de"]
+    # There is no extra English text.
+    other = layout.Place("real", "en-de")
+    assert jobs.extra_path(config, other, "ar") == []
+    assert jobs.sources(config, other, "padir", "train") == f"{data}/train.en"
 
 
 @pytest.mark.parametrize(("split", "count"), [("train", 3), ("valid", 1)])

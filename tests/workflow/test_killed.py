@@ -27,32 +27,31 @@ def longer(tmp_path: Path) -> list[str]:
     return ["--configfile", str(path), "--", str(RAW / "bundle/model.safetensors")]
 
 
-def wait_for_trainer(process, place: Path, metrics: Path) -> int:
-    """The trainer's process once it has written a line."""
-    deadline = time.monotonic() + 240
-    while (trainer := trainer_of(place)) is None or not metrics.exists():
+def wait_for_steps(process, place: Path) -> tuple[int, Path]:
+    """The trainer's process and its metrics, once it has written a line."""
+    deadline = time.monotonic() + 400
+    while True:
         assert process.poll() is None, (place / "started.log").read_text()[-2000:]
         assert time.monotonic() < deadline
+        # The work folder is named by a digest.
+        metrics = list(place.glob(f"{RAW}/work/*/metrics.jsonl"))
+        trainer = trainer_of(place)
+        if metrics and trainer is not None:
+            return trainer, metrics[0]
         time.sleep(0.05)
-    return trainer
 
 
 @pytest.mark.parametrize("victims", ["scheduler", "group"])
 def test_the_same_command_goes_on(snakemake, start_snakemake, longer, tmp_path, victims):
     place = tmp_path / "place"
     process = start_snakemake(*longer)
-    # The work folder's name holds a digest.
-    while not (found := list(place.glob("results/**/raw/seed0/work*"))):
-        assert process.poll() is None, (place / "started.log").read_text()[-2000:]
-        time.sleep(0.1)
-    metrics = found[0] / "metrics.jsonl"
-    trainer = wait_for_trainer(process, place, metrics)
+    trainer, metrics = wait_for_steps(process, place)
     if victims == "group":
         os.killpg(process.pid, signal.SIGKILL)
     else:
         process.kill()
     process.wait()
-    assert list((place / ".snakemake/locks").iterdir())
+    assert list(place.glob(".snakemake/locks/*.lock"))
     again = snakemake(*longer)
     assert again.returncode == 0, again.stdout + again.stderr
     assert "a killed run had left its lock here" in again.stderr
@@ -62,4 +61,4 @@ def test_the_same_command_goes_on(snakemake, start_snakemake, longer, tmp_path, 
     assert steps == list(range(50, STEPS + 1, 50))
     # Nothing is left to do, and no lock is left.
     assert "Nothing to be done" in snakemake(*longer).stderr
-    assert not list((place / ".snakemake/locks").iterdir())
+    assert not list(place.glob(".snakemake/locks/*.lock"))

@@ -1,6 +1,15 @@
-"""`padir doctor`: is this machine ready? In: nothing. Out: one line per check; changes nothing."""
+"""Check Python, packages, devices, disk and folders.
 
-import argparse
+Each line begins with ok, note (works, but know this) or mend (does not work; what to do follows).
+Exit status 1 if anything is to mend.
+
+In: nothing. Out: one line per check; changes nothing.
+
+examples:
+  padir doctor
+  padir doctor --results /scratch/results
+"""
+
 import os
 import platform
 import shutil
@@ -11,17 +20,10 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from padir.commands.arguments import option, read_arguments
+
 TESTED_PYTHON = (3, 11)
 LEAST_FREE_GB = 2.0
-
-DESCRIPTION = """\
-Check Python, packages, devices, disk and folders. Each line begins with ok, note (works, but
-know this) or mend (does not work; what to do follows). Exit status 1 if anything is to mend."""
-
-EXAMPLES = """\
-examples:
-  padir doctor
-  padir doctor --results /scratch/results"""
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,7 @@ class Finding:
     text: str
 
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    made = argparse.ArgumentParser(
-        prog="padir doctor",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="DIR",
-        help="where results will be written (default: results)",
-    )  # fmt: skip
-    return made
+OPTIONS = (option("--results DIR", "where results will be written", default=Path("results")),)
 
 
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
@@ -181,7 +171,7 @@ def findings(results: Path) -> Iterator[Finding]:
 
 def main(argv: list[str]) -> int:
     """Check and print."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("doctor", __doc__, OPTIONS, argv)
     to_mend = 0
     for finding in findings(arguments.results):
         to_mend += finding.grade == "mend"

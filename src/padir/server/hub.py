@@ -1,40 +1,29 @@
 """A bundle as a folder for a model hub: the bundle's files, and a card with the hub's metadata."""
 
+import re
 from pathlib import Path
 
-import yaml
-
 from padir.bundle import CARD_FILE, MODEL_FILE, SPEC_FILE, VOCABULARY_FILE
-from padir.config.systems import SYSTEMS
 from padir.files import InputError, read_bytes, shown, write_bytes, write_text
 from padir.library import Model
+from padir.model.card import metadata
 
 DECODERS = "decoders"
 
 
 def card(model: Model, license: str, text: str) -> str:
-    """The bundle's card after a block of metadata, with a section on use.
+    """The bundle's card with its licence, and with a section on use.
 
     Args:
         model: of the bundle.
         license: identifier of its licence.
-        text: of the bundle's card.
+        text: of the bundle's card; its own metadata, if any, give way.
     """
-    spec = model.loaded.spec
-    source, target = spec.direction.split("-")
-    metadata = {
-        "language": [source, target],
-        "license": license,
-        "library_name": "padir",
-        "pipeline_tag": "translation",
-        "tags": ["translation", "jax", spec.run.system]
-        + (["non-autoregressive"] if model.parallel else []),
-        "model_name": f"{spec.training} {spec.direction} ({SYSTEMS[spec.run.system].title})",
-    }
-    block = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
+    text = re.sub(r"\A---\n.*?^---\n", "", text, flags=re.MULTILINE | re.DOTALL).strip()
     steps = ", steps=4" if model.parallel else ""
     return (
-        f"---\n{block}---\n\n{text.rstrip()}\n\n## Use from Python\n\n```python\nimport padir\n\n"
+        f"{metadata(model.loaded.spec, license)}\n{text}\n\n"
+        "## Use from Python\n\n```python\nimport padir\n\n"
         f'model = padir.load("FOLDER")\nmodel.translate(["..."]{steps})\n```\n'
     )
 
