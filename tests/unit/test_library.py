@@ -1,5 +1,6 @@
 """`import padir`: models, scores and theory by short names, and nothing heavy before their use."""
 
+import os
 import subprocess
 import sys
 
@@ -139,3 +140,15 @@ def test_what_no_program_holds_is_refused(model):
     with pytest.raises(InputError, match="has temperature above 0, which a program does not hold"):
         sampled = tiny_decoder("padir", RULE, temperature=0.5, stop="fixed")
         exported(model.translator(sampled, 2))
+
+
+def test_the_notebook_runs_and_holds_no_outputs(bundle, repository):
+    notebook = read_json(repository / "docs/notebook.ipynb")
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert cells and all(cell["outputs"] == [] for cell in cells)
+    program = "\n".join("".join(cell["source"]) for cell in cells)
+    environment = {**os.environ, "PADIR_BUNDLE": str(bundle), "PADIR_LINE": "ba ko mi"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "all spins up: " in done.stdout

@@ -1,0 +1,68 @@
+"""`padir translate` from outside: streams that are closed, no text, broken off or interrupted."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.decoding import write_tiny_bundle
+
+PADIR = [sys.executable, "-m", "padir", "translate", "--model"]
+
+
+def shell(redirection: str, bundle: object = "none") -> subprocess.CompletedProcess[str]:
+    words = " ".join([*PADIR, str(bundle), redirection])
+    return subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=200)
+
+
+@pytest.mark.parametrize(
+    ("redirection", "message"),
+    [
+        ("<&-", "padir translate: error: standard input is closed: lines are read"),
+        (">&- < /dev/null", "padir translate: error: standard output is closed: lines are read"),
+        ("< /dev/null", "padir translate: error: none: not a model bundle: model.safetensors is"),
+    ],
+)
+def test_a_stream_that_is_none_is_told_in_one_line(redirection, message):
+    done = shell(redirection)
+    assert done.returncode == 2 and done.stdout == ""
+    [line] = done.stderr.splitlines()
+    assert message in line
+
+
+def test_a_directory_as_input_is_refused_by_python_itself():
+    """Python ends before this package is loaded, with a message of its own."""
+    done = shell("< /")
+    assert done.returncode == 1 and done.stdout == ""
+    assert "is a directory" in done.stderr.splitlines()[0] and "Traceback" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    return write_tiny_bundle(tmp_path_factory.mktemp("models") / "ar", "ar")
+
+
+def test_a_closed_pipe_ends_quietly(bundle):
+    done = shell(f"< <(yes ba) | head -n 1; echo ${{PIPESTATUS[0]}} {bundle.name}", bundle)
+    assert done.stderr == ""
+    first, status = done.stdout.splitlines()
+    assert status == f"141 {bundle.name}" and isinstance(first, str)
+
+
+@pytest.mark.parametrize("seconds", [0.7, 2.5])
+def test_an_interrupt_ends_with_one_line_whatever_runs(bundle, seconds):
+    process = subprocess.Popen(
+        [*PADIR, str(bundle)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(seconds)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "padir translate: interrupted\n")
+    assert time.monotonic() - began < 30
