@@ -61,7 +61,7 @@ test-slow: $(TF_STAMP) ## run whole runs, learning and fault injection
 lint: setup ## formatters, linters and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/snakefmt --check Snakefile workflow/Snakefile rules
 	$(BIN)/pyright
 
 lock: setup ## solve both lock files again (ARGS=--upgrade for newer versions)
@@ -80,6 +80,6 @@ lock: setup ## solve both lock files again (ARGS=--upgrade for newer versions)
 docs: setup ## build the documentation as a site: results/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-bench: setup ## time training steps, and every trained model at batch 1, alone on the machine
-	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/training_step.py --out results/bench/training_step.json
+bench: setup ## time decoders, training steps and other translators, and every trained model at batch 1
+	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/speed.py --out results/bench/speed.json
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) --forcerun measure_latency $(ARGS) -- latency

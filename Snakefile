@@ -20,7 +20,7 @@ onstart:
 # One named on the command line stands instead of this one.
 if not workflow.overwrite_configfiles:
 
-    configfile: f"{workflow.basedir}/config/config.yaml"
+    configfile: f"{workflow.current_basedir}/config/config.yaml"
 
 
 include: "rules/common.smk"

@@ -37,9 +37,8 @@ def paper_run(system: str, dtype: str, batch_tokens: int = 262_144):
     from padir.config.training import TrainingRun
 
     sizes = {"extra_ids": 100, "table_multiple": 128, "compute_dtype": dtype}
-    decode = ["beam"] if system == "ar" else ["T4"]
     training = {"batch_tokens": batch_tokens}
-    return TrainingRun(system=system, decode=decode, architecture=sizes, training=training)
+    return TrainingRun(system=system, architecture=sizes, training=training)
 
 
 def drawn_pairs(count: int):

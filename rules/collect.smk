@@ -62,6 +62,25 @@ def scope_of(wildcards):
     return "core" if wildcards.scope else "everything"
 
 
+def section_of(kind):
+    """Report function: the section in which a table or figure stands."""
+
+    def title(wildcards):
+        part = catalogue.part(SETTINGS, getattr(wildcards, kind))
+        return catalogue.SECTIONS[part.section].title
+
+    return title
+
+
+def labels_of(part):
+    """Report function: a part that each scope has, and the scope."""
+
+    def labels(wildcards):
+        return {"part": part, "scope": scope_of(wildcards)}
+
+    return labels
+
+
 def artifacts_in_scope(wildcards):
     """Input function: what the claims of a scope are made of."""
     parts = catalogue.parts_in(SETTINGS, scope_of(wildcards))

@@ -59,6 +59,7 @@ wildcard_constraints:
     source="[a-z]{2,3}",
     target="[a-z]{2,3}",
     split="train|valid|test",
+    language="[a-z]{2,3}",
     seed="[0-9]+",
     shard="[0-9]+",
     shards="[0-9]+",
@@ -181,6 +182,10 @@ def grammar_flags(wildcards, input):
     return (
         ["--grammar", input.grammar, "--sources", input.source] if input.grammar else []
     )
+
+
+def extra_flags(wildcards, input):
+    return ["--extra-statistics", *input.extra] if input.extra else []
 
 
 def folder_of(key):

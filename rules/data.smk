@@ -69,6 +69,45 @@ rule clean:
         " --digests {params.digests:q} --threads {threads} > {log:q} 2>&1"
 
 
+rule write_extra_settings:
+    """Cut out of the config what a dataset's extra source text depends on."""
+    output:
+        spec="results/data/{dataset}/{first}-{second}/extra.json",
+    log:
+        "results/data/{dataset}/{first}-{second}/logs/extra.settings.log",
+    localrule: True
+    params:
+        settings=asked(identity.extra_spec, "dataset"),
+    script:
+        "../workflow/scripts/write_spec.py"
+
+
+rule extra_sources:
+    """Clean monolingual text that teachers translate besides the training sources."""
+    input:
+        spec="results/data/{dataset}/{first}-{second}/extra.json",
+        files=asked(jobs.local_extra_sources, "dataset", "language"),
+        train="results/data/{dataset}/{first}-{second}/train.{language}",
+        valid="results/data/{dataset}/{first}-{second}/valid.references.{language}.jsonl",
+        test="results/data/{dataset}/{first}-{second}/test.references.{language}.jsonl",
+    output:
+        text="results/data/{dataset}/{first}-{second}/extra.{language}",
+        statistics="results/data/{dataset}/{first}-{second}/extra.{language}.statistics.json",
+    log:
+        "results/data/{dataset}/{first}-{second}/logs/extra.{language}.log",
+    benchmark:
+        "results/data/{dataset}/{first}-{second}/logs/extra.{language}.tsv"
+    retries: 2
+    threads: workflow.cores
+    params:
+        folder=folder_of("text"),
+        digests=digests(identity.extra_digests, "dataset", "language"),
+    shell:
+        "padir extra-sources --config-dataset {input.spec:q} --language {wildcards.language}"
+        " --train {input.train:q} --valid {input.valid:q} --test {input.test:q}"
+        " --out {params.folder:q} --digests {params.digests:q} --threads {threads} > {log:q} 2>&1"
+
+
 rule write_grammar:
     """Write the grammar of a synthetic dataset, by which translations are checked exactly."""
     input:

@@ -19,7 +19,7 @@ rule train:
     input:
         spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
         vocabulary=asked(jobs.vocabulary, "dataset", "training"),
-        train_source=text("source", "train"),
+        train_source=asked(jobs.sources, "place", "training", split="train"),
         train_target=asked(jobs.targets, "place", "training", split="train"),
         valid_source=text("source", "valid"),
         valid_target=asked(jobs.targets, "place", "training", split="valid"),

@@ -40,7 +40,10 @@ def repository() -> Path:
     return Path(__file__).resolve().parents[1]
 
 
-AS_USERS_COMPILE = {"defects", "devices", "parity", "property", "theory", "workflow"}
+AS_USERS_COMPILE = (
+    *("defects", "devices", "parity", "property", "theory", "workflow"),
+    "unit/planning",
+)
 """Folders whose tests, like all slow ones, run programs at JAX's default optimisation: what they
 show is shown of the programs that users run."""
 
@@ -48,8 +51,9 @@ show is shown of the programs that users run."""
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Switch the optimisation of programs that this test, and commands that it starts, compile."""
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    off = not (folder in AS_USERS_COMPILE or "slow" in item.keywords)
+    path = item.path.relative_to(Path(__file__).parent)
+    as_users = "slow" in item.keywords or any(map(path.is_relative_to, AS_USERS_COMPILE))
+    off = not as_users
     if os.environ[OPTIMISATION_OFF] == str(int(off)):
         return
     os.environ[OPTIMISATION_OFF] = str(int(off))

@@ -1,4 +1,4 @@
-"""The `padir` command: one verb per stage, each found in one table and loaded when asked for.
+"""The `padir` command: its verbs, each found in one table and loaded when asked for.
 
 A command is `padir.commands.<verb>.main(argv) -> int`. Errors that the user can mend come out as
 one line on stderr with exit status 2; anything else is a defect and keeps its traceback.
@@ -16,31 +16,53 @@ from contextlib import suppress
 
 from padir.files import InputError
 
-# verb -> (module, help in one line); the order is that of the pipeline.
-VERBS: dict[str, tuple[str, str]] = {
-    "fetch": ("padir.commands.fetch", "get the raw text of a dataset, or generate it"),
-    "clean": ("padir.commands.clean", "drop unusable pairs and count them by reason"),
-    "vocab": ("padir.commands.vocab", "learn one SentencePiece vocabulary for a language pair"),
-    "train": ("padir.commands.train", "train one model with one seed; resumes by itself"),
-    "tune": ("padir.commands.tune", "choose the length rule of decoding on validation data"),
-    "distill": ("padir.commands.distill", "translate the training sources with a teacher"),
-    "distill-cloud": ("padir.commands.distill_cloud", "buy translations from Cloud Translation"),
-    "distill-card": ("padir.commands.distill_card", "describe distilled targets and their quality"),
-    "decode": ("padir.commands.decode", "translate a file, with one JSON line per sentence"),
-    "score": ("padir.commands.score", "BLEU, chrF and stutter of a hypothesis file"),
-    "rate": ("padir.commands.rate", "a further score of a hypothesis file: BLEURT, chrF++"),
-    "latency": ("padir.commands.latency", "time whole translations at batch size 1"),
-    "analyse": ("padir.commands.analyse", "dependence between target positions, by attention"),
-    "theory": ("padir.commands.theory", "run one Ising experiment"),
-    "theory-report": ("padir.commands.theory_report", "draw or tabulate Ising experiments"),
-    "report": ("padir.commands.report", "write tables, figures, claims and the HTML page"),
-    "translate": ("padir.commands.translate", "translate standard input line by line"),
-    "sample": ("padir.commands.sample", "run k-Gibbs chains over the translations of a file"),
-    "init": ("padir.commands.init", "write a config for text of your own"),
-    "plan": ("padir.commands.plan", "what a config would run, and what it would cost"),
-    "doctor": ("padir.commands.doctor", "check this machine and say what to mend"),
-    "schema": ("padir.commands.schema", "write the config's schema and its documentation"),
+# Title of a group -> verb -> (module, help in one line).
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "start and look": {
+        "init": ("padir.commands.init", "write a config for text of your own"),
+        "plan": ("padir.commands.plan", "what a config would run, and what it would cost"),
+        "doctor": ("padir.commands.doctor", "check machine and folder, and say what mends them"),
+        "status": ("padir.commands.status", "what runs, how far it is, and what is done"),
+    },
+    "use a model": {
+        "translate": ("padir.commands.translate", "translate standard input line by line"),
+        "serve": ("padir.commands.serve", "a page for live input and a small HTTP API"),
+        "export": ("padir.commands.export", "a folder for a model hub, or a program without code"),
+        "score": ("padir.commands.score", "BLEU, chrF and stutter of a hypothesis file"),
+    },
+    "stages of the pipeline": {
+        "fetch": ("padir.commands.fetch", "get the raw text of a dataset, or generate it"),
+        "clean": ("padir.commands.clean", "drop unusable pairs and count them by reason"),
+        "extra-sources": (
+            "padir.commands.extra_sources",
+            "clean text that a teacher translates too",
+        ),
+        "vocab": ("padir.commands.vocab", "learn one SentencePiece vocabulary for a language pair"),
+        "train": ("padir.commands.train", "train one model with one seed; resumes by itself"),
+        "tune": ("padir.commands.tune", "choose the length rule of decoding on validation data"),
+        "distill": ("padir.commands.distill", "translate the training sources with a teacher"),
+        "distill-cloud": (
+            "padir.commands.distill_cloud",
+            "buy translations from Cloud Translation",
+        ),
+        "distill-card": (
+            "padir.commands.distill_card",
+            "describe distilled targets and their quality",
+        ),
+        "decode": ("padir.commands.decode", "translate a file, with one JSON line per sentence"),
+        "rate": ("padir.commands.rate", "a further score of a hypothesis file: BLEURT, chrF++"),
+        "latency": ("padir.commands.latency", "time whole translations at batch size 1"),
+        "analyse": ("padir.commands.analyse", "dependence between target positions, by attention"),
+        "sample": ("padir.commands.sample", "run k-Gibbs chains over the translations of a file"),
+        "theory": ("padir.commands.theory", "run one Ising experiment"),
+        "theory-report": ("padir.commands.theory_report", "draw or tabulate Ising experiments"),
+        "report": ("padir.commands.report", "write tables, figures, claims and the HTML page"),
+    },
+    "maintain": {
+        "schema": ("padir.commands.schema", "write the config's schema and its documentation"),
+    },
 }
+VERBS = {verb: entry for group in GROUPS.values() for verb, entry in group.items()}
 
 # glibc settings for long training: huge pages and a heap that is never trimmed. They change
 # speed only, and glibc reads them once, at the start of a process.
@@ -61,9 +83,15 @@ def usage() -> str:
         "",
         "Non-autoregressive translation by parallel refinement, measured.",
         "",
-        "verbs:",
-        *(f"  {verb:<{width}}  {text}" for verb, (_, text) in VERBS.items()),
-        "",
+        *(
+            line
+            for title, verbs in GROUPS.items()
+            for line in (
+                f"{title}:",
+                *(f"  {verb:<{width}}  {text}" for verb, (_, text) in verbs.items()),
+                "",
+            )
+        ),
         "padir VERB --help explains one verb; padir --version prints the version.",
     ]
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 Bound to rules by `asked` in rules/common.smk.
 """
 
+from pathlib import Path
 from typing import Any
 
 from padir.config import identity
@@ -58,6 +59,35 @@ def vocabulary(config: Config, dataset: str, training: str) -> str:
     name, pair = config.trainings[training].vocabulary, config.datasets[dataset].pair
     further = "" if name is None else f"{name}/"
     return f"{RESULTS}/vocab/{dataset}/{pair}/{further}spm.model"
+
+
+def local_extra_sources(config: Config, dataset: str, language: str) -> list[str]:
+    """The user's file of extra source text; nothing where it is fetched from an address."""
+    file = config.datasets[dataset].extra_file(language)
+    return [str(file)] if isinstance(file, Path) else []
+
+
+def extra_path(config: Config, place: Place, teacher: str, ending: str = "") -> list[str]:
+    """Cleaned extra source text that a teacher translates too; nothing where there is none."""
+    language = identity.extra_language(config, *place, teacher)
+    if language is None:
+        return []
+    return [text_path(config, place.dataset, "extra", language) + ending]
+
+
+def teacher_sources(config: Config, place: Place, teacher: str, split: str) -> str:
+    """What a teacher translates: sources of the training or validation text, and in training those
+    of its extra text behind them."""
+    language = place.direction.split("-")[0]
+    if split == "train" and extra_path(config, place, teacher):
+        seed = identity.teacher_seed(config, teacher)
+        return f"{distilled_folder(place, teacher, seed)}/{split}.{language}"
+    return text_path(config, place.dataset, split, language)
+
+
+def sources(config: Config, place: Place, training: str, split: str) -> str:
+    """Sources of a training, in the order of its targets."""
+    return teacher_sources(config, place, config.trainings[training].targets, split)
 
 
 def targets(config: Config, place: Place, training: str, split: str) -> str:

@@ -4,7 +4,7 @@ The one list of what an experiment consists of: the workflow's rules ask for the
 report reads them and nothing else.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from padir.config import identity
@@ -53,11 +53,6 @@ def places(config: Config) -> list[Place]:
 def run_folder(place: Place, training: str, seed: int) -> str:
     """Folder of one training with one seed."""
     return f"{RESULTS}/runs/{place.dataset}/{place.direction}/{training}/seed{seed}"
-
-
-def spec_path(place: Place, training: str) -> str:
-    """Settings of a training."""
-    return f"{RESULTS}/runs/{place.dataset}/{place.direction}/{training}/spec.json"
 
 
 def bundle_path(place: Place, training: str, seed: int) -> str:
@@ -140,6 +135,16 @@ def seeds(config: Config, row: Row) -> list[int]:
     return sorted(config.trainings[row.training].seeds)
 
 
+def _runs(config: Config, rows: Iterable[Row]) -> Iterator[tuple[Place, Row, int]]:
+    """Rows on every test set with every seed."""
+    return (
+        (place, row, seed)
+        for place in places(config)
+        for row in rows
+        for seed in seeds(config, row)
+    )
+
+
 def scores(config: Config, rows: Iterable[Row]) -> list[Artifact]:
     """Scores of rows, over all test sets and seeds."""
     split = config.evaluation.split
@@ -148,9 +153,7 @@ def scores(config: Config, rows: Iterable[Row]) -> list[Artifact]:
             score_path(place, row, seed, split),
             identity.score_digests(config, *place, row, seed),
         )
-        for place in places(config)
-        for row in rows
-        for seed in seeds(config, row)
+        for place, row, seed in _runs(config, rows)
     ]
 
 
@@ -162,9 +165,7 @@ def ratings(config: Config, rows: Iterable[Row]) -> list[Artifact]:
             rating_path(place, row, seed, split, scorer),
             identity.score_digests(config, *place, row, seed),
         )
-        for place in places(config)
-        for row in rows
-        for seed in seeds(config, row)
+        for place, row, seed in _runs(config, rows)
         for scorer in config.evaluation.scorers
     ]
 
@@ -207,13 +208,12 @@ def timing_digests(config: Config, place: Place, timing: str) -> Digests:
     hypotheses = {
         row.name: identity.hypotheses_digests(
             config, *place, row, config.trainings[row.training].first_seed
-        )
+        )["hypotheses"]
         for row in timed_rows(config, timing)
     }
-    how = [evaluation.latency_sentences, evaluation.latency_repeats]
-    timed = [how, {name: digests["hypotheses"] for name, digests in hypotheses.items()}]
+    timed = [[evaluation.latency_sentences, evaluation.latency_repeats], hypotheses]
     return {
-        "data": identity.short_digest(identity.data_spec(config, place.dataset)),
+        **identity.data_digests(config, place.dataset),
         "timing": identity.short_digest(timed),
     }
 
@@ -252,7 +252,7 @@ def statistics(config: Config) -> list[Artifact]:
     return [
         Artifact(
             statistics_path(dataset, settings.pair),
-            {"data": identity.short_digest(identity.data_spec(config, dataset))},
+            identity.data_digests(config, dataset),
         )
         for dataset, settings in config.datasets.items()
     ]
@@ -312,12 +312,9 @@ def theory(config: Config, experiments: Iterable[str]) -> list[Artifact]:
     return [
         Artifact(
             theory_path(experiment, seed),
-            {
-                "settings": identity.short_digest(
-                    getattr(config.theory, experiment).model_dump(mode="json")
-                )
-            },
+            {"settings": identity.short_digest(settings.model_dump(mode="json"))},
         )
         for experiment in experiments
+        for settings in [getattr(config.theory, experiment)]
         for seed in config.theory.seeds
     ]

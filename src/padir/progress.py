@@ -78,12 +78,12 @@ class Progress:
         parts = [f"{self.label}: {self.done}/{self.total} {self.unit}"]
         if rate > 0:
             remaining = max(self.total - self.done, 0) / rate
-            parts += [f"{rate:.3g} {self.unit}/s", f"{_clock(remaining)} left"]
+            parts += [f"{rate:.3g} {self.unit}/s", f"{clock(remaining)} left"]
         return ", ".join([*parts, *self._field_texts()])
 
     def close(self) -> None:
         """Write the last line: units done and the time that they took."""
-        seconds = _clock(time.monotonic() - self.began)
+        seconds = clock(time.monotonic() - self.began)
         counted = f"{self.label}: {self.done}/{self.total} {self.unit} in {seconds}"
         with suppress(OSError):
             if self._bar is not None:
@@ -97,6 +97,6 @@ class Progress:
         ]
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """Hours, minutes and seconds, such as 1:02:03 or 02:03."""
     return tqdm.format_interval(round(seconds))

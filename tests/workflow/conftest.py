@@ -43,6 +43,10 @@ elif verb == "clean":
             write(folder + "/" + split + ".references." + language + ".jsonl")
     for name in ("statistics.json", "README.md", "provenance.json"):
         write(folder + "/" + name)
+elif verb == "extra-sources":
+    path = flag("--out") + "/extra." + flag("--language")
+    write_with_provenance(path)
+    write(path + ".statistics.json")
 elif verb == "train":
     for name in ("/model.safetensors", "/../metrics.jsonl", "/../provenance.json"):
         write(flag("--out") + name)
@@ -65,38 +69,7 @@ else:
         write(flag("--text"))
 """
 
-TINY = """\
-datasets:
-  toy:
-    source:
-      {kind: synthetic, train: 400, valid: 40, test: 40, nouns: 6, verbs: 5, adjectives: 3,
-       adverbs: 2, postpositions: 2, max_words: 8}
-    directions: [xs-xt]
-    vocabulary: {kind: word, size: 300}
-teachers:
-  ar: {kind: model, row: ar/greedy, shards: 2}
-training_defaults:
-  architecture:
-    {width: 16, heads: 2, head_width: 8, encoder_layers: 1, decoder_layers: 1,
-     feed_forward_width: 32, max_positions: 32, length_classes: 32}
-  optimizer: {kind: adam, peak_learning_rate: 3e-3, warmup_steps: 5}
-  training:
-    {steps: 20, batch_tokens: 320, buckets: [32], validate_every: 10, checkpoint_every: 10}
-trainings:
-  ar: {system: ar}
-  raw: {}
-  taught: {targets: ar}
-evaluation:
-  core:
-    - {trainings: [ar], decoders: [greedy]}
-    - {trainings: [raw], decoders: [padir], passes: [1]}
-    - {trainings: [taught], decoders: [padir], passes: [1, 2]}
-  bootstrap_samples: 100
-  latency_sentences: 10
-  latency_repeats: 1
-  samplers: {gibbs: {training: taught, chains: 2, steps: 4, energy_every: 2}}
-theory: {seeds: []}
-"""
+TINY = (ROOT / ".test/config/config.yaml").read_text()
 
 
 @pytest.fixture

@@ -50,6 +50,7 @@ DATA = {"write_data_settings": 1, "fetch": 1, "write_grammar": 1, "clean": 1, "v
 ALL = {**trained(3), "write_decoder_settings": 1, "tune": 4, **DISTILL, **rows(5, 4), "analyse": 2}
 ALL |= SAMPLES
 TAUGHT = {**trained(1), "tune": 1, **rows(2, 1), "analyse": 1, **SAMPLES}
+EXTRA = {"extra_sources": {"files": {"xs": {"url": "file:///extra", "sha256": "0" * 64}}}}
 DECODER = {"write_decoder_settings": 1}
 SECOND = {"kind": "unigram", "size": 250}
 
@@ -76,6 +77,12 @@ EDITS: dict[str, tuple[Edit, dict[str, int]]] = {
         {"trainings": {"ar": {"objective": {"label_smoothing": 0.1}}}},
         {**trained(2), **DECODER, "tune": 3, **DISTILL, **rows(4, 3), "analyse": 1, **SAMPLES}
         | {"score": 5, "rate": 5},
+    ),
+    # The data and what is trained on them stay as they are.
+    "extra_sources_that_nobody_translates": ({"datasets": {"toy": EXTRA}}, {}),
+    "extra_sources": (
+        {"datasets": {"toy": EXTRA}, "teachers": {"ar": {"extra_sources": True}}},
+        {"write_extra_settings": 1, "extra_sources": 1, "join_sources": 1, **DISTILL, **TAUGHT},
     ),
     "decoder_of_the_teacher": (
         {"decoders": {"greedy": {"length_alphas": [0.5]}}},

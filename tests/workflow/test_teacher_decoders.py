@@ -36,7 +36,7 @@ def test_an_edit_of_the_teacher_s_decoder_retrains_students_and_of_the_other_non
     def run(decoders: dict) -> dict[str, int]:
         """Run to the scores; the number of jobs of each rule."""
         config.write_text(json.dumps(merge(EXPERIMENT, {"decoders": decoders})), encoding="utf-8")
-        done = snakemake("--configfile", str(config), "translation", folder=place)
+        done = snakemake("--configfile", str(config), "--", "translation", folder=place)
         assert done.returncode == 0, done.stderr[-2000:]
         return job_counts(done.stderr)
 

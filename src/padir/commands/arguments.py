@@ -11,14 +11,14 @@ from padir.files import InputError
 
 # What stands behind an option in the table -> type of its value; text where it is none of these.
 TYPES = {
-    **dict.fromkeys(("F", "DIR", "BUNDLE"), Path),
+    **dict.fromkeys(("F", "DIR", "PATH", "BUNDLE"), Path),
     **dict.fromkeys(("N", "K", "T"), int),
     "X": float,
 }
 
 
-# Options of this group exclude each other, and one of them must be given.
-ONE_OF = "one of"
+# Options of these groups exclude each other; of the first, one must be given.
+ONE_OF, AT_MOST_ONE_OF = "one of", "at most one of"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def option(
         meaning: help text; a default is added to it.
         default: where the option is left out.
         least: smallest integer allowed.
-        group: title of a group of options, or `ONE_OF`.
+        group: title of a group of options, `ONE_OF` or `AT_MOST_ONE_OF`.
         settings: further ones of argparse.
     """
     name, _, value = usage.partition(" ")
@@ -192,10 +192,11 @@ def add(parser: argparse.ArgumentParser, *options: Option) -> None:
     """Add options to a parser."""
     groups: dict[str | None, Any] = {None: parser}
     for member in options:
-        if member.group == ONE_OF and ONE_OF not in groups:
-            groups[ONE_OF] = parser.add_mutually_exclusive_group(required=True)
-        elif member.group not in groups:
-            groups[member.group] = parser.add_argument_group(member.group)
+        title = member.group
+        if title in (ONE_OF, AT_MOST_ONE_OF) and title not in groups:
+            groups[title] = parser.add_mutually_exclusive_group(required=title == ONE_OF)
+        elif title not in groups:
+            groups[title] = parser.add_argument_group(title)
         groups[member.group].add_argument(member.name, **member.settings)
 
 

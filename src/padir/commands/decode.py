@@ -1,18 +1,9 @@
-"""`padir decode`: translate a file, or trace how its first sentences are decoded.
+"""Translate a file with a trained model: one JSON line per sentence, and the hypotheses alone as
+text, both in the order of the source. Or trace how its first sentences are decoded, pass by pass.
 
-In: bundle, decoder, sources. Out: JSON lines, plain text; with --trace a trace, as
-`padir.decode.trace` describes it.
-"""
+In: bundle, decoder, sources. Out: JSON lines, plain text; with --trace JSON lines as
+`padir.decode.trace` describes them.
 
-import argparse
-import sys
-from pathlib import Path
-
-from padir.commands import options
-from padir.launch import prepare
-
-TRACED_SENTENCES = 20
-EXAMPLES = """\
 examples:
   padir decode --bundle bundle --passes 4 --source test.de --out test.jsonl --text test.txt
   padir decode --bundle ar --decoder beam --source test.de --out test.jsonl --text test.txt \\
@@ -22,50 +13,49 @@ examples:
   padir decode --bundle bundle --passes 4 --source test.de --trace trace.jsonl
 """
 
+import argparse
+import sys
+from pathlib import Path
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir decode",
-        description="Translate a file with a trained model: one JSON line per sentence, and the"
-        " hypotheses alone as text, both in the order of the source.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument("--bundle", type=Path, required=True, help="folder of the model bundle")
-    options.add_decoder(parse)
-    parse.add_argument("--passes", type=int, metavar="T", help="decoder passes (parallel models)")
-    parse.add_argument("--source", type=Path, required=True, help="one sentence a line, UTF-8")
-    parse.add_argument("--out", type=Path, help="JSON lines to write")
-    parse.add_argument("--text", type=Path, help="hypotheses to write")
-    parse.add_argument(
-        "--trace",
-        type=Path,
-        metavar="FILE",
-        help="instead of --out and --text: JSON lines with each pass of the first sentences",
-    )
-    parse.add_argument(
-        "--trace-sentences",
-        type=int,
-        metavar="N",
-        help=f"sentences of a trace (default {TRACED_SENTENCES})",
-    )
-    parse.add_argument(
-        "--references",
-        type=Path,
-        help="whose lengths an oracle length predictor reads; shown in traces",
-    )
-    parse.add_argument("--split", default="test", help="label (default test)")
-    options.add_rule(parse)
-    options.add_digests(parse)
-    options.add_batch(parse)
-    return parse
+from padir.commands import options
+from padir.commands.arguments import (
+    BATCH,
+    BUNDLE,
+    DECODER,
+    DIGESTS,
+    PASSES,
+    RULE,
+    needed,
+    option,
+    read_arguments,
+)
+from padir.files import InputError
+from padir.launch import prepare
+
+TRACED_SENTENCES = 20
+OPTIONS = (
+    BUNDLE,
+    *DECODER,
+    PASSES,
+    needed("--source F", "one sentence a line, UTF-8"),
+    option("--out F", "JSON lines to write"),
+    option("--text F", "hypotheses to write"),
+    option(
+        "--trace F",
+        "instead of --out and --text: JSON lines with each pass of the first sentences",
+    ),
+    option("--trace-sentences N", f"sentences of a trace (default {TRACED_SENTENCES})", least=1),
+    option("--references F", "whose lengths an oracle length predictor reads; shown in traces"),
+    option("--split NAME", "label", default="test"),
+    *RULE,
+    DIGESTS,
+    *BATCH,
+)
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
-    options.check_least(arguments, batch_sentences=1, trace_sentences=1)
+    arguments = read_arguments("decode", __doc__, OPTIONS, argv)
     _check_outputs(arguments)
     prepare(arguments.threads)
     from padir.decode.load import find_decoder
@@ -120,8 +110,6 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     Raises:
         InputError: naming the options that are missing or exclude each other.
     """
-    from padir.files import InputError
-
     texts = (arguments.out, arguments.text)
     if arguments.trace is None and None in texts:
         raise InputError("what to write is missing: name --out and --text, or --trace")

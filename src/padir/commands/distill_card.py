@@ -27,6 +27,11 @@ OPTIONS = (
     TARGET_LANGUAGE,
     option("--grammar F", "grammar.json of synthetic data"),
     option("--sources F", "training sources, needed with --grammar"),
+    option(
+        "--extra-statistics F",
+        "extra.LANGUAGE.statistics.json of extra sources, which stand behind the training sources"
+        " and have no raw targets",
+    ),
     DIGESTS,
     needed("--out F", "card.json to write"),
 )
@@ -55,9 +60,11 @@ def main(argv: list[str]) -> int:
         (arguments.valid, arguments.valid_references),
         bleu,
         grammar,
+        arguments.extra_statistics,
     )
     write_json(arguments.out, {"digests": arguments.digests, **card})
     read = [arguments.train, arguments.train_reference, arguments.valid]
     read += [*arguments.valid_references, *(grammar or ())]
+    read += [arguments.extra_statistics] if arguments.extra_statistics else []
     write_provenance(arguments.out, ["distill-card", *argv], inputs=read)
     return 0

@@ -1,60 +1,52 @@
-"""`padir init`: a config for text of one's own. In: a folder or two files. Out: a config file."""
+"""Write a config for text of one's own that fits the text and this machine.
+
+The config has an AR teacher, and a PaDIR model that learns from it. Validation and test sets that
+are missing are drawn from the training text; the new files lie in data/NAME. Nothing is trained
+yet.
+
+In: a folder or two files. Out: a config file.
+
+examples:
+  padir init corpus                          # a folder with train.de, train.en, test.de ...
+  padir init text.de text.en --directions de-en en-de
+  padir init a.txt b.txt --languages ro en --minutes 60
+  padir init corpus --size base
+"""
 
 import argparse
 import os
 import re
 from pathlib import Path
 
+from padir.commands.arguments import option, read_arguments
+
 CPU_MINUTES = 12.0
 
-DESCRIPTION = """\
-Look at parallel text and at this machine, and write a config that fits both: an AR teacher, and a
-PaDIR model that learns from it. Validation and test sets that are missing are drawn from the
-training text; the new files lie in data/NAME. Nothing is trained yet."""
 
-EXAMPLES = """\
-examples:
-  padir init corpus                          # a folder with train.de, train.en, test.de ...
-  padir init text.de text.en --directions de-en en-de
-  padir init a.txt b.txt --languages ro en --minutes 60
-  padir init corpus --size base"""
-
-
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir init",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument("text", type=Path, nargs="+", metavar="PATH", help="a folder, or two files")
-    parse.add_argument(
-        "--languages", nargs=2, metavar="L", help="codes of the two sides (default: the endings)"
-    )
-    parse.add_argument(
-        "--directions", nargs="+", metavar="L-L", help="directions to train (default: the first)"
-    )
-    parse.add_argument(
-        "--size", choices=("tiny", "small", "base", "paper"),
-        help="preset (default: the largest that fits text, machine and time)",
-    )  # fmt: skip
-    parse.add_argument(
-        "--minutes", type=float, metavar="M",
-        help=f"time for training (default: {CPU_MINUTES:g} on a CPU, 60 on accelerators; with"
-        " --size what its steps take)",
-    )  # fmt: skip
-    parse.add_argument("--name", help="of the dataset (default: from the path)")
-    parse.add_argument(
-        "--out", type=Path, metavar="F", help="config file (default: config/NAME.yaml)"
-    )
-    parse.add_argument("--force", action="store_true", help="replace the config file")
-    return parse
+SIZES = ("tiny", "small", "base", "paper")
+OPTIONS = (
+    option("text PATH ...", "a folder, or two files"),
+    option("--languages L", "codes of the two sides (default: the endings)", nargs=2),
+    option("--directions L-L ...", "directions to train (default: the first)"),
+    option(
+        "--size NAME",
+        f"preset: {', '.join(SIZES)} (default: the largest that fits text, machine and time)",
+        choices=SIZES,
+    ),
+    option(
+        "--minutes X",
+        f"time for training (default: {CPU_MINUTES:g} on a CPU, 60 on accelerators; with --size"
+        " what its steps take)",
+    ),
+    option("--name NAME", "of the dataset (default: from the path)"),
+    option("--out F", "config file (default: config/NAME.yaml)"),
+    option("--force", "replace the config file"),
+)
 
 
 def main(argv: list[str]) -> int:
     """Look, propose, write, and say what to run."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("init", __doc__, OPTIONS, argv)
     from padir.config.read import load_config
     from padir.files import InputError, shown, write_text
     from padir.launch import prepare

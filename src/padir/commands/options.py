@@ -5,8 +5,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-from padir.commands import arguments
-from padir.commands.arguments import check_least as check_least
 from padir.files import InputError
 
 
@@ -67,28 +65,3 @@ def open_translator(
         checked_digests(digests, decoder.digests or {}, decoder.path)
     checked_digests(digests, translator.digests, decoder.path or loaded.folder)
     return translator
-
-
-def add_decoder(parser: argparse.ArgumentParser) -> None:
-    """The decoder and its reranker."""
-    arguments.add(parser, *arguments.DECODER)
-
-
-def add_rule(parser: argparse.ArgumentParser) -> None:
-    """The length rule."""
-    arguments.add(parser, *arguments.RULE)
-
-
-def add_batch(parser: argparse.ArgumentParser) -> None:
-    """Sentences of a batch, and threads."""
-    arguments.add(parser, *arguments.BATCH)
-
-
-def add_threads(parser: argparse.ArgumentParser) -> None:
-    """CPU threads."""
-    arguments.add(parser, arguments.threads())
-
-
-def add_digests(parser: argparse.ArgumentParser) -> None:
-    """The config's digests of the output."""
-    arguments.add(parser, arguments.DIGESTS)

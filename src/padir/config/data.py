@@ -267,6 +267,18 @@ class VocabularySpec(VocabularySettings):
         return self
 
 
+class ExtraSources(Settings):
+    """Monolingual source text, which a teacher translates besides the training sources."""
+
+    files: dict[Language, str | RemoteFile] = Field(
+        min_length=1,
+        description="Language code -> path or {url, sha256} of text in that language, one sentence"
+        " a line. It is cleaned like training text: no line of it stands in the validation, test or"
+        " training text. Relative paths start at `source.folder`, or at the working folder where"
+        " the source has none.",
+    )
+
+
 class Dataset(Settings):
     """One language pair: its text, cleaning, vocabularies and the directions to run."""
 
@@ -279,6 +291,12 @@ class Dataset(Settings):
     vocabularies: dict[Name, VocabularySettings] = Field(
         default_factory=dict,
         description="Further vocabularies, by name, that models may use instead of `vocabulary`.",
+    )
+    extra_sources: ExtraSources | None = Field(
+        default=None,
+        exclude_if=not_,
+        description="Monolingual text that teachers with `extra_sources` translate too, in the"
+        " directions that start from its language; null: none.",
     )
 
     @model_validator(mode="after")
@@ -297,6 +315,11 @@ class Dataset(Settings):
             raise ValueError(
                 f"directions of synthetic data are [{SYNTHETIC_PAIR}], as the grammar reads sources"
                 f" of one side; found {', '.join(self.directions)}"
+            )
+        if self.extra_sources and not set(self.extra_sources.files) <= set(self.pair.split("-")):
+            raise ValueError(
+                f"extra_sources.files must name languages of {self.pair},"
+                f" found {', '.join(sorted(self.extra_sources.files))}"
             )
         if isinstance(self.source, FilesSource):
             for split in ("train", "valid", "test"):
@@ -318,6 +341,13 @@ class Dataset(Settings):
     def vocabulary_named(self, name: str | None) -> VocabularySettings:
         """An entry of `vocabularies`; for None the dataset's own."""
         return self.vocabulary if name is None else self.vocabularies[name]
+
+    def extra_file(self, language: str) -> Path | RemoteFile | None:
+        """The extra source text in a language, its folder before a relative path; None: there is
+        none."""
+        item = self.extra_sources.files.get(language) if self.extra_sources else None
+        folder = self.source.folder if isinstance(self.source, FilesSource) else "."
+        return Path(folder, item) if isinstance(item, str) else item
 
     @property
     def pair(self) -> str:

@@ -120,16 +120,16 @@ def _sizes_text() -> str:
 
 def _groups() -> list[tuple[str, type[Settings]]]:
     """Every group of settings with the path of its keys, outermost first."""
-    found: list[tuple[str, type[Settings]]] = []
+    groups: list[tuple[str, type[Settings]]] = []
 
     def visit(path: str, kind: type[Settings]) -> None:
-        found.append((path, kind))
+        groups.append((path, kind))
         for name, field in kind.model_fields.items():
             for suffix, inner in _settings_in(field.annotation):
                 visit(f"{path}.{name}{suffix}".lstrip("."), inner)
 
     visit("", Config)
-    return found
+    return groups
 
 
 def _settings_in(annotation: Any, suffix: str = "") -> list[tuple[str, type[Settings]]]:

@@ -175,6 +175,13 @@ class Config(Settings):
             raise ValueError(
                 f"teachers.{name}.row is {row.name!r}: a teacher is an AR training on raw targets"
             )
+        teacher, datasets = self.teachers[name], self.datasets
+        wanted = isinstance(teacher, ModelTeacher) and teacher.extra_sources
+        if wanted and not any(dataset.extra_sources for dataset in datasets.values()):
+            raise ValueError(
+                f"teachers.{name}.extra_sources is true, but no dataset has extra_sources: give"
+                f" datasets.{next(iter(datasets))}.extra_sources.files, or set it to false"
+            )
 
     def _row_resolves(self, key: str, row: Row) -> None:
         """Check that a row names a training and a decoder that fits it.

@@ -21,6 +21,12 @@ class ModelTeacher(Settings):
     shards: int = Field(
         default=1, ge=1, le=1024, description="Parts that the training set is cut into."
     )
+    extra_sources: bool = Field(
+        default=False,
+        description="Translate the dataset's `extra_sources` besides the training sources; who"
+        " learns from this teacher learns from both. Directions without such text have the"
+        " training sources alone, and tables and cards say so.",
+    )
 
 
 class FileTeacher(Settings):

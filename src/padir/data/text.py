@@ -44,7 +44,7 @@ def write_files_source(source: FilesSource, folder: Path) -> None:
             items = [files.files[language], *files.references.get(language, [])]
             for reference, item in enumerate(items):
                 target = folder / text_name(split, language, reference)
-                counts.append(_copy(item, Path(source.folder), target))
+                counts.append(copy_text(item, Path(source.folder), target))
                 (first, expected), (name, count) = counts[0], counts[-1]
                 if count != expected:
                     raise InputError(
@@ -52,8 +52,12 @@ def write_files_source(source: FilesSource, folder: Path) -> None:
                     )
 
 
-def _copy(item: str | RemoteFile, folder: Path, target: Path) -> tuple[str, int]:
-    """Write one file's lines to `target`; return its name for messages and its line count."""
+def copy_text(item: str | RemoteFile, folder: Path, target: Path) -> tuple[str, int]:
+    """Write one file's lines to `target`; return its name for messages and its line count.
+
+    Raises:
+        InputError: as in `write_files_source`.
+    """
     if isinstance(item, str):
         path = folder / item
         return shown(path), write_lines(target, _unpacked_lines(path, shown(path), item))

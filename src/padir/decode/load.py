@@ -107,6 +107,7 @@ def load(folder: Path) -> LoadedModel:
         model = from_arrays(spec.run, table_size, bundle.arrays)
     except ValueError as error:
         raise InputError(f"{shown(bundle.folder)}: {error}") from error
+    model.embedder.keep_columns()
     return LoadedModel(model, vocabulary, spec, seed, bundle.folder)
 
 

@@ -92,8 +92,8 @@ class Attention(nnx.Module):
         return x.reshape(*x.shape[:2], self.heads, self.head_width)
 
     def project(
-        self, keys: Float[Array, "B K E"], values: Float[Array, "B K E"]
-    ) -> tuple[Float[Array, "B H K D"], Float[Array, "B H K D"]]:
+        self, keys: Float[Array, "#B K E"], values: Float[Array, "B K E"]
+    ) -> tuple[Float[Array, "#B H K D"], Float[Array, "B H K D"]]:
         """Projected keys and values: computed once where several passes share them.
 
         Heads come before keys, as the products in `attend` need: stored the other way round,
@@ -106,13 +106,13 @@ class Attention(nnx.Module):
 
     def attend(
         self,
-        queries: Float[Array, "B Q E"],
-        keys: Float[Array, "B H K D"],
+        queries: Float[Array, "#B Q E"],
+        keys: Float[Array, "#B H K D"],
         values: Float[Array, "B H K D"],
         bias: Float[Array, "#B #H Q K"],
         key: DropoutKey = None,
     ) -> tuple[Float[Array, "B Q E"], Float[Array, "B H Q K"]]:
-        """Attend with projected keys and values.
+        """Attend with projected keys and values; queries and keys may be those of one row for all.
 
         Returns the output and the attention weights (before dropout), which sum to 1 over K.
         """
@@ -125,8 +125,8 @@ class Attention(nnx.Module):
 
     def __call__(
         self,
-        queries: Float[Array, "B Q E"],
-        keys: Float[Array, "B K E"],
+        queries: Float[Array, "#B Q E"],
+        keys: Float[Array, "#B K E"],
         values: Float[Array, "B K E"],
         bias: Float[Array, "#B #H Q K"],
         key: DropoutKey = None,

@@ -108,8 +108,8 @@ class DecoderLayer(nnx.Module):
             update = jnp.where(bare.sighted, update, 0)
         x = x + dropout(update, self.rate, keys[5], shared_axis=1)
         if self.positional:
+            # The same queries and keys for all rows, which add only their own values.
             normed = self.position_norm(positions)
-            normed = jnp.broadcast_to(normed, x.shape)
             x = x + self.positional_attention(normed, normed, x, bias, keys[6])[0]
         x, cross_weights = self._after_self_attention(x, cross, cross_bias, keys[:4])
         return x, self_weights, cross_weights

@@ -3,6 +3,9 @@
 Paper: L.2 (T5 size and recipe); Raffel et al. 2020 for the T5 form of each part.
 """
 
+import math
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
@@ -12,11 +15,76 @@ from padir.config.training import Architecture
 from padir.shapes import DropoutKey
 
 NORM_EPSILON = 1e-6
+FLOAT32 = jnp.dtype(jnp.float32)
+FEW_ROWS = 48
+"""Most vectors that `product` hands over as columns; docs/performance.md shows where it pays."""
+
+
+class Columns(nnx.Variable):
+    """An embedding table with its vectors as columns; follows from a parameter, is no parameter."""
+
+
+def product(
+    x: Float[Array, "*axes K"], kernel: Float[Array, "K N"], dtype: jnp.dtype | None = None
+) -> Float[Array, "*axes N"]:
+    """Vectors times a matrix.
+
+    A few vectors, as in beam search, are handed over as columns: with them as rows, XLA's product
+    takes up to twice as long on CPUs.
+
+    Args:
+        x: the vectors.
+        kernel: the matrix.
+        dtype: of the result; by default that of the matrix.
+    """
+    rows = math.prod(x.shape[:-1])
+    if not 1 < rows <= FEW_ROWS or jax.default_backend() != "cpu":
+        return _product(x.reshape(rows, -1), kernel, dtype).reshape(*x.shape[:-1], -1)
+    # The barrier keeps the compiler from folding the transposition back into the product.
+    columns = jax.lax.optimization_barrier(x.reshape(rows, -1).T)
+    contracted = (((0,), (0,)), ((), ()))
+    result = jax.lax.dot_general(columns, kernel, contracted, preferred_element_type=dtype)
+    return result.reshape(*x.shape[:-1], -1)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _product(x: Float[Array, "R K"], kernel: Float[Array, "K N"], dtype: jnp.dtype | None):
+    """A product whose gradient by the matrix reads both factors as they lie in memory.
+
+    JAX's own gradient is that of the transposed matrix: the compiler then copies a factor, and
+    multiplies at half the speed.
+    """
+    return jnp.matmul(x, kernel, preferred_element_type=dtype)
+
+
+def _product_forward(x, kernel, dtype):
+    return _product(x, kernel, dtype), (x, kernel)
+
+
+def _product_backward(dtype, factors, gradient):
+    x, kernel = factors
+    by_x = (((1,), (1,)), ((), ()))
+    by_kernel = (((0,), (0,)), ((), ()))
+    return (
+        jax.lax.dot_general(gradient, kernel, by_x, preferred_element_type=x.dtype),
+        jax.lax.dot_general(x, gradient, by_kernel, preferred_element_type=kernel.dtype),
+    )
+
+
+_product.defvjp(_product_forward, _product_backward)
+
+
+class Projection(nnx.Linear):
+    """A bias-free projection of the last axis."""
+
+    def __call__(self, x: Float[Array, "*axes K"]) -> Float[Array, "*axes N"]:
+        dtype = self.dtype
+        return product(x.astype(dtype), self.kernel[...].astype(dtype))
 
 
 def linear(fan_in: int, fan_out: int, dtype: jnp.dtype, rngs: nnx.Rngs, scale: float = 1.0):
     """A bias-free projection whose weights start with variance scale / fan_in."""
-    return nnx.Linear(
+    return Projection(
         fan_in,
         fan_out,
         use_bias=False,
@@ -71,7 +139,12 @@ class Embedding(nnx.Module):
 
     def __init__(self, rows: int, width: int, dtype: jnp.dtype, rngs: nnx.Rngs):
         self.embedding = nnx.Param(jax.random.normal(rngs.params(), (rows, width), jnp.float32))
+        self.columns: Columns | None = nnx.data(None)
         self.dtype = dtype
+
+    def keep_columns(self) -> None:
+        """Keep a transposed copy, which `attend` reads faster; for a model that is read only."""
+        self.columns = nnx.data(Columns(jnp.asarray(self.embedding[...].T)))
 
     def __call__(self, ids: Int[Array, "*axes"]) -> Float[Array, "*axes E"]:
         """The rows at `ids`; an id past the table gives the zero vector."""
@@ -79,8 +152,11 @@ class Embedding(nnx.Module):
 
     def attend(self, x: Float[Array, "*axes E"]) -> Float[Array, "*axes V"]:
         """Products of `x` with every row, in float32."""
+        if self.columns is not None:
+            return product(x, self.columns[...].astype(self.dtype), FLOAT32)
+        # No columns here, whatever the number of vectors: a transposed table wants rows.
         table = self.embedding[...].astype(self.dtype)
-        return jnp.einsum("...e,ve->...v", x, table, preferred_element_type=jnp.float32)
+        return _product(x.reshape(-1, x.shape[-1]), table.T, FLOAT32).reshape(*x.shape[:-1], -1)
 
 
 class FeedForward(nnx.Module):

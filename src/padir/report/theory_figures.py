@@ -79,6 +79,8 @@ class Panel:
             handle = line.draw(axes, drawing)
             if line.label is not None:
                 handles[line.label] = (*handles.get(line.label, ()), handle)
+        # Room for large markers at the edge.
+        axes.margins(0.08)
         if self.log_x:
             axes.set_xscale("log")
         if self.log_y:

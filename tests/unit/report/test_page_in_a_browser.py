@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from padir import cli
+from tests.unit.report.conftest import MadeUp
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -20,13 +21,23 @@ def browser():
         started.close()
 
 
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """The page of the made-up results."""
+    folder = tmp_path_factory.mktemp("page")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        made_up = MadeUp()
+        made_up.traces()
+        made_up.write("config.json", made_up.config.model_dump(mode="json"))
+        options = ["--config", "config.json", "--out", "report", "--only", "page"]
+        assert cli.main(["report", *options]) == 0
+    return (folder / "report/index.html").as_uri()
+
+
 @pytest.fixture
-def visit(made_up, browser, tmp_path):
-    """Opens the page of the made-up results; fails on errors and on anything that is fetched."""
-    made_up.traces()
-    made_up.write("config.json", made_up.config.model_dump(mode="json"))
-    assert cli.main(["report", "--config", "config.json", "--out", "report", "--only", "page"]) == 0
-    address = (tmp_path / "report/index.html").as_uri()
+def visit(address, browser):
+    """Opens the page; fails on errors and on anything that is fetched."""
     errors, requests = [], []
 
     def visit(anchor: str = "", width: int = 1280, scheme: str = "light"):
@@ -87,8 +98,9 @@ def test_cells_without_a_value_stay_last(visit):
 
 def test_text_filters_rows(visit):
     page = visit()
-    page.get_by_role("searchbox", name="Filter rows of Table 1").fill("raw 10")
-    assert column(page, "Training") == ["padir_raw"]
+    page.get_by_role("searchbox", name="Filter rows of Table 1").fill("padir RAW")
+    assert column(page, "Training") == ["padir_raw"] * 3
+    assert "3 of 8 rows" in page.locator("#table-table1 .shown").text_content()
 
 
 def test_claims_are_filtered_by_verdict(visit):

@@ -165,7 +165,7 @@ def test_theory_drawings_stand_on_the_page(made_up, report, tmp_path):
     made_up.experiment("product_kernels", series=series)
     report("--only", "page")
     text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
-    assert '<figure id="figure-product_steps">' in text and "h = 0.25" in text
+    assert 'id="figure-product_steps"' in text and "h = 0.25" in text
     # Another seed than the config's is no part of the report.
     made_up.write("results/theory/mask_design/seed9.json", {"experiment": "mask_design"})
     report("--only", "page")
@@ -225,6 +225,28 @@ def test_lines_without_a_translation_are_noted(made_up, report, tmp_path):
         note = "toy xs-xt, own, seed 0: lines without a translation, such as those too long for"
         assert notes.read_text().count(note) == count
     assert "7 of 24000 (train), 1 of 500 (valid)" in notes.read_text()
+
+
+def test_tables_say_which_targets_cover_extra_sources(made_up, report, tmp_path):
+    def trained_on():
+        report("--only", "table1")
+        lines = rows(tmp_path / "report/tables/table1.csv")
+        return {line["training"]: line["targets"] for line in lines}
+
+    plain = {"ar": "raw", "padir_raw": "raw", "padir": "own"}
+    assert trained_on() == plain
+    made_up.settings["datasets"]["toy"]["extra_sources"] = {"files": {"xs": "captions.xs"}}
+    made_up.settings["teachers"]["own"]["extra_sources"] = True
+    made_up.all()
+    assert trained_on() == {**plain, "padir": "own, with extra sources"}
+    extra = {"language": "xs", "file": "captions.xs", "lines": 4000}
+    made_up.card(extra_sources={**extra, "dropped": {"overlap": 3}, "sha256": "f" * 64})
+    report("--only", "distillation")
+    assert (
+        "toy xs-xt, own, seed 0: of 24,000 lines 20,000 translate the training sources and 4,000"
+        " monolingual text in xs (captions.xs, dropped in cleaning: overlap 3; SHA-256"
+        " ffffffffffff)."
+    ) in (tmp_path / "report/tables/distillation.md").read_text()
 
 
 def test_data_table_by_hand(report, tmp_path):

@@ -1,0 +1,308 @@
+"""Time our decoders and training steps and those of others, in turns, beside the machine's limits.
+
+    python benchmarks/speed.py --threads 2 --minutes 9 --out results/bench/speed.json \\
+        --page docs/performance.md --compare benchmarks/speed.json
+
+Each round times every engine once, so that the machine's moods meet all alike; a ratio is the
+median over rounds of the ratio within a round. The matrix product and the memory are measured in
+the same run. Peers come with the extra `bench`; without it they are left out and named.
+
+--compare prints which ratios have moved by more than both runs' spread allows, and never fails.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import engines
+import numpy as np
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+DRIFT = 0.15
+"""Least relative change of a ratio that counts as drift."""
+TARGETS = (
+    ("paper", "AR beam", "HF T5 beam", 1.5),
+    ("paper", "AR beam", "CTranslate2 float32 beam", 2.5),
+    ("paper", "AR greedy", "HF T5 greedy", 1.5),
+    ("paper", "AR greedy", "CTranslate2 float32 greedy", 2.0),
+    ("paper", "PaDIR T=4, 5 candidates", "AR beam", 3.0),
+    ("multi30k", "PaDIR T=4, 5 candidates", "AR beam", 2.0),
+    ("demo", "PaDIR T=4, 5 candidates", "AR greedy", 1.0),
+    ("paper", "AR greedy", "AR beam", None),
+    ("paper training", "AR", "HF T5", 1.3),
+    ("demo training", "AR", "HF T5", 1.5),
+    ("paper training", "AR", "PaDIR, 2 stages", 1.3),
+    ("multi30k training", "AR", "PaDIR, 2 stages", 1.3),
+    ("demo training", "AR", "PaDIR, 2 stages", 1.3),
+)
+"""Group, engine, what its time is compared with, and how many times faster it should be. A target
+under PaDIR's step is an upper bound: the step should take no more than that many times AR's."""
+
+
+def race(
+    group: dict[str, Callable[[], Any]], seconds: float, clock: Callable[[], float]
+) -> dict[str, list[float]]:
+    """Time every engine once a round, until the time is over, at least three rounds.
+
+    Args:
+        group: engines by name; each waits for its result.
+        seconds: of all rounds, the calls that compile not counted.
+        clock: of one timing; the end of the rounds is told by the wall clock.
+
+    Returns:
+        milliseconds of each round, by engine.
+    """
+    for engine in group.values():
+        engine()
+        engine()
+    times: dict[str, list[float]] = {name: [] for name in group}
+    end = time.monotonic() + seconds
+    while group and (time.monotonic() < end or len(next(iter(times.values()))) < 3):
+        for name, engine in group.items():
+            start = clock()
+            engine()
+            times[name].append(1e3 * (clock() - start))
+    return times
+
+
+def ratio(times: dict[str, list[float]], engine: str, other: str) -> dict[str, float] | None:
+    """How many times longer `other` takes: the median over rounds, and its quartiles."""
+    if engine not in times or other not in times:
+        return None
+    rounds = np.array(times[other]) / np.array(times[engine])
+    low, middle, high = np.percentile(rounds, [25, 50, 75])
+    return {"median": float(middle), "low": float(low), "high": float(high)}
+
+
+def limits(clock: Callable[[], float]) -> dict[str, float]:
+    """Best GFLOP/s of a float32 matrix product, and GB/s of reading memory, in this process."""
+    import jax
+    import jax.numpy as jnp
+
+    def best(function: Callable[..., Any], *arguments: Any) -> float:
+        jax.block_until_ready(function(*arguments))
+        times = []
+        for _ in range(5):
+            start = clock()
+            jax.block_until_ready(function(*arguments))
+            times.append(clock() - start)
+        return min(times)
+
+    square = jnp.ones((2048, 2048), jnp.float32)
+    # One vector times a matrix far larger than the caches: what a greedy step does.
+    tall, vector = jnp.ones((1024, 65_536), jnp.float32), jnp.ones((1, 1024), jnp.float32)
+    product = jax.jit(jnp.matmul)
+    return {
+        "matmul_gflops": 2 * 2048**3 / best(product, square, square) / 1e9,
+        "read_gb_per_s": 4 * tall.size / best(product, vector, tall) / 1e9,
+    }
+
+
+def pass_gflop(size: engines.Size, rows: int) -> float:
+    """Products of one decoder pass over `rows` positions, attention between positions left out.
+
+    Positional queries and keys and the keys and values of the source are made once a sentence.
+    """
+    settings = engines.training_run(size, "padir").architecture
+    inner = settings.heads * settings.head_width
+    layer = (4 + 2 + 2) * settings.width * inner + 2 * settings.width * settings.feed_forward_width
+    return 2e-9 * rows * (settings.decoder_layers * layer + settings.width * size.vocabulary)
+
+
+def machine(threads: int) -> dict[str, Any]:
+    """Processor, load and versions of what was timed."""
+    from padir.decode.latency import processor_name
+
+    versions = {"python": platform.python_version()}
+    for package in ("jax", "torch", "transformers", "ctranslate2"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = "absent"
+    return {
+        "processor": processor_name(),
+        "cores": os.cpu_count(),
+        "threads": threads,
+        "load_average": round(os.getloadavg()[0], 2),
+        "versions": versions,
+    }
+
+
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Time every group; the report of one run."""
+    from padir.launch import prepare
+
+    prepare(arguments.threads)
+    clock = time.process_time if arguments.clock == "processor" else time.perf_counter
+    threads, sizes = arguments.threads, engines.SIZES
+    report: dict[str, Any] = {"machine": machine(threads), "clock": arguments.clock}
+    report["limits"] = limits(clock)
+    makers: dict[str, Callable[[], dict[str, Callable[[], Any]]]] = {}
+    for name in arguments.sizes:
+        size = sizes[name]
+        # Small models are told apart from their own AR alone: peers there time Python.
+        peers = arguments.peers and name == "paper"
+        makers[name] = lambda size=size, peers=peers: {
+            **engines.our_decoders(size),
+            **(engines.peer_decoders(size, threads) if peers else {}),
+        }
+    for name in arguments.training:
+        size = sizes[name]
+        peers = arguments.peers and name != "multi30k"
+        makers[f"{name} training"] = lambda size=size, peers=peers: {
+            **engines.our_training(size),
+            **(engines.peer_training(size, threads) if peers else {}),
+        }
+    for rows in arguments.batches:
+        size = sizes["paper"]
+        makers[f"paper batch {rows}"] = lambda size=size, rows=rows: {
+            **engines.our_decoders(size, rows),
+            **(engines.peer_decoders(size, threads, rows) if arguments.peers else {}),
+        }
+    end = time.monotonic() + 60 * arguments.minutes
+    report["groups"] = {}
+    for index, (name, make) in enumerate(makers.items()):
+        began = time.monotonic()
+        share = max(end - began, 0) / (len(makers) - index)
+        group = make()
+        # Compilation takes a part of the share that only its own run shows: half is a guess.
+        times = race(group, share / 2, clock)
+        report["groups"][name] = times
+        spent = time.monotonic() - began
+        print(f"{name}: {len(group)} engines, {spent:.0f} s", file=sys.stderr, flush=True)
+    after = limits(clock)
+    report["limits"] = {key: max(value, after[key]) for key, value in report["limits"].items()}
+    report["ratios"] = [
+        {"group": group, "engine": engine, "other": other, "target": target, **found}
+        for group, engine, other, target in TARGETS
+        if (found := ratio(report["groups"].get(group, {}), engine, other))
+    ]
+    return report
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first column is text, the others are numbers."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def page(report: dict[str, Any], command: str) -> str:
+    """The measured section of the page."""
+    ran, limit = report["machine"], report["limits"]
+    versions = ", ".join(f"{name} {version}" for name, version in ran["versions"].items())
+    parts = [
+        f"`{command}`",
+        f"{ran['processor']}, {ran['cores']} cores, {ran['threads']} threads, load average"
+        f" {ran['load_average']} at the start; {report['clock']} time; {versions}. Matrix product:"
+        f" {limit['matmul_gflops']:.0f} GFLOP/s; reading memory: {limit['read_gb_per_s']:.1f} GB/s,"
+        " both in the same run.",
+        table(
+            ("ratio of times", "median", "quartiles", "target"),
+            [
+                (
+                    f"{row['group']}: {row['other']} / {row['engine']}",
+                    f"{row['median']:.2f}",
+                    f"{row['low']:.2f} to {row['high']:.2f}",
+                    "-" if row["target"] is None else f"{row['target']:g}",
+                )
+                for row in report["ratios"]
+            ],
+        ),
+        table(
+            ("engine", "median ms", "p90 ms", "rounds"),
+            [
+                (
+                    f"{group}: {name}",
+                    f"{np.median(times):.2f}",
+                    f"{np.percentile(times, 90):.2f}",
+                    str(len(times)),
+                )
+                for group, engine_times in report["groups"].items()
+                for name, times in engine_times.items()
+            ],
+        ),
+    ]
+    shares = []
+    for name, size in engines.SIZES.items():
+        times = report["groups"].get(name)
+        for candidates in (1, 5) if times else ():
+            one, four = (
+                np.array(times[f"PaDIR T={passes}, {candidates} candidates"]) for passes in (1, 4)
+            )
+            each = float(np.median(four - one)) / 3
+            rate = pass_gflop(size, candidates * engines.TARGET) / each * 1e3
+            cells = f"{name}, {candidates} candidates", f"{each:.2f}", f"{rate:.0f}"
+            shares.append((*cells, f"{100 * rate / limit['matmul_gflops']:.0f}%"))
+    parts.append(table(("decoder pass", "ms", "GFLOP/s", "of the matrix product"), shares))
+    return "\n\n".join(parts)
+
+
+def compare(report: dict[str, Any], committed: dict[str, Any]) -> list[str]:
+    """Ratios that have moved by more than `DRIFT` and out of each other's quartiles."""
+    before = {(row["group"], row["engine"], row["other"]): row for row in committed["ratios"]}
+    messages = []
+    for row in report["ratios"]:
+        old = before.get((row["group"], row["engine"], row["other"]))
+        if old is None:
+            continue
+        apart = row["low"] > old["high"] or row["high"] < old["low"]
+        if apart and abs(row["median"] / old["median"] - 1) > DRIFT:
+            messages.append(
+                f"{row['group']}: {row['other']} / {row['engine']} is {row['median']:.2f},"
+                f" committed {old['median']:.2f}"
+            )
+    return messages
+
+
+def parser() -> argparse.ArgumentParser:
+    """Arguments of the command."""
+    parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = tuple(engines.SIZES)
+    parse.add_argument("--threads", type=int, default=2, help="CPU threads of every engine")
+    parse.add_argument("--minutes", type=float, default=9, help="about how long it may take")
+    parse.add_argument("--sizes", nargs="*", default=names, choices=names, help="decoders")
+    parse.add_argument("--training", nargs="*", default=names, choices=names, help="steps")
+    parse.add_argument("--batches", nargs="*", type=int, default=[32], help="sentences at once")
+    parse.add_argument("--no-peers", dest="peers", action="store_false", help="ours alone")
+    parse.add_argument(
+        "--clock",
+        choices=("wall", "processor"),
+        default="wall",
+        help="processor time tells more on a busy machine, with one thread",
+    )
+    parse.add_argument("--out", type=Path, help="JSON file to write")
+    parse.add_argument("--page", type=Path, help="page whose measured section is written")
+    parse.add_argument("--compare", type=Path, help="JSON file of an earlier run")
+    return parse
+
+
+def main() -> None:
+    """Parse, time, write, compare."""
+    arguments = parser().parse_args()
+    report = run(arguments)
+    measured = page(report, " ".join(["python", *sys.argv]))
+    print(measured)
+    if arguments.compare:
+        for message in compare(report, json.loads(arguments.compare.read_text("utf-8"))) or [
+            "none"
+        ]:
+            print(f"drift: {message}")
+    if arguments.out:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    if arguments.page:
+        text = arguments.page.read_text("utf-8")
+        before, rest = text.split(BEGIN)
+        _, after = rest.split(END)
+        arguments.page.write_text(f"{before}{BEGIN}\n\n{measured}\n\n{END}{after}", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
