@@ -19,7 +19,7 @@ EXTRAS_STAMP := $(if $(filter tf,$(EXTRAS)),$(TF_STAMP),$(if $(EXTRAS),.venv/.pa
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help setup reproduce test test-slow lint lock bench
+.PHONY: help setup reproduce test test-slow lint lock docs bench
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -61,13 +61,13 @@ test-slow: $(TF_STAMP) ## run whole runs, learning and fault injection
 lint: setup ## formatters, linters and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/snakefmt --check Snakefile workflow/Snakefile rules
 	$(BIN)/pyright
 
 lock: setup ## solve both lock files again (ARGS=--upgrade for newer versions)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-	  --extra test --extra cluster $(ARGS) pyproject.toml --output-file requirements.lock
+	  --extra test --extra cluster --extra docs $(ARGS) pyproject.toml --output-file requirements.lock
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["tf"], sep="\n")' \
 	  | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
@@ -76,6 +76,9 @@ lock: setup ## solve both lock files again (ARGS=--upgrade for newer versions)
 	  printf 'name: padir\nchannels: [conda-forge]\ndependencies:\n  - python=3.11\n  - pip\n  - pip:\n'; \
 	  grep -E '^[a-z0-9].*==' requirements.lock | sed 's/ *\\$$//; s/^/      - /'; \
 	  echo '      - -e .'; } > environment.yml
+
+docs: setup ## build the documentation as a site: results/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: setup ## time decoders, training steps and other translators, and every trained model at batch 1
 	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/speed.py --out results/bench/speed.json

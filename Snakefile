@@ -5,10 +5,8 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-# For its default limit of 100 jobs a second Snakemake looks for jobs again a second after each look
-# that a ready job came out of empty-handed, and each finished job starts one more such chain: after some
-# hundred jobs they keep a core busy. A longer timespan by --max-jobs-per-timespan would do, but Snakemake
-# waits for its timers before it exits. One machine needs no such limit; another one, if asked for, stays.
+# The timers of Snakemake's default limit, 100 jobs a second, keep a core busy after some hundred jobs, and
+# no setting turns it off; a longer timespan delays the exit. A limit that was asked for stays.
 onstart:
     limiter = getattr(workflow.scheduler, "job_rate_limiter", None)
     if (
@@ -22,10 +20,11 @@ onstart:
 # One named on the command line stands instead of this one.
 if not workflow.overwrite_configfiles:
 
-    configfile: f"{workflow.basedir}/config/config.yaml"
+    configfile: f"{workflow.current_basedir}/config/config.yaml"
 
 
 include: "rules/common.smk"
+include: "rules/resources.smk"
 include: "rules/collect.smk"
 include: "rules/data.smk"
 include: "rules/vocab.smk"

@@ -39,17 +39,17 @@ class Work:
     """What every process needs to know.
 
     Attributes:
-        model: folder of a trained model in a folder of results; its spec says the rest.
+        training: folder of a trained model in a folder of results; its spec says the rest.
         folder: for what is trained here.
         steps: of training, instead of the spec's.
-        decoding: such as T4.
+        passes: such as T4.
         samples: bootstrap resamples.
     """
 
-    model: Path
+    training: Path
     folder: Path
     steps: int | None
-    decoding: str
+    passes: str
     samples: int
 
     def spec(self) -> Any:
@@ -57,7 +57,7 @@ class Work:
         from padir.config.read import read_spec
         from padir.config.training import TrainingRun
 
-        spec = read_spec(self.model / "spec.json")
+        spec = read_spec(self.training / "spec.json")
         if self.steps is None:
             return spec
         given = spec.run.model_dump()
@@ -74,7 +74,7 @@ class Work:
         """
         from padir.files import InputError
 
-        spec, results = self.spec(), self.model.parents[3]
+        spec, results = self.spec(), self.training.parents[3]
         source, target = spec.direction.split("-")
         pair = "-".join(sorted((source, target)))
         data = results / "data" / spec.dataset / pair
@@ -155,7 +155,7 @@ def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
     from padir.score.summary import Decoded, score_corpus
     from tests.defects.variants import Defects
 
-    paths, passes = work.paths(), parse_passes(work.decoding, "--decoding")
+    paths, passes = work.paths(), parse_passes(work.passes, "--passes")
     language = paths["language"]
     lines, *references = read_aligned(*paths["valid"])
     tests, *answers = read_aligned(*paths["test"])
@@ -239,7 +239,7 @@ def table(report: Mapping[str, Any]) -> str:
     """The report as Markdown."""
     from padir.report.tables import Cell, Column, Table
 
-    columns = [Column("what", "Trap")]
+    columns = [Column("what", "Defect")]
     for key, heading in zip(METRICS, ("BLEU", "Stutter before", "Stutter final"), strict=True):
         columns += [
             Column(f"{key}_shipped", f"{heading}, ours", 2),
@@ -262,7 +262,7 @@ def table(report: Mapping[str, Any]) -> str:
     over = "sentences and seeds" if report["seeds_resampled"] else "sentences"
     notes = (
         f"Model {report['model']}, {report['steps']} training steps, seeds"
-        f" {', '.join(map(str, seeds))}; {report['decoding']}, {report['sentences']} test sentences"
+        f" {', '.join(map(str, seeds))}; {report['passes']}, {report['sentences']} test sentences"
         f" with {report['references']} references; means over seeds, differences are with minus"
         f" ours; intervals by paired bootstrap over {over}.",
         "Stutter per 100 words; before: before the final drop of repeats, or before what stands in"
@@ -272,7 +272,7 @@ def table(report: Mapping[str, Any]) -> str:
         f" {report['batch_sentences']}.",
         f"BLEU {report['signature']}, test set {report['test_digest'][:12]}.",
     )
-    return Table("defects", "The published code's traps", columns, rows, notes).markdown()
+    return Table("defects", "Defects of the published code", columns, rows, notes).markdown()
 
 
 def filled(document: str, text: str) -> str:
@@ -295,9 +295,11 @@ def parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parse.add_argument("--model", type=Path, default=MODEL, help=f"trained model (default {MODEL})")
+    parse.add_argument(
+        "--training", type=Path, default=MODEL, help=f"trained model (default {MODEL})"
+    )
     parse.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="default 0 1 2")
-    parse.add_argument("--decoding", default="T4", help="decoder passes (default T4)")
+    parse.add_argument("--passes", default="T4", help="decoder passes (default T4)")
     parse.add_argument("--samples", type=int, default=1000, help="resamples (default 1000)")
     parse.add_argument("--steps", type=int, help="training steps, instead of the model's own")
     parse.add_argument("--jobs", type=int, default=1, help="processes of one thread (default 1)")
@@ -323,7 +325,7 @@ def main() -> int:
     # Read by the C library of the processes that are started here, as by `padir`.
     os.environ.setdefault("GLIBC_TUNABLES", ALLOCATOR)
     folder = arguments.work / (f"steps{arguments.steps}" if arguments.steps else "full")
-    work = Work(arguments.model, folder, arguments.steps, arguments.decoding, arguments.samples)
+    work = Work(arguments.training, folder, arguments.steps, arguments.passes, arguments.samples)
     work.paths()
     # A fresh process of one thread for each: JAX takes threads once, and what a patch traced stays.
     pool = ProcessPoolExecutor(
@@ -347,7 +349,7 @@ def main() -> int:
         "model": spec.training,
         "steps": spec.run.training.steps,
         "seeds": arguments.seeds,
-        "decoding": arguments.decoding,
+        "passes": arguments.passes,
         "batch_sentences": CPU_SENTENCES,
         "sentences": first["sentences"],
         "references": len(work.paths()["test"]) - 1,

@@ -15,12 +15,16 @@ rule analyse:
     benchmark:
         "results/analysis/{dataset}/{source}-{target}/{training}/logs/{decoder}.seed{seed}.tsv"
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
     params:
         bundle=folder_of("model"),
         reranker=bundle_flags("--reranker", "reranker"),
         exact=exact_flags,
         options=analysis_flags,
-        digests=digests(jobs.analysis_digests, "place", "training", "decoder"),
+        digests=digests(jobs.analysis_digests, "place", "training", "decoder", "seed"),
     shell:
         "padir analyse --bundle {params.bundle:q} {params.reranker:q} --decoder {input.decoder:q}"
         " --source {input.source:q} --references {input.references:q}"

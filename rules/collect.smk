@@ -62,10 +62,34 @@ def scope_of(wildcards):
     return "core" if wildcards.scope else "everything"
 
 
+def section_of(kind):
+    """Report function: the section in which a table or figure stands."""
+
+    def title(wildcards):
+        part = catalogue.part(SETTINGS, getattr(wildcards, kind))
+        return catalogue.SECTIONS[part.section].title
+
+    return title
+
+
+def labels_of(part):
+    """Report function: a part that each scope has, and the scope."""
+
+    def labels(wildcards):
+        return {"part": part, "scope": scope_of(wildcards)}
+
+    return labels
+
+
 def artifacts_in_scope(wildcards):
-    """Input function: what the claims and the page of a scope are made of."""
+    """Input function: what the claims of a scope are made of."""
     parts = catalogue.parts_in(SETTINGS, scope_of(wildcards))
     return paths_of(catalogue.needs_of(SETTINGS, parts))
+
+
+def traces(wildcards):
+    """Input function: what the page's viewer shows."""
+    return paths_of(layout.traces(SETTINGS))
 
 
 def core_file(name):

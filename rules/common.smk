@@ -16,13 +16,22 @@ from padir.config.read import check_config, refuse_repeated_keys, with_base
 from padir.config.rows import Decoding, Row
 from padir.files import InputError
 from padir.imports import source_files
+from padir.locks import Run
+from padir.planning import fit
 from padir.report import catalogue
 
 try:
     refuse_repeated_keys(workflow.configfiles)
     SETTINGS = check_config(with_base(config, workflow.configfiles))
+    if workflow.is_main_process and workflow.local_exec:
+        for warning in fit.check(SETTINGS):
+            print(f"padir: warning: {warning}", file=sys.stderr)
 except InputError as error:
     sys.exit(str(error))
+
+# Jobs read this file too; only the process that schedules them is a run.
+if workflow.is_main_process:
+    RUN = Run(Path(".snakemake"))
 
 NAME = NAME_PATTERN.strip("^$")
 
@@ -50,6 +59,7 @@ wildcard_constraints:
     source="[a-z]{2,3}",
     target="[a-z]{2,3}",
     split="train|valid|test",
+    language="[a-z]{2,3}",
     seed="[0-9]+",
     shard="[0-9]+",
     shards="[0-9]+",
@@ -172,6 +182,10 @@ def grammar_flags(wildcards, input):
     return (
         ["--grammar", input.grammar, "--sources", input.source] if input.grammar else []
     )
+
+
+def extra_flags(wildcards, input):
+    return ["--extra-statistics", *input.extra] if input.extra else []
 
 
 def folder_of(key):

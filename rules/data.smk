@@ -23,7 +23,10 @@ rule fetch:
     benchmark:
         "results/data/{dataset}/{first}-{second}/logs/fetch.tsv"
     retries: 2
-    threads: workflow.cores
+    threads: few_cores
+    resources:
+        mem_mb=memory_of_fetch,
+        runtime=720,
     shell:
         "padir fetch --config-dataset {input.spec:q} --out {output.raw:q}"
         " --threads {threads} > {log:q} 2>&1"
@@ -54,13 +57,55 @@ rule clean:
         "results/data/{dataset}/{first}-{second}/logs/clean.log",
     benchmark:
         "results/data/{dataset}/{first}-{second}/logs/clean.tsv"
-    threads: workflow.cores
+    threads: few_cores
+    resources:
+        mem_mb=growing(4000),
+        runtime=240,
     params:
         folder=folder_of("card"),
         digests=digests(identity.data_digests, "dataset"),
     shell:
         "padir clean --config-dataset {input.spec:q} --raw {input.raw:q} --out {params.folder:q}"
         " --digests {params.digests:q} --threads {threads} > {log:q} 2>&1"
+
+
+rule write_extra_settings:
+    """Cut out of the config what a dataset's extra source text depends on."""
+    output:
+        spec="results/data/{dataset}/{first}-{second}/extra.json",
+    log:
+        "results/data/{dataset}/{first}-{second}/logs/extra.settings.log",
+    localrule: True
+    params:
+        settings=asked(identity.extra_spec, "dataset"),
+    script:
+        "../workflow/scripts/write_spec.py"
+
+
+rule extra_sources:
+    """Clean monolingual text that teachers translate besides the training sources."""
+    input:
+        spec="results/data/{dataset}/{first}-{second}/extra.json",
+        files=asked(jobs.local_extra_sources, "dataset", "language"),
+        train="results/data/{dataset}/{first}-{second}/train.{language}",
+        valid="results/data/{dataset}/{first}-{second}/valid.references.{language}.jsonl",
+        test="results/data/{dataset}/{first}-{second}/test.references.{language}.jsonl",
+    output:
+        text="results/data/{dataset}/{first}-{second}/extra.{language}",
+        statistics="results/data/{dataset}/{first}-{second}/extra.{language}.statistics.json",
+    log:
+        "results/data/{dataset}/{first}-{second}/logs/extra.{language}.log",
+    benchmark:
+        "results/data/{dataset}/{first}-{second}/logs/extra.{language}.tsv"
+    retries: 2
+    threads: workflow.cores
+    params:
+        folder=folder_of("text"),
+        digests=digests(identity.extra_digests, "dataset", "language"),
+    shell:
+        "padir extra-sources --config-dataset {input.spec:q} --language {wildcards.language}"
+        " --train {input.train:q} --valid {input.valid:q} --test {input.test:q}"
+        " --out {params.folder:q} --digests {params.digests:q} --threads {threads} > {log:q} 2>&1"
 
 
 rule write_grammar:

@@ -30,6 +30,10 @@ rule tune:
     # What others wait for goes first.
     priority: 10
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
     params:
         bundle=folder_of("model"),
         reranker=bundle_flags("--reranker", "reranker"),
@@ -61,6 +65,10 @@ rule decode:
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/decode.{split}.{decoding}.tsv"
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
     params:
         bundle=folder_of("model"),
         reranker=bundle_flags("--reranker", "reranker"),
@@ -73,3 +81,35 @@ rule decode:
         " {params.passes:q} --source {input.source:q} --references {input.reference:q}"
         " --out {output.records:q} --text {output.text:q} --split {wildcards.split}"
         " --digests {params.digests:q} --threads {threads} > {log:q} 2>&1"
+
+
+rule trace:
+    """Record each pass over the first sentences of a split, for the report's viewer."""
+    input:
+        spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
+        model="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/model.safetensors",
+        decoder=asked(jobs.row_decoder, "place", "row", "seed"),
+        reranker=asked(jobs.row_reranker, "place", "row"),
+        source=text("source"),
+        reference=text("target"),
+        code=code_of("commands.decode"),
+    output:
+        trace="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/trace/{split}.{decoding}.jsonl",
+        provenance="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/trace/{split}.{decoding}.jsonl.provenance.json",
+    log:
+        "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/trace.{split}.{decoding}.log",
+    benchmark:
+        "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/trace.{split}.{decoding}.tsv"
+    threads: 1
+    params:
+        bundle=folder_of("model"),
+        reranker=bundle_flags("--reranker", "reranker"),
+        passes=passes_flag,
+        digests=digests(
+            identity.hypotheses_digests, "dataset", "direction", "row", "seed"
+        ),
+    shell:
+        "padir decode --bundle {params.bundle:q} {params.reranker:q} --decoder {input.decoder:q}"
+        " {params.passes:q} --source {input.source:q} --references {input.reference:q}"
+        " --trace {output.trace:q} --split {wildcards.split} --digests {params.digests:q}"
+        " --threads {threads} > {log:q} 2>&1"

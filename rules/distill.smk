@@ -1,9 +1,24 @@
+rule join_sources:
+    """Put a dataset's extra sources behind its training sources, for teachers that translate both."""
+    input:
+        train=text("source", "train"),
+        extra=asked(jobs.extra_path, "place", "teacher"),
+    output:
+        train="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/train.{source}",
+    log:
+        "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/join.{source}.log",
+    wildcard_constraints:
+        teacher=teachers_of_kind("model"),
+    shell:
+        "cat {input.train:q} {input.extra:q} > {output.train:q} 2> {log:q}"
+
+
 rule distill:
     """Translate one part of the training or validation sources with a teacher of our own."""
     input:
         model=asked(jobs.teacher_bundle, "place", "teacher", "seed"),
         decoder=asked(jobs.teacher_decoder, "place", "teacher", "seed"),
-        source=text("source"),
+        source=asked(jobs.teacher_sources, "place", "teacher", "split"),
     output:
         part=temp(
             "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/shards/{split}.{shard}of{shards}.{target}"
@@ -17,6 +32,11 @@ rule distill:
     # What others wait for goes first.
     priority: 30
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
+        runtime=720,
     params:
         bundle=folder_of("model"),
         digests=digests(identity.teacher_digests, "dataset", "direction", "teacher"),
@@ -96,15 +116,20 @@ rule describe_distilled:
         valid="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/valid.{target}",
         raw_train=text("target", "train"),
         references=references("valid"),
-        source=text("source", "train"),
+        source=asked(jobs.teacher_sources, "place", "teacher", split="train"),
+        extra=asked(jobs.extra_path, "place", "teacher", ending=".statistics.json"),
         grammar=asked(jobs.grammar, "dataset"),
         code=code_of("commands.distill_card"),
     output:
         card="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/card.json",
     log:
         "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/card.{target}.log",
+    resources:
+        mem_mb=growing(2000),
+        runtime=240,
     params:
         grammar=grammar_flags,
+        extra=extra_flags,
         decoding=asked(jobs.teacher_decoding, "teacher"),
         digests=digests(identity.teacher_digests, "dataset", "direction", "teacher"),
     shell:
@@ -112,4 +137,4 @@ rule describe_distilled:
         " --train {input.train:q} --train-reference {input.raw_train:q}"
         " --valid {input.valid:q} --valid-references {input.references:q}"
         " --target-language {wildcards.target} {params.grammar:q}"
-        " --digests {params.digests:q} --out {output.card:q} > {log:q} 2>&1"
+        " {params.extra:q} --digests {params.digests:q} --out {output.card:q} > {log:q} 2>&1"

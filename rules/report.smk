@@ -26,6 +26,10 @@ rule measure_latency:
     benchmark:
         "results/latency/{dataset}/{source}-{target}/logs/{timing}.tsv"
     threads: workflow.cores
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
     params:
         rows=asked(jobs.timed_names, "place", "timing"),
         rerankers=bundle_flags("--reranker", "rerankers"),
@@ -44,7 +48,12 @@ rule table:
         results=artifacts_of("table"),
         code=code_of_part("table"),
     output:
-        csv="results/report/tables/{table}.csv",
+        csv=report(
+            "results/report/tables/{table}.csv",
+            caption="../workflow/report/table.rst",
+            category=section_of("table"),
+            labels={"part": "{table}"},
+        ),
         markdown="results/report/tables/{table}.md",
         latex="results/report/tables/{table}.tex",
     log:
@@ -61,7 +70,12 @@ rule figure:
         results=artifacts_of("figure"),
         code=code_of_part("figure"),
     output:
-        drawing="results/report/figures/{figure}.svg",
+        drawing=report(
+            "results/report/figures/{figure}.svg",
+            caption="../workflow/report/figure.rst",
+            category=section_of("figure"),
+            labels={"part": "{figure}"},
+        ),
         points="results/report/figures/{figure}.csv",
     log:
         "results/report/logs/{figure}.figure.log",
@@ -78,7 +92,12 @@ rule decide_claims:
         results=artifacts_in_scope,
         code=code_of("commands.report", "report"),
     output:
-        markdown="results/report/{scope}claims.md",
+        markdown=report(
+            "results/report/{scope}claims.md",
+            caption="../workflow/report/claims.rst",
+            category="Report",
+            labels=labels_of("claims"),
+        ),
         data="results/report/{scope}claims.json",
     log:
         "results/report/{scope}logs/claims.log",
@@ -97,9 +116,15 @@ rule page:
         settings="results/report/config.json",
         core=core_file("index.html"),
         results=artifacts_in_scope,
+        traces=traces,
         code=code_of("commands.report", "report"),
     output:
-        page="results/report/{scope}index.html",
+        page=report(
+            "results/report/{scope}index.html",
+            caption="../workflow/report/page.rst",
+            category="Report",
+            labels=labels_of("page"),
+        ),
     log:
         "results/report/{scope}logs/page.log",
     priority: 40

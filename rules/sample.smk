@@ -13,6 +13,10 @@ rule sample:
     benchmark:
         "results/samples/{dataset}/{source}-{target}/logs/{split}.{sampler}.tsv"
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
     params:
         bundle=folder_of("model"),
         settings=sampler_flags,

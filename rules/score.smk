@@ -16,6 +16,8 @@ rule score:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/score.{split}.{decoding}.log",
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/score.{split}.{decoding}.tsv"
+    resources:
+        mem_mb=growing(2000),
     params:
         grammar=grammar_flags,
         baseline=baseline_flags,
@@ -44,6 +46,10 @@ rule rate:
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/rate.{split}.{decoding}.{scorer}.tsv"
     threads: 1
+    resources:
+        # BLEURT-20 has 579 million parameters, and TensorFlow itself takes a gigabyte.
+        mem_mb=growing(8000),
+        runtime=240,
     params:
         scorer=scorer_flags,
         samples=SETTINGS.evaluation.bootstrap_samples,

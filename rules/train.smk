@@ -19,7 +19,7 @@ rule train:
     input:
         spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
         vocabulary=asked(jobs.vocabulary, "dataset", "training"),
-        train_source=text("source", "train"),
+        train_source=asked(jobs.sources, "place", "training", split="train"),
         train_target=asked(jobs.targets, "place", "training", split="train"),
         valid_source=text("source", "valid"),
         valid_target=asked(jobs.targets, "place", "training", split="valid"),
@@ -35,6 +35,12 @@ rule train:
     # What others wait for goes first.
     priority: 20
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(16000),
+        # Two days at a time. A run that hits the limit goes on from its checkpoint.
+        runtime=2880,
     params:
         work=asked(jobs.work_folder, "place", "training", "seed"),
         bundle=folder_of("model"),
@@ -46,4 +52,4 @@ rule train:
         " --train-source {input.train_source:q} --train-target {input.train_target:q}"
         " --valid-source {input.valid_source:q} --valid-target {input.valid_target:q}"
         " {params.warm_start:q} {params.distributed:q} --seed {wildcards.seed}"
-        " --work {params.work:q} --out {params.bundle:q} --threads {threads} > {log:q} 2>&1"
+        " --work {params.work:q} --wait --out {params.bundle:q} --threads {threads} > {log:q} 2>&1"

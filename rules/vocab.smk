@@ -24,6 +24,9 @@ rule vocab:
         "results/vocab/{dataset}/{first}-{second}/{further}logs/vocab.log",
     benchmark:
         "results/vocab/{dataset}/{first}-{second}/{further}logs/vocab.tsv"
+    resources:
+        mem_mb=growing(4000),
+        runtime=240,
     shell:
         "padir vocab --settings {input.spec:q} --text {input.first:q} {input.second:q}"
         " --out {output.model:q} > {log:q} 2>&1"

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,9 @@ ALLOWED: dict[str, set[str]] = {
     "bundle": {"files"},
     "progress": set(),
     "devices": set(),
-    "launch": set(),
+    "launch": {"peers"},
+    "peers": {"files"},
+    "locks": {"files"},
     "imports": set(),
     "layout": {"config"},
     "jobs": {"config", "layout"},
@@ -34,18 +37,20 @@ ALLOWED: dict[str, set[str]] = {
     "theory": {"config", "files", "progress"},
     "training": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "progress", "vocab", "data"),
-        *("bundle", "model"),
+        *("bundle", "model", "locks"),
     },
     "decode": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "vocab", "model", "progress"),
         "bundle",
     },
-    "distill": {"config", "files", "progress", "decode", "data", "score"},
+    "distill": {"config", "files", "locks", "progress", "decode", "data", "score"},
     "score": {"files"},
     "analysis": {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
     },
-    "planning": {"config", "data", "model"},
+    "library": {"decode", "files", "score"},
+    "server": {"bundle", "config", "files", "library", "model"},
+    "planning": {"config", "data", "files", "model", "vocab"},
     "report": {"config", "files", "layout", "score"},
 }
 
@@ -77,6 +82,7 @@ def own_parts(names: Iterator[str]) -> set[str]:
     return {name.split(".")[1] for name in names if name.startswith("padir.")}
 
 
+@cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 

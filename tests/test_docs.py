@@ -1,8 +1,11 @@
 """What the documents say is there: paths, verbs, targets, and the same pins everywhere."""
 
+import json
+import os
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -218,3 +221,75 @@ def test_the_version_is_one():
 def test_continuous_integration_runs_the_tests_as_users_do():
     assert "make --no-print-directory test" in (ROOT / ".ci/run").read_text()
     assert "test" in make_targets()
+
+
+def copied_into_the_container(recipe: str) -> list[str]:
+    """Sources of COPY in a Dockerfile: paths of this repository."""
+    lines = re.findall(r"^COPY (.+)$", recipe, re.MULTILINE)
+    return [source for line in lines for source in line.split()[:-1]]
+
+
+def test_the_container_has_what_setup_and_workflow_read():
+    recipe = (ROOT / "Dockerfile").read_text()
+    before, after = re.split(r"^RUN make setup$", recipe, flags=re.MULTILINE)
+    assert "setup" in make_targets()
+    for source in copied_into_the_container(recipe):
+        assert (ROOT / source).exists(), source
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needed = {"Makefile", "pyproject.toml", "requirements.lock", project["project"]["readme"]}
+    needed |= {*project["project"]["license-files"]}
+    needed |= {*project["tool"]["setuptools"]["packages"]["find"]["where"]}
+    assert needed <= set(copied_into_the_container(before))
+    workflow = (ROOT / "Snakefile").read_text()
+    read = re.findall(r'^ *include: "(\w+)/|basedir}/(\w+)/', workflow, re.MULTILINE)
+    folders = {"workflow"} | {folder for pair in read for folder in pair if folder}
+    assert folders == {"workflow", "rules", "config"}
+    assert folders | {"Snakefile"} <= set(copied_into_the_container(after))
+
+
+def test_the_container_runs_the_tested_python_and_known_commands():
+    recipe = (ROOT / "Dockerfile").read_text()
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    version = re.search(r"^FROM python:([\d.]+)-slim$", recipe, re.MULTILINE)
+    assert version and f"python={version[1]}" in environment["dependencies"]
+    lists = dict(re.findall(r"^(ENTRYPOINT|CMD) (\[.*\])$", recipe, re.MULTILINE))
+    assert json.loads(lists["ENTRYPOINT"]) == ["snakemake"]
+    for words in (json.loads(lists["CMD"]), re.findall(r"padir (.*--cores \d)$", recipe, re.M)):
+        targets = snakemake_targets(" ".join(words).split())
+        assert targets and set(targets) <= rule_names(), targets
+    (verb,) = re.findall(r"--entrypoint padir padir (\w+)$", recipe, re.MULTILINE)
+    assert verb in VERBS
+
+
+def test_the_workflow_catalogue_finds_what_it_looks_for():
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert usage["software-stack-deployment"].keys() == {"conda", "apptainer", "apptainer+conda"}
+    assert usage["report"] is True
+    assert (ROOT / "config/README.md").is_file()
+    assert 'include: "../Snakefile"' in (ROOT / "workflow/Snakefile").read_text()
+    readme = (ROOT / "README.md").read_text().lower()
+    assert "snakemake" in readme and "workflow" in readme
+
+
+def test_the_site_builds_without_a_dead_link(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--quiet",
+        "--strict",
+        "--site-dir",
+        tmp_path,
+    ]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stderr
+    for page in tmp_path.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        loaded = re.findall(
+            r'<(?:script|img|link|iframe)\b[^>]*\b(?:src|href)="(https?:[^"]+)', text
+        )
+        assert not loaded, f"{page.name} loads {loaded}"

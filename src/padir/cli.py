@@ -1,41 +1,68 @@
-"""The `padir` command: one verb per stage, each found in one table and loaded when asked for.
+"""The `padir` command: its verbs, each found in one table and loaded when asked for.
 
 A command is `padir.commands.<verb>.main(argv) -> int`. Errors that the user can mend come out as
 one line on stderr with exit status 2; anything else is a defect and keeps its traceback.
 """
 
 import difflib
+import errno
 import importlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 from padir.files import InputError
 
-# verb -> (module, help in one line); the order is that of the pipeline.
-VERBS: dict[str, tuple[str, str]] = {
-    "fetch": ("padir.commands.fetch", "get the raw text of a dataset, or generate it"),
-    "clean": ("padir.commands.clean", "drop unusable pairs and count them by reason"),
-    "vocab": ("padir.commands.vocab", "learn one SentencePiece vocabulary for a language pair"),
-    "train": ("padir.commands.train", "train one model with one seed; resumes by itself"),
-    "tune": ("padir.commands.tune", "choose the length rule of decoding on validation data"),
-    "distill": ("padir.commands.distill", "translate the training sources with a teacher"),
-    "distill-cloud": ("padir.commands.distill_cloud", "buy translations from Cloud Translation"),
-    "distill-card": ("padir.commands.distill_card", "describe distilled targets and their quality"),
-    "decode": ("padir.commands.decode", "translate a file, with one JSON line per sentence"),
-    "score": ("padir.commands.score", "BLEU, chrF and stutter of a hypothesis file"),
-    "rate": ("padir.commands.rate", "a further score of a hypothesis file: BLEURT, chrF++"),
-    "latency": ("padir.commands.latency", "time whole translations at batch size 1"),
-    "analyse": ("padir.commands.analyse", "dependence between target positions, by attention"),
-    "theory": ("padir.commands.theory", "run one Ising experiment"),
-    "theory-report": ("padir.commands.theory_report", "draw or tabulate Ising experiments"),
-    "report": ("padir.commands.report", "write tables, figures, claims and the HTML page"),
-    "translate": ("padir.commands.translate", "translate standard input line by line"),
-    "sample": ("padir.commands.sample", "run k-Gibbs chains over the translations of a file"),
-    "plan": ("padir.commands.plan", "what a config would run, and what it would cost"),
-    "doctor": ("padir.commands.doctor", "check this machine and say what to mend"),
-    "schema": ("padir.commands.schema", "write the config's schema and its documentation"),
+# Title of a group -> verb -> (module, help in one line).
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "start and look": {
+        "init": ("padir.commands.init", "write a config for text of your own"),
+        "plan": ("padir.commands.plan", "what a config would run, and what it would cost"),
+        "doctor": ("padir.commands.doctor", "check machine and folder, and say what mends them"),
+        "status": ("padir.commands.status", "what runs, how far it is, and what is done"),
+    },
+    "use a model": {
+        "translate": ("padir.commands.translate", "translate standard input line by line"),
+        "serve": ("padir.commands.serve", "a page for live input and a small HTTP API"),
+        "export": ("padir.commands.export", "a folder for a model hub, or a program without code"),
+        "score": ("padir.commands.score", "BLEU, chrF and stutter of a hypothesis file"),
+    },
+    "stages of the pipeline": {
+        "fetch": ("padir.commands.fetch", "get the raw text of a dataset, or generate it"),
+        "clean": ("padir.commands.clean", "drop unusable pairs and count them by reason"),
+        "extra-sources": (
+            "padir.commands.extra_sources",
+            "clean text that a teacher translates too",
+        ),
+        "vocab": ("padir.commands.vocab", "learn one SentencePiece vocabulary for a language pair"),
+        "train": ("padir.commands.train", "train one model with one seed; resumes by itself"),
+        "tune": ("padir.commands.tune", "choose the length rule of decoding on validation data"),
+        "distill": ("padir.commands.distill", "translate the training sources with a teacher"),
+        "distill-cloud": (
+            "padir.commands.distill_cloud",
+            "buy translations from Cloud Translation",
+        ),
+        "distill-card": (
+            "padir.commands.distill_card",
+            "describe distilled targets and their quality",
+        ),
+        "decode": ("padir.commands.decode", "translate a file, with one JSON line per sentence"),
+        "rate": ("padir.commands.rate", "a further score of a hypothesis file: BLEURT, chrF++"),
+        "latency": ("padir.commands.latency", "time whole translations at batch size 1"),
+        "analyse": ("padir.commands.analyse", "dependence between target positions, by attention"),
+        "sample": ("padir.commands.sample", "run k-Gibbs chains over the translations of a file"),
+        "theory": ("padir.commands.theory", "run one Ising experiment"),
+        "theory-report": ("padir.commands.theory_report", "draw or tabulate Ising experiments"),
+        "report": ("padir.commands.report", "write tables, figures, claims and the HTML page"),
+    },
+    "maintain": {
+        "schema": ("padir.commands.schema", "write the config's schema and its documentation"),
+    },
 }
+VERBS = {verb: entry for group in GROUPS.values() for verb, entry in group.items()}
 
 # glibc settings for long training: huge pages and a heap that is never trimmed. They change
 # speed only, and glibc reads them once, at the start of a process.
@@ -44,6 +71,8 @@ ALLOCATOR = (
     ":glibc.malloc.trim_threshold=16000000000"
 )
 LONG_RUNNING = ("train", "distill")
+# Verbs with nothing to save: an interrupt ends them at once, also while a program is compiled.
+INTERRUPTIBLE = ("translate", "serve")
 
 
 def usage() -> str:
@@ -54,9 +83,15 @@ def usage() -> str:
         "",
         "Non-autoregressive translation by parallel refinement, measured.",
         "",
-        "verbs:",
-        *(f"  {verb:<{width}}  {text}" for verb, (_, text) in VERBS.items()),
-        "",
+        *(
+            line
+            for title, verbs in GROUPS.items()
+            for line in (
+                f"{title}:",
+                *(f"  {verb:<{width}}  {text}" for verb, (_, text) in verbs.items()),
+                "",
+            )
+        ),
         "padir VERB --help explains one verb; padir --version prints the version.",
     ]
     return "\n".join(lines)
@@ -69,7 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: arguments after the program's name; those of the process by default.
 
     Returns:
-        The exit status: 0 done, 2 the input or the command line is at fault, 130 interrupted.
+        The exit status: 0 done, 2 the input or the command line is at fault, 130 interrupted, 141
+        nobody reads the output.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -87,20 +123,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if argv is None and verb in LONG_RUNNING:
         _restart_with_allocator()
+    if argv is None and verb in INTERRUPTIBLE:
+        _end_on_interrupt(verb)
     try:
         return importlib.import_module(VERBS[verb][0]).main(rest)
     except InputError as error:
-        message = "\n".join(f"padir {verb}: error: {line}" for line in str(error).splitlines())
-        print(message, file=sys.stderr)
+        _say("\n".join(f"padir {verb}: error: {line}" for line in str(error).splitlines()))
         return 2
+    except BrokenPipeError:
+        # The reader has what it wanted; Python's own last flush must not fail either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
     except OSError as error:
         # A full disk, a missing file, a folder without write access: the system's own words.
         name = f"{error.filename}: " if error.filename else ""
-        print(f"padir {verb}: error: {name}{error.strerror or error}", file=sys.stderr)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "; free some and run the same command" if full else ""
+        _say(f"padir {verb}: error: {name}{error.strerror or error}{advice}")
         return 2
     except KeyboardInterrupt:
-        print(f"padir {verb}: interrupted", file=sys.stderr)
+        _say(f"padir {verb}: interrupted")
         return 130
+
+
+def _say(message: str) -> None:
+    """Write to stderr, unless it is lost: a closed terminal, a full disk under the log."""
+    with suppress(OSError):
+        print(message, file=sys.stderr, flush=True)
 
 
 def _restart_with_allocator() -> None:
@@ -108,3 +157,23 @@ def _restart_with_allocator() -> None:
     if sys.platform == "linux" and "GLIBC_TUNABLES" not in os.environ:
         environment = {**os.environ, "GLIBC_TUNABLES": ALLOCATOR}
         os.execve(sys.executable, [sys.executable, "-m", "padir", *sys.argv[1:]], environment)
+
+
+def _end_on_interrupt(verb: str) -> None:
+    """End the process with one line on SIGINT, whatever the main thread is at.
+
+    Python runs a signal's handler between two instructions of the main thread, which compiles a
+    program for seconds. The signal is written to a pipe at once, and a thread of its own reads it.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def wait() -> None:
+        while os.read(reader, 1) != bytes([signal.SIGINT]):
+            pass
+        os.write(2, f"padir {verb}: interrupted\n".encode())
+        os._exit(130)
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -61,6 +61,11 @@ def is_first_process() -> bool:
     return jax.process_index() == 0
 
 
+def process_count() -> int:
+    """How many processes train together."""
+    return jax.process_count()
+
+
 def on_any_process(flag: bool) -> bool:
     """Whether the flag is set on at least one process; all must ask at the same place."""
     if jax.process_count() == 1:

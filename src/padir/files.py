@@ -5,11 +5,13 @@ so that the files of a pair keep their alignment. Invalid UTF-8, a NUL character
 mark are errors.
 """
 
+import errno
 import hashlib
 import json
 import os
 import platform
 import secrets
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -37,13 +39,46 @@ def _readable(path: str | os.PathLike[str]) -> Iterator[None]:
         raise InputError(f"{shown(path)}: cannot read: {error.strerror}") from error
 
 
+def why_not_written(path: Path, error: OSError, needed: int | None = None) -> str:
+    """Why a write failed, and for a full disk what to do.
+
+    Args:
+        path: of the file.
+        error: what the system said.
+        needed: bytes that were to be written, where that is known.
+    """
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        # mkdir reports a file in a folder's place as that file's existence.
+        return "Not a directory" if isinstance(error, FileExistsError) else str(error.strerror)
+    place = next(folder for folder in path.absolute().parents if folder.exists())
+    free = shutil.disk_usage(place).free
+    device = next(folder for folder in (place, *place.parents) if os.path.ismount(folder))
+    reason = "no space left on" if error.errno == errno.ENOSPC else "quota exceeded on"
+    amount = "" if needed is None else f"{needed:,} bytes needed, "
+    return f"{reason} {shown(device)}: {amount}{free:,} free; free some and run the same command"
+
+
 @contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+def write_errors(path: str | os.PathLike[str], needed: int | None = None) -> Iterator[None]:
+    """Turn a failed write to a file or folder into an InputError; see `why_not_written`."""
+    try:
+        yield
+    except OSError as error:
+        reason = why_not_written(Path(path), error, needed)
+        raise InputError(f"{shown(path)}: cannot write: {reason}") from error
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str], needed: int | None = None) -> Iterator[Path]:
     """Give a path to write to, which replaces `path` once the block ends without an error.
 
     The file appears whole, synced to disk, or not at all. A failed block leaves an older file at
     `path` untouched. Missing folders are made, and temporary files that killed processes of this
     machine left for the same `path` are removed.
+
+    Args:
+        path: of the file.
+        needed: its size in bytes where known, for the message of a full disk.
 
     Raises:
         InputError: the file cannot be written (no permission, full disk, ...).
@@ -65,8 +100,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         ours = {str(temporary), str(path), *map(str, path.parents)}
         if error.filename is not None and os.fspath(error.filename) not in ours:
             raise
-        # mkdir reports a file in a folder's place as that file's existence.
-        reason = "Not a directory" if isinstance(error, FileExistsError) else error.strerror
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        reason = why_not_written(path, error, needed)
         raise InputError(f"{shown(path)}: cannot write: {reason}") from error
     finally:
         # ENOTDIR and the like: the folder does not exist, so neither does the temporary file.
@@ -94,7 +130,7 @@ def _sync(path: Path) -> None:
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a whole file atomically. Raises InputError as `atomic_path` does."""
-    with atomic_path(path) as temporary:
+    with atomic_path(path, len(content)) as temporary:
         temporary.write_bytes(content)
 
 

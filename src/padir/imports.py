@@ -1,6 +1,9 @@
 """Which source files a module's result depends on: the module and all that it imports of ours.
 
-The workflow lists them as input of cheap stages: an edit of the code reruns what it changes.
+The workflow lists them as input of cheap stages: an edit of the code reruns what it changes. Only
+imports are followed. `padir.config.decoder` reads the names of policies from the text of
+`padir.decode.policies`: they decide which settings are valid, and no result. What decodes imports
+the policies themselves.
 """
 
 import ast
@@ -52,8 +55,16 @@ def _imported(path: Path) -> list[str]:
     return sorted(set(_names(ast.parse(path.read_text(encoding="utf-8")))))
 
 
-def _names(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements, those of blocks too; `ast.walk` would enter every expression."""
+    for statement in body:
+        yield statement
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(statement, field, []))
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    for node in _statements(tree.body):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith("padir."))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "padir":

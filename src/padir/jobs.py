@@ -3,6 +3,7 @@
 Bound to rules by `asked` in rules/common.smk.
 """
 
+from pathlib import Path
 from typing import Any
 
 from padir.config import identity
@@ -58,6 +59,35 @@ def vocabulary(config: Config, dataset: str, training: str) -> str:
     name, pair = config.trainings[training].vocabulary, config.datasets[dataset].pair
     further = "" if name is None else f"{name}/"
     return f"{RESULTS}/vocab/{dataset}/{pair}/{further}spm.model"
+
+
+def local_extra_sources(config: Config, dataset: str, language: str) -> list[str]:
+    """The user's file of extra source text; nothing where it is fetched from an address."""
+    file = config.datasets[dataset].extra_file(language)
+    return [str(file)] if isinstance(file, Path) else []
+
+
+def extra_path(config: Config, place: Place, teacher: str, ending: str = "") -> list[str]:
+    """Cleaned extra source text that a teacher translates too; nothing where there is none."""
+    language = identity.extra_language(config, *place, teacher)
+    if language is None:
+        return []
+    return [text_path(config, place.dataset, "extra", language) + ending]
+
+
+def teacher_sources(config: Config, place: Place, teacher: str, split: str) -> str:
+    """What a teacher translates: sources of the training or validation text, and in training those
+    of its extra text behind them."""
+    language = place.direction.split("-")[0]
+    if split == "train" and extra_path(config, place, teacher):
+        seed = identity.teacher_seed(config, teacher)
+        return f"{distilled_folder(place, teacher, seed)}/{split}.{language}"
+    return text_path(config, place.dataset, split, language)
+
+
+def sources(config: Config, place: Place, training: str, split: str) -> str:
+    """Sources of a training, in the order of its targets."""
+    return teacher_sources(config, place, config.trainings[training].targets, split)
 
 
 def targets(config: Config, place: Place, training: str, split: str) -> str:
@@ -173,34 +203,29 @@ def sampled_bundle(config: Config, place: Place, sampler: str) -> list[str]:
     return first_bundle(config, place, config.evaluation.samplers[sampler].training)
 
 
-def analysis_digests(config: Config, place: Place, training: str, decoder: str) -> Digests:
+def analysis_digests(
+    config: Config, place: Place, training: str, decoder: str, seed: int
+) -> Digests:
     """Digests of the analysis of a training under a decoder."""
-    return identity.analysis_digests(config, *place, Row(training, Decoding(decoder)))
-
-
-def _timed(config: Config, timing: str) -> list[Row]:
-    """Rows to time, without those of an oracle length predictor, which bounds quality alone."""
-    rows = timed_rows(config, timing)
-    predictors = [config.trainings[row.training].architecture.length_predictor for row in rows]
-    return [row for row, name in zip(rows, predictors, strict=True) if name != "oracle"]
+    return identity.analysis_digests(config, *place, Row(training, Decoding(decoder)), seed)
 
 
 def timed_bundles(config: Config, place: Place, timing: str) -> list[str]:
     """Models of the rows to time, of their first seeds."""
-    trainings = dict.fromkeys(row.training for row in _timed(config, timing))
+    trainings = dict.fromkeys(row.training for row in timed_rows(config, timing))
     return [path for name in trainings for path in first_bundle(config, place, name)]
 
 
 def timed_decoders(config: Config, place: Place, timing: str) -> list[str]:
     """Tuned decoders of the rows to time."""
-    rows = _timed(config, timing)
+    rows = timed_rows(config, timing)
     paths = (row_decoder(config, place, row, config.trainings[row[0]].first_seed) for row in rows)
     return list(dict.fromkeys(paths))
 
 
 def timed_rerankers(config: Config, place: Place, timing: str) -> list[str]:
     """AR models that rerank candidates of the rows to time."""
-    names = (config.decoders[row.decoding.decoder].reranker for row in _timed(config, timing))
+    names = (config.decoders[row.decoding.decoder].reranker for row in timed_rows(config, timing))
     return [path for name in dict.fromkeys(names) for path in first_bundle(config, place, name)]
 
 
@@ -209,5 +234,5 @@ def timed_names(config: Config, place: Place, timing: str) -> list[str]:
     return [
         f"{run_folder(place, row.training, config.trainings[row.training].first_seed)}/bundle"
         f":{row.decoding.name}"
-        for row in _timed(config, timing)
+        for row in timed_rows(config, timing)
     ]

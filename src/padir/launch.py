@@ -7,6 +7,9 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
+
+from padir.peers import MEET_SECONDS, Alone, Group, deadline
 
 AUTOMATIC = "automatic"
 
@@ -35,7 +38,7 @@ def prepare(threads: int | None = None) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
-def join(others: str | None) -> bool:
+def join(others: str | None) -> Alone | Group:
     """Train together with other processes, one on each host; call right after `prepare`.
 
     Args:
@@ -44,27 +47,48 @@ def join(others: str | None) -> bool:
             there are, and which one this is, from 0.
 
     Returns:
-        Whether this process is the first, or alone: the one that writes results.
+        A context manager for all that is done together. Its `first` says whether this process is
+        the first, or alone: the one that writes results. Where not all processes come within
+        `MEET_SECONDS`, or one ends, the others end with a line and status 75.
 
     Raises:
         ValueError: another form, or a number out of range.
     """
     if others is None:
-        return True
-    import jax
-    from jax.experimental.multihost_utils import sync_global_devices
-
-    if others == AUTOMATIC:
-        jax.distributed.initialize()
-        sync_global_devices("padir")
-        return jax.process_index() == 0
+        return Alone()
     parts = re.fullmatch(r"([^,\s]+:\d+),(\d+),(\d+)", others)
-    if parts is None or not int(parts[3]) < int(parts[2]):
+    if others != AUTOMATIC and (parts is None or not int(parts[3]) < int(parts[2])):
         raise ValueError(
             f"found {others!r}, allowed: HOST:PORT,N,I with I from 0 to N - 1, or nothing"
         )
-    jax.distributed.initialize(parts[1], int(parts[2]), int(parts[3]))
-    # Connections are made at the first exchange, with half a minute's patience. Here all processes
-    # meet at the same moment; after they have compiled their first step they might not.
-    sync_global_devices("padir")
-    return int(parts[3]) == 0
+    import jax
+    from jax._src.distributed import global_state
+
+    given: tuple[Any, ...] = (parts[1], int(parts[2]), int(parts[3])) if parts else ()
+    missing = (
+        f"not all processes ({others}) have come within {MEET_SECONDS:.0f} seconds: start the same"
+        " command on every host, with the same first host, and check that its port is open"
+    )
+    with deadline(MEET_SECONDS, missing):
+        jax.distributed.initialize(*given, initialization_timeout=int(2 * MEET_SECONDS))
+        host = str(global_state.coordinator_address).rpartition(":")[0].strip("[]")
+        group = Group(
+            global_state.process_id, global_state.num_processes, host, global_state.client
+        )
+    connect()
+    return group
+
+
+def connect() -> None:
+    """Connect every device with every other one by a sum over all of them.
+
+    Connections are made at the first exchange, with half a minute's patience. Here all processes
+    come at the same moment; when they have compiled their first step, they may not.
+    """
+    import jax
+    from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+    mesh = jax.make_mesh((jax.device_count(),), ("data",), axis_types=(AxisType.Auto,))
+    split, everywhere = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in (("data",), ()))
+    ranks = jax.jit(lambda: jax.numpy.arange(mesh.size), out_shardings=split)()
+    jax.jit(lambda ranks: ranks.sum(), out_shardings=everywhere)(ranks).block_until_ready()

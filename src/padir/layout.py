@@ -4,7 +4,7 @@ The one list of what an experiment consists of: the workflow's rules ask for the
 report reads them and nothing else.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from padir.config import identity
@@ -55,11 +55,6 @@ def run_folder(place: Place, training: str, seed: int) -> str:
     return f"{RESULTS}/runs/{place.dataset}/{place.direction}/{training}/seed{seed}"
 
 
-def spec_path(place: Place, training: str) -> str:
-    """Settings of a training."""
-    return f"{RESULTS}/runs/{place.dataset}/{place.direction}/{training}/spec.json"
-
-
 def bundle_path(place: Place, training: str, seed: int) -> str:
     """Parameters of a trained model; its bundle is the folder."""
     return f"{run_folder(place, training, seed)}/bundle/model.safetensors"
@@ -73,6 +68,11 @@ def decoder_path(place: Place, training: str, seed: int, decoder: str) -> str:
 def hypotheses_path(place: Place, row: Row, seed: int, split: str, ending: str = "txt") -> str:
     """Hypotheses as text (txt), or with their records (jsonl)."""
     return f"{run_folder(place, row.training, seed)}/decode/{split}.{row.decoding.name}.{ending}"
+
+
+def trace_path(place: Place, row: Row, seed: int, split: str) -> str:
+    """Passes of the first sentences of a split."""
+    return f"{run_folder(place, row.training, seed)}/trace/{split}.{row.decoding.name}.jsonl"
 
 
 def score_path(place: Place, row: Row, seed: int, split: str) -> str:
@@ -135,6 +135,16 @@ def seeds(config: Config, row: Row) -> list[int]:
     return sorted(config.trainings[row.training].seeds)
 
 
+def _runs(config: Config, rows: Iterable[Row]) -> Iterator[tuple[Place, Row, int]]:
+    """Rows on every test set with every seed."""
+    return (
+        (place, row, seed)
+        for place in places(config)
+        for row in rows
+        for seed in seeds(config, row)
+    )
+
+
 def scores(config: Config, rows: Iterable[Row]) -> list[Artifact]:
     """Scores of rows, over all test sets and seeds."""
     split = config.evaluation.split
@@ -143,9 +153,7 @@ def scores(config: Config, rows: Iterable[Row]) -> list[Artifact]:
             score_path(place, row, seed, split),
             identity.score_digests(config, *place, row, seed),
         )
-        for place in places(config)
-        for row in rows
-        for seed in seeds(config, row)
+        for place, row, seed in _runs(config, rows)
     ]
 
 
@@ -157,9 +165,7 @@ def ratings(config: Config, rows: Iterable[Row]) -> list[Artifact]:
             rating_path(place, row, seed, split, scorer),
             identity.score_digests(config, *place, row, seed),
         )
-        for place in places(config)
-        for row in rows
-        for seed in seeds(config, row)
+        for place, row, seed in _runs(config, rows)
         for scorer in config.evaluation.scorers
     ]
 
@@ -168,13 +174,18 @@ TIMINGS = ("core", "systems", "dependency")
 
 
 def timed_rows(config: Config, timing: str) -> list[Row]:
-    """Rows that a timing run times, in one process."""
+    """Rows that a timing run times, in one process: without those of an oracle length predictor,
+    which bounds quality alone."""
     rows = {
         "core": config.core_rows,
         "systems": config.system_rows,
         "dependency": config.dependency_rows,
     }
-    return rows[timing]()
+    return [
+        row
+        for row in rows[timing]()
+        if config.trainings[row.training].architecture.length_predictor != "oracle"
+    ]
 
 
 def timing_of_systems(config: Config) -> str:
@@ -197,13 +208,12 @@ def timing_digests(config: Config, place: Place, timing: str) -> Digests:
     hypotheses = {
         row.name: identity.hypotheses_digests(
             config, *place, row, config.trainings[row.training].first_seed
-        )
+        )["hypotheses"]
         for row in timed_rows(config, timing)
     }
-    how = [evaluation.latency_sentences, evaluation.latency_repeats]
-    timed = [how, {name: digests["hypotheses"] for name, digests in hypotheses.items()}]
+    timed = [[evaluation.latency_sentences, evaluation.latency_repeats], hypotheses]
     return {
-        "data": identity.short_digest(identity.data_spec(config, place.dataset)),
+        **identity.data_digests(config, place.dataset),
         "timing": identity.short_digest(timed),
     }
 
@@ -242,7 +252,7 @@ def statistics(config: Config) -> list[Artifact]:
     return [
         Artifact(
             statistics_path(dataset, settings.pair),
-            {"data": identity.short_digest(identity.data_spec(config, dataset))},
+            identity.data_digests(config, dataset),
         )
         for dataset, settings in config.datasets.items()
     ]
@@ -265,11 +275,35 @@ def analyses(config: Config) -> list[Artifact]:
     """Analyses of tables 4 and 5."""
     return [
         Artifact(
-            analysis_path(place, row, config.trainings[row.training].first_seed),
-            identity.analysis_digests(config, *place, row),
+            analysis_path(place, row, seed), identity.analysis_digests(config, *place, row, seed)
         )
         for place in places(config)
         for row in config.analysed_rows()
+        for seed in [config.trainings[row.training].first_seed]
+    ]
+
+
+def traced_rows(config: Config) -> list[Row]:
+    """The baseline, and of each training and parallel decoder the core row with most passes."""
+    most: dict[tuple[str, str], Row] = {}
+    for row in config.core_rows():
+        passes, key = row.decoding.passes, (row.training, row.decoding.decoder)
+        if passes is not None and passes >= (most.get(key, row).decoding.passes or 0):
+            most[key] = row
+    baseline = config.baseline()
+    return [*([] if baseline is None else [baseline]), *most.values()]
+
+
+def traces(config: Config) -> list[Artifact]:
+    """Traces of the rows that the viewer shows, of their first seeds."""
+    split = config.evaluation.split
+    return [
+        Artifact(path, identity.hypotheses_digests(config, *place, row, seed), (beside,))
+        for place in places(config)
+        for row in traced_rows(config)
+        for seed in [config.trainings[row.training].first_seed]
+        for path in [trace_path(place, row, seed, split)]
+        for beside in [f"{path}.provenance.json"]
     ]
 
 
@@ -278,12 +312,9 @@ def theory(config: Config, experiments: Iterable[str]) -> list[Artifact]:
     return [
         Artifact(
             theory_path(experiment, seed),
-            {
-                "settings": identity.short_digest(
-                    getattr(config.theory, experiment).model_dump(mode="json")
-                )
-            },
+            {"settings": identity.short_digest(settings.model_dump(mode="json"))},
         )
         for experiment in experiments
+        for settings in [getattr(config.theory, experiment)]
         for seed in config.theory.seeds
     ]

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from tqdm import tqdm
@@ -56,6 +57,11 @@ class Progress:
         """Count `n` more units; `fields` (loss, tokens/s ...) replace those shown before."""
         self.done += n
         self.fields.update(fields)
+        # A lost terminal or a full disk under the log must not end the work.
+        with suppress(OSError):
+            self._show(n)
+
+    def _show(self, n: int) -> None:
         if self._bar is not None:
             self._bar.set_postfix_str(", ".join(self._field_texts()), refresh=False)
             self._bar.update(n)
@@ -72,16 +78,17 @@ class Progress:
         parts = [f"{self.label}: {self.done}/{self.total} {self.unit}"]
         if rate > 0:
             remaining = max(self.total - self.done, 0) / rate
-            parts += [f"{rate:.3g} {self.unit}/s", f"{_clock(remaining)} left"]
+            parts += [f"{rate:.3g} {self.unit}/s", f"{clock(remaining)} left"]
         return ", ".join([*parts, *self._field_texts()])
 
     def close(self) -> None:
         """Write the last line: units done and the time that they took."""
-        if self._bar is not None:
-            self._bar.close()
-        seconds = _clock(time.monotonic() - self.began)
+        seconds = clock(time.monotonic() - self.began)
         counted = f"{self.label}: {self.done}/{self.total} {self.unit} in {seconds}"
-        print(", ".join([counted, *self._field_texts()]), file=self.stream, flush=True)
+        with suppress(OSError):
+            if self._bar is not None:
+                self._bar.close()
+            print(", ".join([counted, *self._field_texts()]), file=self.stream, flush=True)
 
     def _field_texts(self) -> list[str]:
         return [
@@ -90,6 +97,6 @@ class Progress:
         ]
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """Hours, minutes and seconds, such as 1:02:03 or 02:03."""
     return tqdm.format_interval(round(seconds))

@@ -3,7 +3,6 @@
 An output folder gets `provenance.json`; a single output file F gets `F.provenance.json`.
 """
 
-import json
 import platform
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
-from padir.files import InputError, digest, sha256_file, shown, write_json
+from padir.files import InputError, digest, read_json, sha256_file, shown, write_json
 
 PACKAGES = ("padir", "jax", "jaxlib", "flax", "optax", "numpy", "sentencepiece", "sacrebleu")
 
@@ -78,23 +77,6 @@ def checked_digests(
             )
 
 
-def given_digests(text: str | None) -> dict[str, str]:
-    """The digests of a command line: JSON, an object of texts; none where the option is absent.
-
-    Raises:
-        InputError: something else.
-    """
-    if text is None:
-        return {}
-    try:
-        digests = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"--digests: not JSON: {error}") from error
-    if not isinstance(digests, dict) or not all(isinstance(d, str) for d in digests.values()):
-        raise InputError(f"--digests: found {text[:60]}, allowed: an object of texts by stage")
-    return digests
-
-
 def write_provenance(
     output: Path,
     argv: Iterable[str],
@@ -144,3 +126,23 @@ def write_provenance(
         },
     )
     return path
+
+
+def was_written_by(output: Path, argv: Iterable[str]) -> bool:
+    """Whether a file exists that, by its provenance, this command wrote from inputs as they are.
+
+    Args:
+        output: the file.
+        argv: the command line, verb first.
+    """
+    path = output.with_name(output.name + ".provenance.json")
+    try:
+        record = read_json(path)
+        inputs = record["inputs"].items()
+        return (
+            output.is_file()
+            and record["command"] == ["padir", *argv]
+            and all(sha256_file(Path(file)) == recorded for file, recorded in inputs)
+        )
+    except (InputError, KeyError, TypeError, AttributeError):
+        return False

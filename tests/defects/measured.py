@@ -1,4 +1,4 @@
-"""What benchmarks/defects.py measures: a variant per trap, and what they are set against."""
+"""What benchmarks/defects.py measures: a variant per defect, and what they are set against."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

@@ -57,7 +57,7 @@ def test_the_table_says_what_was_measured():
         "model": "padir_distilled",
         "steps": 3000,
         "seeds": [0, 1, 2],
-        "decoding": "T4",
+        "passes": "T4",
         "batch_sentences": 64,
         "sentences": 500,
         "references": 4,

@@ -51,7 +51,11 @@ def together(port: int, processes: int, index: int) -> list[str]:
 
 
 def finished(running: list[subprocess.Popen[str]]) -> list[int]:
-    ends = [process.communicate(timeout=240) for process in running]
+    try:
+        ends = [process.communicate(timeout=240) for process in running]
+    finally:
+        for process in running:
+            process.kill()
     codes = [process.returncode for process in running]
     assert set(codes) <= {0, 143}, "\n".join(error[-2000:] for _, error in ends)
     return codes
@@ -141,3 +145,60 @@ def test_asked_to_stop_one_process_stops_all_and_they_go_on(tmp_path):
 def test_a_wrong_description_of_the_others(others):
     with pytest.raises(ValueError, match="allowed: HOST:PORT,N,I"):
         join(others)
+
+
+def wait_for_metrics(folder: Path, running: list[subprocess.Popen[str]]) -> None:
+    """Until the loop has written a line."""
+    deadline = time.monotonic() + 300
+    while not (folder / "work" / "metrics.jsonl").exists():
+        assert all(process.poll() is None for process in running)
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def last_lines(running: list[subprocess.Popen[str]], seconds: float) -> list[tuple[int, str]]:
+    """Exit status and last line of processes that end within so many seconds."""
+    deadline = time.monotonic() + seconds
+    ends = [process.communicate(timeout=max(deadline - time.monotonic(), 0.1))
+            for process in running]  # fmt: skip
+    return [(process.returncode, error.strip().splitlines()[-1])
+            for process, (_, error) in zip(running, ends, strict=True)]  # fmt: skip
+
+
+@pytest.mark.parametrize("victim", [0, 1], ids=["first", "other"])
+def test_a_killed_process_ends_the_others_with_a_line(tmp_path, victim):
+    spec = tiny_spec("ar", steps=100_000, buckets=[9], checkpoint_every=5, validate_every=100_000)
+    write_toy(tmp_path)
+    running = start(tmp_path, spec, devices=1, processes=2)
+    try:
+        wait_for_metrics(tmp_path, running)
+        running[victim].kill()
+        ((status, line),) = last_lines([running[1 - victim]], seconds=20)
+    finally:
+        for process in running:
+            process.kill()
+    assert status == 75
+    assert f"padir train: error: process {victim} of 2 (on 127.0.0.1) has ended" in line
+    assert "the same command on all hosts goes on from the last checkpoint" in line
+
+
+def test_a_wrong_work_folder_gives_every_process_a_line(tmp_path):
+    write_toy(tmp_path)
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "identity.json").write_text('{"seed": 17}')
+    running = start(tmp_path, tiny_spec("ar", steps=4), devices=1, processes=2)
+    first, other = last_lines(running, seconds=240)
+    assert first[0] == 2 and "belongs to another run" in first[1]
+    assert other[0] == 75 and "process 0 of 2 (on 127.0.0.1) has ended" in other[1]
+
+
+def test_a_missing_process_is_told():
+    code = (
+        "from padir import launch; launch.MEET_SECONDS = 3.0;"
+        f"launch.join('127.0.0.1:{free_port()},2,0')"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 75
+    line = done.stderr.strip().splitlines()[-1]
+    assert "not all processes (127.0.0.1:" in line and "have come within 3 seconds" in line

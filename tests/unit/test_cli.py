@@ -49,7 +49,8 @@ def test_an_unknown_verb_names_the_nearest(typed, nearest, capsys):
         (InputError("one\ntwo"), "padir score: error: one\npadir score: error: two\n", 2),
         (
             OSError(errno.ENOSPC, "No space left on device", "out.json"),
-            "padir score: error: out.json: No space left on device\n",
+            "padir score: error: out.json: No space left on device; free some and run the same"
+            " command\n",
             2,
         ),
         (KeyboardInterrupt(), "padir score: interrupted\n", 130),

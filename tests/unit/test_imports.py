@@ -49,6 +49,12 @@ def test_the_model_s_code_is_all_there_for_decoding():
     assert PACKAGE / "tokens.py" in files and PACKAGE / "vocab.py" in files
 
 
+@pytest.mark.parametrize("verb", ["decode", "tune", "distill", "latency", "analyse", "translate"])
+def test_whatever_decodes_depends_on_the_policies(verb):
+    """Settings read their names as text, which is no import."""
+    assert PACKAGE / "decode/policies.py" in source_files(f"padir.commands.{verb}")
+
+
 def test_what_changes_no_result_is_left_out():
     everything = {path for verb in VERBS.values() for path in source_files(verb[0])}
     for name in imports.WITHOUT_EFFECT:

@@ -31,6 +31,7 @@ def artifacts(config: Config) -> list[layout.Artifact]:
         *layout.cards(config, rows),
         *layout.statistics(config),
         *layout.samples(config),
+        *layout.traces(config),
         *layout.analyses(config),
         *layout.theory(config, ["estimation", "errata"]),
         *(artifact for timing in layout.TIMINGS for artifact in layout.latencies(config, timing)),
@@ -63,7 +64,6 @@ def test_scores_of_different_rows_and_seeds_differ_in_digests(grid):
 def test_paths_of_one_row():
     expected = {
         layout.run_folder(PLACE, "padir", 2): "runs/real/de-en/padir/seed2",
-        layout.spec_path(PLACE, "padir"): "runs/real/de-en/padir/spec.json",
         layout.bundle_path(PLACE, "padir", 2): (
             "runs/real/de-en/padir/seed2/bundle/model.safetensors"
         ),
@@ -106,6 +106,15 @@ def test_scores_stand_for_every_test_set_and_seed():
     assert len(layout.metrics(config, config.core_rows())) == 3 * (1 + 2)
 
 
+def test_the_baseline_and_each_parallel_row_with_most_passes_are_traced(grid):
+    assert [row.name for row in layout.traced_rows(grid)] == [
+        "ar/beam",
+        "padir_raw/padir/T10",
+        "padir_distilled/padir/T10",
+        "padir_distilled/joint/T8",
+    ]
+
+
 def test_the_core_s_timings_serve_table_2_where_they_hold_its_rows():
     config = check_config(SMALL)
     assert layout.timing_of_systems(config) == "core"
@@ -130,6 +139,25 @@ def test_targets_and_their_cards_come_of_the_training_s_teacher():
     assert cards[1].digests == {"distilled": digest}
     assert identity.training_digests(config, *PLACE, "padir")["targets"] == digest
     assert layout.cards(config, [Row.parse("ar/beam")]) == []
+
+
+def test_sources_of_a_training_are_those_that_its_teacher_translated():
+    given = changed("datasets.real.extra_sources", {"files": {"de": "captions.de"}})
+    config, taught = check_config(given), set_value(given, "teachers.ar.extra_sources", True)
+    data, distilled = "results/data/real/de-en", "results/distill/real/de-en/ar/seed0"
+    assert jobs.sources(config, PLACE, "padir", "train") == f"{data}/train.de"
+    assert jobs.extra_path(config, PLACE, "ar") == []
+    config = check_config(taught)
+    assert jobs.sources(config, PLACE, "padir", "train") == f"{distilled}/train.de"
+    assert jobs.sources(config, PLACE, "padir", "valid") == f"{data}/valid.de"
+    assert jobs.sources(config, PLACE, "ar", "train") == f"{data}/train.de"
+    assert jobs.extra_path(config, PLACE, "ar") == [f"{data}/extra.de"]
+    # Relative paths start at the source's folder.
+    assert jobs.local_extra_sources(config, "real", "de") == ["texts/captions.de"]
+    # There is no extra English text.
+    other = layout.Place("real", "en-de")
+    assert jobs.extra_path(config, other, "ar") == []
+    assert jobs.sources(config, other, "padir", "train") == f"{data}/train.en"
 
 
 @pytest.mark.parametrize(("split", "count"), [("train", 3), ("valid", 1)])
@@ -173,3 +201,17 @@ def test_an_oracle_length_predictor_is_scored_and_not_timed():
     assert any(row.training == "oracle" for row in whole.core_rows())
     assert not any("oracle" in name for name in jobs.timed_names(whole, PLACE, "core"))
     assert not any("oracle" in path for path in jobs.timed_bundles(whole, PLACE, "core"))
+    without = check_config(SMALL)
+    for timing in layout.TIMINGS:
+        digests = [layout.timing_digests(config, PLACE, timing) for config in (without, whole)]
+        assert digests[0] == digests[1]
+
+
+def test_an_analysis_carries_the_digest_of_its_own_seed():
+    config = check_config(SMALL)
+    (row, *_) = config.analysed_rows()
+    names = row.training, row.decoding.decoder
+    first, other = (jobs.analysis_digests(config, PLACE, *names, seed) for seed in (0, 1))
+    assert first == identity.analysis_digests(config, *PLACE, row, 0)
+    assert first["analysis"] != other["analysis"]
+    assert {**first, "analysis": None} == {**other, "analysis": None}

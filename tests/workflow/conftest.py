@@ -1,11 +1,13 @@
 """The workflow from outside: started as a user starts it, in a folder of its own."""
 
+import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -41,6 +43,10 @@ elif verb == "clean":
             write(folder + "/" + split + ".references." + language + ".jsonl")
     for name in ("statistics.json", "README.md", "provenance.json"):
         write(folder + "/" + name)
+elif verb == "extra-sources":
+    path = flag("--out") + "/extra." + flag("--language")
+    write_with_provenance(path)
+    write(path + ".statistics.json")
 elif verb == "train":
     for name in ("/model.safetensors", "/../metrics.jsonl", "/../provenance.json"):
         write(flag("--out") + name)
@@ -56,45 +62,14 @@ elif verb == "report":
     for name in names:
         write(out + name.replace("%s", part))
 else:
-    for name in ("--out", "--json"):
+    for name in ("--out", "--json", "--trace"):
         if name in rest:
             write_with_provenance(flag(name))
     if "--text" in rest and verb != "vocab":
         write(flag("--text"))
 """
 
-TINY = """\
-datasets:
-  toy:
-    source:
-      {kind: synthetic, train: 400, valid: 40, test: 40, nouns: 6, verbs: 5, adjectives: 3,
-       adverbs: 2, postpositions: 2, max_words: 8}
-    directions: [xs-xt]
-    vocabulary: {kind: word, size: 300}
-teachers:
-  ar: {kind: model, row: ar/greedy, shards: 2}
-training_defaults:
-  architecture:
-    {width: 16, heads: 2, head_width: 8, encoder_layers: 1, decoder_layers: 1,
-     feed_forward_width: 32, max_positions: 32, length_classes: 32}
-  optimizer: {kind: adam, peak_learning_rate: 3e-3, warmup_steps: 5}
-  training:
-    {steps: 20, batch_tokens: 320, buckets: [32], validate_every: 10, checkpoint_every: 10}
-trainings:
-  ar: {system: ar}
-  raw: {}
-  taught: {targets: ar}
-evaluation:
-  core:
-    - {trainings: [ar], decoders: [greedy]}
-    - {trainings: [raw], decoders: [padir], passes: [1]}
-    - {trainings: [taught], decoders: [padir], passes: [1, 2]}
-  bootstrap_samples: 100
-  latency_sentences: 10
-  latency_repeats: 1
-  samplers: {gibbs: {training: taught, chains: 2, steps: 4, energy_every: 2}}
-theory: {seeds: []}
-"""
+TINY = (ROOT / ".test/config/config.yaml").read_text()
 
 
 @pytest.fixture
@@ -117,29 +92,46 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
 
+@pytest.fixture(scope="session")
+def run_snakemake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Run snakemake on the project's Snakefile with results in a folder."""
+    printed = tmp_path_factory.mktemp("printed")
+    command = [sys.executable, "-P", str(ROOT / "tests/workflow/snakemake_server.py")]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, bufsize=1) as server:
+        assert server.stdin is not None and server.stdout is not None
+
+        def run(*arguments: str, folder: Path, env: dict[str, str] | None = None):
+            environment = dict(os.environ) if env is None else env
+            # Read when Python starts: the server's own holds.
+            assert environment.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
+            words = ["--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+            words += ["--directory", str(folder), *arguments]
+            streams = {name: str(printed / name) for name in ("stdout", "stderr")}
+            request = {"arguments": words, "folder": str(folder), "environment": environment}
+            server.stdin.write(json.dumps(request | streams) + "\n")
+            code = int(server.stdout.readline())
+            texts = {name: Path(path).read_text() for name, path in streams.items()}
+            return subprocess.CompletedProcess(["snakemake", *words], code, **texts)
+
+        yield run
+
+
 @pytest.fixture
-def snakemake(tmp_path: Path) -> Run:
-    """Run snakemake on the project's Snakefile with results in `folder` (default: a fresh one)."""
+def snakemake(tmp_path: Path, run_snakemake: Run) -> Run:
+    """Run snakemake with results in `folder` (default: a fresh one)."""
 
     def run(*arguments: str, folder: Path | None = None, env: dict[str, str] | None = None):
         place = folder or tmp_path / "place"
         place.mkdir(parents=True, exist_ok=True)
-        command = ["snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
-        return subprocess.run(
-            [*command, "--directory", str(place), *arguments],
-            cwd=place,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=1200,
-            check=False,
-        )
+        return run_snakemake(*arguments, folder=place, env=env)
 
     return run
 
 
 @pytest.fixture(scope="module")
-def module_snakemake(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+def module_snakemake(
+    tmp_path_factory: pytest.TempPathFactory, run_snakemake: Run
+) -> Callable[..., str]:
     """Run snakemake in one folder for all tests of a module, with a config given as JSON; what it
     prints."""
     folder = tmp_path_factory.mktemp("place")
@@ -147,11 +139,7 @@ def module_snakemake(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
     def run(config: str, *arguments: str, env: dict[str, str] | None = None) -> str:
         path = folder / "config.yaml"
         path.write_text(config, encoding="utf-8")
-        command = ["snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
-        command += ["--configfile", str(path), "--directory", str(folder), *arguments]
-        done = subprocess.run(
-            command, cwd=folder, env=env, capture_output=True, text=True, timeout=1200, check=False
-        )
+        done = run_snakemake("--configfile", str(path), *arguments, folder=folder, env=env)
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout + done.stderr
 

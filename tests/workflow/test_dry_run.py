@@ -78,6 +78,7 @@ def expected_jobs(config: dict, scope: str) -> dict[str, int]:
         "join_distilled": 1,
         "describe_distilled": 1,
         "decode": decodings,
+        "trace": 1 + len({row[:2] for row in expand(evaluation["core"]) if row[2]}),
         "score": decodings,
         "measure_latency": len(timings),
         "analyse": len(analysed),
@@ -298,9 +299,17 @@ def test_lint_finds_nothing_but_the_missing_environments(snakemake):
     assert titles, "the lint ran"
 
 
+def test_the_snakefile_of_the_catalogue_plans_the_same_jobs(snakemake, repository):
+    plans = []
+    for name in ("Snakefile", "workflow/Snakefile"):
+        done = snakemake("-n", "--snakefile", str(repository / name), "core")
+        plans.append(job_counts(done.stdout + done.stderr))
+    assert plans[0] and plans[0] == plans[1]
+
+
 def test_snakefmt_changes_nothing(repository):
     done = subprocess.run(
-        ["snakefmt", "--check", "Snakefile", "rules"],
+        ["snakefmt", "--check", "Snakefile", "workflow/Snakefile", "rules"],
         cwd=repository,
         capture_output=True,
         text=True,

@@ -50,6 +50,8 @@ def test_the_whole_grid_is_listed(snakemake, grid):
         "describe_distilled": DIRECTIONS,
         "decode": decodings,
         "score": decodings,
+        # Of beam search, and of each parallel row with most passes.
+        "trace": DIRECTIONS * (1 + 4),
         "rate": decodings,
         "analyse": DIRECTIONS,
         "measure_latency": DIRECTIONS,

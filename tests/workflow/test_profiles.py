@@ -14,20 +14,58 @@ def jobs(output: str, rule: str) -> list[str]:
     return re.findall(rf"\nrule {rule}:\n(.*?)(?=\n(?:rule |local|Job stats))", output, re.DOTALL)
 
 
+def dry_run(snakemake, tiny, *arguments: str) -> str:
+    """What a dry run of table 1 prints."""
+    given = ("--configfile", str(tiny), "--dry-run", "--printshellcmds", *arguments)
+    done = snakemake(*given, "--", "table1")
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def profile_arguments(name: str) -> tuple[str, str]:
+    return "--workflow-profile", str(PROFILES / name)
+
+
 @pytest.mark.parametrize("name", ["default", "slurm", "tpu"])
 def test_a_profile_reaches_its_jobs(snakemake, tiny, name):
     profile = yaml.safe_load((PROFILES / name / "config.yaml").read_text())
     assert profile["rerun-incomplete"] is True
-    arguments = ("--workflow-profile", str(PROFILES / name), "--configfile", str(tiny))
-    done = snakemake(*arguments, "--dry-run", "--printshellcmds", "table1")
-    printed = done.stdout + done.stderr
-    assert done.returncode == 0, printed
-    trained = jobs(printed, "train")
+    trained = jobs(dry_run(snakemake, tiny, *profile_arguments(name)), "train")
     assert len(trained) == 3
+    threads = min(profile.get("set-threads", {}).get("train", 1), 2)
+    expected = {"default": ["mem_mb=2000"], "slurm": ["mem_mb=16000", "runtime=2880", "gpu=1"]}
     for job in trained:
-        for resource, value in profile["set-resources"]["train"].items():
-            assert re.search(rf"\b{resource}={value}\b", job), job
+        for resource in expected.get(name, ["mem_mb=16000", "tpu=1"]):
+            assert re.search(rf"\b{resource}\b", job), job
+        assert threads == 1 or f"threads: {threads}" in job
         assert "srun" not in job and "--distributed" not in job
+
+
+def test_resources_of_other_rules_stay_when_one_is_set(snakemake, tiny):
+    """`--set-resources` replaces the whole table of a profile, so rules hold their own."""
+    arguments = (*profile_arguments("slurm"), "--set-resources", "decode:mem_mb=1000")
+    printed = dry_run(snakemake, tiny, *arguments)
+    for job in jobs(printed, "train"):
+        assert re.search(r"\bmem_mb=16000\b.*\bruntime=2880\b|\bruntime=2880\b.*mem_mb=16000", job)
+        assert "gpu=1" in job
+    assert all("mem_mb=1000" in job for job in jobs(printed, "decode"))
+
+
+def test_one_setting_does_without_gpus(snakemake, tiny):
+    printed = dry_run(snakemake, tiny, *profile_arguments("slurm"), "--resources", "gpu=0")
+    assert "gpu=1" not in printed
+    assert "gpu=0" in jobs(printed, "train")[0]
+
+
+def test_preparing_text_fits_a_small_node(snakemake, tiny):
+    """Two of a node's sixteen cores and 8 GB: a job that asks for more waits for ever."""
+    printed = dry_run(snakemake, tiny, *profile_arguments("slurm"), "--cores", "16")
+    for rule in ("fetch", "clean", "vocab"):
+        (job,) = jobs(printed, rule)
+        threads = re.search(r"threads: (\d+)", job)
+        memory = re.search(r"\bmem_mb=(\d+)", job)
+        assert threads is None or int(threads[1]) <= 4, job
+        assert memory is not None and int(memory[1]) <= 4000, job
 
 
 def test_rules_that_a_profile_names_exist(repository):
@@ -36,11 +74,12 @@ def test_rules_that_a_profile_names_exist(repository):
     for path in PROFILES.glob("*/config.yaml"):
         profile = yaml.safe_load(path.read_text())
         named = {*profile.get("set-resources", {}), *profile.get("set-threads", {})}
+        named |= {group.split("=")[0] for group in profile.get("groups", [])}
         assert named and named <= rules, path
 
 
-@pytest.mark.parametrize(("name", "device"), [("slurm", "gpu"), ("tpu", "tpu")])
-def test_whatever_computes_asks_for_a_device(repository, name, device):
+@pytest.mark.parametrize("device", ["gpu", "tpu"])
+def test_whatever_computes_asks_for_a_device(repository, device):
     commands = repository / "src/padir/commands"
     verbs = {path.stem for path in commands.glob("*.py") if "    prepare(" in path.read_text()}
     text = "".join(path.read_text() for path in (repository / "rules").glob("*.smk"))
@@ -52,8 +91,8 @@ def test_whatever_computes_asks_for_a_device(repository, name, device):
     }
     computing -= {"take_ready_made"}  # `padir distill --ready` copies lines.
     assert len(computing) > 5
-    asked = yaml.safe_load((PROFILES / name / "config.yaml").read_text())["set-resources"]
-    assert computing <= {rule for rule, given in asked.items() if device in given}
+    asking = {rule for rule, body in bodies.items() if f'{device}=device("{device}")' in body}
+    assert computing == asking
 
 
 def test_several_hosts_start_one_process_each(snakemake, tiny):

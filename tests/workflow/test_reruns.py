@@ -33,9 +33,12 @@ SAMPLES = {"sample": 1, "score_sample": 1}
 DISTILL = {"distill": 3, "join_distilled": 1, "describe_distilled": 1}
 
 
-def rows(count: int) -> dict[str, int]:
-    """Rows decoded anew, which are scored, rated and, with the others, timed."""
-    return {"decode": count, "score": count, "rate": count, "measure_latency": 1}
+def rows(count: int, traced: int) -> dict[str, int]:
+    """Rows decoded anew, which are scored, rated and, with the others, timed; so many have a trace:
+    of T1 and T2 of one decoder T2."""
+    return {
+        "decode": count, "score": count, "rate": count, "measure_latency": 1, "trace": traced,
+    }  # fmt: skip
 
 
 def trained(count: int) -> dict[str, int]:
@@ -44,9 +47,10 @@ def trained(count: int) -> dict[str, int]:
 
 DATA = {"write_data_settings": 1, "fetch": 1, "write_grammar": 1, "clean": 1, "vocab": 1}
 # The settings of a decoder with a reranker carry a digest of the reranker's training.
-ALL = {**trained(3), "write_decoder_settings": 1, "tune": 4, **DISTILL, **rows(5), "analyse": 2}
+ALL = {**trained(3), "write_decoder_settings": 1, "tune": 4, **DISTILL, **rows(5, 4), "analyse": 2}
 ALL |= SAMPLES
-TAUGHT = {**trained(1), "tune": 1, **rows(2), "analyse": 1, **SAMPLES}
+TAUGHT = {**trained(1), "tune": 1, **rows(2, 1), "analyse": 1, **SAMPLES}
+EXTRA = {"extra_sources": {"files": {"xs": {"url": "file:///extra", "sha256": "0" * 64}}}}
 DECODER = {"write_decoder_settings": 1}
 SECOND = {"kind": "unigram", "size": 250}
 
@@ -71,25 +75,34 @@ EDITS: dict[str, tuple[Edit, dict[str, int]]] = {
     # A rating carries the digests of a score, so it is made anew too, although it compares nothing.
     "training_of_the_teacher": (
         {"trainings": {"ar": {"objective": {"label_smoothing": 0.1}}}},
-        {**trained(2), **DECODER, "tune": 3, **DISTILL, **rows(4), "analyse": 1, **SAMPLES}
+        {**trained(2), **DECODER, "tune": 3, **DISTILL, **rows(4, 3), "analyse": 1, **SAMPLES}
         | {"score": 5, "rate": 5},
+    ),
+    # The data and what is trained on them stay as they are.
+    "extra_sources_that_nobody_translates": ({"datasets": {"toy": EXTRA}}, {}),
+    "extra_sources": (
+        {"datasets": {"toy": EXTRA}, "teachers": {"ar": {"extra_sources": True}}},
+        {"write_extra_settings": 1, "extra_sources": 1, "join_sources": 1, **DISTILL, **TAUGHT},
     ),
     "decoder_of_the_teacher": (
         {"decoders": {"greedy": {"length_alphas": [0.5]}}},
-        {**TAUGHT, **DECODER, "tune": 2, **DISTILL, **rows(3), "score": 5, "rate": 5},
+        {**TAUGHT, **DECODER, "tune": 2, **DISTILL, **rows(3, 2), "score": 5, "rate": 5},
     ),
     "decoder": (
         {"decoders": {"padir": {"length_candidates": 4}}},
-        {**DECODER, "tune": 2, **rows(3), "analyse": 2},
+        {**DECODER, "tune": 2, **rows(3, 2), "analyse": 2},
     ),
     "decoder_of_one_row": (
         {"decoders": {"reranked": {"length_candidates": 4}}},
-        {**DECODER, "tune": 1, **rows(1)},
+        {**DECODER, "tune": 1, **rows(1, 1)},
     ),
-    "reranker": ({"decoders": {"reranked": {"reranker": None}}}, {**DECODER, "tune": 1, **rows(1)}),
+    "reranker": (
+        {"decoders": {"reranked": {"reranker": None}}},
+        {**DECODER, "tune": 1, **rows(1, 1)},
+    ),
     "passes": (
         {"evaluation": {"core": [*CORE[:2], {**CORE[2], "passes": [1, 2, 3]}, CORE[3]]}},
-        rows(1),
+        rows(1, 1),
     ),
     "seeds": (
         {"trainings": {"raw": {"seeds": [0, 1]}}},
@@ -101,7 +114,7 @@ EDITS: dict[str, tuple[Edit, dict[str, int]]] = {
     ),
     "split": (
         {"evaluation": {"split": "valid"}},
-        {"decode": 5, "score": 5, "rate": 5, "analyse": 2, **SAMPLES},
+        {"decode": 5, "score": 5, "rate": 5, "trace": 4, "analyse": 2, **SAMPLES},
     ),
     "latency_sentences": ({"evaluation": {"latency_sentences": 12}}, {"measure_latency": 1}),
     "sampler": ({"evaluation": {"samplers": {"gibbs": {"steps": 6}}}}, SAMPLES),

@@ -150,7 +150,7 @@ def compared(pairs: Pairs, repeated: Repeats, sentences: int, samples: int) -> d
     next_to = pairs.adjacent
     features |= {
         name: pairs.values[name][next_to]
-        for name in ("doubt", "entropy", "overlap", "probe")
+        for name in ("surprisal", "entropy", "overlap", "probe")
         if name in pairs.values
     }
     shape = by_head["self_attention"].shape[1:]
@@ -172,12 +172,12 @@ def compared(pairs: Pairs, repeated: Repeats, sentences: int, samples: int) -> d
         "stuttering": result.count,
         "other": result.other_count,
         "mixed_sentences": result.mixed_sentences,
-        "contrasts": {name: _one(result, place) for place, name in enumerate(features)},
+        "contrasts": {name: _feature(result, place) for place, name in enumerate(features)},
         "heads": heads,
     }
 
 
-def _one(result: Contrasts, place: int) -> dict[str, Any]:
+def _feature(result: Contrasts, place: int) -> dict[str, Any]:
     return {
         key: np.asarray(value)[place].tolist()
         for key, value in asdict(result).items()
@@ -238,7 +238,7 @@ def _exact(extractor, translator, test, sources, options, resamples, report) -> 
     pairs = collect(extractor, [sources[i] for i in fits], chosen, number, report=report)
     truth = [exact.dependence(laws[index]) for index in fits]
     places = list(zip(pairs.sentence, pairs.left, pairs.left + pairs.distance, strict=True))
-    information = np.array([truth[s].information[i, j] for s, i, j in places])
+    information = np.array([truth[s][i, j] for s, i, j in places])
     sentence = np.array(fits)[pairs.sentence]
     rows = []
     for kind, kept in (("adjacent", pairs.adjacent), ("near", np.ones(len(places), bool))):

@@ -4,15 +4,14 @@ A source has at most four translations, one for each mode (register and order), 
 probabilities. Given the source and the number of pieces, the law of the target is therefore a
 handful of sequences; their probabilities are those of the modes, made to sum to 1 among the
 translations of that length. Of two positions i and j under this law, all other positions being
-averaged over, this computes the mutual information (nats) and the total variation between their
-joint law and the product of its marginals, which is what one parallel step can draw at best.
+averaged over, this computes the mutual information (nats): how far their joint law is from the
+product of its marginals, which is what one parallel step can draw at best.
 
 Given all the other positions as well, nearly every pair would be independent: the rest of a
 sentence gives its mode away. It is the first pass that has to do without the rest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -23,18 +22,6 @@ from padir.data.synthetic import mode_probability
 DECIMALS = 12
 Law = dict[tuple[int, ...], float]
 """Probability of each sequence of pieces."""
-
-
-class Exact(NamedTuple):
-    """Of one sentence, by position twice; 0 on the diagonal.
-
-    Attributes:
-        information: mutual information, nats.
-        variation: total variation from independence.
-    """
-
-    information: Float[np.ndarray, "L L"]
-    variation: Float[np.ndarray, "L L"]
 
 
 def target_law(
@@ -75,8 +62,9 @@ def at_likeliest_length(law: Mapping[tuple[int, ...], float]) -> Law:
     }
 
 
-def dependence(law: Mapping[tuple[int, ...], float]) -> Exact:
-    """Dependence of every pair of positions under a law of sequences of one length."""
+def dependence(law: Mapping[tuple[int, ...], float]) -> Float[np.ndarray, "L L"]:
+    """Mutual information of every pair of positions under a law of sequences of one length, nats;
+    0 on the diagonal."""
     sequences = np.array(list(law), np.int64)
     probability = np.array(list(law.values()), np.float64)
     # same[i, m, n]: sequences m and n agree at position i.
@@ -86,10 +74,6 @@ def dependence(law: Mapping[tuple[int, ...], float]) -> Exact:
     joint = (same[:, None] & same[None]) @ probability
     product = single[:, None] * single[None]
     information = np.log(joint / product) @ probability
-    # Every joint event stands once for each sequence m in it, weighted by m's share of it. Pairs
-    # of tokens that never occur together only bring the negative part, equal in sum.
-    variation = np.maximum(1 - product / joint, 0) @ probability
-    for matrix in (information, variation):
-        np.fill_diagonal(matrix, 0.0)
+    np.fill_diagonal(information, 0.0)
     # Equal numbers that were summed in another order may differ in the last digits: these are ties.
-    return Exact(*(np.round(matrix, DECIMALS) + 0.0 for matrix in (information, variation)))
+    return np.round(information, DECIMALS) + 0.0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.stats import rankdata
 
 from padir.score.significance import SEED, interval, resample_counts
 
@@ -266,7 +267,7 @@ def rank_correlation(
     resamples: Float[np.ndarray, "samples sentences"],
 ) -> tuple[float, tuple[float, float]]:
     """Spearman's correlation with its interval; ranks are those among all pairs throughout."""
-    x, y = (_ranks(values) for values in (first, second))
+    x, y = rankdata(first), rankdata(second)
     x, y = x - x.mean(), y - y.mean()
     columns = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
     sums = _by_sentence(columns, sentence, resamples.shape[1])
@@ -278,13 +279,6 @@ def _pearson(sums: np.ndarray) -> np.ndarray:
     n, x, y, xx, yy, xy = sums.T
     spread = np.sqrt(np.maximum(xx - x * x / n, 0) * np.maximum(yy - y * y / n, 0))
     return np.where(spread > 0, (xy - x * y / n) / np.where(spread > 0, spread, 1), 0.0)
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 0; equal values share their mean rank."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts) - 1
-    return (last - (counts - 1) / 2)[inverse]
 
 
 def oriented(values: Sequence[float] | np.ndarray, sign: int) -> np.ndarray:

@@ -24,15 +24,15 @@ PREDICTORS: dict[str, int] = {
     "self_attention": 1,
     "self_right": 1,
     "self_left": 1,
-    "doubt": 1,
+    "surprisal": 1,
     "entropy": 1,
     "overlap": 1,
     "distance": -1,
 }
 """What may tell dependence, and whether more (1) or less (-1) of it should mean more dependence.
 
-Means over layers and heads. self_attention: of both directions. doubt: - log-probability of the
-less probable of the two tokens. entropy: the smaller of the two (no dependence can exceed it).
+Means over layers and heads. self_attention: of both directions. surprisal: of the less probable of
+the two tokens, nats. entropy: the smaller of the two (no dependence can exceed it).
 overlap: of the two predictions. distance: of the positions, in pieces.
 """
 
@@ -123,10 +123,10 @@ def _gathered(measured: Pass, answers: np.ndarray | None, rows: _Rows) -> Pairs:
         for name, values in zip(Measures._fields, measured.near, strict=True)
     }
     both = [_at(measured.entropy, rows.row, at) for at in (rows.left, right)]
-    doubts = [-_at(measured.log_probability, rows.row, at) for at in (rows.left, right)]
+    surprisals = [-_at(measured.log_probability, rows.row, at) for at in (rows.left, right)]
     values = near | {
         "self_attention": (near["self_right"] + near["self_left"]) / 2,
-        "doubt": np.maximum(*doubts),
+        "surprisal": np.maximum(*surprisals),
         "entropy": np.minimum(*both),
         "overlap": _at(measured.overlap, rows.row, rows.distance - 1, rows.left),
         "distance": rows.distance.astype(np.float32),

@@ -1,18 +1,11 @@
-"""`padir analyse`: dependence between target positions. In: bundle, text. Out: JSON."""
+"""Ask which target positions of a parallel model depend on each other.
 
-import argparse
-import sys
-from pathlib import Path
+Measures attention between and from them, stutter, a probe that replaces the token at one position,
+and, on the synthetic pair, the exact dependence. Writes one JSON document with tests and verdicts;
+no attention weights are kept.
 
-from padir.commands import options
-from padir.launch import prepare
+In: bundle, text. Out: JSON.
 
-DESCRIPTION = """\
-Ask which target positions of a parallel model hang together: attention between and from them,
-stutter, a probe that replaces the token at one position, and, on the synthetic pair, the exact
-dependence. Writes one JSON document with tests and verdicts; no attention weights are kept."""
-
-EXAMPLES = """\
 examples:
   padir analyse --bundle bundle --decoder padir --source test.de --references test.en \\
       --target-language en --out analysis.json
@@ -20,44 +13,45 @@ examples:
       --target-language xt --grammar grammar.json --mode-strength 0.8 --out analysis.json
 """
 
+import argparse
+import sys
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir analyse",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument("--bundle", type=Path, required=True, help="folder of a parallel model")
-    options.add_decoder(parse)
-    parse.add_argument("--source", type=Path, required=True, help="one sentence a line, UTF-8")
-    parse.add_argument("--references", type=Path, required=True, nargs="+", help="one file each")
-    parse.add_argument("--target-language", required=True, metavar="L", help="language code")
-    parse.add_argument("--out", type=Path, required=True, help="JSON to write")
-    parse.add_argument(
-        "--passes", type=int, nargs="+", default=[1, 2, 4], metavar="T",
-        help="passes looked at; the claims are about the first (default 1 2 4)",
-    )  # fmt: skip
-    parse.add_argument(
-        "--sentences", type=int, default=500, help="evenly spread over the file (default 500)"
-    )
-    parse.add_argument(
-        "--distance", type=int, default=8, help="largest distance of a pair, pieces (default 8)"
-    )
-    parse.add_argument(
-        "--alternatives", type=int, default=4, metavar="K",
-        help="likeliest tokens that the probe tries at a position (default 4)",
-    )  # fmt: skip
-    parse.add_argument("--samples", type=int, default=1000, help="bootstrap (default 1000)")
-    parse.add_argument("--grammar", type=Path, help="grammar.json of the synthetic pair")
-    parse.add_argument(
-        "--mode-strength", type=float, help="source.mode_strength of its settings, with --grammar"
-    )
-    parse.add_argument("--split", default="test", help="label (default test)")
-    options.add_digests(parse)
-    options.add_batch(parse)
-    return parse
+from padir.commands import options
+from padir.commands.arguments import (
+    BATCH,
+    BUNDLE,
+    DECODER,
+    DIGESTS,
+    TARGET_LANGUAGE,
+    needed,
+    option,
+    read_arguments,
+)
+from padir.launch import prepare
+
+OPTIONS = (
+    BUNDLE,
+    *DECODER,
+    needed("--source F", "one sentence a line, UTF-8"),
+    needed("--references F ...", "one file each"),
+    TARGET_LANGUAGE,
+    needed("--out F", "JSON to write"),
+    option("--passes T ...", "passes looked at; the claims are about the first", default=[1, 2, 4]),
+    option("--sentences N", "evenly spread over the file", default=500, least=2),
+    option("--distance N", "largest distance of a pair, pieces", default=8, least=1),
+    option(
+        "--alternatives K",
+        "likeliest tokens that the probe tries",
+        default=4,
+        least=2,
+    ),
+    option("--samples N", "bootstrap resamples", default=1000, least=40),
+    option("--grammar F", "grammar.json of the synthetic pair"),
+    option("--mode-strength X", "source.mode_strength of its settings, with --grammar"),
+    option("--split NAME", "label", default="test"),
+    DIGESTS,
+    *BATCH,
+)
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -69,9 +63,6 @@ def check(arguments: argparse.Namespace) -> None:
     from padir.config.decoder import MOST_PASSES
     from padir.files import InputError
 
-    options.check_least(
-        arguments, sentences=2, distance=1, alternatives=2, samples=40, batch_sentences=1
-    )
     for value in arguments.passes:
         if not 1 <= value <= MOST_PASSES:
             raise InputError(f"--passes holds {value}: allowed are 1 to {MOST_PASSES}")
@@ -84,7 +75,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("analyse", __doc__, OPTIONS, argv)
     check(arguments)
     prepare(arguments.threads)
     from padir.analysis.attention import Extractor

@@ -1,51 +1,62 @@
-"""`padir decode`: translate a file. In: bundle, decoder, sources. Out: JSON lines, plain text."""
+"""Translate a file with a trained model: one JSON line per sentence, and the hypotheses alone as
+text, both in the order of the source. Or trace how its first sentences are decoded, pass by pass.
 
-import argparse
-import sys
-from pathlib import Path
+In: bundle, decoder, sources. Out: JSON lines, plain text; with --trace JSON lines as
+`padir.decode.trace` describes them.
 
-from padir.commands import options
-from padir.launch import prepare
-
-EXAMPLES = """\
 examples:
   padir decode --bundle bundle --passes 4 --source test.de --out test.jsonl --text test.txt
   padir decode --bundle ar --decoder beam --source test.de --out test.jsonl --text test.txt \\
       --length-alpha 1
   padir decode --bundle bundle --decoder reranked --reranker ar --passes 4 --source test.de \\
       --out test.jsonl --text test.txt
+  padir decode --bundle bundle --passes 4 --source test.de --trace trace.jsonl
 """
 
+import argparse
+import sys
+from pathlib import Path
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir decode",
-        description="Translate a file with a trained model: one JSON line per sentence, and the"
-        " hypotheses alone as text, both in the order of the source.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument("--bundle", type=Path, required=True, help="folder of the model bundle")
-    options.add_decoder(parse)
-    parse.add_argument("--passes", type=int, metavar="T", help="decoder passes (parallel models)")
-    parse.add_argument("--source", type=Path, required=True, help="one sentence a line, UTF-8")
-    parse.add_argument("--out", type=Path, required=True, help="JSON lines to write")
-    parse.add_argument("--text", type=Path, required=True, help="hypotheses to write")
-    parse.add_argument(
-        "--references", type=Path, help="whose lengths an oracle length predictor reads"
-    )
-    parse.add_argument("--split", default="test", help="label (default test)")
-    options.add_rule(parse)
-    options.add_digests(parse)
-    options.add_batch(parse)
-    return parse
+from padir.commands import options
+from padir.commands.arguments import (
+    BATCH,
+    BUNDLE,
+    DECODER,
+    DIGESTS,
+    PASSES,
+    RULE,
+    needed,
+    option,
+    read_arguments,
+)
+from padir.files import InputError
+from padir.launch import prepare
+
+TRACED_SENTENCES = 20
+OPTIONS = (
+    BUNDLE,
+    *DECODER,
+    PASSES,
+    needed("--source F", "one sentence a line, UTF-8"),
+    option("--out F", "JSON lines to write"),
+    option("--text F", "hypotheses to write"),
+    option(
+        "--trace F",
+        "instead of --out and --text: JSON lines with each pass of the first sentences",
+    ),
+    option("--trace-sentences N", f"sentences of a trace (default {TRACED_SENTENCES})", least=1),
+    option("--references F", "whose lengths an oracle length predictor reads; shown in traces"),
+    option("--split NAME", "label", default="test"),
+    *RULE,
+    DIGESTS,
+    *BATCH,
+)
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
-    options.check_least(arguments, batch_sentences=1)
+    arguments = read_arguments("decode", __doc__, OPTIONS, argv)
+    _check_outputs(arguments)
     prepare(arguments.threads)
     from padir.decode.load import find_decoder
     from padir.files import read_aligned, read_lines, write_jsonl, write_lines
@@ -57,23 +68,32 @@ def main(argv: list[str]) -> int:
     decoder = find_decoder(loaded, arguments.decoder)
     translator = options.open_translator(arguments, loaded, decoder, arguments.passes, rule)
     references = None
-    if arguments.references and translator.needs_lengths:
+
+    def warn(message: str) -> None:
+        print(f"padir decode: {message}", file=sys.stderr)
+
+    if arguments.references and (translator.needs_lengths or arguments.trace):
         lines, references = read_aligned(arguments.source, arguments.references)
     else:
         lines = read_lines(arguments.source)
-    label = f"decode {loaded.spec.training} {translator.decoding.label}"
-    with Progress(len(lines), "sentences", label) as progress:
-        hypotheses = translator.translate(
-            lines,
-            str(arguments.source),
-            progress.update,
-            references,
-            warn=lambda message: print(f"padir decode: {message}", file=sys.stderr),
-        )
-    write_jsonl(arguments.out, (each.record(number) for number, each in enumerate(hypotheses)))
-    write_lines(arguments.text, (each.hypothesis for each in hypotheses))
+    output: Path = arguments.trace or arguments.out
+    if arguments.trace:
+        from padir.decode.trace import traces
+
+        count = arguments.trace_sentences or TRACED_SENTENCES
+        sample = None if references is None else references[:count]
+        records = traces(translator, lines[:count], str(arguments.source), sample, warn)
+        write_jsonl(output, records)
+    else:
+        label = f"decode {loaded.spec.training} {translator.decoding.label}"
+        with Progress(len(lines), "sentences", label) as progress:
+            hypotheses = translator.translate(
+                lines, str(arguments.source), progress.update, references, warn=warn
+            )
+        write_jsonl(output, (each.record(number) for number, each in enumerate(hypotheses)))
+        write_lines(arguments.text, (each.hypothesis for each in hypotheses))
     write_provenance(
-        arguments.out,
+        output,
         ["decode", *argv],
         inputs=[arguments.source, *translator.files],
         spec=loaded.spec.model_dump(mode="json"),
@@ -82,3 +102,18 @@ def main(argv: list[str]) -> int:
         digests=translator.digests,
     )
     return 0
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse a command line that does not say what to write.
+
+    Raises:
+        InputError: naming the options that are missing or exclude each other.
+    """
+    texts = (arguments.out, arguments.text)
+    if arguments.trace is None and None in texts:
+        raise InputError("what to write is missing: name --out and --text, or --trace")
+    if arguments.trace is not None and texts != (None, None):
+        raise InputError("--trace stands instead of --out and --text: name it or them")
+    if arguments.trace is None and arguments.trace_sentences is not None:
+        raise InputError("--trace-sentences needs --trace")

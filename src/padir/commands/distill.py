@@ -1,14 +1,9 @@
-"""`padir distill`: teacher translations. In: bundle or ready file, sources. Out: text."""
+"""Translate training sources with a teacher, or take ready-made translations.
 
-import argparse
-import shutil
-import sys
-from pathlib import Path
+Ready-made translations are checked for alignment.
 
-from padir.commands import options
-from padir.launch import prepare
+In: a bundle or a ready file, and sources. Out: text, line for line.
 
-EXAMPLES = """\
 examples:
   padir distill --bundle ar --decoder beam --source train.de --out distilled.en
   padir distill --bundle ar --decoder beam --source train.de --shard 2/8 --out part2.en
@@ -17,38 +12,39 @@ examples:
   for the teacher has an empty translation: they are counted, and training leaves them out.
 """
 
+import shutil
+import sys
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir distill",
-        description="Translate training sources with a teacher, or take ready-made translations"
-        " after checking that they are aligned.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    teacher = parse.add_mutually_exclusive_group(required=True)
-    teacher.add_argument("--bundle", type=Path, help="the teacher's model bundle")
-    teacher.add_argument("--ready", type=Path, help="translations made elsewhere, line for line")
-    options.add_decoder(parse)
-    parse.add_argument("--passes", type=int, metavar="T", help="decoder passes (parallel models)")
-    parse.add_argument("--source", type=Path, required=True, help="sources, one a line")
-    parse.add_argument("--out", type=Path, required=True, help="translations to write")
-    parse.add_argument("--shard", metavar="i/n", help="part i of n of the sources, from 1")
-    parse.add_argument(
-        "--work",
-        type=Path,
-        help="folder for finished parts (default OUT.parts), removed at the end",
-    )
-    options.add_digests(parse)
-    options.add_batch(parse)
-    return parse
+from padir.commands import options
+from padir.commands.arguments import (
+    BATCH,
+    DECODER,
+    DIGESTS,
+    ONE_OF,
+    PASSES,
+    needed,
+    option,
+    read_arguments,
+)
+from padir.launch import prepare
+
+OPTIONS = (
+    option("--bundle BUNDLE", "the teacher's model bundle", group=ONE_OF),
+    option("--ready F", "translations made elsewhere, line for line", group=ONE_OF),
+    *DECODER,
+    PASSES,
+    needed("--source F", "sources, one a line"),
+    needed("--out F", "translations to write"),
+    option("--shard i/n", "part i of n of the sources, from 1"),
+    option("--work DIR", "folder for finished parts (default OUT.parts), removed at the end"),
+    DIGESTS,
+    *BATCH,
+)
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
-    options.check_least(arguments, batch_sentences=1)
+    arguments = read_arguments("distill", __doc__, OPTIONS, argv)
     from padir.distill.card import empty_lines
     from padir.distill.teacher import Span, parse_shard, shard_bounds
     from padir.files import count_aligned, iter_lines, write_lines
@@ -77,7 +73,9 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.decode.load import find_decoder
     from padir.distill.teacher import distill
+    from padir.locks import Lock
     from padir.progress import Progress
+    from padir.provenance import was_written_by
 
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     decoder = find_decoder(loaded, arguments.decoder)
@@ -85,8 +83,27 @@ def main(argv: list[str]) -> int:
     sources = Span(arguments.source, *shard_bounds(count_aligned(arguments.source), *shard))
     work = arguments.work or arguments.out.with_name(arguments.out.name + ".parts")
     label = f"distill {loaded.spec.training} {translator.decoding.label}"
-    with Progress(len(sources), "sentences", label) as progress:
-        parts, too_long = distill(translator, sources, work, progress.update)
+    command = ["distill", *argv]
+    # A killed Snakemake leaves its jobs at work; the same command again must not repeat theirs.
+    with Lock(work / "lock", "another distillation is using this folder", wait=True) as lock:
+        if lock.waited and was_written_by(arguments.out, command):
+            shutil.rmtree(work, ignore_errors=True)
+            return 0
+        with Progress(len(sources), "sentences", label) as progress:
+            parts, too_long = distill(translator, sources, work, progress.update)
+        write_lines(arguments.out, (line for part in parts for line in iter_lines(part)))
+        write_provenance(
+            arguments.out,
+            command,
+            inputs=[arguments.source, *translator.files],
+            spec=loaded.spec.model_dump(mode="json"),
+            seed=loaded.seed,
+            notes={"lines_too_long": too_long},
+            labels=translator.labels,
+            digests=translator.digests,
+        )
+        # Last of all: until here a run that is killed finds every part again.
+        shutil.rmtree(work, ignore_errors=True)
     if too_long:
         print(
             f"{arguments.source}: {too_long:,} of {len(sources):,} lines have more than the"
@@ -94,17 +111,4 @@ def main(argv: list[str]) -> int:
             " translations are empty, and training leaves their pairs out",
             file=sys.stderr,
         )
-    write_lines(arguments.out, (line for part in parts for line in iter_lines(part)))
-    write_provenance(
-        arguments.out,
-        ["distill", *argv],
-        inputs=[arguments.source, *translator.files],
-        spec=loaded.spec.model_dump(mode="json"),
-        seed=loaded.seed,
-        notes={"lines_too_long": too_long},
-        labels=translator.labels,
-        digests=translator.digests,
-    )
-    # Last of all: until here a run that is killed finds every part again.
-    shutil.rmtree(work, ignore_errors=True)
     return 0

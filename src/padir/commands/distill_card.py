@@ -1,50 +1,48 @@
-"""`padir distill-card`: describe distilled targets. In: aligned text. Out: card.json."""
+"""Write the card of distilled targets.
 
-import argparse
-from pathlib import Path
-from typing import Any
+It has the teacher's own BLEU on validation data, its agreement with the raw targets, digests, and
+on synthetic data the share of valid translations.
 
-EXAMPLES = """\
+In: aligned text. Out: card.json.
+
 example:
   padir distill-card --teacher ar --row ar/beam --train distilled.en --train-reference train.en \\
       --valid distilled.valid.en --valid-references valid.en --target-language en --out card.json
 """
 
+from typing import Any
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir distill-card",
-        description="Write the provenance card of distilled targets: the teacher's own BLEU on"
-        " validation data, its agreement with the raw targets, digests, and on synthetic data the"
-        " share of valid translations.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument("--teacher", required=True, help="its name")
-    parse.add_argument(
-        "--row",
-        required=True,
-        help="training and decoder, such as ar/beam; files if ready-made, cloud if bought",
-    )
-    parse.add_argument("--train", type=Path, required=True, help="translated training sources")
-    parse.add_argument("--train-reference", type=Path, required=True, help="raw training targets")
-    parse.add_argument("--valid", type=Path, required=True, help="translated validation sources")
-    parse.add_argument("--valid-references", type=Path, nargs="+", required=True, metavar="F")
-    parse.add_argument("--target-language", required=True, metavar="L", help="such as en")
-    parse.add_argument("--grammar", type=Path, help="grammar.json of synthetic data")
-    parse.add_argument("--sources", type=Path, help="training sources, needed with --grammar")
-    parse.add_argument("--digests", metavar="JSON", help="of the settings, by stage")
-    parse.add_argument("--out", type=Path, required=True, help="card.json to write")
-    return parse
+from padir.commands.arguments import DIGESTS, TARGET_LANGUAGE, needed, option, read_arguments
+
+OPTIONS = (
+    needed("--teacher NAME", "its name"),
+    needed(
+        "--row NAME",
+        "training and decoder, such as ar/beam; files if ready-made, cloud if bought",
+    ),
+    needed("--train F", "translated training sources"),
+    needed("--train-reference F", "raw training targets"),
+    needed("--valid F", "translated validation sources"),
+    needed("--valid-references F ...", "one file per reference"),
+    TARGET_LANGUAGE,
+    option("--grammar F", "grammar.json of synthetic data"),
+    option("--sources F", "training sources, needed with --grammar"),
+    option(
+        "--extra-statistics F",
+        "extra.LANGUAGE.statistics.json of extra sources, which stand behind the training sources"
+        " and have no raw targets",
+    ),
+    DIGESTS,
+    needed("--out F", "card.json to write"),
+)
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("distill-card", __doc__, OPTIONS, argv)
     from padir.distill.card import describe
     from padir.files import InputError, write_json
-    from padir.provenance import given_digests, write_provenance
+    from padir.provenance import write_provenance
     from padir.score.bleu import streamed_bleu_counts
 
     if (arguments.grammar is None) != (arguments.sources is None):
@@ -62,9 +60,11 @@ def main(argv: list[str]) -> int:
         (arguments.valid, arguments.valid_references),
         bleu,
         grammar,
+        arguments.extra_statistics,
     )
-    write_json(arguments.out, {"digests": given_digests(arguments.digests), **card})
+    write_json(arguments.out, {"digests": arguments.digests, **card})
     read = [arguments.train, arguments.train_reference, arguments.valid]
     read += [*arguments.valid_references, *(grammar or ())]
+    read += [arguments.extra_statistics] if arguments.extra_statistics else []
     write_provenance(arguments.out, ["distill-card", *argv], inputs=read)
     return 0

@@ -1,15 +1,10 @@
-"""`padir distill-cloud`: translations bought from a service. In: sources, ledger. Out: text."""
+"""Translate training sources with the Cloud Translation API.
 
-import argparse
-import signal
-import sys
-from pathlib import Path
-from types import FrameType
+It runs under Application Default Credentials. Every line is paid for once: the ledger keeps what
+was bought.
 
-# Of the refused lines, so many are named on the screen.
-LISTED_LINES = 100
+In: sources, ledger. Out: text, line for line.
 
-EXAMPLES = """\
 examples:
   padir distill-cloud --source train.de --source-language de --target-language en \\
       --out distilled.en
@@ -19,39 +14,41 @@ examples:
     The same command again after an interruption goes on where it stopped.
 """
 
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir distill-cloud",
-        description="Translate training sources with the Cloud Translation API, under Application"
-        " Default Credentials. Every line is paid for once: the ledger keeps what was bought.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument("--source", type=Path, required=True, help="sources, one a line")
-    parse.add_argument("--source-language", required=True, metavar="L", help="such as de")
-    parse.add_argument("--target-language", required=True, metavar="L", help="such as en")
-    parse.add_argument("--out", type=Path, required=True, help="translations to write")
-    parse.add_argument(
-        "--teacher", metavar="F",
-        help="settings of a teacher of kind cloud (config/README.md): JSON, or a file with it",
-    )  # fmt: skip
-    parse.add_argument("--max-usd", type=float, help="dollars that the ledger may reach")
-    parse.add_argument("--project", help="Google Cloud project (default: the credentials')")
-    parse.add_argument("--ledger", help="SQLite file with what was bought before")
-    return parse
+from padir.commands.arguments import needed, option, read_arguments
+
+# Of the refused lines, so many are named on the screen.
+LISTED_LINES = 100
+OPTIONS = (
+    needed("--source F", "sources, one a line"),
+    needed("--source-language L", "such as de"),
+    needed("--target-language L", "such as en"),
+    needed("--out F", "translations to write"),
+    option(
+        "--teacher JSON",
+        "settings of a teacher of kind cloud (config/README.md): JSON, or a file with it",
+    ),
+    option("--max-usd X", "dollars that the ledger may reach"),
+    option("--project NAME", "Google Cloud project (default: the credentials')"),
+    option("--ledger F", "SQLite file with what was bought before", type=str),
+)
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
-    # A job that is ended by a scheduler keeps what is in flight, as after Ctrl-C.
+    arguments = read_arguments("distill-cloud", __doc__, OPTIONS, argv)
+    # A job that a scheduler or a lost terminal ends keeps what is in flight, as after Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _interrupt)
     from padir.config.read import cloud_teacher
     from padir.distill.cloud import Sender, read_translations
     from padir.distill.estimate import describe, describe_spending, estimate, known_lines
-    from padir.distill.ledger import Ledger, Limits, in_dollars
+    from padir.distill.ledger import Ledger, Limits
     from padir.distill.ledger_reader import Task
     from padir.distill.service import connect
     from padir.files import InputError, shown, write_lines
@@ -77,13 +74,8 @@ def main(argv: list[str]) -> int:
                 f"nothing was sent: {price:.2f} USD are needed and there is no limit; give"
                 " --max-usd, or max_usd of the teacher"
             )
-        if needed.lines and not limits.allows(spent.usd + price):
-            total, limit, before = in_dollars(spent.usd + price, limits.usd, spent.usd)
-            raise InputError(
-                f"nothing was sent: {total} USD in all are needed, {before} of them spent already;"
-                f" max_usd is {limit}"
-            )
         if needed.lines:
+            ledger.reserve(task.provider, price, limits)
             sender = Sender(
                 service=connect(teacher, task),
                 ledger=ledger,
@@ -99,27 +91,31 @@ def main(argv: list[str]) -> int:
                 sender.translate(arguments.source, progress.update)
             print(f"{path}: {describe_spending(ledger.spent(task.provider), teacher)}")
         empty: list[int] | None = [] if teacher.refused == "leave_empty" else None
-        write_lines(arguments.out, read_translations(arguments.source, ledger, task, empty))
+        blank: list[int] = []
+        texts = read_translations(arguments.source, ledger, task, empty, blank)
+        write_lines(arguments.out, texts)
     write_provenance(
         arguments.out,
         ["distill-cloud", *argv],
         inputs=[arguments.source],
         spec={**teacher.what_it_writes(), "source": task.source, "target": task.target},
-        notes={"refused_lines": empty} if empty else None,
+        notes={k: v for k, v in (("refused_lines", empty), ("blank_lines", blank)) if v} or None,
     )
-    if empty:
-        print(f"{shown(arguments.source)}: {_left_empty(empty)}", file=sys.stderr)
+    for numbers, reason in (
+        (empty or [], "left empty, as Cloud Translation refuses what stands there"),
+        (blank, "have an empty translation, and training leaves their pairs out"),
+    ):
+        if numbers:
+            print(f"{shown(arguments.source)}: {_listed(numbers, reason)}", file=sys.stderr)
     return 0
 
 
-def _left_empty(numbers: list[int]) -> str:
-    """Which lines were left empty; those past the first ones stand in the provenance."""
+def _listed(numbers: list[int], reason: str) -> str:
+    """Which lines are concerned; those past the first ones stand in the provenance."""
     some = ", ".join(map(str, numbers[:LISTED_LINES]))
     more = len(numbers) - LISTED_LINES
-    return (
-        f"{len(numbers)} left empty, as Cloud Translation refuses what stands there: line {some}"
-        f"{f' and {more} more, see the provenance' if more > 0 else ''}"
-    )
+    rest = f" and {more} more, see the provenance" if more > 0 else ""
+    return f"{len(numbers)} {reason}: line {some}{rest}"
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:

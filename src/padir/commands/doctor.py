@@ -1,6 +1,15 @@
-"""`padir doctor`: is this machine ready? In: nothing. Out: one line per check; changes nothing."""
+"""Check Python, packages, devices, disk and folders.
 
-import argparse
+Each line begins with ok, note (works, but know this) or mend (does not work; what to do follows).
+Exit status 1 if anything is to mend.
+
+In: nothing. Out: one line per check; changes nothing.
+
+examples:
+  padir doctor
+  padir doctor --results /scratch/results
+"""
+
 import os
 import platform
 import shutil
@@ -11,17 +20,10 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from padir.commands.arguments import option, read_arguments
+
 TESTED_PYTHON = (3, 11)
 LEAST_FREE_GB = 2.0
-
-DESCRIPTION = """\
-Check Python, packages, devices, disk and folders. Each line begins with ok, note (works, but
-know this) or mend (does not work; what to do follows). Exit status 1 if anything is to mend."""
-
-EXAMPLES = """\
-examples:
-  padir doctor
-  padir doctor --results /scratch/results"""
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,7 @@ class Finding:
     text: str
 
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    made = argparse.ArgumentParser(
-        prog="padir doctor",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="DIR",
-        help="where results will be written (default: results)",
-    )  # fmt: skip
-    return made
+OPTIONS = (option("--results DIR", "where results will be written", default=Path("results")),)
 
 
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
@@ -138,6 +128,36 @@ def check_tools() -> Iterator[Finding]:
             yield Finding(need, "snakemake is not on PATH: . .venv/bin/activate, or make reproduce")
 
 
+def check_run(folder: Path) -> Iterator[Finding]:
+    """What a killed run left in a working folder, and what mends it."""
+    from padir.planning.status import last_line, run_status
+
+    run = run_status(folder)
+    if run.alive:
+        yield Finding("ok", "a run is at work here: padir status")
+        return
+    if run.locked:
+        yield Finding(
+            "note",
+            "a killed run left its lock: start the same snakemake command again, which removes it"
+            " (or, for a run on another machine that has ended: snakemake --unlock)",
+        )
+    if run.incomplete:
+        shown = ", ".join(map(str, run.incomplete[:3])) + (", ..." if run.incomplete[3:] else "")
+        yield Finding(
+            "mend",
+            f"{len(run.incomplete)} file(s) of a killed run may be incomplete ({shown}): add"
+            " --rerun-incomplete to the same snakemake command",
+        )
+    for rule, log in run.failed:
+        said = (last_line(folder / log) if log else "") or "no message"
+        yield Finding(
+            "note", f"the last run failed in {rule}: {said}" + (f" ({log})" if log else "")
+        )
+    if not (run.locked or run.incomplete or run.failed):
+        yield Finding("ok", "no lock and no incomplete file of a killed run")
+
+
 def findings(results: Path) -> Iterator[Finding]:
     """All checks, in the order in which a user would mend them."""
     yield check_python()
@@ -146,11 +166,12 @@ def findings(results: Path) -> Iterator[Finding]:
     yield check_cores()
     yield from check_tools()
     yield from check_results(results)
+    yield from check_run(results.absolute().parent)
 
 
 def main(argv: list[str]) -> int:
     """Check and print."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("doctor", __doc__, OPTIONS, argv)
     to_mend = 0
     for finding in findings(arguments.results):
         to_mend += finding.grade == "mend"

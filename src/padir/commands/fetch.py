@@ -1,48 +1,30 @@
-"""`padir fetch`: get the raw text of a dataset, or generate it.
+"""Get the raw text of a dataset, or generate it.
+
+All splits come as the source has them: generated from the grammar (synthetic), read from paths and
+addresses (files), or from TensorFlow Datasets (tfds). Files must be UTF-8 without NUL or byte order
+mark, and those of a split need equally many lines; lines end at "\\n" only.
 
 In: the dataset's settings. Out: {split}.{language}[.{reference}] in one folder; or the grammar of
 synthetic data.
-"""
 
-import argparse
-from pathlib import Path
-
-from padir.commands.options import add_threads
-
-DESCRIPTION = """\
-Get all splits of a dataset as its source has them: generated from the grammar (synthetic), read
-from paths and addresses (files), or from TensorFlow Datasets (tfds). Files must be UTF-8 without
-NUL or byte order mark, and those of a split need equally many lines; lines end at "\\n" only."""
-
-EXAMPLES = """\
 examples:
   padir fetch --config-dataset dataset.json --out raw
-  padir fetch --config-dataset dataset.json --grammar grammar.json"""
+  padir fetch --config-dataset dataset.json --grammar grammar.json
+"""
 
+from padir.commands.arguments import DATASET, ONE_OF, option, read_arguments, threads
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir fetch",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument(
-        "--config-dataset", type=Path, required=True, metavar="F", help="the dataset's settings"
-    )
-    output = parse.add_mutually_exclusive_group(required=True)
-    output.add_argument("--out", type=Path, metavar="DIR", help="folder to write to")
-    output.add_argument(
-        "--grammar", type=Path, metavar="F", help="write the grammar of synthetic data alone"
-    )
-    add_threads(parse, "processes that read tfds")
-    return parse
+OPTIONS = (
+    DATASET,
+    option("--out DIR", "folder to write to", group=ONE_OF),
+    option("--grammar F", "write the grammar of synthetic data alone", group=ONE_OF),
+    threads("processes that read tfds"),
+)
 
 
 def main(argv: list[str]) -> int:
     """Fetch or generate, and write provenance.json."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("fetch", __doc__, OPTIONS, argv)
     from padir.config.data import SyntheticSource, TfdsSource
     from padir.config.read import read_dataset
     from padir.data.parallel import cores

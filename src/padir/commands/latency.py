@@ -1,57 +1,44 @@
-"""`padir latency`: time whole translations at batch 1. In: bundles, source text. Out: JSON."""
+"""Time whole translations, text to text, one sentence at a time.
 
-import argparse
-import sys
-from pathlib import Path
+In: bundles, source text. Out: JSON.
 
-from padir.commands import options
-from padir.launch import prepare
-
-EXAMPLES = """\
 example:
   padir latency --rows ar/bundle:greedy padir/bundle:padir.T1 padir/bundle:padir.T4 \\
       --source test.de --sentences 200 --out latency.json
   Let nothing else run on the machine meanwhile.
 """
 
+import argparse
+import sys
+from pathlib import Path
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir latency",
-        description="Time whole translations, text to text, one sentence at a time.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument(
-        "--rows",
-        nargs="+",
-        required=True,
-        metavar="BUNDLE:DECODER[.T4]",
-        help="what is timed: a bundle, one of its decoders or a built-in one, and for parallel"
-        " models the number of passes",
-    )
-    parse.add_argument(
-        "--reranker",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="BUNDLE",
-        help="AR models that rank candidates, each used for the decoders whose `reranker` names"
-        " it; their time is part of the sentence's",
-    )
-    parse.add_argument("--source", type=Path, required=True, help="one sentence a line")
-    parse.add_argument("--sentences", type=int, default=200, help="lines timed (default 200)")
-    parse.add_argument("--repeats", type=int, default=3, help="timings per line (default 3)")
-    parse.add_argument("--out", type=Path, required=True, help="JSON to write")
-    options.add_digests(parse)
-    options.add_threads(parse)
-    return parse
+from padir.commands import options
+from padir.commands.arguments import DIGESTS, needed, option, read_arguments, threads
+from padir.launch import prepare
+
+OPTIONS = (
+    needed(
+        "--rows BUNDLE:DECODER[.T4] ...",
+        "what is timed: a bundle, one of its decoders or a built-in one, and for parallel models"
+        " the number of passes",
+    ),
+    option(
+        "--reranker BUNDLE ...",
+        "AR models that rank candidates, each used for the decoders whose `reranker` names it;"
+        " their time is part of the sentence's",
+    ),
+    needed("--source F", "one sentence a line"),
+    option("--sentences N", "lines timed", default=200, least=1),
+    option("--repeats N", "timings per line", default=3, least=1),
+    needed("--out F", "JSON to write"),
+    DIGESTS,
+    threads(),
+)
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("latency", __doc__, OPTIONS, argv)
     prepare(arguments.threads)
     from padir.decode.latency import machine, measure
     from padir.decode.rerank import Reranker
@@ -59,12 +46,11 @@ def main(argv: list[str]) -> int:
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
-    options.check_least(arguments, sentences=1, repeats=1)
     lines = [line for line in read_lines(arguments.source) if line.strip()]
     lines = spread(lines, arguments.sentences)
     if not lines:
         raise InputError(f"{shown(arguments.source)}: no line to translate")
-    opened = [Reranker(options.open_bundle(folder, {})) for folder in arguments.reranker]
+    opened = [Reranker(options.open_bundle(folder, {})) for folder in arguments.reranker or ()]
     rows = timed_rows(arguments, {each.loaded.spec.training: each for each in opened})
     total = len(lines)
     for row in rows:

@@ -1,21 +1,32 @@
-"""`padir plan`: what a config would run and roughly cost. In: config files. Out: text.
+"""Print the jobs of a config with their size, without running anything.
 
 Exact: jobs, steps, padded tokens, parameters (up to the vocabulary's size, which is taken as
-asked for). Estimated: floating-point operations, hours, dollars, disk, memory; each line says from
-what. Text is counted where it is there (`padir.data.size`), and nothing is written or sent.
+asked for). Estimated, and each line says from what: floating-point operations, hours, dollars,
+disk, memory. Hours are multiplications of the matrices, divided by --gflops for training and by
+--decode-gflops for distillation and decoding; dollars are hours times --usd-per-hour. Memory is
+that of one of --devices devices at the longest bucket. Text that is there is counted, other text is
+as large as the config says (source.pairs of a TFDS dataset). Nothing is written or sent.
+
+In: config files. Out: text.
+
+examples:
+  padir plan
+  padir plan --config config/multi30k.yaml --gflops 20000
+  padir plan --config config/paper.yaml --devices 8 --gflops 200000 --usd-per-hour 8
 """
 
-import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from padir import layout
+from padir.commands.arguments import option, read_arguments
 from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.data.size import Corpus
 from padir.distill.estimate import plan_lines
-from padir.planning import cost
+from padir.planning import cost, fit
 from padir.planning.memory import DeviceMemory, device_memory
 from padir.planning.workload import Disk, Workload, sizes_of, workload
 
@@ -25,19 +36,6 @@ GFLOPS = 50.0
 # score` took 1.0 s for 300 and 1.7 s for 1,000 on the same machine.
 SCORE_SECONDS = 0.001
 RESULTS = Path("results")
-
-DESCRIPTION = """\
-Print the jobs of a config with their size, without running anything. Hours are estimates:
-multiplications of the matrices, divided by --gflops for training and by --decode-gflops for
-distillation and decoding; dollars are hours times --usd-per-hour. Memory is that of one of
---devices devices at the longest bucket. Text that is there is counted, other text is as large as
-the config says (source.pairs of a TFDS dataset)."""
-
-EXAMPLES = """\
-examples:
-  padir plan
-  padir plan --config config/multi30k.yaml --gflops 20000
-  padir plan --config config/paper.yaml --devices 8 --gflops 200000 --usd-per-hour 8"""
 
 
 @dataclass(frozen=True)
@@ -61,36 +59,21 @@ class TrainingPlan:
     memory: DeviceMemory
 
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    made = argparse.ArgumentParser(
-        prog="padir plan",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument(
-        "--config", type=Path, nargs="+", default=[Path("config/config.yaml")], metavar="F",
-        help="config files, merged in order (default: config/config.yaml)",
-    )  # fmt: skip
-    made.add_argument(
-        "--gflops", type=float, default=GFLOPS, metavar="RATE",
-        help="sustained GFLOP/s of one training process (default: %(default)s, one CPU core)",
-    )  # fmt: skip
-    made.add_argument(
-        "--decode-gflops", type=float, metavar="RATE",
-        help="sustained GFLOP/s of one decoding process, on one device (default: --gflops /"
-        " --devices; token after token, as AR models decode, accelerators reach far less)",
-    )  # fmt: skip
-    made.add_argument(
-        "--devices", type=int, default=1, metavar="N",
-        help="devices of one training, for its memory on each (default: %(default)s)",
-    )  # fmt: skip
-    made.add_argument(
-        "--usd-per-hour", type=float, metavar="PRICE",
-        help="what an hour of one training's machine costs, for dollars",
-    )  # fmt: skip
-    return made
+OPTIONS = (
+    option("--config F ...", "config files, merged in order", default=[Path("config/config.yaml")]),
+    option(
+        "--gflops X",
+        "sustained GFLOP/s of one training process; by default that of one CPU core",
+        default=GFLOPS,
+    ),
+    option(
+        "--decode-gflops X",
+        "sustained GFLOP/s of one decoding process, on one device (default: --gflops / --devices;"
+        " token after token, as AR models decode, accelerators reach far less)",
+    ),
+    option("--devices N", "devices of one training, for its memory on each", default=1),
+    option("--usd-per-hour X", "what an hour of one training's machine costs, for dollars"),
+)
 
 
 def training_plans(
@@ -195,7 +178,21 @@ def text_lines(corpora: Sequence[Corpus]) -> list[str]:
             + " and ".join(f"{tokens:.1f}" for _, tokens in known)
             + f" tokens a line ({'counted' if counted else 'as stated, not counted yet'})"
         )
+        extra = corpus.settings.extra_sources
+        lines += [extra_line(corpus, language) for language in (extra.files if extra else ())]
     return lines
+
+
+def extra_line(corpus: Corpus, language: str) -> str:
+    """How much extra source text a dataset has in a language."""
+    label = f"extra sources of {corpus.name} in {language}"
+    side, tokens = corpus.side("extra", language), corpus.tokens("extra", language)
+    if side is None:
+        return (
+            f"{label}: their size is not known before they are there; distilling them is in no sum"
+        )
+    counted = "counted" if side.counted else "before cleaning"
+    return f"{label}: {side.lines:,} lines, {tokens:.1f} tokens a line ({counted})"
 
 
 def jobs(config: Config, plans: Sequence[TrainingPlan], rows: Sequence[Row]) -> str:
@@ -274,7 +271,7 @@ def disk_line(disk: Disk) -> str:
 
 def main(argv: list[str]) -> int:
     """Read, check, print."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("plan", __doc__, OPTIONS, argv)
     from padir.config.read import load_config
     from padir.files import InputError
 
@@ -290,5 +287,8 @@ def main(argv: list[str]) -> int:
     if price is not None and not price >= 0:
         raise InputError(f"--usd-per-hour is {price}: allowed are 0 and more")
     rates = Rates(arguments.gflops, arguments.devices, price, arguments.decode_gflops)
-    print("\n".join(describe(load_config(arguments.config), rates)))
+    config = load_config(arguments.config)
+    print("\n".join(describe(config, rates)))
+    for warning in fit.check(config):
+        print(f"padir plan: warning: {warning}", file=sys.stderr)
     return 0

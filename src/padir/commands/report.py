@@ -1,58 +1,43 @@
-"""`padir report`: every table, figure and claim, and one HTML page, from finished results.
+"""Write tables, figures, the claims with their verdicts, and one HTML page, from finished results.
+
+Prints table 1 and the page's path. Results that are missing or were made with other settings are
+named with the command that makes them.
 
 In: the merged config, and the results below the working folder that it asks for. Out: tables/,
 figures/, claims.json, claims.md and index.html in the output folder.
-"""
 
-import argparse
-import sys
-from pathlib import Path
-
-EXAMPLES = """\
 examples:
   padir report --config results/report/config.json --out results/report
   padir report --config results/report/config.json --out results/report/tables/table1.md \\
       --only table1
 """
 
+import sys
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    from padir.report.catalogue import CATALOGUE, SCOPES
+from padir.commands.arguments import needed, option, read_arguments
+from padir.report.catalogue import CATALOGUE, SCOPES
 
-    arguments = argparse.ArgumentParser(
-        prog="padir report",
-        description="Write tables, figures, the claims with their verdicts, and index.html; print"
-        " table 1 and the page's path. Results that are missing or were made with other settings"
-        " are named with the command that makes them.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    arguments.add_argument(
-        "--config", type=Path, required=True, metavar="F", help="merged config, JSON"
-    )
-    arguments.add_argument(
-        "--out", type=Path, required=True, metavar="PATH", help="output folder, or one output file"
-    )
-    arguments.add_argument(
-        "--only",
-        choices=[*(part.name for part in CATALOGUE), "claims", "page"],
-        metavar="NAME",
-        help="write this one part alone: " + ", ".join(part.name for part in CATALOGUE)
-        + ", claims or page",
-    )  # fmt: skip
-    arguments.add_argument(
-        "--scope",
-        choices=SCOPES,
+PARTS = [*(part.name for part in CATALOGUE), "claims", "page"]
+OPTIONS = (
+    needed("--config F", "merged config, JSON"),
+    needed("--out PATH", "output folder, or one output file"),
+    option(
+        "--only NAME",
+        f"write this one part alone: {', '.join(PARTS)}",
+        choices=PARTS,
+    ),
+    option(
+        "--scope NAME",
+        f"which parts the claims and the page are about: {', '.join(SCOPES)}",
         default="everything",
-        help="which parts the claims and the page are about",
-    )
-    return arguments
+        choices=SCOPES,
+    ),
+)
 
 
 def main(argv: list[str]) -> int:
     """Read what is asked for, write and print it."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("report", __doc__, OPTIONS, argv)
     from padir.config.read import check_config
     from padir.files import InputError, read_json, shown
     from padir.report import catalogue, claims

@@ -1,69 +1,51 @@
-"""`padir sample`: k-Gibbs chains over translations. In: bundle, source text. Out: JSON lines."""
+"""Run k-Gibbs chains over the translations of each line.
 
-import argparse
-import sys
-import time
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-from pathlib import Path
-from typing import Any
+One JSON line per sentence has every chain's last and best text, the share of moves taken and the
+trace of its energy, which is minus the sum of each token's log-probability with that token alone
+hidden.
 
-from padir.commands import options
-from padir.launch import prepare
+In: bundle, source text. Out: JSON lines.
 
-EXAMPLES = """\
 examples:
   padir sample --bundle bundle --source test.de --out chains.jsonl --chains 4 --steps 200
   padir sample --bundle cmlm --source test.de --out chains.jsonl --chains 8 --steps 500 \\
       --block 2 --temperature 1 --final-temperature 0.2 --mh
 """
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from padir.commands import options
+from padir.commands.arguments import BATCH, BUNDLE, DIGESTS, needed, option, read_arguments
+from padir.launch import prepare
+
 POINTS = 100
-
-
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir sample",
-        description="Run k-Gibbs chains over the translations of each line: one JSON line per"
-        " sentence with every chain's last and best text, the share of moves taken and the trace"
-        " of its energy, which is minus the sum of each token's log-probability with that token"
-        " alone hidden.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument("--bundle", type=Path, required=True, help="folder of a parallel model")
-    parse.add_argument("--source", type=Path, required=True, help="one sentence a line, UTF-8")
-    parse.add_argument("--out", type=Path, required=True, help="JSON lines to write")
-    parse.add_argument(
-        "--text", type=Path, metavar="F", help="also write each line's text of least energy"
-    )
-    parse.add_argument("--chains", type=int, default=4, help="per sentence (default 4)")
-    parse.add_argument("--steps", type=int, default=100, help="per chain (default 100)")
-    parse.add_argument("--block", type=int, default=1, metavar="K", help="tokens drawn per step")
-    parse.add_argument("--temperature", type=float, default=1.0, help="at first (default 1)")
-    parse.add_argument(
-        "--final-temperature", type=float, help="at last, linear between (default: as at first)"
-    )
-    parse.add_argument(
-        "--mh", action="store_true", help="accept or refuse moves by Metropolis-Hastings"
-    )
-    parse.add_argument(
-        "--lengths",
-        type=int,
+OPTIONS = (
+    BUNDLE,
+    needed("--source F", "one sentence a line, UTF-8"),
+    needed("--out F", "JSON lines to write"),
+    option("--text F", "also write each line's text of least energy"),
+    option("--chains N", "per sentence", default=4),
+    option("--steps N", "per chain", default=100),
+    option("--block K", "tokens drawn per step", default=1),
+    option("--temperature X", "at first", default=1.0),
+    option("--final-temperature X", "at last, linear between (default: as at first)"),
+    option("--mh", "accept or refuse moves by Metropolis-Hastings"),
+    option(
+        "--lengths N", "target lengths that the chains take in turn, the likeliest first", default=1
+    ),
+    option(
+        "--energy-every N",
+        "steps between energies; each costs a row per token. With --mh always 1",
         default=1,
-        help="target lengths that the chains take in turn, the likeliest first (default 1)",
-    )
-    parse.add_argument(
-        "--energy-every",
-        type=int,
-        default=1,
-        metavar="N",
-        help="steps between energies; each costs a row per token. With --mh always 1 (default 1)",
-    )
-    parse.add_argument("--seed", type=int, help="of all draws (default: that of training)")
-    options.add_digests(parse)
-    options.add_batch(parse)
-    return parse
+    ),
+    option("--seed N", "of all draws (default: that of training)"),
+    DIGESTS,
+    *BATCH,
+)
 
 
 def thinned(energies, most: int = POINTS) -> list[int]:
@@ -135,7 +117,7 @@ def summary(chains: Sequence[Any], seconds: float) -> str:
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("sample", __doc__, OPTIONS, argv)
     prepare(arguments.threads)
     from padir.decode.gibbs import Chain, Sampler, Sampling
     from padir.decode.translate import check_lengths
@@ -152,7 +134,6 @@ def main(argv: list[str]) -> int:
         metropolis=arguments.mh,
         energy_every=arguments.energy_every,
     )
-    options.check_least(arguments, batch_sentences=1)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     seed = loaded.seed if arguments.seed is None else arguments.seed
     if not 0 <= seed < 2**63:

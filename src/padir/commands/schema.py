@@ -1,30 +1,26 @@
-"""`padir schema`: write the config's JSON schema and the page of all settings."""
+"""Write the config's JSON schema and the page of all settings, from the models of the settings.
 
-import argparse
+In: the models. Out: workflow/schemas/config.schema.json and config/README.md.
+
+examples:
+  padir schema
+  padir schema --root ~/src/padir
+"""
+
 from collections.abc import Sequence
 from pathlib import Path
 
+from padir.commands.arguments import option, read_arguments
 from padir.config import document
 
-
-def parser() -> argparse.ArgumentParser:
-    """The command line of `padir schema`."""
-    made = argparse.ArgumentParser(
-        prog="padir schema",
-        description=f"Write {document.SCHEMA_PATH} and {document.README_PATH} from the models of"
-        " the settings.",
-        epilog="Examples:\n  padir schema\n  padir schema --root ~/src/padir",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument("--root", type=Path, default=Path(), help="root of the checkout (default: .)")
-    return made
+OPTIONS = (option("--root DIR", "root of the checkout", default=Path()),)
 
 
 def main(argv: Sequence[str]) -> int:
     """Write both files under `--root`."""
     from padir.files import atomic_path
 
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("schema", __doc__, OPTIONS, argv)
     for path, text in (
         (document.SCHEMA_PATH, document.schema_text()),
         (document.README_PATH, document.readme_text()),

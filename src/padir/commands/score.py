@@ -1,18 +1,11 @@
-"""`padir score`: BLEU, chrF and stutter of finished text, with intervals and significance.
+"""Score translations: BLEU, chrF and stutter, with intervals and significance.
+
+Prints one JSON document: BLEU and chrF with their sacreBLEU signatures, stutter, and 95% bootstrap
+intervals over sentences. With --json the same document, plus its labels and the score of every
+resample, is written to a file for the report.
 
 In: hypotheses and references, line for line. Out: one JSON document.
-"""
 
-import argparse
-from pathlib import Path
-from typing import Any
-
-DESCRIPTION = """\
-Score translations against references and print one JSON document: BLEU and chrF with their
-sacreBLEU signatures, stutter, and 95% bootstrap intervals over sentences. With --json the same
-document, plus its labels and the score of every resample, is written to a file for the report."""
-
-EXAMPLES = """\
 examples:
   padir score --hypotheses out.txt --references ref.en --target-language en
   padir score --hypotheses out.txt --references ref.en ref.en.1 --target-language en \\
@@ -21,62 +14,37 @@ examples:
       --grammar grammar.json --sources test.xs
 """
 
+import argparse
+from pathlib import Path
+from typing import Any
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir score",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument(
-        "--hypotheses", type=Path, required=True, metavar="F", help="output to score"
-    )
-    parse.add_argument(
-        "--references", type=Path, required=True, nargs="+", metavar="F",
-        help="one file each, or one .jsonl with a JSON list of all references a line",
-    )  # fmt: skip
-    parse.add_argument(
-        "--target-language", required=True, metavar="L", help="language code, such as en or zh"
-    )
-    parse.add_argument(
-        "--decode", type=Path, metavar="F", help="JSON lines of padir decode: token-level stutter,"
-        " stutter before the final drop, decoder passes",
-    )  # fmt: skip
-    parse.add_argument("--baseline", type=Path, metavar="F", help="other output, for paired tests")
-    parse.add_argument("--baseline-name", metavar="NAME", help="its label (default: the path)")
-    parse.add_argument("--grammar", type=Path, metavar="F", help="grammar.json of synthetic data")
-    parse.add_argument("--sources", type=Path, metavar="F", help="source lines, with --grammar")
-    parse.add_argument(
-        "--samples", type=int, default=1000, metavar="N", help="bootstrap resamples (default 1000)"
-    )
-    parse.add_argument("--json", type=Path, metavar="F", help="also write the full document here")
-    add_labels(parse)
-    return parse
+from padir.commands.arguments import SCORE_OUTPUT, SCORED, TARGET_LANGUAGE, option, read_arguments
 
-
-def add_labels(parse: argparse.ArgumentParser) -> None:
-    """Arguments that say what is scored."""
-    labels = parse.add_argument_group("what the report reads from the full document")
-    labels.add_argument(
-        "--provenance", type=Path, metavar="F", help="what padir decode or sample wrote beside"
-        " the hypotheses: labels and digests of training, decoder and data",
-    )  # fmt: skip
-    labels.add_argument("--digests", metavar="JSON", help="digests that the config expects")
+OPTIONS = (
+    *SCORED,
+    TARGET_LANGUAGE,
+    option(
+        "--decode F",
+        "JSON lines of padir decode: token-level stutter, stutter before the final drop, decoder"
+        " passes",
+    ),
+    option("--baseline F", "other output, for paired tests"),
+    option("--baseline-name NAME", "its label (default: the path)"),
+    option("--grammar F", "grammar.json of synthetic data"),
+    option("--sources F", "source lines, with --grammar"),
+    *SCORE_OUTPUT,
+)
 
 
 def main(argv: list[str]) -> int:
     """Score, print, and write with `--json`."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("score", __doc__, OPTIONS, argv)
     import json
 
     from padir.files import InputError, read_aligned, read_jsonl, shown, write_json
     from padir.provenance import write_provenance
     from padir.score.summary import DecoderOutput, score_corpus
 
-    if arguments.samples < 40:
-        raise InputError(f"--samples is {arguments.samples}: allowed are 40 and more")
     if (arguments.grammar is None) != (arguments.sources is None):
         raise InputError("--grammar and --sources go together: give both or neither")
     others = [path for path in (arguments.baseline, arguments.sources) if path is not None]
@@ -99,8 +67,8 @@ def main(argv: list[str]) -> int:
         grammar, sources = Grammar.load(arguments.grammar), texts[-1]
         valid = grammar.valid_lines(sources, hypotheses, shown(arguments.sources))
         lexemes = Lexemes(*lexeme_maps(grammar.lexicon))
-    said, digests = labels(arguments)
-    document = {**said, "digests": digests} | score_corpus(
+    origin, digests = labels(arguments)
+    document = {**origin, "digests": digests} | score_corpus(
         hypotheses,
         references,
         arguments.target_language,
@@ -123,7 +91,7 @@ def main(argv: list[str]) -> int:
                 *arguments.references,
                 *(path for path in optional if path is not None),
             ],
-            labels=said,
+            labels=origin,
             digests=digests,
         )
     # A thousand numbers per metric are for the report, not for a reader.
@@ -154,18 +122,18 @@ def labels(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, str
         InputError: the hypotheses were made with other settings than `--digests` has.
     """
     from padir.files import InputError, read_json, shown
-    from padir.provenance import checked_digests, given_digests
+    from padir.provenance import checked_digests
 
-    path, expected = arguments.provenance, given_digests(arguments.digests)
-    said: Any = {}
+    path, expected = arguments.provenance, arguments.digests
+    names: Any = {}
     carried: Any = {}
     if path is not None:
-        made_by = read_json(path)
-        said, carried = (
-            made_by.get(key, {}) if isinstance(made_by, dict) else None
+        written = read_json(path)
+        names, carried = (
+            written.get(key, {}) if isinstance(written, dict) else None
             for key in ("labels", "digests")
         )
-        if not isinstance(said, dict) or not isinstance(carried, dict):
+        if not isinstance(names, dict) or not isinstance(carried, dict):
             raise InputError(f"{shown(path)}: allowed is what padir decode or sample wrote")
     checked_digests(expected, carried, arguments.hypotheses)
-    return {**dict.fromkeys((*LABELS, "split")), **said}, {**carried, **expected}
+    return {**dict.fromkeys((*LABELS, "split")), **names}, {**carried, **expected}

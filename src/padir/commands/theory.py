@@ -1,20 +1,6 @@
-"""`padir theory`: run one Ising experiment with one seed.
+"""Run one experiment of the paper's theory on Ising models, with one seed.
 
-In: the experiment's settings as JSON. Out: one JSON document with its settings, the constants of
-its models, the series of its figures, and its claims with verdicts.
-"""
-
-import argparse
-from pathlib import Path
-from typing import Any
-
-NAMES = (
-    *("estimation", "mode_reaching", "identities", "tensorisation"),
-    *("product_kernels", "mask_design", "dependent_blocks", "errata"),
-)
-DESCRIPTION = """\
-Run one experiment of the paper's theory on Ising models; print the constants of each model's regime
-and the claims with their verdicts:
+Prints the constants of each model's regime and the claims with their verdicts:
 
   estimation       error against k, figures 1 and 2
   mode_reaching    steps to the larger mode, figure 3
@@ -23,32 +9,30 @@ and the claims with their verdicts:
   product_kernels  distance from a k-Gibbs step to product laws
   mask_design      optimal mask distributions
   dependent_blocks dependency-aware blocks
-  errata           statements as printed, and as they hold"""
-EXAMPLES = """\
+  errata           statements as printed, and as they hold
+
+In: the experiment's settings as JSON. Out: one JSON document with its settings, the constants of
+its models, the series of its figures, and its claims with verdicts.
+
 examples:
   padir theory identities --out identities.json
   padir theory estimation --settings settings.json --seed 1 --out estimation.json
 """
 
+from typing import Any
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parser = argparse.ArgumentParser(
-        prog="padir theory",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("experiment", choices=NAMES, help="the experiment")
-    parser.add_argument(
-        "--settings",
-        type=Path,
-        metavar="F",
-        help="settings as JSON (default: the defaults)",
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default 0)")
-    parser.add_argument("--out", type=Path, required=True, metavar="F", help="JSON to write")
-    return parser
+from padir.commands.arguments import needed, option, read_arguments
+
+NAMES = (
+    *("estimation", "mode_reaching", "identities", "tensorisation"),
+    *("product_kernels", "mask_design", "dependent_blocks", "errata"),
+)
+OPTIONS = (
+    option("experiment", "the experiment", choices=NAMES),
+    option("--settings F", "settings as JSON (default: the defaults)"),
+    option("--seed N", "random seed", default=0, least=0),
+    needed("--out F", "JSON to write"),
+)
 
 
 def _lines(values: Any, name: str = "regime") -> list[str]:
@@ -62,13 +46,11 @@ def _lines(values: Any, name: str = "regime") -> list[str]:
 
 def main(argv: list[str]) -> int:
     """Run, write, print one line per claim."""
-    arguments = parser().parse_args(argv)
-    from padir.files import InputError, read_json, shown, write_json
+    arguments = read_arguments("theory", __doc__, OPTIONS, argv)
+    from padir.files import read_json, shown, write_json
     from padir.provenance import write_provenance
     from padir.theory.runs import check_settings, run_experiment
 
-    if arguments.seed < 0:
-        raise InputError(f"--seed is {arguments.seed}: allowed are 0 and more")
     given = {} if arguments.settings is None else read_json(arguments.settings)
     where = "settings" if arguments.settings is None else shown(arguments.settings)
     settings = check_settings(arguments.experiment, given, where)

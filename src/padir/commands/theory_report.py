@@ -1,38 +1,25 @@
-"""`padir theory-report`: draw one figure of the theory experiments, or tabulate their claims.
+"""Draw one figure of the theory experiments, or tabulate their claims.
 
 In: results of `padir theory`. Out: NAME.svg and NAME.csv, or theorems.csv, .md and .tex.
-"""
 
-import argparse
-from pathlib import Path
-
-NAMES = ("figure1", "figure2", "figure3", "product_steps", "mask_design")
-EXAMPLES = """\
 examples:
   padir theory-report figure1 --results results/theory/estimation/seed0.json --out figures
   padir theory-report theorems --results results/theory/*/seed0.json --out tables
 """
 
+from padir.commands.arguments import needed, option, read_arguments
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parser = argparse.ArgumentParser(
-        prog="padir theory-report",
-        description="Draw one figure of the theory experiments, or tabulate their claims.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("part", choices=(*NAMES, "theorems"), help="what to write")
-    parser.add_argument(
-        "--results", type=Path, nargs="+", required=True, metavar="F", help="one for a figure"
-    )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write to")
-    return parser
+NAMES = ("figure1", "figure2", "figure3", "product_steps", "mask_design")
+OPTIONS = (
+    option("part", "what to write", choices=(*NAMES, "theorems")),
+    needed("--results F ...", "one for a figure"),
+    needed("--out DIR", "folder to write to"),
+)
 
 
 def main(argv: list[str]) -> int:
     """Read, draw or tabulate, write."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("theory-report", __doc__, OPTIONS, argv)
     from padir.files import InputError, read_json, shown
     from padir.report.theory_figures import draw, theorem_table
 

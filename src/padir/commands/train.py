@@ -1,16 +1,10 @@
-"""`padir train`: one model, one seed. In: spec, vocabulary, aligned text. Out: a model bundle.
+"""Train one model with one seed into a model bundle.
 
-Beside the bundle: `provenance.json`, and `metrics.jsonl`, the losses and speed of the run by step.
-"""
+An interrupted run saves a checkpoint; the same command resumes it.
 
-import argparse
-import sys
-from pathlib import Path
+In: spec, vocabulary, aligned text. Out: a model bundle; beside it `provenance.json` and
+`metrics.jsonl`, the losses and speed of the run by step.
 
-from padir.commands.options import add_threads
-from padir.launch import AUTOMATIC, join, prepare
-
-EXAMPLES = """\
 examples:
   padir train --spec spec.json --vocabulary spm.model --train-source train.de \\
       --train-target train.en --valid-source valid.de --valid-target valid.en \\
@@ -18,70 +12,68 @@ examples:
   The same command again resumes from the last checkpoint; --restart starts over.
 """
 
+import argparse
+import sys
+from contextlib import suppress
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir train",
-        description="Train one model with one seed into a model bundle. An interrupted run saves a"
-        " checkpoint; the same command resumes it.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument("--spec", type=Path, required=True, help="the model's spec.json")
-    parse.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
-    for split in ("train", "valid"):
-        for side in ("source", "target"):
-            parse.add_argument(f"--{split}-{side}", type=Path, required=True, metavar="FILE")
-    parse.add_argument(
-        "--warm-start",
-        type=Path,
-        metavar="BUNDLE",
-        help="the AR model that training.warm_start names: encoder and embeddings start from it",
-    )
-    parse.add_argument(
-        "--seed",
-        type=int,
-        default=0,
-        help="random seed of parameters, data order and corruption (default 0)",
-    )
-    parse.add_argument("--work", type=Path, required=True, help="folder for checkpoints")
-    parse.add_argument(
+from padir.commands.arguments import needed, option, read_arguments, threads
+from padir.files import InputError
+from padir.launch import AUTOMATIC, join, prepare
+
+OPTIONS = (
+    needed("--spec F", "the model's spec.json"),
+    needed("--vocabulary F", "SentencePiece model"),
+    needed("--train-source F", "training sources"),
+    needed("--train-target F", "training targets"),
+    needed("--valid-source F", "validation sources"),
+    needed("--valid-target F", "validation targets"),
+    option(
+        "--warm-start BUNDLE",
+        "the AR model that training.warm_start names: encoder and embeddings start from it",
+    ),
+    option("--seed N", "random seed of parameters, data order and corruption", default=0),
+    needed("--work DIR", "folder for checkpoints"),
+    option(
         "--restart",
-        action="store_true",
-        help="delete the checkpoints in --work and start over; metrics and model card record it",
-    )
-    parse.add_argument("--out", type=Path, required=True, help="folder of the finished bundle")
-    add_threads(parse)
-    parse.add_argument(
-        "--distributed",
+        "delete the checkpoints in --work and start over; metrics and model card record it",
+    ),
+    option("--wait", "wait while another trainer uses --work, then go on from where it ended"),
+    needed("--out DIR", "folder of the finished bundle"),
+    threads(),
+    option(
+        "--distributed HOST:PORT,N,I",
+        "train together with other processes that share this folder, one a host; without a value"
+        " they are found through Slurm, Open MPI or the TPU",
         nargs="?",
         const=AUTOMATIC,
-        metavar="HOST:PORT,N,I",
-        help="train together with other processes that share this folder, one a host; without a"
-        " value they are found through Slurm, Open MPI or the TPU",
-    )
-    return parse
+    ),
+)
 
 
 def main(argv: list[str]) -> int:
     """Run the verb; exit status 143 after a requested stop, with a checkpoint saved."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("train", __doc__, OPTIONS, argv)
+    if not 0 <= arguments.seed < 2**32:
+        raise InputError(f"--seed is {arguments.seed}: allowed are numbers from 0, below 2^32")
     prepare(arguments.threads)
+    try:
+        group = join(arguments.distributed)
+    except ValueError as error:
+        raise InputError(f"--distributed: {error}") from error
+    with group:
+        return _train(arguments, argv, group.first)
+
+
+def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
+    """Train, alone or with others; the first process writes the bundle."""
     from padir.bundle import MODEL_FILE, write_bundle
     from padir.config.read import read_spec
     from padir.data.parallel import cores
-    from padir.files import InputError, read_jsonl, write_jsonl
+    from padir.files import read_jsonl, write_jsonl
     from padir.model.card import model_card
     from padir.provenance import write_provenance
     from padir.training.loop import Stopped, TrainingText, train
 
-    if not 0 <= arguments.seed < 2**32:
-        raise InputError(f"--seed is {arguments.seed}: allowed are numbers from 0, below 2^32")
-    try:
-        first = join(arguments.distributed)
-    except ValueError as error:
-        raise InputError(f"--distributed: {error}") from error
     spec = read_spec(arguments.spec)
     text = TrainingText(
         arguments.train_source,
@@ -99,9 +91,12 @@ def main(argv: list[str]) -> int:
             arguments.warm_start,
             arguments.threads or cores(),
             arguments.restart,
+            arguments.wait,
         )
     except Stopped as stopped:
-        print(f"padir train: {stopped}", file=sys.stderr)
+        # The terminal may be what was lost.
+        with suppress(OSError):
+            print(f"padir train: {stopped}", file=sys.stderr, flush=True)
         return 143
     if not first:
         return 0

@@ -1,18 +1,16 @@
-"""`padir translate`: standard input to standard output, line for line."""
+"""Translate standard input to standard output with a trained model: one line out for each line in.
 
-import argparse
-import sys
-from pathlib import Path
+A line longer than the model reads is cut, with a warning. Files of constraints have a line for each
+input line; an empty one asks for nothing. --prefix and --suffix go together, the others alone. A
+text stands in the output as whole words.
 
-from padir.commands import options
-from padir.launch import prepare
-
-EXAMPLES = """\
 examples:
   padir translate --model bundle < in.de > out.en
   padir translate --model bundle --steps 10 < in.de > out.en
   padir translate --model bundle --decoder reranked --reranker ar < in.de > out.en
   echo "Ein Hund rennt." | padir translate --model ar --beam 5
+  padir translate --model bundle --nbest 3 < in.de          # best first, between tabs
+  padir translate --model bundle --json < in.de > out.jsonl # with scores, passes, candidates
 text that has to stand in the output (parallel models; line i belongs to input line i):
   padir translate --model bundle --prefix starts < in.de    # line i: A dog
   padir translate --model bundle --suffix ends < in.de      # line i: in the snow.
@@ -21,7 +19,25 @@ text that has to stand in the output (parallel models; line i belongs to input l
 a draft to repair, every word of which may change (PaDIR and SUNDAE):
   padir translate --model bundle --draft drafts < in.de     # line i: A dogs running run.
 """
+
+import argparse
+import json
+import sys
+
+from padir.commands import options
+from padir.commands.arguments import (
+    AT_MOST_ONE_OF,
+    DECODER,
+    RULE,
+    needed,
+    option,
+    read_arguments,
+    threads,
+)
+from padir.launch import prepare
+
 DEFAULT_STEPS = 4
+MOST_CANDIDATES = 1_000
 CONSTRAINTS = {
     "prefix": "how each translation begins",
     "suffix": "how each translation ends; punctuation without a space before it joins a word",
@@ -31,62 +47,88 @@ CONSTRAINTS = {
 }
 
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir translate",
-        description="Translate standard input to standard output with a trained model: one line"
-        " out for each line in. A line longer than the model reads is cut, with a warning.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument("--model", type=Path, required=True, help="folder of the model bundle")
-    options.add_decoder(parse)
-    how = parse.add_mutually_exclusive_group()
-    how.add_argument(
-        "--steps", type=int, metavar="T", help=f"decoder passes of PaDIR (default {DEFAULT_STEPS})"
-    )
-    how.add_argument(
-        "--beam", type=int, metavar="N", help="beam width of AR (default: greedy search)"
-    )
-    options.add_rule(parse)
-    constraints = parse.add_argument_group(
-        "constraints",
-        "Files with a line for each input line; an empty one asks for nothing. --prefix and"
-        " --suffix go together, the others alone. A text stands in the output as whole words.",
-    )
-    for option, holds in CONSTRAINTS.items():
-        constraints.add_argument(f"--{option}", type=Path, metavar="FILE", help=holds)
-    parse.add_argument("--chunk", type=int, default=64, help="lines read ahead (default 64)")
-    options.add_threads(parse)
-    return parse
+OPTIONS = (
+    needed("--model BUNDLE", "folder of the model bundle"),
+    *DECODER,
+    option("--steps T", f"decoder passes of PaDIR (default {DEFAULT_STEPS})", group=AT_MOST_ONE_OF),
+    option("--beam N", "beam width of AR (default: greedy search)", least=1, group=AT_MOST_ONE_OF),
+    *RULE,
+    *(option(f"--{name} F", meaning, group="constraints") for name, meaning in CONSTRAINTS.items()),
+    option("--nbest N", "the N best distinct candidates, between tabs", least=1, group="output"),
+    option("--trace", "show the passes on stderr, coloured on a terminal", group="output"),
+    option("--json", "an object a line: translation, passes, candidates", group="output"),
+    option("--chunk N", "most lines translated together", default=64, least=1),
+    threads(),
+)
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
-    prepare(arguments.threads)
-    from padir.decode.constrain import read_constraints, translate_stream
-    from padir.files import decode_lines
+    arguments = read_arguments("translate", __doc__, OPTIONS, argv)
+    from padir.files import InputError, decode_lines
 
-    options.check_least(arguments, beam=1, chunk=1)
+    if sys.stdin is None or sys.stdout is None:
+        closed = "input" if sys.stdin is None else "output"
+        raise InputError(f"standard {closed} is closed: lines are read from it or written to it")
+    prepare(arguments.threads)
+    from padir.decode.constrain import read_constraints
+    from padir.decode.stream import as_they_come, translated
+
     translator = open_translator(arguments)
     paths = {option: getattr(arguments, option) for option in CONSTRAINTS}
     given = {option: path for option, path in paths.items() if path is not None}
+    if given and arguments.nbest:
+        raise InputError(f"--nbest does not go with --{next(iter(given))}, which has one candidate")
+    if given and arguments.trace:
+        raise InputError(f"--trace does not go with --{next(iter(given))}")
     constraints = read_constraints(translator, given) if given else None
-    out = sys.stdout.buffer
-
-    def write(line: str) -> None:
-        out.write(line.encode("utf-8") + b"\n")
-        out.flush()
-
-    def warn(message: str) -> None:
-        print(f"padir translate: warning: {message}", file=sys.stderr)
-
-    chunk = 1 if sys.stdin.isatty() else arguments.chunk
+    # With --json all candidates, at most as many as --nbest says.
+    best = arguments.nbest or (MOST_CANDIDATES if arguments.json else 0)
     lines = decode_lines(sys.stdin.buffer, "standard input")
-    translate_stream(translator, lines, write, warn, chunk, constraints)
+    groups = as_they_come(lines, arguments.chunk)
+    out = sys.stdout.buffer
+    for translation in translated(translator, groups, warn, constraints, best):
+        if arguments.json:
+            text = json.dumps(translation.record(), ensure_ascii=False)
+        elif arguments.nbest:
+            texts = [each.text.replace("\t", " ") for each in translation.alternatives]
+            text = "\t".join(texts)
+        else:
+            text = translation.hypothesis.hypothesis
+        out.write(text.encode("utf-8") + b"\n")
+        out.flush()
+        if arguments.trace:
+            show_passes(translator, translation.source)
     return 0
+
+
+def show_passes(translator, line: str) -> None:
+    """The passes of one line on stderr: changed tokens bold, tokens to be predicted again red."""
+    from padir.decode.trace import traces
+
+    [trace] = traces(translator, [line], "standard input", warn=lambda message: None)
+    if trace["chosen"] is None:
+        return
+    coloured = sys.stderr.isatty()
+    states = trace["candidates"][trace["chosen"]]["states"]
+    before: list[str] = []
+    for number, state in enumerate(states):
+        hidden = set(state.get("hidden", ()))
+        pieces = []
+        for place, piece in enumerate(state["tokens"]):
+            changed = number > 0 and (place >= len(before) or before[place] != piece)
+            if coloured and (changed or place in hidden):
+                piece = f"\x1b[{'31' if place in hidden else '1'}m{piece}\x1b[0m"
+            elif place in hidden:
+                piece = f"[{piece}]"
+            pieces.append(piece)
+        before = state["tokens"]
+        print(f"  {number:2d}  {' '.join(pieces)}", file=sys.stderr, flush=True)
+
+
+def warn(message: str) -> None:
+    """Tell of a line that was cut."""
+    print(f"padir translate: warning: {message}", file=sys.stderr)
 
 
 def open_translator(arguments: argparse.Namespace):
@@ -99,18 +141,14 @@ def open_translator(arguments: argparse.Namespace):
 
     from padir.decode.load import find_decoder
     from padir.files import InputError
+    from padir.library import load
 
-    loaded = options.open_bundle(arguments.model, {})
-    name, steps, beam = arguments.decoder, arguments.steps, arguments.beam
-    if name is None and (beam is not None or not loaded.spec.run.parallel):
-        name = "greedy" if beam is None else "beam"
-    decoder = find_decoder(loaded, name)
-    settings = decoder.settings
+    model = load(arguments.model)
+    beam, decoder = arguments.beam, arguments.decoder
     if beam is not None:
-        if settings.kind != "beam":
+        decoder = find_decoder(model.loaded, decoder or "beam")
+        if decoder.settings.kind != "beam":
             raise InputError(f"--beam {beam} needs beam search; decoder {decoder.name} is none")
-        decoder = replace(decoder, settings=settings.model_copy(update={"beam": beam}))
-    if steps is None and settings.parallel:
-        steps = DEFAULT_STEPS
+        decoder = replace(decoder, settings=decoder.settings.model_copy(update={"beam": beam}))
     rule = options.length_rule(arguments)
-    return options.open_translator(arguments, loaded, decoder, steps, rule)
+    return model.translator(decoder, arguments.steps, arguments.reranker, rule)

@@ -1,44 +1,33 @@
-"""`padir tune`: choose a decoder's length rule. In: bundle, decoder, validation text. Out: JSON."""
+"""Choose how much a hypothesis' length counts, by BLEU on validation data.
 
-import argparse
-import sys
-from pathlib import Path
+In: bundle, decoder, validation text. Out: the tuned decoder, JSON.
 
-from padir.commands import options
-from padir.launch import prepare
-
-EXAMPLES = """\
 example:
   padir tune --bundle bundle --decoder padir --source valid.de --references valid.en \\
       --out bundle/decoders/padir.json
   The decoders in a bundle's folder `decoders` are found by name.
 """
 
+import sys
 
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir tune",
-        description="Choose how much a hypothesis' length counts, by BLEU on validation data.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument("--bundle", type=Path, required=True, help="folder of the model bundle")
-    options.add_decoder(parse)
-    parse.add_argument("--source", type=Path, required=True, help="validation sources")
-    parse.add_argument(
-        "--references", type=Path, nargs="+", required=True, help="one file per reference"
-    )
-    parse.add_argument("--out", type=Path, required=True, help="tuned decoder to write")
-    options.add_digests(parse)
-    options.add_batch(parse)
-    return parse
+from padir.commands import options
+from padir.commands.arguments import BATCH, BUNDLE, DECODER, DIGESTS, needed, read_arguments
+from padir.launch import prepare
+
+OPTIONS = (
+    BUNDLE,
+    *DECODER,
+    needed("--source F", "validation sources"),
+    needed("--references F ...", "one file per reference"),
+    needed("--out F", "tuned decoder to write"),
+    DIGESTS,
+    *BATCH,
+)
 
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = parser().parse_args(argv)
-    options.check_least(arguments, batch_sentences=1)
+    arguments = read_arguments("tune", __doc__, OPTIONS, argv)
     prepare(arguments.threads)
     from padir.config.decoder import RefinementDecoder
     from padir.decode.candidates import LengthRule

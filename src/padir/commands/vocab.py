@@ -1,43 +1,29 @@
-"""`padir vocab`: learn one SentencePiece vocabulary from the text of both languages.
+"""Learn one SentencePiece vocabulary from the text of both languages.
+
+The same text and settings give the same bytes. A size larger than the text allows is an error that
+names the largest possible one. Settings with foreign_pairs hold the `source` of a synthetic dataset
+too; the files of extra_text are read from the folder that the command runs in.
 
 In: the vocabulary's settings, text files, and those that the settings name. Out: spm.model.
+
+examples:
+  padir vocab --settings settings.json --text train.de train.en --out spm.model
 """
 
-import argparse
 from pathlib import Path
 
-DESCRIPTION = """\
-Learn one SentencePiece vocabulary for a language pair. The same text and settings give the same
-bytes. A size larger than the text allows is an error that names the largest possible one. Settings
-with foreign_pairs hold the `source` of a synthetic dataset too; the files of extra_text are read
-from the folder that the command runs in."""
+from padir.commands.arguments import needed, read_arguments
 
-EXAMPLES = """\
-examples:
-  padir vocab --settings settings.json --text train.de train.en --out spm.model"""
-
-
-def parser() -> argparse.ArgumentParser:
-    """The verb's arguments."""
-    parse = argparse.ArgumentParser(
-        prog="padir vocab",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parse.add_argument(
-        "--settings", type=Path, required=True, metavar="F", help="the vocabulary's settings"
-    )
-    parse.add_argument(
-        "--text", type=Path, required=True, nargs="+", metavar="F", help="text of both languages"
-    )
-    parse.add_argument("--out", type=Path, required=True, metavar="F", help="model file to write")
-    return parse
+OPTIONS = (
+    needed("--settings F", "the vocabulary's settings"),
+    needed("--text F ...", "text of both languages"),
+    needed("--out F", "model file to write"),
+)
 
 
 def main(argv: list[str]) -> int:
     """Learn the vocabulary and write its provenance."""
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments("vocab", __doc__, OPTIONS, argv)
     from itertools import chain
 
     from padir.config.read import read_vocabulary_settings

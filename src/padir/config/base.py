@@ -1,8 +1,9 @@
 """What every group of settings has in common: frozen, and no key that nothing reads."""
 
+import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from padir.files import digest
 
@@ -13,6 +14,20 @@ Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=40)]
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
 Direction = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}-[a-z]{2,3}$")]
 
+
+def _without_braces(path: str) -> str:
+    """A path that reaches rules as it is: Snakemake reads braces as wildcards."""
+    wrong = re.search(r"[{}\x00-\x1f\x7f]", path)
+    if wrong or path.startswith("-"):
+        raise ValueError(
+            f"a path without braces and control characters, not beginning with '-', is needed,"
+            f" found {path!r}: rename the file, or name a link to it"
+        )
+    return path
+
+
+# The path of a file of the user's.
+FilePath = Annotated[str, AfterValidator(_without_braces)]
 
 # What a result depends on: a digest by stage (see `padir.config.identity`).
 Digests = dict[str, str]

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from padir.config.base import Direction, Language, Name, Settings
+from padir.config.base import Direction, FilePath, Language, Name, Settings
 
 SYNTHETIC_PAIR = "xs-xt"
 
 
 class SyntheticSource(Settings):
-    """A seeded grammar of an invented language pair, with exact references and validity."""
+    """A seeded grammar of a synthetic language pair, with exact references and validity."""
 
     kind: Literal["synthetic"] = "synthetic"
     train: int = Field(default=24_000, ge=1, description="Number of training pairs.")
@@ -87,10 +87,10 @@ class RemoteFile(Settings):
 class SplitFiles(Settings):
     """The aligned files of one split: language code -> path or address."""
 
-    files: dict[Language, str | RemoteFile] = Field(
+    files: dict[Language, FilePath | RemoteFile] = Field(
         description="Language code -> path (relative paths start at `folder`) or {url, sha256}."
     )
-    references: dict[Language, list[str | RemoteFile]] = Field(
+    references: dict[Language, list[FilePath | RemoteFile]] = Field(
         default_factory=dict, description="Language code -> further reference files, if any."
     )
 
@@ -99,7 +99,7 @@ class FilesSource(Settings):
     """Aligned plain UTF-8 text, one sentence a line, split at newline only."""
 
     kind: Literal["files"] = "files"
-    folder: str = Field(default=".", description="Folder that relative paths start from.")
+    folder: FilePath = Field(default=".", description="Folder that relative paths start from.")
     train: SplitFiles = Field(description="Training pairs.")
     valid: SplitFiles = Field(description="Validation pairs.")
     test: SplitFiles = Field(description="Test pairs.")
@@ -235,11 +235,11 @@ class VocabularySettings(Settings):
         default=0,
         ge=0,
         exclude_if=not_,
-        description="Invented language pairs other than the dataset's own, those of the next"
+        description="Synthetic language pairs other than the dataset's own, those of the next"
         " seeds, that the vocabulary is learnt from too: `source.train` pairs of each. Beside other"
         " data they are drawn as synthetic data is by default.",
     )
-    extra_text: list[str] = Field(
+    extra_text: list[FilePath] = Field(
         default_factory=list,
         exclude_if=not_,
         description="Paths of further UTF-8 text files, one sentence a line, that the vocabulary"
@@ -267,6 +267,18 @@ class VocabularySpec(VocabularySettings):
         return self
 
 
+class ExtraSources(Settings):
+    """Monolingual source text, which a teacher translates besides the training sources."""
+
+    files: dict[Language, str | RemoteFile] = Field(
+        min_length=1,
+        description="Language code -> path or {url, sha256} of text in that language, one sentence"
+        " a line. It is cleaned like training text: no line of it stands in the validation, test or"
+        " training text. Relative paths start at `source.folder`, or at the working folder where"
+        " the source has none.",
+    )
+
+
 class Dataset(Settings):
     """One language pair: its text, cleaning, vocabularies and the directions to run."""
 
@@ -279,6 +291,12 @@ class Dataset(Settings):
     vocabularies: dict[Name, VocabularySettings] = Field(
         default_factory=dict,
         description="Further vocabularies, by name, that models may use instead of `vocabulary`.",
+    )
+    extra_sources: ExtraSources | None = Field(
+        default=None,
+        exclude_if=not_,
+        description="Monolingual text that teachers with `extra_sources` translate too, in the"
+        " directions that start from its language; null: none.",
     )
 
     @model_validator(mode="after")
@@ -297,6 +315,11 @@ class Dataset(Settings):
             raise ValueError(
                 f"directions of synthetic data are [{SYNTHETIC_PAIR}], as the grammar reads sources"
                 f" of one side; found {', '.join(self.directions)}"
+            )
+        if self.extra_sources and not set(self.extra_sources.files) <= set(self.pair.split("-")):
+            raise ValueError(
+                f"extra_sources.files must name languages of {self.pair},"
+                f" found {', '.join(sorted(self.extra_sources.files))}"
             )
         if isinstance(self.source, FilesSource):
             for split in ("train", "valid", "test"):
@@ -318,6 +341,13 @@ class Dataset(Settings):
     def vocabulary_named(self, name: str | None) -> VocabularySettings:
         """An entry of `vocabularies`; for None the dataset's own."""
         return self.vocabulary if name is None else self.vocabularies[name]
+
+    def extra_file(self, language: str) -> Path | RemoteFile | None:
+        """The extra source text in a language, its folder before a relative path; None: there is
+        none."""
+        item = self.extra_sources.files.get(language) if self.extra_sources else None
+        folder = self.source.folder if isinstance(self.source, FilesSource) else "."
+        return Path(folder, item) if isinstance(item, str) else item
 
     @property
     def pair(self) -> str:

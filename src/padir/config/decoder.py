@@ -45,17 +45,22 @@ else:
     RemaskName, StopName = Literal[*_POLICIES["REMASKS"]], Literal[*_POLICIES["STOPS"]]
 
 
+def length_alphas(scope: str = "") -> Any:
+    """The setting that the length rules of all decoders share."""
+    return Field(
+        default=[0.0, 0.6, 1.0, 1.5],
+        min_length=1,
+        description="Length penalties that validation chooses from: score = log-probability /"
+        f" ((5 + length) / 6) ** alpha{scope}.",
+    )
+
+
 class SearchDecoder(Settings):
     """Left-to-right search with an AR model: greedy, or beam search after Wu et al. 2016."""
 
     kind: Literal["greedy", "beam"] = Field(description="Search.")
     beam: int = Field(default=5, ge=1, description="Beam width (kind: beam).")
-    length_alphas: list[float] = Field(
-        default=[0.0, 0.6, 1.0, 1.5],
-        min_length=1,
-        description="Length penalties that validation chooses from: score = log-probability /"
-        " ((5 + length) / 6) ** alpha (kind: beam).",
-    )
+    length_alphas: list[float] = length_alphas(" (kind: beam)")
 
     @property
     def parallel(self) -> bool:
@@ -190,12 +195,7 @@ class RefinementDecoder(Settings):
         le=MOST_PASSES,
         description="Decoder passes (T) with which validation chooses the length rule.",
     )
-    length_alphas: list[float] = Field(
-        default=[0.0, 0.6, 1.0, 1.5],
-        min_length=1,
-        description="Length penalties that validation chooses from: score = log-probability /"
-        " ((5 + length) / 6) ** alpha.",
-    )
+    length_alphas: list[float] = length_alphas()
     length_weights: list[float] = Field(
         default=[0.0, 1.0],
         min_length=1,
@@ -214,8 +214,8 @@ class RefinementDecoder(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_its_system(cls, given: Any) -> Any:
-        return decoder_preset(given) if isinstance(given, dict) else given
+    def _of_its_system(cls, settings: Any) -> Any:
+        return decoder_preset(settings) if isinstance(settings, dict) else settings
 
     @model_validator(mode="after")
     def _agrees(self) -> "RefinementDecoder":
@@ -247,11 +247,11 @@ class RefinementDecoder(Settings):
             "remask: cosine": self.remask == "cosine",
             "replacement: summed": self.replacement == "summed",
         }
-        found = [name for name, on in changing.items() if on]
-        if self.stop == "unchanged" and found:
+        unsteady = [name for name, on in changing.items() if on]
+        if self.stop == "unchanged" and unsteady:
             raise ValueError(
                 f"stop unchanged ends a hypothesis whose next pass would repeat the last; with"
-                f" {found[0]} it need not: stop fixed and confidence are allowed"
+                f" {unsteady[0]} it need not: stop fixed and confidence are allowed"
             )
         return self
 

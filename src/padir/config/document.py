@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from padir.config.base import Settings
 from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.experiment import Config
+from padir.config.presets import SIZES
 
 SCHEMA_PATH = "workflow/schemas/config.schema.json"
 README_PATH = "config/README.md"
@@ -39,6 +40,9 @@ Written by `padir schema` from the models in `src/padir/config`; do not edit by 
 - Names of datasets, teachers and models become parts of paths: a letter, then letters, digits and
   underscores, 40 characters at most.
 """
+SIZE_MEANING = (
+    "Preset of architecture, optimizer and training below `training_defaults`, whose settings win."
+)
 
 
 def schema() -> dict[str, Any]:
@@ -48,6 +52,7 @@ def schema() -> dict[str, Any]:
     del written["required"]
     written["properties"] |= {
         "extends": {"type": "string", "description": "Config file below this one."},
+        "size": {"enum": list(SIZES), "description": SIZE_MEANING},
         "training_defaults": {
             "$ref": "#/$defs/TrainingRun",
             "description": "What all trainings share; same keys as an entry under `trainings`.",
@@ -80,25 +85,51 @@ def readme_text() -> str:
                 "| `training_defaults` | keys of a training | `{}` | What all trainings share. |",
                 "| `decoder_defaults` | keys of a decoder | `{}` | What all decoders share. |",
                 "| `extends` | text | none | Config file below this one. |",
+                f"| `size` | {_type(Literal[*SIZES])} | none | {SIZE_MEANING} |",
             ]
         sections.append(
             "\n\n".join([title, " ".join((kind.__doc__ or "").split()), "\n".join(rows)])
         )
+    sections.append(_sizes_text())
     return "\n\n".join(section.strip() for section in sections) + "\n"
+
+
+def _sizes_text() -> str:
+    """The presets of `size`: a column each."""
+    columns = [
+        {
+            f"{group}.{key}": value
+            for group, values in size.training.items()
+            for key, value in values.items()
+        }
+        for size in SIZES.values()
+    ]
+    keys = dict.fromkeys(key for column in columns for key in column)
+    rows = [
+        "| setting | " + " | ".join(SIZES) + " |",
+        "|---|" + "---|" * len(SIZES),
+        "| for | " + " | ".join(size.purpose for size in SIZES.values()) + " |",
+    ]
+    for key in keys:
+        cells = [
+            f"`{json.dumps(column[key])}`" if key in column else "default" for column in columns
+        ]
+        rows.append(f"| `{key}` | " + " | ".join(cells) + " |")
+    return "\n\n".join(["## Presets of `size`", "\n".join(rows)])
 
 
 def _groups() -> list[tuple[str, type[Settings]]]:
     """Every group of settings with the path of its keys, outermost first."""
-    found: list[tuple[str, type[Settings]]] = []
+    groups: list[tuple[str, type[Settings]]] = []
 
     def visit(path: str, kind: type[Settings]) -> None:
-        found.append((path, kind))
+        groups.append((path, kind))
         for name, field in kind.model_fields.items():
             for suffix, inner in _settings_in(field.annotation):
                 visit(f"{path}.{name}{suffix}".lstrip("."), inner)
 
     visit("", Config)
-    return found
+    return groups
 
 
 def _settings_in(annotation: Any, suffix: str = "") -> list[tuple[str, type[Settings]]]:

@@ -58,7 +58,7 @@ def describe(
     for problem in error.errors(include_url=False):
         path = _path(problem, settings)
         label = ".".join(shown(part) for part in _as_written(path, given))
-        head, choices = _one(problem, path, kind, settings)
+        head, choices = _sentence(problem, path, kind, settings)
         known = allowed.setdefault((label, head), [])
         if choices not in known:
             known.append(choices)
@@ -70,7 +70,7 @@ def describe(
     return lines
 
 
-def _one(
+def _sentence(
     problem: Any, path: list[str], kind: type[Settings], settings: Mapping[str, Any]
 ) -> tuple[str, str]:
     """What is wrong, and what is allowed, of one pydantic problem."""
@@ -106,11 +106,11 @@ def _one(
 
 
 def _tags(path: list[str], kind: type[Settings], settings: Mapping[str, Any]) -> str:
-    found = set()
+    tags = set()
     for candidate in _types_at(kind, path, settings):
         if isinstance(candidate, type) and issubclass(candidate, Settings):
-            found.update(get_args(candidate.model_fields["kind"].annotation))
-    return "kind: " + ", ".join(sorted(found))
+            tags.update(get_args(candidate.model_fields["kind"].annotation))
+    return "kind: " + ", ".join(sorted(tags))
 
 
 def _found(value: Any) -> str:
@@ -164,7 +164,7 @@ def _keys_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any])
         if isinstance(candidate, type) and issubclass(candidate, Settings):
             keys.update(candidate.model_fields)
     top = not path and "trainings" in keys
-    return keys | ({*DEFAULTS.values(), "extends"} if top else set())
+    return keys | ({*DEFAULTS.values(), "extends", "size"} if top else set())
 
 
 def _types_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]) -> list[Any]:

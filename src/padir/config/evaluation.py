@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
-from padir.config.base import Name, Settings
+from padir.config.base import FilePath, Name, Settings
 from padir.config.rows import Passes, Rows, RowText
 
 # Passes of the row that claims on quality speak of.
@@ -16,7 +16,7 @@ class BleurtScorer(Settings):
 
     counts: ClassVar[str] = "padir.score.bleurt:checkpoint_counts"
     kind: Literal["bleurt"] = "bleurt"
-    checkpoint: str = Field(
+    checkpoint: FilePath = Field(
         min_length=1,
         description="Folder of the checkpoint, as unpacked; where there is none, its scores say"
         " `not run`.",

@@ -35,7 +35,11 @@ class Config(Settings):
         " per parallel system exist without an entry.",
     )
     evaluation: Evaluation = Evaluation()
-    theory: Theory = Theory()
+    theory: Theory = Field(
+        default=Theory(seeds=[]),
+        description="A group, below. Without it the Ising experiments are left out; `theory: {}`"
+        " runs them.",
+    )
     default_target: Literal["core", "everything"] = Field(
         default="everything", description="What a bare `snakemake` makes."
     )
@@ -170,6 +174,13 @@ class Config(Settings):
         if run.parallel or run.targets != "raw":
             raise ValueError(
                 f"teachers.{name}.row is {row.name!r}: a teacher is an AR training on raw targets"
+            )
+        teacher, datasets = self.teachers[name], self.datasets
+        wanted = isinstance(teacher, ModelTeacher) and teacher.extra_sources
+        if wanted and not any(dataset.extra_sources for dataset in datasets.values()):
+            raise ValueError(
+                f"teachers.{name}.extra_sources is true, but no dataset has extra_sources: give"
+                f" datasets.{next(iter(datasets))}.extra_sources.files, or set it to false"
             )
 
     def _row_resolves(self, key: str, row: Row) -> None:

@@ -18,7 +18,7 @@ from padir.config.data import Dataset, SyntheticSource, VocabularySpec
 from padir.config.decoder import decoder_digest as digest_of_decoder
 from padir.config.experiment import Config
 from padir.config.rows import Row, with_hypotheses
-from padir.config.teacher import CloudTeacher
+from padir.config.teacher import CloudTeacher, ModelTeacher
 from padir.config.training import RunSpec
 from padir.files import InputError
 
@@ -29,6 +29,34 @@ def data_spec(config: Config, dataset: str) -> dict[str, Any]:
     settings = config.datasets[dataset]
     alone = Dataset(source=settings.source, directions=[settings.pair], cleaning=settings.cleaning)
     return alone.model_dump(mode="json", exclude={"vocabulary", "vocabularies"})
+
+
+def extra_spec(config: Config, dataset: str) -> dict[str, Any]:
+    """What getting and cleaning extra source text reads: what the dataset's own text does, and the
+    files. The data's digest knows nothing of it, so that further text keeps what is trained."""
+    settings = config.datasets[dataset]
+    return {
+        **data_spec(config, dataset),
+        "extra_sources": settings.model_dump(mode="json")["extra_sources"],
+    }
+
+
+def extra_language(config: Config, dataset: str, direction: str, targets: str) -> str | None:
+    """The language of the extra sources behind training targets; None where there are none.
+
+    Args:
+        targets: name of a teacher, or raw.
+    """
+    teacher, language = config.teachers.get(targets), direction.split("-")[0]
+    used = isinstance(teacher, ModelTeacher) and teacher.extra_sources
+    return language if used and config.datasets[dataset].extra_file(language) else None
+
+
+def extra_digests(config: Config, dataset: str, language: str) -> Digests:
+    """Digests of the data, and of the cleaned extra text in a language, which depends on it."""
+    spec = extra_spec(config, dataset)
+    file = spec.pop("extra_sources")["files"][language]
+    return {**data_digests(config, dataset), "extra_sources": short_digest([spec, file])}
 
 
 def vocabulary_spec(config: Config, dataset: str, name: str | None) -> dict[str, Any]:
@@ -68,7 +96,10 @@ def targets_digest(config: Config, dataset: str, direction: str, targets: str) -
         made_by = teacher.what_it_writes()
     else:
         made_by = teacher.model_dump(mode="json")
-    return short_digest({"data": data, "direction": direction, "teacher": made_by})
+    translated = {"data": data}
+    if language := extra_language(config, dataset, direction, targets):
+        translated = extra_digests(config, dataset, language)
+    return short_digest({**translated, "direction": direction, "teacher": made_by})
 
 
 @cache
@@ -171,11 +202,10 @@ def sample_digests(config: Config, dataset: str, direction: str, sampler: str) -
     return {**digests, "score": short_digest(scored)}
 
 
-def analysis_digests(config: Config, dataset: str, direction: str, row: Row) -> Digests:
+def analysis_digests(config: Config, dataset: str, direction: str, row: Row, seed: int) -> Digests:
     """Digests of a training and a decoder, and of the analysis of their dependence. The passes
     looked at are those of `evaluation.analysis`, not the row's."""
     evaluation = config.evaluation
-    seed = config.trainings[row.training].first_seed
     names = row.training, row.decoding.decoder
     digests = decoder_digests(config, dataset, direction, *names)
     options = evaluation.analysis.model_dump(mode="json", exclude={"rows"})
@@ -203,5 +233,10 @@ def run_spec(config: Config, dataset: str, direction: str, training: str) -> Run
     run = config.trainings[training].model_copy(update={"seeds": [0]})
     digests = training_digests(config, dataset, direction, training)
     return RunSpec(
-        dataset=dataset, direction=direction, training=training, run=run, digests=digests
+        dataset=dataset,
+        direction=direction,
+        training=training,
+        run=run,
+        extra_sources=extra_language(config, dataset, direction, run.targets) is not None,
+        digests=digests,
     )

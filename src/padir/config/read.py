@@ -1,7 +1,8 @@
 """Reading settings: YAML files to one validated `Config`, and spec files to a `RunSpec`.
 
 Several files are merged in order: mappings key by key, everything else replaced. `trainings.NAME`
-is then `training_defaults` merged with the entry's differences, and likewise for decoders.
+is then `training_defaults` merged with the entry's differences, and likewise for decoders. `size`
+names a preset that lies below `training_defaults`.
 Validation is strict: no text where a number belongs, no true for 1, no unknown key. All errors are
 reported, one line each: the key's path, what was found, what is allowed, and the nearest known
 key.
@@ -21,6 +22,7 @@ from padir.config.data import Dataset, VocabularySpec
 from padir.config.decoder import RefinementDecoder, SearchDecoder, builtin_decoders
 from padir.config.errors import describe
 from padir.config.experiment import Config
+from padir.config.presets import SIZES, size_defaults
 from padir.config.systems import SEARCHES
 from padir.config.teacher import CloudTeacher
 from padir.config.training import RunSpec
@@ -184,10 +186,15 @@ def _scalar(text: str) -> str | int | float | bool:
 def _with_defaults(mapping: dict[str, Any]) -> dict[str, Any]:
     """Replace defaults and differences by whole trainings and decoders; add built-in decoders."""
     settings = dict(mapping)
+    size = settings.pop("size", None)
+    if size is not None and (not isinstance(size, str) or size not in SIZES):
+        raise InputError(f"size: found {size!r}; allowed: {', '.join(SIZES)}")
     for key, kind in (("trainings", "training_defaults"), ("decoders", "decoder_defaults")):
         defaults = settings.pop(kind, {})
         if not isinstance(defaults, dict):
             raise InputError(f"{kind}: found {defaults!r}, allowed: a mapping of settings")
+        if size is not None and key == "trainings":
+            defaults = merge(size_defaults(size), defaults)
         entries = settings.get(key, {} if key == "decoders" else None)
         if not isinstance(entries, dict):
             continue

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from padir.config.base import Settings
+from padir.config.base import FilePath, Settings
 from padir.config.rows import RowText
 
 
@@ -21,14 +21,20 @@ class ModelTeacher(Settings):
     shards: int = Field(
         default=1, ge=1, le=1024, description="Parts that the training set is cut into."
     )
+    extra_sources: bool = Field(
+        default=False,
+        description="Translate the dataset's `extra_sources` besides the training sources; who"
+        " learns from this teacher learns from both. Directions without such text have the"
+        " training sources alone, and tables and cards say so.",
+    )
 
 
 class FileTeacher(Settings):
     """Ready-made translations of the training (and validation) sources, line for line."""
 
     kind: Literal["files"] = "files"
-    train: str = Field(description="Path of the translations of the cleaned training sources.")
-    valid: str = Field(description="Path of the translations of the validation sources.")
+    train: FilePath = Field(description="Path of the translations of the cleaned training sources.")
+    valid: FilePath = Field(description="Path of the translations of the validation sources.")
 
 
 class CloudTeacher(Settings):

@@ -4,6 +4,7 @@ The defaults are the paper's (sections 3.2, L.1, L.2); what the paper's text doe
 a choice of ours and listed in docs/departures.md.
 """
 
+from operator import not_
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
@@ -267,7 +268,8 @@ class TrainingRun(Settings):
         if self.optimizer.warmup_steps >= self.training.steps:
             raise ValueError(
                 f"optimizer.warmup_steps {self.optimizer.warmup_steps} must be below"
-                f" training.steps {self.training.steps}"
+                f" training.steps {self.training.steps}: a tenth of them is usual,"
+                f" {self.training.steps // 10}"
             )
         return self
 
@@ -282,6 +284,11 @@ class RunSpec(Settings):
     direction: Direction
     training: Name
     run: TrainingRun
+    extra_sources: bool = Field(
+        default=False,
+        exclude_if=not_,
+        description="Whether the targets cover the dataset's extra sources too.",
+    )
     digests: dict[str, str] = Field(default_factory=dict)
 
     @property

@@ -3,16 +3,21 @@
 import re
 from typing import Any
 
+import yaml
+
 from padir.config.data import Dataset, DataSource, RemoteFile, SyntheticSource, TfdsSource
 from padir.data.clean import REASONS
 from padir.files import shown
 
 
 def data_card(dataset: Dataset, statistics: dict[str, Any]) -> str:
-    """README.md of a cleaned dataset, in Markdown."""
+    """README.md of a cleaned dataset, in Markdown, with the hub's metadata."""
+    metadata = yaml.safe_dump(_metadata(dataset, statistics["splits"]), sort_keys=False)
     sections = [
+        f"---\n{metadata}---",
         f"# Parallel text {dataset.pair}",
-        "Written by `padir clean` from the settings and from statistics.json, which has more.",
+        "Written by `padir clean` from the settings and from statistics.json, which has more. The"
+        " licence is that of the origin: state it above before you publish this folder.",
         "## Origin\n\n" + _origin(dataset.source),
         "## Splits\n\n" + _splits(statistics["splits"]),
         "## Dropped training pairs\n\n" + _dropped(statistics["splits"]["train"]),
@@ -34,11 +39,30 @@ def data_card(dataset: Dataset, statistics: dict[str, Any]) -> str:
     return "\n\n".join(sections) + "\n"
 
 
+def _metadata(dataset: Dataset, splits: dict[str, Any]) -> dict[str, object]:
+    """What a hub files the dataset under. The synthetic pair is of no real languages."""
+    real = not isinstance(dataset.source, SyntheticSource)
+    return {
+        **({"language": dataset.pair.split("-")} if real else {}),
+        "license": "unknown",
+        "task_categories": ["translation"],
+        "multilinguality": ["translation"],
+        "size_categories": [_size(sum(split["files"][0]["lines"] for split in splits.values()))],
+    }
+
+
+def _size(pairs: int) -> str:
+    """The hub's category for a number of pairs, such as 10K<n<100K."""
+    power = len(str(pairs)) - 1
+    low, high = (f"{10 ** (p % 3)}{' KMBT'[p // 3]}" for p in (power, power + 1))
+    return f"{low}<n<{high}" if power >= 3 else "n<1K"
+
+
 def _origin(source: DataSource) -> str:
     if isinstance(source, SyntheticSource):
         settings = ", ".join(f"{key} {value}" for key, value in source.model_dump().items())
         return (
-            "An invented language pair: every sentence is drawn from the grammar in grammar.json,"
+            "A synthetic language pair: every sentence is drawn from the grammar in grammar.json,"
             " which decides exactly whether a translation is valid. The names of the languages,"
             f" xs and xt, stand for no real ones. Settings: {settings}."
         )

@@ -246,9 +246,6 @@ def clean_training(
 ) -> dict[str, Any]:
     """Write the training pairs that stay, in order.
 
-    Two passes in one byte of memory per pair: the first judges each pair alone and finds duplicates
-    by their fingerprints, the second writes.
-
     Args:
         settings: rules of cleaning.
         pair: the two languages.
@@ -260,32 +257,57 @@ def clean_training(
         InputError: unequal line counts, or no pair is left.
     """
     sides = [Side.of(settings, raw, out, "train", language) for language in pair.split("-")]
-    rows = _rows(sides)
+    return clean_sides(settings, sides, scored, workers)
+
+
+def clean_sides(
+    settings: Cleaning,
+    sides: Sequence[Side],
+    scored: dict[str, set[bytes]],
+    workers: int = 1,
+    earlier: tuple[Spill, int] | None = None,
+) -> dict[str, Any]:
+    """Write the lines of one or two aligned files that stay, in order.
+
+    Two passes in one byte of memory per pair: the first judges each pair alone and finds duplicates
+    by their fingerprints, the second writes.
+
+    Args:
+        settings: rules of cleaning.
+        sides: the files; one of them is monolingual text, whose lines count as pairs.
+        scored, workers: as in `clean_training`.
+        earlier: fingerprints of so many lines, numbered from 0, that occurred before.
+
+    Raises:
+        InputError: unequal line counts, or no pair is left.
+    """
+    rows, label = _rows(sides), sides[0].name.partition(".")[0]
+    out = sides[0].out.parent
     total = sum(row[0].lines for row in rows)
     workers = min(workers, len(rows) // _BLOCKS_PER_WORKER)
     out.mkdir(parents=True, exist_ok=True)
     reasons = np.zeros(total, np.uint8)
     overlap = dict.fromkeys(scored, 0)
-    spill = Spill(3, out)
+    spill, known = earlier or (Spill(3, out), 0)
     judge = partial(_judge, settings, sides, scored)
-    with Progress(total, "pairs", "clean train: judge") as progress:
+    with Progress(total, "pairs", f"clean {label}: judge") as progress:
         for (block, *_), judgement in zip(rows, ordered(judge, rows, workers), strict=True):
             reasons[block.first : block.first + block.lines] = judgement.reasons
             for split, count in judgement.overlap.items():
                 overlap[split] += count
-            numbers = block.first + np.flatnonzero(judgement.reasons == KEPT)
+            numbers = known + block.first + np.flatnonzero(judgement.reasons == KEPT)
             if settings.drop_duplicates:
                 spill.add(np.column_stack([judgement.marks, numbers.astype(np.uint64)]))
             progress.update(block.lines)
     for repeated in later_repeats(spill):
-        reasons[repeated] = _CODES["duplicate"]
+        reasons[repeated[repeated >= known] - known] = _CODES["duplicate"]
     kept = reasons == KEPT
     count = int(kept.sum())
     if not count:
-        raise InputError("train: cleaning leaves no pair at all")
+        raise InputError(f"{label}: cleaning leaves no pair at all")
     masks = (kept[row[0].first : row[0].first + row[0].lines] for row in rows)
     blocks = ordered(partial(_keep, sides), zip(rows, masks, strict=True), workers)
-    with Progress(count, "pairs", "clean train: write") as progress:
+    with Progress(count, "pairs", f"clean {label}: write") as progress:
         files = _write(sides, blocks, out, progress)
     return {
         "pairs_read": total,

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int64, UInt64
 
+from padir.files import write_errors
+
 PARTS = 256
 BUFFER_ROWS = 1 << 18
 
@@ -42,6 +44,10 @@ class Spill:
             self._flush()
 
     def _flush(self) -> None:
+        with write_errors(self._folder):
+            self._write()
+
+    def _write(self) -> None:
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - kept open
         rows = np.concatenate(self._buffer)
@@ -50,6 +56,7 @@ class Spill:
         bounds = np.searchsorted(part[order], np.arange(PARTS + 1, dtype=np.uint64))
         self._bounds.append(self._written + bounds)
         self._file.write(rows[order].tobytes())
+        self._file.flush()
         self._written += len(rows)
         self._buffer, self._rows = [], 0
 
@@ -61,7 +68,6 @@ class Spill:
             return
         if self._buffer:
             self._flush()
-        self._file.flush()
         size = 8 * self._columns
         for part in range(PARTS):
             pieces = []

@@ -13,7 +13,7 @@ from typing import IO
 import numpy as np
 
 from padir.data.batches import Pairs, Ragged, flat_rows
-from padir.files import InputError, iter_lines, shown
+from padir.files import InputError, iter_lines, shown, why_not_written
 from padir.vocab import Vocabulary
 
 BLOCK_LINES = 20_000
@@ -69,7 +69,7 @@ def _encode(vocabulary: Vocabulary, path: Path, folder: Path | None, threads: in
             )
     except OSError as error:
         raise InputError(
-            f"{shown(folder)}: cannot keep the encoded text: {error.strerror}"
+            f"{shown(folder)}: cannot keep the encoded text: {why_not_written(folder, error)}"
         ) from error
 
 

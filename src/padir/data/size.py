@@ -54,6 +54,10 @@ class Corpus:
     def side(self, split: str, language: str) -> SideSize | None:
         """The size of one language of a split; None where it is unknown before the text exists.
 
+        Args:
+            split: train, valid or test; extra: the dataset's extra sources.
+            language: of the side.
+
         Raises:
             InputError: the text exists and cannot be read.
         """
@@ -90,6 +94,11 @@ class Corpus:
 
     def _stated(self, split: str, language: str) -> SideSize | None:
         source = self.settings.source
+        if split == "extra":
+            file = self.settings.extra_file(language)
+            if not isinstance(file, Path) or file.suffix == ".gz" or not file.is_file():
+                return None
+            return _counted(file)._replace(counted=False)
         if isinstance(source, FilesSource):
             item = getattr(source, split).files[language]
             # Packed and remote files have no size that is known without reading them.

@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from padir.config.data import FilesSource, RemoteFile
 from padir.files import InputError, atomic_path, decode_lines, shown, write_lines
@@ -42,7 +44,7 @@ def write_files_source(source: FilesSource, folder: Path) -> None:
             items = [files.files[language], *files.references.get(language, [])]
             for reference, item in enumerate(items):
                 target = folder / text_name(split, language, reference)
-                counts.append(_copy(item, Path(source.folder), target))
+                counts.append(copy_text(item, Path(source.folder), target))
                 (first, expected), (name, count) = counts[0], counts[-1]
                 if count != expected:
                     raise InputError(
@@ -50,8 +52,12 @@ def write_files_source(source: FilesSource, folder: Path) -> None:
                     )
 
 
-def _copy(item: str | RemoteFile, folder: Path, target: Path) -> tuple[str, int]:
-    """Write one file's lines to `target`; return its name for messages and its line count."""
+def copy_text(item: str | RemoteFile, folder: Path, target: Path) -> tuple[str, int]:
+    """Write one file's lines to `target`; return its name for messages and its line count.
+
+    Raises:
+        InputError: as in `write_files_source`.
+    """
     if isinstance(item, str):
         path = folder / item
         return shown(path), write_lines(target, _unpacked_lines(path, shown(path), item))
@@ -78,6 +84,18 @@ def _unpacked_lines(path: Path, name: str, address: str) -> Iterator[str]:
         raise InputError(f"{name}: cannot read: {error.strerror}") from error
 
 
+class _SameScheme(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to the same scheme, and from http to https."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        before, after = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
+        if after not in (before, "https"):
+            raise urllib.error.URLError(f"it redirects from {before} to {after}")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
 def download(remote: RemoteFile, path: str | PathLike[str]) -> None:
     """Download a file to `path`.
 
@@ -89,7 +107,9 @@ def download(remote: RemoteFile, path: str | PathLike[str]) -> None:
     with atomic_path(path) as temporary:
         try:
             with (
-                urllib.request.urlopen(remote.url, timeout=TIMEOUT_SECONDS) as response,
+                urllib.request.build_opener(_SameScheme).open(
+                    remote.url, timeout=TIMEOUT_SECONDS
+                ) as response,
                 temporary.open("wb") as file,
             ):
                 while block := response.read(_BLOCK):

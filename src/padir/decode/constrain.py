@@ -15,14 +15,14 @@ nothing of use where it sees a token. It takes no drafts, and around terms it st
 How text becomes given tokens: `padir.decode.given`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from padir.decode.candidates import Candidate
 from padir.decode.given import GAP, Constraint, Draft, Speller, Template, Terms, Tokens
 from padir.decode.refiner import Proposal
-from padir.decode.translate import Hypothesis, Translator, shortened
+from padir.decode.translate import Hypothesis, Translator
 from padir.files import InputError, read_aligned, shown
 
 PLACEMENTS = 8
@@ -299,62 +299,3 @@ def read_constraints(translator: Translator, paths: Mapping[str, Path]) -> Const
             ends = [text.get("prefix", ""), text.get("suffix", "")]
             lines.append(speller.template(ends, where))
     return Constraints(translator, speller, lines, name)
-
-
-def translate_stream(
-    translator: Translator,
-    lines: Iterable[str],
-    write: Callable[[str], None],
-    warn: Callable[[str], None],
-    chunk: int,
-    constraints: Constraints | None = None,
-) -> int:
-    """Translate lines in chunks, writing each chunk as soon as it is done.
-
-    Args:
-        translator: of the model and its decoder.
-        lines: input, without newlines.
-        write: called once per line with its translation, in order.
-        warn: called with a message about a line that was cut.
-        chunk: lines translated together; more is faster, fewer answer sooner.
-        constraints: of the lines, one for each.
-
-    Returns:
-        the number of lines.
-
-    Raises:
-        InputError: more or fewer lines than constraints; a constraint on an empty line.
-    """
-    count = 0
-    pending: list[str] = []
-
-    def flush() -> None:
-        nonlocal count
-        sources = translator.encode(pending)
-        for message in shortened(sources, translator.longest_source, count + 1):
-            warn(message)
-        if constraints is None:
-            hypotheses = translator.finish(sources, translator.candidates(sources))
-        else:
-            hypotheses = constraints.translate(sources, count)
-        for hypothesis in hypotheses:
-            write(hypothesis.hypothesis)
-        count += len(pending)
-        pending.clear()
-
-    for line in lines:
-        pending.append(line)
-        if constraints and count + len(pending) > len(constraints.lines):
-            raise InputError(
-                f"line counts differ: the input has more than the {len(constraints.lines)} of"
-                f" {constraints.name}"
-            )
-        if len(pending) == chunk:
-            flush()
-    flush()
-    if constraints and count < len(constraints.lines):
-        raise InputError(
-            f"line counts differ: the input has {count}, {constraints.name} has"
-            f" {len(constraints.lines)}"
-        )
-    return count

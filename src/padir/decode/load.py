@@ -84,7 +84,8 @@ def load(folder: Path) -> LoadedModel:
     """
     bundle = read_bundle(folder)
     path = bundle.folder / SPEC_FILE
-    table_size, seed = (_count(bundle.spec, key, path) for key in ("table_size", "seed"))
+    counts = [_count(bundle.spec, key, path) for key in ("table_size", "vocabulary_size", "seed")]
+    table_size, vocabulary_size, seed = counts
     if bundle.spec.get("format") != 1:
         raise InputError(f"{shown(path)}: format {bundle.spec.get('format')!r}, this reads 1")
     try:
@@ -92,6 +93,11 @@ def load(folder: Path) -> LoadedModel:
     except ValidationError as error:
         raise _invalid(path, "run_spec", error) from error
     vocabulary = Vocabulary.load(bundle.vocabulary)
+    if vocabulary.size != vocabulary_size:
+        raise InputError(
+            f"{shown(path)}: vocabulary_size is {vocabulary_size}, but {VOCABULARY_FILE} has"
+            f" {vocabulary.size} pieces: the bundle's files do not belong together"
+        )
     if vocabulary.size > table_size:
         raise InputError(
             f"{shown(bundle.vocabulary)}: {vocabulary.size} pieces, but the model's table has"

@@ -116,6 +116,20 @@ def visible_positions(
     return jnp.where(state.done == 0, nothing, context)
 
 
+class Passes(NamedTuple):
+    """The passes of one decoding: `refine` makes them in a loop, a trace one after another.
+
+    Attributes:
+        state: before the first pass.
+        one_pass: from a state to the next; finished rows stay as they are.
+        visible: where the pass after a state may look; see `visible_positions`.
+    """
+
+    state: Refinement
+    one_pass: Callable[[Refinement], Refinement]
+    visible: Callable[[Refinement], Bool[Array, "B L"] | Bool[Array, "B L L"]]
+
+
 def refine(
     predict: Callable[..., Prediction],
     start: Int[Array, "B L"],
@@ -141,6 +155,27 @@ def refine(
         may_repeat: rows whose equal tokens a joint choice leaves alone, for each distance from 1;
             none by default.
     """
+    state, one_pass, _ = refinement(
+        predict, start, lengths, passes, policies, keys, given, may_repeat
+    )
+
+    def more(state: Refinement) -> Bool[Array, ""]:
+        return (state.done < passes) & ~jnp.all(state.finished)
+
+    return jax.lax.while_loop(more, one_pass, state)
+
+
+def refinement(
+    predict: Callable[..., Prediction],
+    start: Int[Array, "B L"],
+    lengths: Int[Array, " B"],
+    passes: Int[Array, ""],
+    policies: Policies,
+    keys: RowKeys,
+    given: Bool[Array, "B L"] | None = None,
+    may_repeat: Bool[Array, "B R"] | None = None,
+) -> Passes:
+    """The passes that `refine` makes, which has the same arguments."""
     batch, length = start.shape
     position = jnp.arange(length)[None, :]
     last = lengths[:, None] - 1
@@ -151,8 +186,7 @@ def refine(
 
     def one_pass(state: Refinement) -> Refinement:
         pass_keys = position_keys(keys, state.done, length)
-        visible = visible_positions(policies, state, is_piece, known)
-        prediction = predict(state.fed, visible, pass_keys)
+        prediction = predict(state.fed, visible(state), pass_keys)
         view = PassView(
             state.fed, state.hidden, state.tokens, state.log_probability,
             prediction.critic_probability, is_piece, state.done, passes, chances(pass_keys),
@@ -193,8 +227,8 @@ def refine(
             | (policies.stop(state.fed, fed, score) & ~(policies.easy_first & (state.done == 0))),
         )
 
-    def more(state: Refinement) -> Bool[Array, ""]:
-        return (state.done < passes) & ~jnp.all(state.finished)
+    def visible(state: Refinement) -> Bool[Array, "B L"] | Bool[Array, "B L L"]:
+        return visible_positions(policies, state, is_piece, known)
 
     zeros = jnp.zeros((batch, length), jnp.float32)
     summed = None
@@ -214,4 +248,4 @@ def refine(
         passes=jnp.zeros(batch, jnp.int32),
         finished=~jnp.any(is_piece, axis=1),
     )
-    return jax.lax.while_loop(more, one_pass, state)
+    return Passes(state, one_pass, visible)

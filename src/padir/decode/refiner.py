@@ -5,6 +5,7 @@ Paper: 3.2, L.1.1. One call encodes and predicts lengths, one makes all passes.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -178,10 +179,11 @@ class Refiner:
                 raise ValueError("a causal model predicts no lengths")
             return encoded.cross, *length_candidates(encoded.length_logits, count, longest, search)
 
-        def decode(
+        def arguments(
             model, cross: CrossMemory, start, given, opening, openings, lengths, passes, keys,
             may_repeat,
         ):  # fmt: skip
+            """Arguments of `refine`, from those of a compiled call."""
             sentences, candidates, length = start.shape
             rows = (sentences * candidates, length)
             barred = None
@@ -192,7 +194,7 @@ class Refiner:
             number = jnp.arange(candidates, dtype=jnp.uint32)
             key = jnp.broadcast_to(keys[:, :1], (sentences, candidates))
             candidate_keys = jnp.stack([key, keys[:, 1:] + number[None, :]], axis=-1)
-            state = refine(
+            return (
                 predictor(model, cross, allowed, settings, barred),
                 start.reshape(rows),
                 lengths.reshape(-1),
@@ -202,6 +204,10 @@ class Refiner:
                 None if given is None else given.reshape(rows),
                 None if may_repeat is None else jnp.repeat(may_repeat, candidates, axis=0),
             )
+
+        def decode(model, cross: CrossMemory, start, *rest):
+            sentences, candidates, _ = start.shape
+            state = refine(*arguments(model, cross, start, *rest))
             return (
                 state.tokens.reshape(start.shape),
                 state.log_probability.sum(axis=1).reshape(sentences, candidates),
@@ -209,9 +215,14 @@ class Refiner:
             )
 
         self._encode = compiled.compiled(encode, [True])
+        self.arguments = arguments
+        self._decode = self.compiled(decode)
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Compile a function of the arguments of `self.arguments`."""
         # All but `openings` and `passes`.
         has_rows = [True, True, True, True, False, True, False, True, True]
-        self._decode = compiled.compiled(decode, has_rows)
+        return self._compiled.compiled(function, has_rows)
 
     def batches(
         self,
@@ -229,6 +240,17 @@ class Refiner:
         Yields:
             a batch, and for each of its sentences the candidates, likeliest length first.
         """
+        for batch, call, tried, scores in self.calls(sources, passes, lengths):
+            yield batch, candidates_of(batch, tried, scores, *self._decode(*call))
+
+    def calls(
+        self,
+        sources: Sequence[Sequence[int]],
+        passes: int,
+        lengths: Sequence[int] | None = None,
+    ) -> Iterator[tuple[Batch, tuple[Any, ...], Int[np.ndarray, "B K"], Float[np.ndarray, "B K"]]]:
+        """What `batches` decodes: each batch, the arguments of a compiled call, and the lengths
+        tried with their log-probabilities."""
         for batch, source in self._compiled.batches(sources):
             cross, tried, scores = self._encode(source)
             tried, scores = np.array(tried), np.asarray(scores)
@@ -243,7 +265,7 @@ class Refiner:
             for row, index in enumerate(batch.indices):
                 drawn = self.start.tokens(sources[index], tried.shape[1], self.longest)
                 start[row] = drawn[:, : start.shape[2]]
-            yield batch, self._refined(sources, batch, cross, start, tried, scores, passes)
+            yield batch, self._call(sources, batch, cross, start, tried, passes), tried, scores
 
     def _padding(self, lengths: Int[np.ndarray, "B K"]) -> Int[np.ndarray, "B K L"]:
         length = self._compiled.padded_target(int(lengths.max()))
@@ -300,18 +322,21 @@ class Refiner:
                     start[row, place, : len(proposal.tokens)] = proposal.tokens
                     given[row, place, : len(proposal.given)] = proposal.given
                     opening[row, place, : len(proposal.opening)] = proposal.opening
-            refined = self._refined(
-                sources, batch, cross, start, lengths, np.zeros(lengths.shape), passes, given,
+            call = self._call(
+                sources, batch, cross, start, lengths, passes, given,
                 *((None, None) if openings is None else (opening, openings)),
             )  # fmt: skip
+            decoded = self._decode(*call)
+            refined = candidates_of(batch, lengths, np.zeros(lengths.shape), *decoded)
             for index, row_proposals, candidates in zip(batch.indices, rows, refined, strict=True):
                 result[index] = candidates[: len(row_proposals)]
         return result
 
-    def _refined(
-        self, sources, batch: Batch, cross, start, lengths, length_scores, passes, given=None,
-        opening=None, openings=None,
-    ) -> list[list[Candidate]]:  # fmt: skip
+    def _call(
+        self, sources, batch: Batch, cross, start, lengths, passes, given=None, opening=None,
+        openings=None,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """Arguments of a compiled call."""
         keys = sentence_keys(self.seed, [sources[index] for index in batch.indices], batch.rows)
         may_repeat = None
         if self.joint is not None:
@@ -320,20 +345,25 @@ class Refiner:
             may_repeat = np.zeros((batch.rows, len(reaches)), bool)
             for row, index in enumerate(batch.indices):
                 may_repeat[row] = [repeats_within(sources[index], reach) for reach in reaches]
-        decoded = self._decode(
-            cross, start, given, opening, openings, lengths, np.int32(passes), keys, may_repeat
-        )
-        tokens, scores, used = (np.asarray(array) for array in decoded)
-        return [
-            [
-                Candidate(
-                    tokens=tuple(tokens[row, k, : lengths[row, k] - 1].tolist()),
-                    length=int(lengths[row, k]),
-                    log_probability=float(scores[row, k]),
-                    length_log_probability=float(length_scores[row, k]),
-                    passes=int(used[row, k]),
-                )
-                for k in range(lengths.shape[1])
-            ]
-            for row in range(len(batch.indices))
+        count = np.int32(passes)
+        return cross, start, given, opening, openings, lengths, count, keys, may_repeat
+
+
+def candidates_of(
+    batch: Batch, lengths, length_scores, tokens, log_probability, passes
+) -> list[list[Candidate]]:
+    """Candidates of each sentence of a batch, from arrays [B, K] and tokens [B, K, L]."""
+    tokens, scores, used = map(np.asarray, (tokens, log_probability, passes))
+    return [
+        [
+            Candidate(
+                tokens=tuple(tokens[row, k, : lengths[row, k] - 1].tolist()),
+                length=int(lengths[row, k]),
+                log_probability=float(scores[row, k]),
+                length_log_probability=float(length_scores[row, k]),
+                passes=int(used[row, k]),
+            )
+            for k in range(lengths.shape[1])
         ]
+        for row in range(len(batch.indices))
+    ]

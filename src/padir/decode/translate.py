@@ -183,6 +183,22 @@ class Translator:
             " name the references"
         )
 
+    def reference_lengths(
+        self, sources: Sequence[Sequence[int]], references: Sequence[str] | None
+    ) -> list[int] | None:
+        """What an oracle length predictor reads: lengths with EOS of the references whose source
+        is not empty; None for other models.
+
+        Raises:
+            InputError: an oracle length predictor and no references.
+        """
+        if not self.needs_lengths:
+            return None
+        if references is None:
+            raise self.lengths_missing()
+        pairs = zip(self.encode(references), sources, strict=True)
+        return [len(reference) + 1 for reference, source in pairs if source]
+
     def candidates(
         self,
         sources: Sequence[Sequence[int]],
@@ -200,12 +216,7 @@ class Translator:
             ValueError: a source is too long.
             InputError: an oracle length predictor and no references.
         """
-        lengths = None
-        if self.needs_lengths:
-            if references is None:
-                raise self.lengths_missing()
-            pairs = zip(self.encode(references), sources, strict=True)
-            lengths = [len(reference) + 1 for reference, source in pairs if source]
+        lengths = self.reference_lengths(sources, references)
         nonempty = [index for index, source in enumerate(sources) if source]
         result: list[list[Candidate]] = [[] for _ in sources]
         for batch, rows in self._batches([sources[index] for index in nonempty], lengths):

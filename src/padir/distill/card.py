@@ -5,7 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from padir.data.grammar import Grammar
-from padir.files import InputError, count_aligned, iter_aligned, iter_lines, sha256_file, shown
+from padir.files import (
+    InputError,
+    count_aligned,
+    iter_aligned,
+    iter_lines,
+    read_json,
+    sha256_file,
+    shown,
+)
 
 # From hypotheses with their references to {"score", "signature"}.
 Bleu = Callable[[Iterable[tuple[str, ...]]], dict[str, Any]]
@@ -18,6 +26,7 @@ def describe(
     valid: tuple[Path, Sequence[Path]],
     bleu: Bleu,
     grammar: tuple[Path, Path] | None = None,
+    extra: Path | None = None,
 ) -> dict[str, Any]:
     """The card's content; files are read as streams.
 
@@ -27,16 +36,26 @@ def describe(
         teacher: name of the teacher.
         row: training and decoder, such as ar/beam; files for ready-made translations, cloud for
             bought ones.
-        train: translations of the training sources, and the raw targets.
+        train: translations of the training sources, of extra sources behind them, and the raw
+            targets, which extra sources have none of.
         valid: translations of the validation sources, and their references.
         bleu: corpus BLEU.
         grammar: grammar.json of synthetic data and the training sources, for the exact share of
             valid translations.
+        extra: statistics of the extra sources.
 
     Raises:
         InputError: files are not aligned, or have no translation.
     """
-    lines = {"train": count_aligned(*train), "valid": count_aligned(valid[0], *valid[1])}
+    behind = None if extra is None else _extra_sources(extra)
+    raw, translated = count_aligned(train[1]), count_aligned(train[0])
+    added = behind["lines"] if behind else 0
+    if translated != raw + added:
+        raise InputError(
+            f"line counts differ: {shown(train[0])} has {translated}, {shown(train[1])} has {raw}"
+            + (f" and {shown(extra)} says {added}" if extra else "")
+        )
+    lines = {"train": translated, "valid": count_aligned(valid[0], *valid[1])}
     empty = {}
     for split, path in (("train", train[0]), ("valid", valid[0])):
         if not lines[split]:
@@ -51,8 +70,9 @@ def describe(
         "sha256": sha256_file(train[0]),
         "valid_sha256": sha256_file(valid[0]),
         "teacher_bleu": bleu(_translated(valid[0], *valid[1])),
-        "agreement_with_raw": bleu(_translated(*train)),
+        "agreement_with_raw": bleu(_with_raw(*train)),
         "empty": empty,
+        "extra_sources": behind,
         "validity": None,
     }
     if grammar:
@@ -63,9 +83,28 @@ def describe(
     return card
 
 
+def _extra_sources(path: Path) -> dict[str, Any]:
+    """What a card says of extra sources: language, file, lines that stayed and were dropped."""
+    statistics = read_json(path)
+    dropped = {reason: counts["pairs"] for reason, counts in statistics["dropped"].items()}
+    return {
+        "language": statistics["language"],
+        "file": statistics["file"],
+        "lines": statistics["pairs_kept"],
+        "dropped": {reason: count for reason, count in dropped.items() if count},
+        "sha256": statistics["files"][0]["sha256"],
+    }
+
+
 def empty_lines(path: Path) -> int:
     """Number of lines without a translation. Raises InputError as `iter_lines` does."""
     return sum(not line.strip() for line in iter_lines(path))
+
+
+def _with_raw(translations: Path, raw: Path) -> Iterator[tuple[str, str]]:
+    """Translations that are not empty with their raw targets; extra sources have none."""
+    aligned = zip(iter_lines(translations), iter_lines(raw), strict=False)
+    return (lines for lines in aligned if lines[0].strip())
 
 
 def _translated(translations: Path, *others: Path) -> Iterator[tuple[str, ...]]:

@@ -299,7 +299,11 @@ def one_line(text: str) -> str:
 
 
 def read_translations(
-    path: Path, ledger: Ledger, task: Task, empty: list[int] | None = None
+    path: Path,
+    ledger: Ledger,
+    task: Task,
+    empty: list[int] | None = None,
+    blank: list[int] | None = None,
 ) -> Iterator[str]:
     """The translation of each line of a source file, from the ledger; blank lines stay empty.
 
@@ -309,6 +313,7 @@ def read_translations(
         task: model and languages.
         empty: collects the numbers of refused lines, whose translation is then empty; None: a
             refused line is an error.
+        blank: collects the numbers of other lines whose translation is blank.
 
     Raises:
         InputError: a line has no translation, as the file has changed since it was translated.
@@ -323,7 +328,10 @@ def read_translations(
             if digest is None:
                 yield ""
             elif digest in translations:
-                yield one_line(translations[digest])
+                translation = one_line(translations[digest])
+                if blank is not None and not translation.strip():
+                    blank.append(line)
+                yield translation
             elif empty is not None and digest in left_out:
                 empty.append(line)
                 yield ""

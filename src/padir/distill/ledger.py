@@ -13,7 +13,7 @@ import errno
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,65 +27,13 @@ from padir.distill.ledger_reader import (
     checksum,
     split_digests,
 )
+from padir.distill.ledger_tables import CHECKSUMS, RESERVATIONS, SUMS, TABLES
 from padir.distill.owners import Owner, is_alive, sweep
 from padir.distill.packing import Line
 from padir.files import InputError, shown
 
-MINUTE = 60.0
-
-TABLES = """
-CREATE TABLE tasks (
-    id INTEGER PRIMARY KEY,
-    provider TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
-    UNIQUE (provider, model, source, target)
-);
-CREATE TABLE requests (
-    id INTEGER PRIMARY KEY,
-    task INTEGER NOT NULL REFERENCES tasks,
-    owner TEXT NOT NULL,
-    sent REAL NOT NULL,
-    characters INTEGER NOT NULL,
-    usd_per_million REAL NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('sent', 'done', 'refused', 'doubt')),
-    digests BLOB
-);
-CREATE INDEX requests_by_time ON requests (sent);
-CREATE TABLE translations (
-    task INTEGER NOT NULL REFERENCES tasks,
-    digest BLOB NOT NULL,
-    text TEXT NOT NULL,
-    request INTEGER NOT NULL REFERENCES requests,
-    PRIMARY KEY (task, digest)
-) WITHOUT ROWID;
-"""
-
-_ADD = (
-    "INSERT INTO sums VALUES (new.task, new.state, new.usd_per_million, new.characters)"
-    " ON CONFLICT DO UPDATE SET characters = characters + excluded.characters"
-)
-_TAKE = (
-    "UPDATE sums SET characters = characters - old.characters"
-    " WHERE task = old.task AND state = old.state AND usd_per_million = old.usd_per_million"
-)
-# An index and sums keep a claim quick however long the ledger is. Older ledgers get them, and
-# checksums, when they are next opened for writing; older versions of padir keep the sums right
-# through the triggers.
-SUMS = (
-    "CREATE INDEX requests_in_flight ON requests (id) WHERE state = 'sent'",
-    "CREATE TABLE sums (task INTEGER NOT NULL, state TEXT NOT NULL, usd_per_million REAL NOT NULL,"
-    " characters INTEGER NOT NULL, PRIMARY KEY (task, state, usd_per_million)) WITHOUT ROWID",
-    "INSERT INTO sums SELECT task, state, usd_per_million, sum(characters) FROM requests"
-    " GROUP BY task, state, usd_per_million",
-    f"CREATE TRIGGER request_added AFTER INSERT ON requests BEGIN {_ADD}; END",
-    f"CREATE TRIGGER request_ended AFTER UPDATE OF state ON requests BEGIN {_TAKE}; {_ADD}; END",
-)
-
-CHECKSUMS = (
-    "CREATE TABLE checksums (task INTEGER NOT NULL, digest BLOB NOT NULL, checksum BLOB NOT NULL,"
-    " PRIMARY KEY (task, digest)) WITHOUT ROWID",
-    "INSERT INTO checksums SELECT task, digest, checksum(digest, CAST(text AS BLOB))"
-    " FROM translations",
-)
+# Requests count for a minute and what they may take on their way: the service counts arrivals.
+MINUTE = 60.0 + 5.0
 
 
 class Limits(NamedTuple):
@@ -182,7 +130,8 @@ class Ledger(LedgerReader):
                 db.execute(f"PRAGMA user_version = {VERSION}")
             self._check_kind()
             db.create_function("checksum", 2, checksum, deterministic=True)
-            for table, statements in (("sums", SUMS), ("checksums", CHECKSUMS)):
+            further = {"sums": SUMS, "checksums": CHECKSUMS, "reservations": RESERVATIONS}
+            for table, statements in further.items():
                 if not self._exists(table):
                     for statement in statements:
                         db.execute(statement)
@@ -190,6 +139,10 @@ class Ledger(LedgerReader):
     def close(self) -> None:
         """Close the file and leave."""
         with self._lock:
+            if self._owner is not None:
+                # A row that stays does not count without its process.
+                with suppress(InputError), self._transaction() as db:
+                    db.execute("DELETE FROM reservations WHERE owner = ?", (self._owner.name,))
             super().close()
             if self._owner is not None:
                 self._owner.close()
@@ -210,6 +163,35 @@ class Ledger(LedgerReader):
             sweep(self.path)
             with self._transaction():
                 self._in_flight()
+
+    def reserve(self, provider: str, usd: float, limits: Limits) -> None:
+        """Set dollars aside for the requests to come, so that no process starts what the limit
+        would end halfway because another one spends too.
+
+        Raises:
+            LimitReached: what is spent and what others have reserved leave too little.
+        """
+        with self._lock:
+            owner = self._present()
+            with self._transaction() as db:
+                spent, reserved = self._spent(provider), self._reserved(provider)
+                if not limits.allows(spent + reserved + usd):
+                    total, limit, before = in_dollars(spent + reserved + usd, limits.usd, spent)
+                    others = f" and {reserved:.2f} reserved by processes at work" * bool(reserved)
+                    wait = "; when those have ended, run the same command" * bool(reserved)
+                    raise LimitReached(
+                        f"nothing was sent: {total} USD in all are needed, {before} of them spent"
+                        f" already{others}; max_usd is {limit}{wait}"
+                    )
+                row = (owner, provider, usd)
+                db.execute("INSERT OR REPLACE INTO reservations VALUES (?, ?, ?)", row)
+
+    def _reserved(self, provider: str) -> float:
+        """Dollars that other processes at work have reserved."""
+        mine = None if self._owner is None else self._owner.name
+        query = "SELECT owner, usd FROM reservations WHERE provider = ? AND owner IS NOT ?"
+        rows = self._db.execute(query, (provider, mine)).fetchall()
+        return sum((usd for owner, usd in rows if is_alive(self.path, owner)), start=0.0)
 
     def claim(self, task: Task, lines: Sequence[Line], limits: Limits) -> Claim:
         """Record that those lines which need a translation are about to be sent.
@@ -235,6 +217,10 @@ class Ledger(LedgerReader):
                 wait = self._seconds_to_wait(task.provider, characters, limits)
                 if wait:
                     return Claim(None, wait=wait, elsewhere=elsewhere)
+                db.execute(
+                    "UPDATE reservations SET usd = max(0, usd - ?) WHERE owner = ?",
+                    (limits.price(characters), owner),
+                )
                 request = db.execute(
                     "INSERT INTO requests VALUES (NULL, ?, ?, ?, ?, ?, 'sent', ?) RETURNING id",
                     (
@@ -323,18 +309,22 @@ class Ledger(LedgerReader):
                 in_flight.update((digest, owner) for digest in split_digests(digests))
         return in_flight
 
-    def _check_limit(self, provider: str, characters: int, limits: Limits) -> None:
+    def _spent(self, provider: str) -> float:
         query = (
             "SELECT total(characters * usd_per_million) / 1e6"
             " FROM sums JOIN tasks ON tasks.id = task WHERE provider = ? AND state <> 'refused'"
         )
-        spent = self._db.execute(query, (provider,)).fetchone()[0]
+        return self._db.execute(query, (provider,)).fetchone()[0]
+
+    def _check_limit(self, provider: str, characters: int, limits: Limits) -> None:
+        spent = self._spent(provider) + self._reserved(provider)
         total = spent + limits.price(characters)
         if not limits.allows(total):
             needed, limit, before = in_dollars(total, limits.usd, spent)
             raise LimitReached(
-                f"max_usd is {limit}: {before} USD are spent (ledger {shown(self.path)}) and the"
-                f" next request would make that {needed} USD; it was not sent"
+                f"max_usd is {limit}: {before} USD are spent or reserved (ledger"
+                f" {shown(self.path)}) and the next request would make that {needed} USD; it was"
+                " not sent"
             )
 
     def _seconds_to_wait(self, provider: str, characters: int, limits: Limits) -> float:

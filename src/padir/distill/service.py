@@ -150,8 +150,16 @@ def connect(teacher: CloudTeacher, task: Task) -> CloudTranslation:
         return CloudTranslation(client, _parent(teacher, teacher.project or "test"), task)
     try:
         credentials, default_project = google.auth.default(scopes=[SCOPE])
-        # In the first call a refusal would look like a service that is out of order.
-        credentials.refresh(google.auth.transport.requests.Request())
+        try:
+            # In the first call a refusal would look like a service that is out of order.
+            credentials.refresh(google.auth.transport.requests.Request())
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            # What answers may be a proxy or a sign-in page; its text may hold anything.
+            raise InputError(
+                "Application Default Credentials: what answers for the token endpoint sends no"
+                f" token ({type(error).__name__}): look for a proxy or a sign-in page between this"
+                " machine and it, then run the same command"
+            ) from error
     except google.auth.exceptions.GoogleAuthError as error:
         raise _no_credentials(error.args[0] if error.args else type(error).__name__) from error
     except OSError as error:

@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+import yaml
+
+from padir.config.data import SYNTHETIC_PAIR
 from padir.config.systems import SYSTEMS
 from padir.config.training import RunSpec
 
@@ -13,7 +16,7 @@ def model_card(
     valid: Mapping[str, float],
     steps: Sequence[int],
 ) -> str:
-    """The card in Markdown: model, training data, validation losses and use.
+    """The card in Markdown: the hub's metadata, model, training data, validation losses and use.
 
     Args:
         spec: settings of the model.
@@ -26,6 +29,8 @@ def model_card(
     architecture = run.architecture
     chosen = str(steps[0]) if len(steps) == 1 else f"the mean of {', '.join(map(str, steps))}"
     targets = "the original targets" if run.targets == "raw" else f"targets by {run.targets}"
+    if spec.extra_sources:
+        targets += ", which translated the dataset's extra sources too"
     start = run.training.warm_start
     pairs_empty, restarts = summary["pairs_empty"], summary["restarts"]
     empty = f" and {pairs_empty:,} with an empty side" if pairs_empty else ""
@@ -59,8 +64,31 @@ def model_card(
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     option = " --steps 4" if run.parallel else ""
     return (
+        f"{metadata(spec, 'unknown')}\n"
         f"# {spec.training}: {spec.direction}\n\n| | |\n|---|---|\n{table}\n\n"
         f"    padir translate --model FOLDER{option} < source.txt > translation.txt\n\n"
         "The files are `model.safetensors` (parameters), `spec.json` (settings) and `spm.model`\n"
-        "(vocabulary). Quality on the test set is in the report of the experiment, not here.\n"
+        "(vocabulary). Quality on the test set is in the report of the experiment, not here. The\n"
+        "licence depends on the training text; `padir export --hub` states it.\n"
     )
+
+
+def metadata(spec: RunSpec, license: str) -> str:
+    """The block at the head of a card, under which a model hub files the model.
+
+    Args:
+        spec: settings of the model. The synthetic pair is of no real languages.
+        license: identifier of the model's licence, or unknown.
+    """
+    parallel = "non-autoregressive" if spec.run.parallel else "autoregressive"
+    fields = {
+        **({"language": spec.direction.split("-")} if spec.direction != SYNTHETIC_PAIR else {}),
+        "license": license,
+        "library_name": "padir",
+        "pipeline_tag": "translation",
+        "tags": ["jax", spec.run.system, parallel],
+        "datasets": [spec.dataset],
+        "metrics": ["sacrebleu", "chrf"],
+        "model_name": f"{spec.training} {spec.direction}",
+    }
+    return f"---\n{yaml.safe_dump(fields, sort_keys=False, allow_unicode=True)}---\n"

@@ -9,6 +9,7 @@ one counts. docs/scale.md sets the estimate beside the compiler's own count.
 from dataclasses import dataclass
 
 from padir.config.training import Architecture, TrainingRun
+from padir.planning.cost import Size
 
 FLOAT = 4
 # Logits, their probabilities, and the gradient of both.
@@ -78,3 +79,21 @@ def device_memory(run: TrainingRun, parameters: int, table: int, devices: int) -
         activations=tokens * kept * width,
         logits=LOGIT_COPIES * tokens * rows * FLOAT,
     )
+
+
+def about_parameters(run: TrainingRun, vocabulary: int) -> Size:
+    """Parameters of a model, within a few per cent: matrices and embeddings alone, without JAX.
+
+    `padir.planning.cost.parameter_counts` counts exactly.
+    """
+    architecture = run.architecture
+    attention = 4 * architecture.width * architecture.heads * architecture.head_width
+    gated = architecture.activation == "gated_gelu"
+    feed_forward = (3 if gated else 2) * architecture.width * architecture.feed_forward_width
+    attentions = 3 if run.parallel and architecture.positional_attention else 2
+    encoder = architecture.encoder_layers * (attention + feed_forward)
+    decoder = architecture.decoder_layers * (attentions * attention + feed_forward)
+    table = (vocabulary + architecture.extra_ids) * architecture.width
+    output = 0 if architecture.tied_output else table
+    positions = architecture.max_positions * architecture.width if run.parallel else 0
+    return Size(table + output + encoder + decoder + positions, table, encoder)

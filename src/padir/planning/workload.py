@@ -11,6 +11,7 @@ from padir.config.data import TfdsSource
 from padir.config.decoder import RefinementDecoder
 from padir.config.evaluation import BleurtScorer
 from padir.config.experiment import Config
+from padir.config.identity import extra_language
 from padir.config.rows import Decoding, Row
 from padir.data.size import Corpus
 from padir.planning import cost
@@ -133,6 +134,22 @@ def _lines(corpus: Corpus, direction: str, split: str, vocabulary: str | None) -
     return _Lines(side.lines, tokens[0], tokens[1], side.size / side.lines)
 
 
+def _extra_lines(
+    config: Config, corpus: Corpus, direction: str, teacher: str, vocabulary: str | None
+) -> _Lines | None:
+    """The extra sources that a teacher translates, their targets by the lengths of the training
+    text's; None where there are none or their size is unknown."""
+    language = extra_language(config, corpus.name, direction, teacher)
+    train = _lines(corpus, direction, "train", vocabulary)
+    if language is None or train is None:
+        return None
+    side, tokens = corpus.side("extra", language), corpus.tokens("extra", language, vocabulary)
+    if side is None or tokens is None:
+        return None
+    ratio = tokens / train.source
+    return _Lines(side.lines, tokens, ratio * train.target, ratio * train.target_bytes)
+
+
 def _distillation(
     config: Config,
     trainings: Sequence[str],
@@ -148,8 +165,15 @@ def _distillation(
             continue
         row = config.teacher_row(name)
         run = None if row is None else config.trainings[row.training]
-        for split in ("train", "valid"):
-            lines = _lines(corpus, direction, split, run.vocabulary if run else None)
+        vocabulary = run.vocabulary if run else None
+        taught = [_lines(corpus, direction, split, vocabulary) for split in ("train", "valid")]
+        extra = _extra_lines(config, corpus, direction, name, vocabulary)
+        if extra is not None:
+            # The training sources stand a second time beside the targets, with these behind them.
+            source = direction.split("-")[0]
+            sides = [corpus.side(split, source) for split in ("train", "extra")]
+            disk.distilled += sum(side.size for side in sides if side)
+        for lines in (*taught, extra):
             if lines is None:
                 continue
             disk.distilled += lines.count * lines.target_bytes
@@ -225,7 +249,10 @@ def _ratings(config: Config, row: Row, corpus: Corpus, direction: str) -> float:
 def _add_text(config: Config, trainings: Sequence[str], corpus: Corpus, disk: Disk) -> None:
     """The text itself, its copy in TFDS's format, and what is there for a while only."""
     pair = corpus.settings.pair.split("-")
-    sides = [corpus.side(split, language) for split in SPLITS for language in pair]
+    splits = [(split, language) for split in SPLITS for language in pair]
+    extra = corpus.settings.extra_sources
+    splits += [("extra", language) for language in extra.files] if extra else []
+    sides = [corpus.side(split, language) for split, language in splits]
     text = sum(side.size for side in sides if side)
     disk.text += text
     if isinstance(corpus.settings.source, TfdsSource):
@@ -237,10 +264,14 @@ def _add_text(config: Config, trainings: Sequence[str], corpus: Corpus, disk: Di
 def _encoded(config: Config, trainings: Sequence[str], corpus: Corpus) -> Iterator[int]:
     for name in trainings:
         vocabulary = config.trainings[name].vocabulary
-        lines = _lines(corpus, corpus.settings.directions[0], "train", vocabulary)
-        if lines is not None:
+        direction, targets = corpus.settings.directions[0], config.trainings[name].targets
+        train = _lines(corpus, direction, "train", vocabulary)
+        extra = _extra_lines(config, corpus, direction, targets, vocabulary)
+        if train is not None:
             pieces = corpus.settings.vocabulary_named(vocabulary).size
             yield sum(
                 cost.encoded_bytes(pieces, lines.count, tokens)
+                for lines in (train, extra)
+                if lines is not None
                 for tokens in (lines.source, lines.target)
             )

@@ -2,6 +2,7 @@
 
 from padir.config.decoder import SearchDecoder
 from padir.config.experiment import Config
+from padir.config.identity import extra_language
 from padir.config.rows import Row
 from padir.layout import Place
 from padir.report.results import Estimate
@@ -18,11 +19,14 @@ ROW = (
 INTERVAL = "95% interval"
 
 
-def trained_on(config: Config, training: str) -> str:
-    """A training's targets, and whose encoder it started from if not fresh."""
+def trained_on(config: Config, place: Place, training: str) -> str:
+    """A training's targets, whether extra sources are among what was translated, and whose encoder
+    it started from if not fresh."""
     run = config.trainings[training]
+    extra = extra_language(config, *place, run.targets)
+    targets = run.targets if extra is None else f"{run.targets}, with extra sources"
     start = run.training.warm_start
-    return run.targets if start is None else f"{run.targets} (encoder of {start})"
+    return targets if start is None else f"{targets} (encoder of {start})"
 
 
 def row_cells(config: Config, place: Place, row: Row) -> dict[str, Cell]:
@@ -32,7 +36,7 @@ def row_cells(config: Config, place: Place, row: Row) -> dict[str, Cell]:
         "training": row.training,
         "decoder": row.decoding.decoder,
         "T": row.decoding.steps,
-        "targets": trained_on(config, row.training),
+        "targets": trained_on(config, place, row.training),
     }
 
 

@@ -77,9 +77,25 @@ def distillation_table(results: Results) -> Table:
     notes = (
         "Teacher's BLEU: on the validation references. BLEU against raw: the teacher's output on"
         " the training sources, scored against the original targets.",
+        *_extra_sources(results),
         *_empty_lines(results),
     )
     return Table("distillation", "Distilled targets", columns, rows, notes)
+
+
+def _extra_sources(results: Results) -> Iterator[str]:
+    """A note on each teacher that translated monolingual text too."""
+    for (place, teacher, seed), card in results.cards.items():
+        extra, lines = card.get("extra_sources"), card.get("lines")
+        if not isinstance(extra, dict) or not isinstance(lines, dict):
+            continue
+        reasons = {reason: {"pairs": count} for reason, count in extra["dropped"].items()}
+        yield (
+            f"{' '.join(place)}, {teacher}, seed {seed}: of {lines['train']:,} lines"
+            f" {lines['train'] - extra['lines']:,} translate the training sources and"
+            f" {extra['lines']:,} monolingual text in {extra['language']} ({extra['file']},"
+            f" dropped in cleaning: {_dropped(reasons)}; SHA-256 {extra['sha256'][:12]})."
+        )
 
 
 def _empty_lines(results: Results) -> Iterator[str]:

@@ -44,7 +44,7 @@ PREDICTOR_NAMES = {
     "self_attention": "self-attention, both directions",
     "self_right": "self-attention, left to right neighbour",
     "self_left": "self-attention, right to left neighbour",
-    "doubt": "surprisal of the less certain token",
+    "surprisal": "surprisal of the less certain token",
     "entropy": "smaller entropy of the two",
     "overlap": "overlap of the two predictions",
     "distance": "distance (less)",

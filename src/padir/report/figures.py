@@ -8,9 +8,11 @@ from typing import Any
 from padir.layout import Place
 from padir.report.results import Estimate, Results, ScoredRow, search_row
 from padir.report.tables import Cell, Column, Table
-from padir.report.theme import COLOURS, MARKERS, Picture, canvas
+from padir.report.theme import COLOURS, MARKERS, Canvas, Picture, canvas
 
 # Points of a series closer than this, as shares of the axes, have one label.
+# Most marks of a line, about.
+DENSE = 24
 NEAR_X, NEAR_Y = 0.06, 0.04
 LABEL_SIZE = 8
 
@@ -110,7 +112,7 @@ class Figure(Picture):
         with canvas(self.name, 2.6 + 4.6 * wide, 3.9) as drawing:
             places = drawing.figure.subplots(1, wide, squeeze=False)[0]
             for panel, axes in zip(self.panels, places, strict=False):
-                self._draw(panel, axes)
+                self._draw(panel, axes, drawing)
             if self.empty():
                 places[0].text(0.5, 0.5, "no data", transform=places[0].transAxes, ha="center")
             drawing.legend()
@@ -121,8 +123,8 @@ class Figure(Picture):
                     _label(panel, axes)
         return drawing.svg
 
-    def _draw(self, panel: Panel, axes: Any) -> None:
-        from matplotlib.ticker import FuncFormatter
+    def _draw(self, panel: Panel, axes: Any, drawing: Canvas) -> None:
+        from matplotlib.ticker import FuncFormatter, LogLocator
 
         for number, (name, y) in enumerate(panel.levels):
             style = ("--", ":", "-.")[number % 3]
@@ -130,12 +132,15 @@ class Figure(Picture):
         for series in panel.series:
             colour = COLOURS[series.style % len(COLOURS)]
             xs, ys = [p.x for p in series.points], [p.y for p in series.points]
-            dense = len(xs) > 30
-            axes.plot(
-                xs, ys, color=colour, label=series.name, linewidth=1.5, markersize=5,
-                marker=None if dense else MARKERS[series.style % len(MARKERS)],
+            # Of a dense line some points have marks: they tell lines apart, and have values.
+            every = 1 + len(xs) // DENSE
+            (line,) = axes.plot(
+                xs, ys, color=colour, label=series.name, linewidth=1.5,
+                markersize=5 if every == 1 else 3.5, markevery=every,
+                marker=MARKERS[series.style % len(MARKERS)],
                 linestyle="-" if series.joined else "none",
             )  # fmt: skip
+            drawing.name_marks(line, [_value(series, point) for point in series.points[::every]])
             known = [p for p in series.points if p.low is not None and p.high is not None]
             if known:
                 lows, highs = [p.low for p in known], [p.high for p in known]
@@ -143,11 +148,18 @@ class Figure(Picture):
                 axes.vlines([p.x for p in known], lows, highs, color=colour, linewidth=1)
         if self.log_x:
             axes.set_xscale("log")
+            axes.xaxis.set_minor_locator(LogLocator(subs=(1.5, 2, 3, 5, 7)))
             for axis_format in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
                 axis_format(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.set_title(panel.title)
         axes.set_xlabel(self.x)
         axes.set_ylabel(self.y)
+
+
+def _value(series: Series, point: Point) -> str:
+    """What a mark stands for, in words."""
+    interval = "" if point.low is None else f" [{point.low:.2f}, {point.high:.2f}]"
+    return f"{series.name} {point.label}: {point.y:.4g}{interval} at {point.x:.4g}"
 
 
 def _label(panel: Panel, axes: Any) -> None:

@@ -19,6 +19,7 @@ ANALYSIS_KEYS = (
     *("dataset", "direction", "training", "decoder", "targets", "distance", "passes", "claims"),
 )
 LATENCY_KEYS = ("training", "decoder", "p50_ms", "p90_ms", "p99_ms", "passes_mean")
+TRACE_KEYS = ("id", "source", "hypothesis", "source_pieces", "candidates")
 CLAIM_KEYS = ("id", "statement", "measured", "verdict", "test")
 THEORY = f"{layout.RESULTS}/theory/"
 
@@ -115,6 +116,7 @@ class Reader:
             samples=dict(self._samples(wanted, places)),
             theory=dict(self._with_claims(wanted, THEORY, ())),
             analyses=dict(self._with_claims(wanted, f"{layout.RESULTS}/analysis/", ANALYSIS_KEYS)),
+            traces=dict(self._traces(wanted, places)),
             absent=self._listed_absences(wanted),
         )
 
@@ -131,8 +133,8 @@ class Reader:
 
     def _fresh(self, artifact: Artifact) -> Any:
         path = artifact.path
-        is_metrics = path.endswith(".jsonl")
-        labelled = _provenance_of(path) if is_metrics else Path(path)
+        has_lines = path.endswith(".jsonl")
+        labelled = _provenance_of(path) if has_lines else Path(path)
         if not Path(path).is_file() or not labelled.is_file():
             self._absent[path] = Absence(artifact, MISSING)
             return None
@@ -144,7 +146,7 @@ class Reader:
         if any(digests.get(key) != value for key, value in artifact.digests.items()):
             self._absent[path] = Absence(artifact, OTHER_SETTINGS)
             return None
-        return read_jsonl(path) if is_metrics else document
+        return read_jsonl(path) if has_lines else document
 
     def _rows(
         self, wanted: Mapping[str, Artifact], places: Sequence[Place]
@@ -247,6 +249,20 @@ class Reader:
                     continue
                 yield (place, sampler), (require(path, score, SCORE_KEYS), read_jsonl(chains))
 
+    def _traces(
+        self, wanted: Mapping[str, Artifact], places: Sequence[Place]
+    ) -> Iterator[tuple[tuple[Place, Row], Sequence[Document]]]:
+        split = self.config.evaluation.split
+        for place in places:
+            for row in layout.traced_rows(self.config):
+                seed = self.config.trainings[row.training].first_seed
+                path = layout.trace_path(place, row, seed, split)
+                lines = self._read(wanted, path)
+                if lines is not None:
+                    for line in lines:
+                        require(path, line, TRACE_KEYS)
+                    yield (place, row), lines
+
     def _with_claims(
         self, wanted: Mapping[str, Artifact], folder: str, keys: Sequence[str]
     ) -> Iterator[tuple[str, Document]]:
@@ -259,7 +275,11 @@ class Reader:
 
 
 def _provenance_of(path: str) -> Path:
-    return Path(path).with_name("provenance.json")
+    """Of lines: that of their training for its metrics, else their own."""
+    is_metrics = Path(path).name == "metrics.jsonl"
+    return Path(path).with_name(
+        "provenance.json" if is_metrics else f"{Path(path).name}.provenance.json"
+    )
 
 
 def _labels(place: Place, row: Row, seed: int, split: str) -> dict[str, Any]:

@@ -1,19 +1,24 @@
-"""The report as one HTML file: styles and drawings inside, nothing fetched, no script."""
+"""The report as one HTML file: styles, scripts, drawings and traces inside, nothing fetched.
+
+Without script all numbers are there; scripts sort and filter tables, filter claims, show the values
+of marks at once, and run the viewer.
+"""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
+from padir import layout
 from padir.config.experiment import Config
+from padir.report import titles, viewer
 from padir.report.catalogue import SECTIONS, Part, Section
 from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
 from padir.report.results import Document, Results
-from padir.report.tables import Table, shown_text
-from padir.report.theme import Picture
+from padir.report.tables import Cell, Column, Table, shown_text
+from padir.report.theme import COLOURS, Picture
 
 MARKS = {REPRODUCED: ("yes", "✓"), NOT_REPRODUCED: ("no", "✗"), NOT_RUN: ("open", "○")}
 CLAIMS = Section(
@@ -21,8 +26,8 @@ CLAIMS = Section(
     'A verdict comes from the test named with it. "Not reproduced" is meant at this scale of model'
     " and data.",
 )
-# Claims whose numbers stand in the lead.
-HEADLINES = ("near_ar",)
+# The figure that stands with the headline claims.
+MAIN_FIGURE = "quality_passes"
 
 
 def page(
@@ -30,6 +35,7 @@ def page(
     results: Mapping[str, Results],
     contents: Sequence[tuple[Part, Table | Picture]],
     claims: Sequence[Mapping[str, Any]],
+    traced: Results,
 ) -> str:
     """The whole page.
 
@@ -39,22 +45,74 @@ def page(
         contents: each part with its table or picture, in the page's order; empty ones are named
             with their commands only.
         claims: from `claims.decide`.
+        traced: the traces that the viewer shows.
     """
-    absent = {a.artifact.path: a for loaded in results.values() for a in loaded.absent}
+    everything = [*results.values(), traced]
+    absent = {a.artifact.path: a for loaded in everything for a in loaded.absent}
     places = dict.fromkeys(" ".join(p) for loaded in results.values() for p in loaded.places())
     template = environment().get_template("page.html")
-    numbered = list(_numbered(claims))
+    records = list(titles.anchored(claims))
+    entries = [
+        {"part": part, "content": content, "sources": _sources(config, part, absent)}
+        for part, content in contents
+        if not content.empty()
+    ]
+    main = next((entry for entry in entries if entry["part"].name == MAIN_FIGURE), None)
     return template.render(
         places=list(places),
-        headlines=[c["measured"] for c in claims if c["id"] in HEADLINES and c["measured"]],
+        cards=list(titles.cards(records)),
+        main=main,
         counts=counts(claims),
-        sections=list(_sections(contents)),
-        decided=[claim for claim in numbered if claim["verdict"] != NOT_RUN],
-        waiting=[claim for claim in numbered if claim["verdict"] == NOT_RUN],
+        sections=list(_sections([entry for entry in entries if entry is not main])),
+        groups={
+            name: (heading, [record for record in records if record["group"] == name])
+            for name, heading in titles.GROUPS.items()
+        },
+        viewer=viewer.payload(traced),
         facts=list(_facts(config, results)),
+        runs=runs_table(config, results),
+        datasets=[
+            (dataset, f"{layout.RESULTS}/data/{dataset}/{settings.pair}/README.md")
+            for dataset, settings in config.datasets.items()
+        ],
         unmade=[part for part, content in contents if content.empty()],
         absent=list(absent.values()),
     )
+
+
+def _sources(config: Config, part: Part, absent: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Files that a part is made from, and the command of each."""
+    return [(a.path, a.command) for a in part.needs(config) if a.path not in absent]
+
+
+def runs_table(config: Config, results: Mapping[str, Results]) -> Table:
+    """Every training run in scope: its length, time and files."""
+    columns = (
+        *(Column("dataset", "Dataset"), Column("direction", "Direction")),
+        *(Column("training", "Training"), Column("system", "System"), Column("seed", "Seed")),
+        *(Column("steps", "Steps"), Column("minutes", "Minutes", 1)),
+        *(Column("card", "Model card"), Column("metrics", "Metrics")),
+    )
+    curves = {key: lines for loaded in results.values() for key, lines in loaded.curves.items()}
+    rows: list[dict[str, Cell]] = []
+    for (place, training, seed), lines in curves.items():
+        folder = layout.run_folder(place, training, seed)
+        seconds = [line["seconds"] for line in lines if line.get("seconds") is not None]
+        rows.append(
+            {
+                **place._asdict(),
+                "training": training,
+                "system": config.trainings[training].system,
+                "seed": seed,
+                "steps": max((line["step"] for line in lines if "step" in line), default=None),
+                "minutes": max(seconds) / 60 if seconds else None,
+                "card": f"{folder}/bundle/README.md",
+                "metrics": layout.metrics_path(place, training, seed),
+            }
+        )
+    total = sum(row["minutes"] for row in rows if isinstance(row["minutes"], float))
+    notes = (f"Time of training with compilation, {total:.1f} minutes in all.",)
+    return Table("runs", "Trainings of this report", columns, rows, notes)
 
 
 def environment() -> jinja2.Environment:
@@ -72,41 +130,47 @@ def environment() -> jinja2.Environment:
         "drawing": lambda picture: Markup(inline_svg(picture.name, picture.svg)),
         "mark": MARKS.__getitem__,
         "interval": interval_text,
+        "address": address,
+        "value": sort_value,
     }
     return templates
 
 
-def _sections(contents: Sequence[tuple[Part, Table | Picture]]) -> Iterator[dict[str, Any]]:
-    """Sections that have something to show; the claims follow the first."""
-    claims = {"anchor": "claims", **CLAIMS._asdict(), "entries": []}
-    first = True
+def _sections(entries: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Sections that have something to show; the claims stand first."""
+    yield {"anchor": "claims", **CLAIMS._asdict(), "entries": []}
     for anchor, section in SECTIONS.items():
-        entries = [
-            {"part": part, "content": content}
-            for part, content in contents
-            if part.section == anchor and not content.empty()
-        ]
-        if entries:
-            yield {"anchor": anchor, **section._asdict(), "entries": entries}
-        if first:
-            yield claims
-            first = False
+        inside = [entry for entry in entries if entry["part"].section == anchor]
+        if inside:
+            yield {"anchor": anchor, **section._asdict(), "entries": inside}
 
 
-def _numbered(claims: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Records of one claim on several test sets or seeds need ids of their own."""
-    seen: Counter[str] = Counter()
-    for claim in claims:
-        yield {**claim, "number": seen[claim["id"]]}
-        seen[claim["id"]] += 1
+def address(path: str) -> str:
+    """Of a file below `results/`, from the page's folder; the page of the core puts it right by
+    script, as it lies one folder deeper and has the same bytes."""
+    return "../" + path.removeprefix(f"{layout.RESULTS}/")
+
+
+def sort_value(value: Cell) -> str:
+    """By which a column is sorted: a number in full, the lower end of an interval, or the text."""
+    if value is None:
+        return ""
+    return str(value[0] if isinstance(value, tuple) else value)
 
 
 def inline_svg(name: str, text: str) -> str:
     """A drawing without file header, its ids made its own so that drawings do not mix."""
     text = text[text.index("<svg") :]
+    # For the style sheet: the size at which text has its own.
+    text = re.sub(
+        r'<svg ([^>]*?)width="([\d.]+pt)"', r'<svg \1width="\2" style="--width: \2"', text, count=1
+    )
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = text.replace("url(#", f"url(#{name}-")
+    # The page's colours of series, which differ between light and dark.
+    for number, colour in enumerate(COLOURS[:-1]):
+        text = re.sub(f": {colour}\\b", f": var(--series-{number})", text, flags=re.IGNORECASE)
     return text.replace('href="#', f'href="#{name}-')
 
 

@@ -140,6 +140,7 @@ class Results:
         samples: score and chains of each sampler, by test set and sampler.
         theory: documents of Ising experiments, by path.
         analyses: documents of the dependence analysis, by path.
+        traces: of the rows that the viewer shows, by test set and row.
         absent: what is not shown.
     """
 
@@ -156,6 +157,7 @@ class Results:
     )
     theory: Mapping[str, Document] = field(default_factory=dict)
     analyses: Mapping[str, Document] = field(default_factory=dict)
+    traces: Mapping[tuple[Place, Row], Sequence[Document]] = field(default_factory=dict)
     absent: Sequence[Absence] = ()
 
     def places(self) -> list[Place]:

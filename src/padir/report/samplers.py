@@ -41,7 +41,7 @@ def samplers_table(results: Results) -> Table:
                 **place._asdict(),
                 "name": name,
                 "training": settings.training,
-                "targets": trained_on(results.config, settings.training),
+                "targets": trained_on(results.config, place, settings.training),
                 "block": settings.block,
                 "metropolis": "yes" if settings.metropolis else "no",
                 "chains": settings.chains,

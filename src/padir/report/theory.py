@@ -11,7 +11,7 @@ from padir.report.theory_figures import DRAWINGS, draw, theorem_table
 
 
 class TheoryPicture(Picture):
-    """A drawing of one experiment; its caption stands inside it."""
+    """A drawing of one experiment."""
 
     def __init__(self, name: str, results: Results):
         self.name = name
@@ -19,7 +19,7 @@ class TheoryPicture(Picture):
         for path, document in results.theory.items():
             if self.drawing is None and document.get("experiment") == DRAWINGS[name][0]:
                 self.drawing = draw(name, document, path)
-        self.title = "" if self.drawing is None else self.drawing.caption
+        self.title = "" if self.drawing is None else self.drawing.title
 
     @cached_property
     def svg(self) -> str:
@@ -36,8 +36,8 @@ class TheoryPicture(Picture):
 
     @property
     def caption(self) -> str:
-        """Nothing: the drawing has its own."""
-        return ""
+        """What is drawn, and of which model."""
+        return "" if self.drawing is None else self.drawing.caption
 
 
 def _picture(name: str) -> Callable[[Results], Picture]:

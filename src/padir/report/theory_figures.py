@@ -1,7 +1,6 @@
 """Figures 1 to 3 and two more of the theory experiments: SVG and the CSV of their points."""
 
 import math
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +39,7 @@ class Line:
     shift: float = 0.0
     size: float | None = None
 
-    def draw(self, axes: Any) -> Any:
+    def draw(self, axes: Any, drawing: theme.Canvas) -> Any:
         """Draw on matplotlib axes; returns the handle for a legend."""
         colour = theme.COLOURS[self.colour % len(theme.COLOURS)]
         style, marked = KINDS[self.kind]
@@ -50,6 +49,11 @@ class Line:
             marker=theme.MARKERS[self.colour % len(theme.MARKERS)] if marked else None,
             markersize=self.size or 4.5, markerfacecolor="none" if self.size else None,
         )  # fmt: skip
+        if marked:
+            values = [
+                f"{self.name}: {y:.4g} at {x:.4g}" for x, y in zip(self.x, self.y, strict=True)
+            ]
+            drawing.name_marks(handle, values)
         if self.low is not None and self.high is not None:
             axes.vlines(x, self.low, self.high, color=colour, linewidth=1.2)
         return handle
@@ -57,7 +61,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Axes of a drawing; panels with the same `legend` title share one legend."""
+    """Axes of a drawing."""
 
     title: str
     x: str
@@ -67,15 +71,16 @@ class Panel:
     log_y: bool = False
     ticks: Numbers = ()
     tick_labels: Sequence[str] = ()
-    legend: str = ""
 
-    def draw(self, axes: Any) -> dict[str, tuple[Any, ...]]:
+    def draw(self, axes: Any, drawing: theme.Canvas) -> dict[str, tuple[Any, ...]]:
         """Draw on matplotlib axes; returns legend handles by label."""
         handles: dict[str, tuple[Any, ...]] = {}
         for line in self.lines:
-            handle = line.draw(axes)
+            handle = line.draw(axes, drawing)
             if line.label is not None:
                 handles[line.label] = (*handles.get(line.label, ()), handle)
+        # Room for large markers at the edge.
+        axes.margins(0.08)
         if self.log_x:
             axes.set_xscale("log")
         if self.log_y:
@@ -90,9 +95,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Panels in rows of at most three, and the caption."""
+    """Panels in rows of at most two with one legend, a title, and the caption beneath."""
 
     name: str
+    title: str
     panels: Sequence[Panel]
     caption: str
 
@@ -107,37 +113,25 @@ class Drawing:
                 for point in zip(*columns, strict=True):
                     values = (panel.title, line.name, *point)
                     rows.append(dict(zip(keys, values, strict=True)))
-        return Table(self.name, self.caption, [Column(key, key) for key in keys], rows)
+        return Table(self.name, self.title, [Column(key, key) for key in keys], rows)
 
     def svg(self) -> str:
         """The drawing as one SVG document."""
-        columns = min(3, len(self.panels))
-        # Several legends need a free cell.
-        legend_titles = {panel.legend for panel in self.panels}
-        rows = math.ceil((len(self.panels) + (len(legend_titles) > 1)) / columns)
-        caption = textwrap.wrap(self.caption, 30 + 70 * columns)
-        with theme.canvas(
-            self.name, 2.2 + 4.6 * columns, 3.4 * rows + 0.2 * len(caption)
-        ) as drawing:
-            figure = drawing.figure
-            cells = figure.subplots(rows, columns, squeeze=False).ravel()
-            legends: dict[str, dict[str, Any]] = {}
+        columns = min(2, len(self.panels))
+        rows = math.ceil(len(self.panels) / columns)
+        with theme.canvas(self.name, 2.2 + 4.6 * columns, 3.4 * rows) as drawing:
+            cells = drawing.figure.subplots(rows, columns, squeeze=False).ravel()
+            handles: dict[str, tuple[Any, ...]] = {}
             for panel, axes in zip(self.panels, cells, strict=False):
-                legends[panel.legend] = panel.draw(axes) | legends.get(panel.legend, {})
+                handles = panel.draw(axes, drawing) | handles
+            content = {"handles": list(handles.values()), "labels": list(handles)}
             free = cells[len(self.panels) :]
             for axes in free:
                 axes.set_axis_off()
-            for number, (title, entries) in enumerate(legends.items()):
-                content = {"handles": entries.values(), "labels": entries, "title": title or None}
-                if len(free):
-                    corner = (number / len(legends), 1.0)
-                    legend = free[0].legend(**content, loc="upper left", bbox_to_anchor=corner)
-                    # Axes keep the last legend only; earlier ones stay as artists.
-                    if number < len(legends) - 1:
-                        free[0].add_artist(legend)
-                else:
-                    figure.legend(**content, loc="outside right upper")
-            figure.supxlabel("\n".join(caption), x=0.02, ha="left", fontsize=8.5)
+            if len(free):
+                free[0].legend(**content, loc="upper left", fontsize=10)
+            else:
+                drawing.figure.legend(**content, loc="outside right upper")
         return drawing.svg
 
     def write(self, folder: Path) -> None:
@@ -172,13 +166,14 @@ def _errors(document: Document, name: str, truth: str, number: int) -> Drawing:
         panels.append(Panel(title, *axes, lines, log_y=True, ticks=settings["block_sizes"]))
     masses = document["regimes"][truth]
     caption = (
-        f"Figure {number}. Squared error of k-pseudolikelihood against k. Truth: {series['model']};"
+        f"Squared error of k-pseudolikelihood against k. Truth: {series['model']};"
         f" P(all +) = {masses['all_plus']:.3f}, P(all -) = {masses['all_minus']:.3f};"
         f" {series['parameters']} free parameters (every field and coupling)."
         f" {settings['trials']} data sets per point, 95% intervals of the mean; dashed: trace of"
         f" the asymptotic covariance over the sample count. Seed {document['seed']}."
     )
-    return Drawing(name, panels, caption)
+    title = f"Figure {number}: estimation error against masking, {truth} truth"
+    return Drawing(name, title, panels, caption)
 
 
 def figure1(document: Document) -> Drawing:
@@ -196,11 +191,32 @@ def _spaced(steps: int, count: int) -> list[int]:
     return sorted({max(1, round(steps ** (i / count))) for i in range(count + 1)})
 
 
+def _samplers(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Of each colour the samplers that have it: models of other sizes have other k."""
+    names: list[dict[str, None]] = []
+    for curve in (curve for group in groups for curve in _by_coupling(group)):
+        for colour, sampler in enumerate(curve):
+            if colour == len(names):
+                names.append({})
+            names[colour][sampler] = None
+    return [" / ".join(samplers) for samplers in names]
+
+
+def _by_coupling(group: Mapping[str, Any]) -> list[list[str]]:
+    """Samplers of each panel of a model, in order."""
+    return [
+        [curve["sampler"] for curve in group["curves"] if curve["coupling"] == coupling]
+        for coupling in group["settings"]["couplings"]
+    ]
+
+
 def figure3(document: Document) -> Drawing:
     """Probability that the larger mode has been reached, against steps."""
     weak = document["series"]["weak"]
     panels, models = [], []
-    for group in [*document["series"]["panels"], weak]:
+    groups = [*document["series"]["panels"], weak]
+    labels = _samplers(groups)
+    for group in groups:
         s = group["settings"]
         outside = f", field {s['outside_field']:g} outside" if s["outside_field"] else ""
         models.append(
@@ -216,21 +232,28 @@ def figure3(document: Document) -> Drawing:
                 name, exact, simulated = curve["sampler"], curve["exact"], curve["simulated"]
                 dense, sparse = (_spaced(len(exact) - 1, count) for count in (24, 6))
                 lines.append(
-                    Line(name, dense, [exact[t] for t in dense], "plain", colour, label=name)
+                    Line(
+                        name,
+                        dense,
+                        [exact[t] for t in dense],
+                        "plain",
+                        colour,
+                        label=labels[colour],
+                    )
                 )
                 values = [simulated[t] for t in sparse]
                 simulation = f"{name}, simulated"
-                lines.append(Line(simulation, sparse, values, "dots", colour, label=name))
+                lines.append(Line(simulation, sparse, values, "dots", colour, label=labels[colour]))
             title = f"{model}, J = {coupling:g}{note}"
             axes = ("steps", "P(larger mode reached)")
-            panels.append(Panel(title, *axes, lines, log_x=True, legend=model))
+            panels.append(Panel(title, *axes, lines, log_x=True))
     caption = (
-        "Figure 3. Probability that all clique spins have been +1 by a step, started with all of"
+        "Probability that all clique spins have been +1 by a step, started with all of"
         " them -1 and the others random. Lines: exact, from the lumped chain; markers: simulation."
         f" Models: {'; '.join(models)}. Independent parallel sampling updates N spins per step,"
         f" k-Gibbs k. Seed {document['seed']}."
     )
-    return Drawing("figure3", panels, caption)
+    return Drawing("figure3", "Figure 3: reaching the larger mode", panels, caption)
 
 
 def product_steps(document: Document) -> Drawing:
@@ -256,7 +279,8 @@ def product_steps(document: Document) -> Drawing:
         " With an odd number of visible spins a strongly coupled block follows them, and the"
         " distance falls again."
     )
-    return Drawing("product_steps", panels, caption)
+    title = "A parallel step against a step of k-Gibbs"
+    return Drawing("product_steps", title, panels, caption)
 
 
 def mask_design(document: Document) -> Drawing:
@@ -269,9 +293,9 @@ def mask_design(document: Document) -> Drawing:
         random = series["random"]
         label = "random weights"
         lines = [Line(label, random["gap"], random[key], "dots", 5, label=label)]
-        # Optima of two criteria nearly coincide: hollow markers of falling size show both.
+        # Optima of two criteria nearly coincide: hollow markers of rising size show both.
         for colour, (name, m) in enumerate(series["measures"].items()):
-            size = 12 - 2.0 * colour
+            size = 6 + 3.0 * colour
             lines.append(Line(name, [m["gap"]], [m[key]], "dots", colour, label=name, size=size))
         return lines
 
@@ -295,7 +319,8 @@ def mask_design(document: Document) -> Drawing:
         " I^(-1/2) H I^(-1/2), 1 for maximum likelihood, never below the gap (theorem 6). Trace:"
         " asymptotic squared error. A mask's name lists its positions."
     )
-    return Drawing("mask_design", panels, caption)
+    title = "Masks for a small error and for fast sampling"
+    return Drawing("mask_design", title, panels, caption)
 
 
 # Name -> (experiment, drawing of its results).

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from padir import layout
 from padir.config.experiment import Config
 from padir.files import InputError, shown, write_text
 from padir.report.catalogue import Part, Scope, parts_in
@@ -57,7 +58,7 @@ class Report:
     """The parts of one scope with their results, each file read once."""
 
     def __init__(self, config: Config, scope: Scope):
-        reader = Reader(config)
+        self.reader = reader = Reader(config)
         self.config, self.scope = config, scope
         self.parts = parts_in(config, scope)
         self.results: Mapping[str, Results] = {
@@ -78,7 +79,8 @@ class Report:
     def write_page(self, out: Path) -> Path:
         """Write index.html, for the core also the copy that stands outside it; return its path."""
         contents = [(part, make(part, self.results[part.name])) for part in self.parts]
-        text = page(self.config, self.results, contents, self.claims)
+        traced = self.reader.load(layout.traces(self.config))
+        text = page(self.config, self.results, contents, self.claims, traced)
         folder = out
         for folder in self._folders(out, ["index.html"]):
             write_text(folder / "index.html", text)

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import softmax
 
 from padir.files import InputError
 from padir.theory.enumeration import check_memory
@@ -93,9 +94,7 @@ def adaptive_masks(spins: int, sets: Subsets, scores: np.ndarray) -> Masks:
 
     The softmax keeps every mask possible, so no position is frozen.
     """
-    scores = np.asarray(scores, dtype=np.float64)
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return Masks(spins, sets, (weights / weights.sum(axis=1, keepdims=True)).T)
+    return Masks(spins, sets, softmax(np.asarray(scores, dtype=np.float64), axis=1).T)
 
 
 def random_adaptive_masks(rng: np.random.Generator, spins: int, sets: Subsets) -> Masks:

@@ -10,17 +10,16 @@ metrics.jsonl           one line per report; lines past a resumed checkpoint are
 tensorboard/            the same numbers for TensorBoard
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import jax
 import numpy as np
 import orbax.checkpoint as ocp
 import safetensors.numpy
@@ -28,15 +27,17 @@ import safetensors.numpy
 from padir.devices import on_any_process, wait_for_all
 from padir.files import (
     InputError,
-    atomic_path,
     read_json,
-    read_jsonl,
     shown,
     write_bytes,
+    write_errors,
     write_json,
     write_jsonl,
 )
+from padir.locks import Lock
+from padir.training.metrics import whole_lines
 from padir.training.step import TrainState
+from padir.training.storage import FullDisk, RestoreFailure, reading_now, sha256_now
 
 RESTART = "`padir train --restart` starts over"
 
@@ -50,6 +51,7 @@ class WorkFolder:
         first: whether this is the first of the processes that train together. It alone locks the
             folder and writes into it, except for checkpoints, which all processes write.
         restart: whether to delete all progress and start over; metrics.jsonl keeps their number.
+        wait: whether to wait for another trainer to end instead of failing.
 
     Raises:
         InputError: another trainer holds the folder, or it belongs to another run.
@@ -61,20 +63,22 @@ class WorkFolder:
         identity: Mapping[str, object],
         first: bool = True,
         restart: bool = False,
+        wait: bool = False,
     ):
         self.folder, self.first = Path(folder).absolute(), first
         self.folder.mkdir(parents=True, exist_ok=True)
         self._checkpoints, self._saved = self.folder / "checkpoints", self.folder / "saved"
         self._candidates = self.folder / "candidates"
         self._metrics = self.folder / "metrics.jsonl"
-        self._lock = open(self.folder / "lock", "a+") if first else None  # noqa: SIM115
+        what = "another trainer is using this work folder"
+        self._lock = Lock(self.folder / "lock", what, wait) if first else None
         try:
-            if self._lock is not None:
-                self._claim(self._lock, dict(identity))
+            if first:
+                self._claim(dict(identity))
                 if restart:
                     self._start_over()
             wait_for_all("work folder")
-            with _one_line(self._checkpoints):
+            with reading_now(self._checkpoints):
                 self._manager = ocp.CheckpointManager(
                     self._checkpoints,
                     options=ocp.CheckpointManagerOptions(
@@ -96,14 +100,7 @@ class WorkFolder:
         if self._lock is not None:
             self._lock.close()
 
-    def _claim(self, lock: Any, identity: dict[str, object]) -> None:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"{shown(self.folder)}: another trainer is using this work folder; wait for it,"
-                " or stop it"
-            ) from None
+    def _claim(self, identity: dict[str, object]) -> None:
         path = self.folder / "identity.json"
         if not path.exists():
             write_json(path, identity)
@@ -146,12 +143,14 @@ class WorkFolder:
         record = {"step": step, "progress": dict(progress)}
         if self.first:
             write_json(self._record(step), record)
-        self._manager.save(step, args=ocp.args.StandardSave(state))
-        self._manager.wait_until_finished()
+        size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+        with FullDisk(self._checkpoints / str(step), size):
+            self._manager.save(step, args=ocp.args.StandardSave(state))
+            self._manager.wait_until_finished()
         if self.first:
             files = (self._checkpoints / str(step)).rglob("*")
             digests = {
-                str(path.relative_to(self.folder)): _sha256(path)
+                str(path.relative_to(self.folder)): sha256_now(path)
                 for path in sorted(files)
                 if path.is_file()
             }
@@ -180,8 +179,6 @@ class WorkFolder:
         Raises:
             InputError: checkpoints exist, but none can be restored; or a file cannot be read now.
         """
-        import jax
-
         abstract = jax.tree.map(ocp.utils.to_shape_dtype_struct, fresh)
         problems: dict[int, str] = {}
         for step in self._steps():
@@ -190,7 +187,7 @@ class WorkFolder:
                 problems[step] = problem or "damaged"
                 continue
             state = None
-            with _RestoreFailure() as failure:
+            with RestoreFailure() as failure:
                 state = self._manager.restore(step, args=ocp.args.StandardRestore(abstract))
             if state is not None:
                 self._set_aside(problems, step)
@@ -233,7 +230,7 @@ class WorkFolder:
         digests = self._digests(step)
         for name, expected in digests.items():
             try:
-                actual = _sha256(self.folder / name)
+                actual = sha256_now(self.folder / name)
             except (FileNotFoundError, NotADirectoryError):
                 return f"{name} is missing"
             if actual != expected:
@@ -242,7 +239,7 @@ class WorkFolder:
             # A file that cannot be read now must not count as damaged.
             for path in (self._checkpoints / str(step)).rglob("*"):
                 if path.is_file():
-                    _sha256(path)
+                    sha256_now(path)
         # Candidates of earlier steps are part of what a run resumes from.
         for candidate in sorted(self.candidates()):
             if candidate <= step and self._candidate_damage(candidate):
@@ -302,7 +299,7 @@ class WorkFolder:
     def _candidate_damage(self, step: int) -> bool:
         expected = read_json(self._candidates / f"{step}.json").get("sha256")
         try:
-            actual = _sha256(self._candidates / f"{step}.safetensors")
+            actual = sha256_now(self._candidates / f"{step}.safetensors")
         except FileNotFoundError:
             return True
         return expected not in (None, actual)
@@ -337,61 +334,5 @@ class WorkFolder:
 
     def add_metrics(self, record: Mapping[str, object]) -> None:
         """Append one line to metrics.jsonl."""
-        with open(self._metrics, "a", encoding="utf-8") as file:
+        with write_errors(self._metrics), open(self._metrics, "a", encoding="utf-8") as file:
             file.write(json.dumps(record, allow_nan=False) + "\n")
-
-
-class _RestoreFailure:
-    """Catch what Orbax raises for files that it did not write or that are damaged.
-
-    For an array that was cut short it raises `Exception` itself, of which nothing else is caught.
-    """
-
-    reason = ""
-
-    def __enter__(self) -> "_RestoreFailure":
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> bool:
-        if isinstance(error, InputError) or error is None:
-            return False
-        self.reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        return kind is Exception or isinstance(error, ValueError | KeyError | TypeError | OSError)
-
-
-@contextmanager
-def _one_line(path: Path) -> Iterator[None]:
-    """Turn a failed read into one line; nothing is moved or deleted for it."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{shown(error.filename or path)}: cannot be read now: {error.strerror or error};"
-            " nothing was changed, run the command again"
-        ) from error
-
-
-def _sha256(path: Path) -> str:
-    """SHA-256 of a file.
-
-    Raises:
-        FileNotFoundError, NotADirectoryError: it does not exist.
-        InputError: it cannot be read now.
-    """
-    with _one_line(path):
-        try:
-            with open(path, "rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-        except (FileNotFoundError, NotADirectoryError) as error:
-            missing = error
-    raise missing
-
-
-def whole_lines(path: Path) -> list[dict]:
-    """The records of a JSON-lines file; a last line cut short by a kill is removed from it."""
-    content = path.read_bytes() if path.exists() else b""
-    end = content.rfind(b"\n") + 1
-    if end < len(content):
-        with atomic_path(path) as temporary:
-            Path(temporary).write_bytes(content[:end])
-    return read_jsonl(path) if end else []

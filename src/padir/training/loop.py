@@ -19,11 +19,12 @@ from padir.bundle import MODEL_FILE, Bundle, read_bundle
 from padir.config.training import RunSpec
 from padir.data.batches import BatchPlan, in_order
 from padir.data.encode import encode_pairs
-from padir.devices import is_first_process, on_any_process
+from padir.devices import is_first_process, on_any_process, process_count
 from padir.files import InputError, sha256_file, shown
 from padir.model.parameters import table_size
 from padir.progress import Progress
 from padir.training.checkpoints import WorkFolder
+from padir.training.metrics import EventFile
 from padir.training.optimizer import learning_rate
 from padir.training.step import Losses, Totals, Trainer, TrainState, means
 from padir.vocab import Vocabulary
@@ -79,6 +80,7 @@ def train(
     warm_start: Path | None = None,
     threads: int = 1,
     restart: bool = False,
+    wait: bool = False,
 ) -> Trained:
     """Train, or resume training, in a work folder.
 
@@ -91,6 +93,8 @@ def train(
         warm_start: bundle of the model that `training.warm_start` names.
         threads: CPU threads that encode the text; their number changes no result.
         restart: whether to discard the progress in the work folder.
+        wait: whether to wait for another trainer of this work folder to end; with several
+            processes, none waits.
 
     Raises:
         InputError: bad text, a folder in use or of another run, no readable checkpoint, a loss
@@ -108,7 +112,8 @@ def train(
     }
     if start is not None:
         identity["warm_start"] = sha256_file(start.folder / MODEL_FILE)
-    with WorkFolder(work, identity, is_first_process(), restart) as folder:
+    alone = process_count() == 1
+    with WorkFolder(work, identity, is_first_process(), restart, wait and alone) as folder:
         return Run(spec, vocabulary, text, seed, folder, start, threads).train()
 
 
@@ -181,7 +186,7 @@ class Run:
         """Train to the last step, saving on the way, and choose the parameters.
 
         Raises:
-            Stopped: on SIGTERM or SIGINT, after saving.
+            Stopped: on SIGTERM, SIGINT or SIGHUP, after saving.
             InputError: a loss or parameter was not finite; names the step.
         """
         state = self._restored()
@@ -296,11 +301,17 @@ class Run:
 
 @contextmanager
 def stop_signals() -> Iterator[list[int]]:
-    """Collect SIGTERM and SIGINT in a list instead of ending the process."""
+    """Collect SIGTERM, SIGINT and SIGHUP in a list instead of ending the process.
+
+    SIGHUP, a lost terminal, stays ignored where `nohup` has it so.
+    """
     received: list[int] = []
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
     handlers = {
         number: signal.signal(number, lambda number, _: received.append(number))
-        for number in (signal.SIGTERM, signal.SIGINT)
+        for number in numbers
     }
     try:
         yield received
@@ -317,10 +328,8 @@ class Report:
     """
 
     def __init__(self, spec: RunSpec, work: WorkFolder, step: int):
-        from tensorboardX import SummaryWriter
-
         self._run, self._work = spec.run, work
-        self._writer = SummaryWriter(str(work.folder / "tensorboard")) if work.first else None
+        self._events = EventFile(work.folder / "tensorboard") if work.first else None
         self.shown: dict[str, object] = {}
         saved = work.progress(step)
         self._sums = np.array(saved.get("sums", np.zeros(len(Losses._fields))), np.float64)
@@ -333,8 +342,8 @@ class Report:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        if self._events is not None:
+            self._events.close()
 
     def _clocks(self) -> dict[str, float]:
         return {
@@ -378,9 +387,8 @@ class Report:
         self._write(step, {f"valid_{key}": value for key, value in valid.items()})
 
     def _write(self, step: int, record: dict[str, float]) -> None:
-        if self._writer is None:
+        if self._events is None:
             return
         finite = {key: value if math.isfinite(value) else None for key, value in record.items()}
         self._work.add_metrics({"step": step, **self._clocks(), **finite})
-        for key, value in record.items():
-            self._writer.add_scalar(key.replace("_", "/", 1), value, step)
+        self._events.add(step, record)

@@ -78,7 +78,9 @@ def test_groups_are_compared_by_their_own_pairs_numbers(made_up):
             assert one["other_mean"] == pytest.approx(numbers[no].mean())
             assert one["deviation"] == pytest.approx(numbers[yes].std(ddof=1))
     next_to = pairs.distance == 1
-    alone = {name: pairs.values[name][next_to] for name in ("doubt", "entropy", "overlap", "probe")}
+    alone = {
+        name: pairs.values[name][next_to] for name in ("surprisal", "entropy", "overlap", "probe")
+    }
     for name, numbers in (alone | pairs.ranks).items():
         assert made["contrasts"][name]["mean"] == pytest.approx(numbers[yes].mean())
     # By head: the same test as of one column alone, with the sign of what it tests.

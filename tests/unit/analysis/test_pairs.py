@@ -124,7 +124,7 @@ def plain_values(extractor, batch, made, cross):
             p, q = probability[row, i], probability[row, j]
             values |= {
                 "self_attention": (values["self_right"] + values["self_left"]) / 2,
-                "doubt": -np.log(min(p.max(), q.max())),
+                "surprisal": -np.log(min(p.max(), q.max())),
                 "entropy": min(entr(p).sum(), entr(q).sum()),
                 "overlap": np.minimum(p, q).sum(),
                 "distance": j - i,

@@ -8,7 +8,14 @@ from padir.cli import main
 from padir.config.data import SyntheticSource
 from padir.data.grammar import Grammar
 from padir.data.synthetic import foreign_text
-from padir.files import read_aligned, read_json, read_lines, sha256_file, write_json
+from padir.files import (
+    read_aligned,
+    read_json,
+    read_lines,
+    sha256_file,
+    write_json,
+    write_lines,
+)
 from padir.vocab import Vocabulary
 
 SYNTHETIC = {
@@ -101,7 +108,35 @@ def test_carriage_returns_are_reported(tmp_path, capsys):
     assert "train.en" not in errors
 
 
-@pytest.mark.parametrize("verb", ["fetch", "clean", "vocab"])
+def test_extra_sources(built, tmp_path, capsys):
+    data, spec, out = built / "data", tmp_path / "extra.json", tmp_path / "out"
+    old, scored = read_lines(data / "train.xs")[0], read_lines(data / "test.xs")[0]
+    write_lines(tmp_path / "more.xs", ["neu neu", old, scored])
+    extra = {"files": {"xs": str(tmp_path / "more.xs")}}
+    write_json(spec, {**SYNTHETIC, "extra_sources": extra})
+    arguments = ["extra-sources", "--config-dataset", str(spec), "--out", str(out)]
+    arguments += ["--train", str(data / "train.xs"), "--digests", '{"extra_sources": "e"}']
+    for split in ("valid", "test"):
+        arguments += [f"--{split}", str(data / f"{split}.references.xs.jsonl")]
+    assert main([*arguments, "--language", "xs"]) == 0
+    assert read_lines(out / "extra.xs") == ["neu neu"]
+    statistics = read_json(out / "extra.xs.statistics.json")
+    assert statistics["digests"] == {"extra_sources": "e"}
+    assert (statistics["language"], statistics["file"]) == ("xs", "more.xs")
+    assert statistics["dropped"]["overlap"]["first_lines"] == [3]
+    inputs = read_json(out / "extra.xs.provenance.json")["inputs"]
+    assert inputs[str(tmp_path / "more.xs")] == sha256_file(tmp_path / "more.xs")
+    capsys.readouterr()
+    assert main([*arguments, "--language", "xt"]) == 2
+    assert capsys.readouterr().err == (
+        f"padir extra-sources: error: {spec}: extra_sources.files has no 'xt', allowed: xs\n"
+    )
+    write_json(spec, SYNTHETIC)
+    assert main([*arguments, "--language", "xs"]) == 2
+    assert "allowed: none, as there are no extra_sources" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["fetch", "clean", "extra-sources", "vocab"])
 def test_help_has_an_example(verb, capsys):
     with pytest.raises(SystemExit) as caught:
         main([verb, "--help"])

@@ -18,7 +18,7 @@ from padir.distill import owners, service
 from padir.distill.ledger import Ledger
 from padir.distill.ledger_reader import Task
 from padir.files import InputError, read_lines, write_lines
-from tests.translation_server import FORBIDDEN, TranslationServer, translation
+from tests.translation_server import FORBIDDEN, Behaviour, TranslationServer, translation
 from tests.unit.config.small import changed
 
 LINES = ["Guten Tag.", "", "Auf Wiedersehen.", "Guten Tag."]
@@ -128,9 +128,25 @@ def test_credentials_that_are_refused_or_name_no_project_are_one_line(monkeypatc
     monkeypatch.setattr(service.google.auth, "default", lambda scopes: (Credentials(error), "p"))
     with pytest.raises(InputError, match=r"Credentials: invalid_grant: expired or revoked \(gcl"):
         service.connect(teacher, task)
+    page = ValueError("Expecting value: line 1 column 1 (char 0): <html>")
+    monkeypatch.setattr(service.google.auth, "default", lambda scopes: (Credentials(page), "p"))
+    with pytest.raises(InputError, match=r"token endpoint sends no token .* a proxy") as refused:
+        service.connect(teacher, task)
+    assert "file" not in str(refused.value) and "html" not in str(refused.value)
     monkeypatch.setattr(service.google.auth, "default", lambda scopes: (Credentials(), None))
     with pytest.raises(InputError, match="no Google Cloud project"):
         service.connect(teacher, task)
+
+
+def test_empty_translations_are_written_and_warned_of(arguments, tmp_path, capsys):
+    spoilt = Behaviour(spoil=lambda texts: [" ", *texts[1:]])
+    with TranslationServer(script=lambda number, texts: spoilt) as server:
+        assert main(arguments(endpoint=server.endpoint, max_usd=1)) == 0
+    warning = "2 have an empty translation, and training leaves their pairs out: line 1, 4"
+    assert warning in capsys.readouterr().err
+    provenance = json.loads((tmp_path / "a.en.provenance.json").read_text())
+    assert provenance["notes"] == {"blank_lines": [1, 4]}
+    assert read_lines(tmp_path / "a.en")[2] == LINES[2]
 
 
 def test_a_wrong_project_is_one_line_and_costs_nothing(arguments, tmp_path, capsys):

@@ -24,6 +24,7 @@ SMALL: dict[str, Any] = {
         "ar": {"system": "ar"},
         "padir": {"targets": "ar", "training": {"batch_tokens": 64}},
     },
+    "theory": {},
 }
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from padir.config.experiment import Config
+from padir.config.identity import extra_language
 from padir.config.read import load_config
 from padir.config.training import TrainingRun
 
@@ -84,3 +85,20 @@ def test_the_paper_s_grid_is_read_at_the_paper_s_size(repository):
     run = config.trainings["padir"]
     assert (run.targets, run.training.steps) == ("ar", 500_000)
     assert config.trainings["ar"].targets == "raw"
+
+
+def test_the_long_recipe_changes_training_and_targets_and_no_row(repository):
+    paths = [repository / f"config/{name}.yaml" for name in ("multi30k", "multi30k-long")]
+    short, long = load_config(paths[:1]), load_config(paths)
+    assert long.evaluation == short.evaluation
+    assert long.decoders == short.decoders
+    for name in long.trainings_behind(long.core_rows()):
+        run, before = long.trainings[name], short.trainings[name]
+        assert (run.system, run.targets) == (before.system, before.targets)
+        assert run.training.steps > before.training.steps
+        assert run.training.selection == "average"
+        assert run.objective.label_smoothing == 0.1
+        # What a distilled training reads covers the captions, and no other does.
+        extra = extra_language(long, "multi30k", "de-en", run.targets)
+        assert extra == (None if run.targets == "raw" else "de")
+    assert extra_language(short, "multi30k", "de-en", "ar") is None

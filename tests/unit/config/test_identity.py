@@ -79,6 +79,7 @@ def test_a_dataset_survives_its_file_and_knows_nothing_of_vocabulary_and_directi
         assert identity.data_spec(config_like, "real") == identity.data_spec(config, "real")
 
 
+EXTRA = {"files": {"xs": "extra.xs"}}
 # Everything that a config can hold: two teachers, a warm start, a reranker, a sampler.
 WHOLE = set_value(
     changed(
@@ -111,9 +112,8 @@ WHOLE["datasets"]["toy"]["vocabularies"] = {"other": {"size": 99}}
 
 def stages(config: Config) -> dict[str, str]:
     """Every digest of a config, by a name of its own."""
-    row = Row.parse("padir/padir/T4")
     ranked = Row.parse("padir/ranked/T4")
-    scores = identity.score_digests(config, *TOY, row, 0)
+    scores = identity.score_digests(config, *TOY, Row.parse("padir/padir/T4"), 0)
     everything = {
         **scores,
         **{
@@ -129,7 +129,7 @@ def stages(config: Config) -> dict[str, str]:
         "other_training": identity.training_digests(config, *TOY, "other")["training"],
         "sample": identity.sample_digests(config, *TOY, "gibbs")["hypotheses"],
         "sample_score": identity.sample_digests(config, *TOY, "gibbs")["score"],
-        "analysis": identity.analysis_digests(config, *TOY, row)["analysis"],
+        "analysis": layout.analyses(config)[0].digests["analysis"],
         "timing": layout.timing_digests(config, PLACE, "core")["timing"],
         "timing_ranked": layout.timing_digests(config, PLACE, "systems")["timing"],
     }
@@ -190,6 +190,8 @@ ALL_TRAININGS = {*AR, *TAUGHT, *RAW, *OTHER, *RANKED}
         # The teacher's row and decoder; how many shards it writes changes no text.
         ("teachers.ar.row", "ar/greedy", TAUGHT),
         ("teachers.ar.shards", 5, set()),
+        # Extra sources change what their teacher's students learn, and no data.
+        ("datasets.toy.extra_sources", EXTRA, set()),
         (
             "decoders.beam",
             {"kind": "beam", "beam": 3},
@@ -359,3 +361,51 @@ def test_settings_that_say_nothing_leave_digests_as_they_were():
     learnt = identity.vocabulary_spec(check_config(SMALL), "toy", None)
     assert not {"foreign_pairs", "extra_text", "source"} & learnt.keys()
     assert "romanian_letters" not in identity.data_spec(check_config(SMALL), "toy")["cleaning"]
+
+
+def test_extra_sources_change_what_their_teacher_s_students_learn_and_nothing_else():
+    taught = set_value(copy.deepcopy(WHOLE), "datasets.toy.extra_sources", copy.deepcopy(EXTRA))
+    without = stages(check_config(taught))
+    set_value(taught, "teachers.ar.extra_sources", True)
+    used = stages(check_config(taught))
+    assert {name for name in used if used[name] != without[name]} == TAUGHT
+    set_value(taught, "datasets.toy.extra_sources.files.xs", "other.xs")
+    other = stages(check_config(taught))
+    assert {name for name in used if used[name] != other[name]} == TAUGHT
+    # Text in the target language is nothing that this direction translates.
+    set_value(taught, "datasets.toy.extra_sources.files", {"xt": "extra.xt"})
+    assert stages(check_config(taught)) == without
+
+
+def test_a_spec_says_whether_targets_cover_extra_sources():
+    taught = set_value(copy.deepcopy(WHOLE), "datasets.toy.extra_sources", copy.deepcopy(EXTRA))
+    set_value(taught, "teachers.ar.extra_sources", True)
+    config = check_config(taught)
+    for training, extra in (("padir", True), ("raw", False)):
+        spec = identity.run_spec(config, *TOY, training)
+        assert spec.extra_sources is extra
+        # What was written without extra sources reads as it did.
+        assert ("extra_sources" in spec.model_dump(mode="json")) is extra
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"teachers.ar.extra_sources": True},
+            r"teachers\.ar\.extra_sources is true, but no dataset has extra_sources: give"
+            r" datasets\.toy\.extra_sources\.files, or set it to false",
+        ),
+        (
+            {"datasets.toy.extra_sources": {"files": {"de": "x"}}},
+            r"extra_sources\.files must name languages of xs-xt, found de",
+        ),
+        ({"datasets.toy.extra_sources": {"files": {}}}, "at least 1"),
+    ],
+)
+def test_extra_sources_that_do_not_fit_are_refused(changes, expected):
+    given = copy.deepcopy(WHOLE)
+    for path, value in changes.items():
+        set_value(given, path, value)
+    with pytest.raises(InputError, match=expected):
+        check_config(given)

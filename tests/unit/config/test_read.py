@@ -210,6 +210,15 @@ def test_a_training_is_the_defaults_with_its_own_differences():
             {},
             'trainings.a b: found "a b"; allowed: a letter, then letters, digits and underscores',
         ),
+        # Files of the user's reach rules, where braces are wildcards.
+        (
+            "datasets.real.source.train.files.de",
+            "train{1}.de",
+            "a path without braces and control characters, not beginning with '-', is needed",
+        ),
+        ("datasets.real.source.folder", "a\nb", "source.folder"),
+        ("datasets.real.vocabulary", {"extra_text": ["more{a}.txt"]}, "found 'more{a}.txt'"),
+        ("teachers.ready", {"kind": "files", "train": "-a", "valid": "b"}, "found '-a'"),
         ("trainings.x;rm", {}, "trainings.x;rm: found"),
         ("trainings.../..", {}, "allowed: a letter, then letters"),
         ("datasets.real.directions", ["../../x-en"], "datasets.real.directions.0: found"),

@@ -1,12 +1,14 @@
 """The data card repeats statistics, and survives odd paths."""
 
+import yaml
+
 from padir.config.data import Cleaning, Dataset
 from padir.data.card import data_card
 from padir.data.clean import clean
 
 
 def test_card(tmp_path):
-    odd = "a`b\n| c"
+    odd = "a`b | c"
     files = {s: {"files": {"de": odd, "en": f"{s}.en"}} for s in ("train", "valid", "test")}
     files["test"]["files"]["en"] = {"url": "https://example.org/t.gz", "sha256": "a" * 64}
     dataset = Dataset(source={"kind": "files", **files}, directions=["de-en"])
@@ -15,12 +17,19 @@ def test_card(tmp_path):
             (tmp_path / f"{split}.{language}").write_text(text)
     statistics = clean(Cleaning(), "de-en", tmp_path, tmp_path / "out")
     card = data_card(dataset, statistics)
+    assert yaml.safe_load(card.split("---\n")[1]) == {
+        "language": ["de", "en"],
+        "license": "unknown",
+        "task_categories": ["translation"],
+        "multilinguality": ["translation"],
+        "size_categories": ["n<1K"],
+    }
     assert "# Parallel text de-en\n" in card
     assert "2 pairs read, 1 kept." in card
     assert "| empty | a side is empty or blank | 1 | 2 |" in card
     assert "| train | train.de | 1 | words | 1.0 | 1 | 1 | 1 | 1 | 1 | 0 | 0 | 0 |" in card
     assert f"- test en: `https://example.org/t.gz`, SHA-256 {'a' * 64}" in card
-    assert r"- train de: `` 'a`b\n| c' ``" in card
+    assert "- train de: `` a`b | c ``" in card
     assert statistics["splits"]["test"]["files"][0]["sha256"] in card
 
 
@@ -29,6 +38,19 @@ def test_synthetic_origin(tmp_path):
         for language in ("xs", "xt"):
             (tmp_path / f"{split}.{language}").write_text(f"{split}\n")
     dataset = Dataset(source={"kind": "synthetic", "seed": 7}, directions=["xs-xt"])
-    card = data_card(dataset, clean(Cleaning(), "xs-xt", tmp_path, tmp_path / "out"))
-    assert "invented language pair" in card
+    statistics = clean(Cleaning(), "xs-xt", tmp_path, tmp_path / "out")
+    card = data_card(dataset, statistics)
+    assert "synthetic language pair" in card
     assert "seed 7" in card
+    assert "language" not in yaml.safe_load(card.split("---\n")[1])
+    for lines, category in (
+        (997, "n<1K"),
+        (998, "1K<n<10K"),
+        (29_000, "10K<n<100K"),
+        (999_998, "1M<n<10M"),
+        (4_500_000, "1M<n<10M"),
+        (25_000_000, "10M<n<100M"),
+    ):
+        statistics["splits"]["train"]["files"][0]["lines"] = lines
+        metadata = yaml.safe_load(data_card(dataset, statistics).split("---\n")[1])
+        assert metadata["size_categories"] == [category]

@@ -14,11 +14,18 @@ from padir.files import InputError
 CONTENT = b"some text\n" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 
+REDIRECTS = {"/moved": "/whole", "/ftp": "ftp://127.0.0.1/whole", "/file": "file:///etc/hostname"}
+
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/missing":
             self.send_error(404)
+            return
+        if self.path in REDIRECTS:
+            self.send_response(302)
+            self.send_header("Location", REDIRECTS[self.path])
+            self.end_headers()
             return
         self.send_response(200)
         self.send_header("Content-Length", str(len(CONTENT)))
@@ -38,8 +45,9 @@ def address():
     server.server_close()
 
 
-def test_right_digest(address, tmp_path):
-    download(RemoteFile(url=f"{address}/whole", sha256=DIGEST), tmp_path / "file")
+@pytest.mark.parametrize("path", ["/whole", "/moved"])
+def test_right_digest(address, tmp_path, path):
+    download(RemoteFile(url=address + path, sha256=DIGEST), tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == CONTENT
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -48,6 +56,9 @@ def test_right_digest(address, tmp_path):
     ("path", "message"),
     [
         ("/missing", "/missing: cannot download: Not Found"),
+        ("/ftp", "/ftp: cannot download: it redirects from http to ftp"),
+        # The library itself refuses this one.
+        ("/file", "/file: cannot download: "),
         ("/short", f"/short: SHA-256 is {hashlib.sha256(CONTENT[:100]).hexdigest()}, expected"),
     ],
 )

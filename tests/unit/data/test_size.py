@@ -44,6 +44,26 @@ def test_local_files_count_before_they_are_cleaned(tmp_path):
     assert (found.side("valid", "de"), found.side("valid", "en")) == (None, None)
 
 
+def test_extra_sources_count_before_and_after_they_are_cleaned(tmp_path):
+    write_lines(tmp_path / "texts/extra.de", ["ein Satz", "zwei"])
+    split = {"files": {"de": "a.de", "en": "a.en"}}
+    given = {"kind": "files", "folder": str(tmp_path / "texts")}
+    given |= {"train": split, "valid": split, "test": split}
+    for files, size in (
+        ({"de": "extra.de"}, SideSize(2, 14, counted=False)),
+        ({"de": "absent.de"}, None),
+        ({"de": "extra.de.gz"}, None),
+        ({"de": {"url": "http://x/a", "sha256": "0" * 64}}, None),
+        ({"en": "extra.de"}, None),
+    ):
+        found = corpus(tmp_path, given, "de-en", extra_sources={"files": files})
+        assert found.side("extra", "de") == size
+    write_lines(found.path("extra", "de"), ["zwei"])
+    found = corpus(tmp_path, given, "de-en", extra_sources={"files": {"de": "extra.de"}})
+    assert found.side("extra", "de") == SideSize(1, 5, counted=True)
+    assert found.tokens("extra", "de") == 2.0
+
+
 def test_text_that_is_there_is_counted_and_its_own_pieces_too(tmp_path):
     found = corpus(tmp_path, {**TFDS, "pairs": {"train": 1000}}, vocabularies={"small": {}})
     lines = ["o pisică", "un câine", "", "o pisică"]

@@ -67,6 +67,8 @@ def test_a_vocabulary_larger_than_the_table_is_refused(folders, tmp_path):
     ("changes", "message"),
     [
         ({"table_size": "18"}, "table_size is '18'; a whole number"),
+        ({"vocabulary_size": 15}, "vocabulary_size is 15, but spm.model has 16 pieces"),
+        ({"vocabulary_size": None}, "vocabulary_size is None; a whole number"),
         ({"seed": -1}, "seed is -1"),
         ({"format": 2}, "format 2, this reads 1"),
         ({"run_spec": None}, "spec.json: run_spec"),

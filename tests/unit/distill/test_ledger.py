@@ -174,6 +174,43 @@ def test_the_limit_holds_for_processes_at_once(path):
         assert ledger.spent("somebody").usd == pytest.approx(0.98)
 
 
+def test_two_processes_under_one_limit_do_not_both_start_what_only_one_can_end(path):
+    limits = Limits(usd=1.0, usd_per_million=1e4, characters_per_minute=10**9)
+    with Ledger(path) as first, Ledger(path) as second:
+        first.reserve("somebody", 0.7, limits)
+        wait = r"1\.10 USD in all are needed, 0\.00 of them spent already and 0\.70 reserved"
+        with pytest.raises(LimitReached, match=wait + ".*run the same command"):
+            second.reserve("somebody", 0.4, limits)
+        # The limit holds for requests without a reservation, too, and other providers are free.
+        with pytest.raises(LimitReached, match=r"0\.70 USD are spent or reserved"):
+            second.claim(TASK, lines_of("b" * 31), limits)
+        second.reserve("other", 1.0, limits)
+        second.reserve("somebody", 0.3, limits)
+        for letter in "cdefghi":
+            claim = first.claim(TASK, lines_of(letter * 10), limits)
+            first.finish(claim.request, claim.lines, ["x"])
+        # What is spent of a reservation is no longer reserved.
+        assert first._db.execute("SELECT sum(usd) FROM reservations").fetchone()[0] == (
+            pytest.approx(0.3)
+        )
+        assert second.claim(TASK, lines_of("j" * 30), limits).request
+        with pytest.raises(LimitReached):
+            first.claim(TASK, lines_of("k"), limits)
+
+
+def test_the_reservation_of_a_killed_process_does_not_count(path):
+    limits = Limits(usd=1.0, usd_per_million=1e4, characters_per_minute=10**9)
+    code = (
+        "import os, sys; from pathlib import Path; from padir.distill.ledger import *;"
+        "Ledger(Path(sys.argv[1])).reserve('somebody', 0.9, Limits(1.0, 1e4, 10**9));"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    with Ledger(path) as ledger:
+        assert ledger._db.execute("SELECT usd FROM reservations").fetchall() == [(0.9,)]
+        ledger.reserve("somebody", 1.0, limits)
+
+
 def test_a_minute_s_budget_is_shared_and_a_large_request_waits_only_for_its_turn(path):
     now = [1000.0]
     limits = Limits(usd=1e9, usd_per_million=1.0, characters_per_minute=100)
@@ -183,8 +220,9 @@ def test_a_minute_s_budget_is_shared_and_a_large_request_waits_only_for_its_turn
         assert second.claim(TASK, lines_of("b" * 40), limits).request
         now[0] += 10
         waits = first.claim(TASK, lines_of("c"), limits)
-        assert (waits.request, waits.wait) == (None, pytest.approx(30.0))
-        now[0] += 30.5
+        # A minute, and the time that a request may be on its way.
+        assert (waits.request, waits.wait) == (None, pytest.approx(35.0))
+        now[0] += 35.5
         assert first.claim(TASK, lines_of("c" * 60), limits).request
         assert second.claim(TASK, lines_of("d"), limits).wait == pytest.approx(19.5)
         now[0] += 100

@@ -17,7 +17,7 @@ from padir.decode.translate import Translator
 from padir.distill import teacher
 from padir.distill.card import describe
 from padir.distill.teacher import Span, distill
-from padir.files import InputError, iter_lines, read_json, read_lines, write_lines
+from padir.files import InputError, iter_lines, read_json, read_lines, write_json, write_lines
 from padir.score.bleu import streamed_bleu_counts
 
 
@@ -294,6 +294,31 @@ def test_the_card(tmp_path):
         describe(
             "ar", "beam", (tmp_path / "train", tmp_path / "raw"), (tmp_path / "valid", []), bleu
         )
+
+
+def test_the_card_counts_extra_sources_and_compares_none_of_them_with_raw_targets(tmp_path):
+    files = {"train": ["a b", "", "c", "d"], "raw": ["a b", "b"], "valid": ["x"], "r": ["y"]}
+    for name, lines in files.items():
+        write_lines(tmp_path / name, lines)
+    dropped = {"empty": {"pairs": 0, "first_lines": []}, "overlap": {"pairs": 3}}
+    statistics = {"language": "de", "file": "captions.de", "pairs_kept": 2, "dropped": dropped}
+    statistics["files"] = [{"sha256": "5" * 64}]
+    extra = tmp_path / "extra.json"
+    write_json(extra, statistics)
+    calls = []
+    train, valid = (tmp_path / "train", tmp_path / "raw"), (tmp_path / "valid", [tmp_path / "r"])
+    card = describe("t", "beam", train, valid, lambda rows: calls.append(list(rows)), extra=extra)
+    assert calls == [[("x", "y")], [("a b", "a b")]]
+    assert card["lines"] == {"train": 4, "valid": 1}
+    assert card["extra_sources"] == {
+        **{"language": "de", "file": "captions.de", "lines": 2, "dropped": {"overlap": 3}},
+        "sha256": "5" * 64,
+    }
+    with pytest.raises(InputError, match=r"train has 4, \S*raw has 2$"):
+        describe("t", "beam", train, valid, lambda rows: None)
+    write_json(extra, {**statistics, "pairs_kept": 3})
+    with pytest.raises(InputError, match=r"train has 4, \S*raw has 2 and \S*extra.json says 3$"):
+        describe("t", "beam", train, valid, lambda rows: None, extra=extra)
 
 
 def test_the_card_is_of_the_translated_lines(tmp_path, monkeypatch):

@@ -1,7 +1,14 @@
 """The model card names every system and the vocabulary, and counts what was left out."""
 
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import yaml
+
 from padir.config.systems import SYSTEMS
+from padir.library import Model
 from padir.model.card import model_card
+from padir.server import hub
 from tests.training import tiny_spec
 
 SUMMARY = {
@@ -25,7 +32,51 @@ def test_the_card_names_the_vocabulary() -> None:
     assert "| Vocabulary | generic |" in model_card(other, 0, SUMMARY, {}, [1])
 
 
+def test_a_card_for_a_hub_has_one_block_of_metadata_with_the_licence() -> None:
+    spec = tiny_spec()
+    model = Mock(spec=Model, parallel=True, loaded=SimpleNamespace(spec=spec))
+    written = model_card(spec, 0, SUMMARY, {}, [1])
+    for text in (written, written.split("---\n", 2)[2]):
+        card = hub.card(model, "cc-by-4.0", text)
+        assert card.startswith("---\n") and card.count("\n---\n") == 1
+        assert yaml.safe_load(card.split("---\n")[1])["license"] == "cc-by-4.0"
+        assert card.count(f"# {spec.training}: ") == 1
+
+
 def test_the_card_counts_pairs_with_an_empty_side() -> None:
     for count, words in ((0, ""), (1200, " and 1,200 with an empty side")):
         card = model_card(tiny_spec(), 0, {**SUMMARY, "pairs_empty": count}, {}, [1])
         assert f"| Training pairs | 5,000, of which 2 too long{words} |" in card
+
+
+def test_the_card_begins_with_the_metadata_of_a_hub() -> None:
+    spec = tiny_spec().model_copy(update={"dataset": "news", "direction": "ro-en"})
+    _, block, text = model_card(spec, 0, SUMMARY, {}, [1]).split("---\n", 2)
+    assert yaml.safe_load(block) == {
+        "language": ["ro", "en"],
+        "license": "unknown",
+        "library_name": "padir",
+        "pipeline_tag": "translation",
+        "tags": ["jax", "padir", "non-autoregressive"],
+        "datasets": ["news"],
+        "metrics": ["sacrebleu", "chrf"],
+        "model_name": f"{spec.training} ro-en",
+    }
+    assert text.startswith("\n# ")
+    run = spec.run.model_copy(update={"system": "ar"})
+    synthetic = spec.model_copy(update={"direction": "xs-xt", "run": run})
+    metadata = yaml.safe_load(model_card(synthetic, 0, SUMMARY, {}, [1]).split("---\n")[1])
+    assert metadata["tags"] == ["jax", "ar", "autoregressive"]
+    assert "language" not in metadata
+
+
+def test_the_card_says_where_targets_come_from() -> None:
+    spec = tiny_spec()
+    taught = spec.model_copy(update={"run": spec.run.model_copy(update={"targets": "ar"})})
+    more = taught.model_copy(update={"extra_sources": True})
+    for given, words in (
+        (spec, "the original targets"),
+        (taught, "targets by ar"),
+        (more, "targets by ar, which translated the dataset's extra sources too"),
+    ):
+        assert f"| Trained on | {words} |" in model_card(given, 0, SUMMARY, {}, [1])

@@ -1,10 +1,14 @@
 """Decoding, scoring and disk of a whole experiment, added up by hand."""
 
+import copy
+
 import pytest
 
+from padir.commands.plan import text_lines
 from padir.config.read import check_config
 from padir.config.rows import Row
 from padir.data.size import Corpus
+from padir.files import write_lines
 from padir.planning.cost import Size
 from padir.planning.workload import sizes_of, workload
 
@@ -48,9 +52,9 @@ GREEDY = ["ar/greedy"]
 CORE = [*GREEDY, "padir/padir/T1", "padir/padir/T4"]
 
 
-def added_up(tmp_path, names, rated=CORE):
+def added_up(tmp_path, names, rated=CORE, given=CONFIG):
     """The work of some rows."""
-    config = check_config(CONFIG)
+    config = check_config(given)
     corpora = [Corpus(tmp_path, name, dataset) for name, dataset in config.datasets.items()]
     sizes = {(dataset, name): SIZE for dataset in config.datasets for name in config.trainings}
     rows, judged = ([Row.parse(name) for name in group] for group in (names, rated))
@@ -109,6 +113,33 @@ def test_what_an_experiment_puts_on_disk(tmp_path):
     assert disk.decodings == 2 * 10 * 5 * (3 * 160 + 2 * 32 * 7 + 160)
     # The text before it is cleaned is more than 1,000 pairs of ids: 2 x (8 + 2 x 33) bytes.
     assert disk.meanwhile == text
+
+
+def test_extra_sources_are_translated_in_their_direction_and_stored(tmp_path):
+    # 400 lines of 80 bytes: half as many tokens, but for EOS, as in a line of the training text.
+    write_lines(tmp_path / "extra.ro", ["x" * 79] * 400)
+    given = copy.deepcopy(CONFIG)
+    extra = {"files": {"ro": str(tmp_path / "extra.ro")}}
+    given["datasets"]["wmt"]["extra_sources"] = extra
+    plain = added_up(tmp_path, CORE)
+    untranslated = added_up(tmp_path, CORE, given=given)
+    assert untranslated.distillation == plain.distillation
+    assert untranslated.disk.distilled == plain.disk.distilled
+    given["teachers"]["ar"]["extra_sources"] = True
+    work = added_up(tmp_path, CORE, given=given)
+    share = 17 / 33
+    assert work.distillation - plain.distillation == pytest.approx(400 * share * sentence(2))
+    assert work.decoding == plain.decoding
+    # Their translations, and all sources once more in the order of the targets.
+    more = 400 * share * 160 + 1000 * 160 + 400 * 80
+    assert work.disk.distilled - plain.disk.distilled == pytest.approx(more)
+    assert work.disk.text - plain.disk.text == 400 * 80
+    (line,) = [
+        line
+        for line in text_lines([Corpus(tmp_path, "wmt", check_config(given).datasets["wmt"])])
+        if line.startswith("extra")
+    ]
+    assert line == "extra sources of wmt in ro: 400 lines, 17.0 tokens a line (before cleaning)"
 
 
 def test_without_distilled_targets_no_teacher_is_asked(tmp_path):

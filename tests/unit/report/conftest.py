@@ -196,6 +196,19 @@ class MadeUp:
                     "digests": identity.training_digests(config, *place, training),
                 })  # fmt: skip
 
+    def traces(self, sentences: int = 3) -> list[Path]:
+        """Traces of the rows that the viewer shows: each pass puts one more token right."""
+        paths = []
+        for artifact in layout.traces(self.config):
+            name = Path(artifact.path).stem.split(".", 1)[1]
+            passes = int(name.partition(".T")[2] or 0)
+            lines = [trace_of(number, passes) for number in range(sentences)]
+            path = self.write(artifact.path, None)
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            self.write(artifact.beside[0], {"digests": artifact.digests})
+            paths.append(path)
+        return paths
+
     def card(self, **more) -> Path:
         digest = identity.targets_digest(self.config, *self.place, "own")
         return self.write(layout.card_path(self.place, "own", 0), {
@@ -228,6 +241,35 @@ class MadeUp:
 @cache
 def _checked(settings: str):
     return check_config(json.loads(settings))
+
+
+def trace_of(number: int, passes: int) -> dict:
+    """A sentence of two length candidates, of which the second is chosen; AR has one."""
+    right = [f"\u2581{word}" for word in ("one", "two", "three", "<four>")]
+    candidates = []
+    for length, score in ((3, -2.0), (4, -1.0)) if passes else ((4, -1.0),):
+        states = [
+            {
+                "tokens": [right[p] if p < done else "\u2581again" for p in range(length)],
+                "confidence": [0.9 if p < done else 0.2 for p in range(length)],
+                "hidden": [p for p in range(done + 1, length)],
+                "attended": [p % 2 for p in range(length)],
+            }
+            for done in range(1, length + 1)
+        ]
+        start = {"tokens": ["\u2581start"] * length, "hidden": list(range(length))}
+        candidates.append(
+            {
+                "length": length + 1, "length_log_probability": -0.5, "log_probability": score,
+                "score": score, "passes": length,
+                "states": [start, *states] if passes else [{"tokens": right[:length]}],
+            }
+        )  # fmt: skip
+    return {
+        "id": number, "source": f"eins zwei {number}", "hypothesis": "one two three <four>",
+        "reference": "one two three four", "source_pieces": ["\u2581eins", "\u2581zwei", "</s>"],
+        "chosen": len(candidates) - 1, "candidates": candidates,
+    }  # fmt: skip
 
 
 def rates(per_100: float) -> dict:

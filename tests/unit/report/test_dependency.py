@@ -62,7 +62,7 @@ def analysis(training: str, targets: str, verdict: str = "reproduced") -> dict:
 
 def write(made_up, document) -> None:
     row = Row.parse(f"{document['training']}/padir/T1")
-    document["digests"] = identity.analysis_digests(made_up.config, *made_up.place, row)
+    document["digests"] = identity.analysis_digests(made_up.config, *made_up.place, row, 0)
     made_up.write(layout.analysis_path(made_up.place, row, 0), document)
 
 

@@ -11,7 +11,7 @@ import pytest
 from padir import cli
 from padir.report.catalogue import CATALOGUE, part
 
-VOID = {"meta", "br", "link", "img"}
+VOID = {"meta", "br", "link", "img", "input"}
 
 
 @pytest.fixture
@@ -120,9 +120,20 @@ def test_the_page_stands_alone(report, tmp_path):
     page.feed(text)
     assert page.open == []
     assert len(page.ids) == len(set(page.ids))
-    assert all(address.startswith("#") for address in page.addresses)
-    assert all(address[1:] in page.ids for address in page.addresses)
-    assert not re.search(r"<script|@import|url\((?!#)", text)
+    anchors = [address[1:] for address in page.addresses if address.startswith("#")]
+    assert anchors and set(anchors) <= set(page.ids)
+    # Links to files stay within the results; what they name is made by the same workflow.
+    files = [address for address in page.addresses if not address.startswith("#")]
+    here = re.compile(r"(tables|figures)/\w+\.(csv|md|tex|svg)|claims\.(json|md)")
+    results = [address.removeprefix("../") for address in files if not here.fullmatch(address)]
+    assert all(
+        (tmp_path / "report" / address).is_file() for address in files if here.match(address)
+    )
+    cards = re.compile(r"runs/.*/bundle/README\.md|data/.*/README\.md")
+    assert all(cards.fullmatch(path) or (tmp_path / "results" / path).is_file() for path in results)
+    assert results and not re.search(
+        r"<script src|@import|url\((?!#)|https?://(?!www\.w3\.org)", text
+    )
     assert text.count('role="img" aria-label="') == 5
     for word in ("not reproduced", "Git commit", "deadbeef", "snakemake --cores 2 theory"):
         assert word in text
@@ -154,7 +165,7 @@ def test_theory_drawings_stand_on_the_page(made_up, report, tmp_path):
     made_up.experiment("product_kernels", series=series)
     report("--only", "page")
     text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
-    assert '<figure id="figure-product_steps">' in text and "h = 0.25" in text
+    assert 'id="figure-product_steps"' in text and "h = 0.25" in text
     # Another seed than the config's is no part of the report.
     made_up.write("results/theory/mask_design/seed9.json", {"experiment": "mask_design"})
     report("--only", "page")
@@ -165,7 +176,8 @@ def test_text_from_results_is_escaped_everywhere(made_up, report, tmp_path):
     made_up.theory(statement="<script>x</script> & |y|", measured="100% <b>")
     report()
     folder = tmp_path / "report"
-    assert "<script" not in (folder / "index.html").read_text()
+    page = (folder / "index.html").read_text()
+    assert "<script>x" not in page and "&lt;script&gt;x" in page
     assert r"\<script> x" not in (folder / "claims.md").read_text()
     assert r"\<script>x\</script> & \|y\|" in (folder / "claims.md").read_text()
 
@@ -213,6 +225,28 @@ def test_lines_without_a_translation_are_noted(made_up, report, tmp_path):
         note = "toy xs-xt, own, seed 0: lines without a translation, such as those too long for"
         assert notes.read_text().count(note) == count
     assert "7 of 24000 (train), 1 of 500 (valid)" in notes.read_text()
+
+
+def test_tables_say_which_targets_cover_extra_sources(made_up, report, tmp_path):
+    def trained_on():
+        report("--only", "table1")
+        lines = rows(tmp_path / "report/tables/table1.csv")
+        return {line["training"]: line["targets"] for line in lines}
+
+    plain = {"ar": "raw", "padir_raw": "raw", "padir": "own"}
+    assert trained_on() == plain
+    made_up.settings["datasets"]["toy"]["extra_sources"] = {"files": {"xs": "captions.xs"}}
+    made_up.settings["teachers"]["own"]["extra_sources"] = True
+    made_up.all()
+    assert trained_on() == {**plain, "padir": "own, with extra sources"}
+    extra = {"language": "xs", "file": "captions.xs", "lines": 4000}
+    made_up.card(extra_sources={**extra, "dropped": {"overlap": 3}, "sha256": "f" * 64})
+    report("--only", "distillation")
+    assert (
+        "toy xs-xt, own, seed 0: of 24,000 lines 20,000 translate the training sources and 4,000"
+        " monolingual text in xs (captions.xs, dropped in cleaning: overlap 3; SHA-256"
+        " ffffffffffff)."
+    ) in (tmp_path / "report/tables/distillation.md").read_text()
 
 
 def test_data_table_by_hand(report, tmp_path):

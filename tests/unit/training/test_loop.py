@@ -32,6 +32,7 @@ def copy_toy(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_it_learns_to_reverse_words(tmp_path: Path) -> None:
     write_toy(tmp_path, pairs=600)
     spec = tiny_spec("ar", steps=400, batch_tokens=512, validate_every=400, checkpoint_every=400)
@@ -100,6 +101,7 @@ def kill_at_random(command: list[str], folder: Path, window: float, number: int)
     return process.returncode in (-number, 143)
 
 
+@pytest.mark.slow
 def test_resumed_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
     """Killed at random moments, then run to the end: the bundle equals that of a quiet run."""
     whole, broken = copy_toy(tmp_path / "whole"), copy_toy(tmp_path / "broken")

@@ -18,7 +18,6 @@ from padir.theory.lumped import (
 )
 from padir.theory.runs import Claim, Outcome, plain, share_interval
 from padir.theory.samplers import (
-    ChainState,
     Sampler,
     clique_gibbs_sampler,
     first_visits,
@@ -92,10 +91,8 @@ def _curve(
         sampler = clique_gibbs_sampler(model, k)
     exact = hitting_curve(kernel, np.eye(model.clique + 1)[0], model.clique, settings.steps)
     start_key, run_key = jax.random.split(key)
-    spins = sampler.init(start_key, settings.chains).spins.at[:, : model.clique].set(-1)
-    first = np.asarray(
-        visits(sampler, run_key, ChainState(spins), clique=model.clique, steps=settings.steps)
-    )
+    spins = sampler.init(start_key, settings.chains).at[:, : model.clique].set(-1)
+    first = np.asarray(visits(sampler, run_key, spins, clique=model.clique, steps=settings.steps))
     simulated = np.cumsum(np.bincount(first, minlength=settings.steps + 2)[:-1]) / len(first)
     curve: Curve = {
         "sampler": "independent parallel" if k is None else f"{k}-Gibbs",

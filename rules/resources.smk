@@ -1,0 +1,34 @@
+"""Resources of jobs, which a cluster is asked for. One machine alone heeds those that it is given limits for.
+
+They stand in rules and not in profiles: `--set-resources` on a command line replaces all that a profile says of any rule.
+"""
+
+
+def growing(mem_mb):
+    """Memory of a job, doubled each time that it is tried again."""
+
+    def memory(wildcards, attempt):
+        return mem_mb * 2 ** (attempt - 1)
+
+    return memory
+
+
+def memory_of_fetch(wildcards, attempt):
+    """TensorFlow Datasets holds whole files of text while it prepares a dataset."""
+    prepares = SETTINGS.datasets[wildcards.dataset].source.kind == "tfds"
+    return growing(32000 if prepares else 4000)(wildcards, attempt)
+
+
+def device(kind):
+    """One set of devices for each job that computes; none after `--resources gpu=0`."""
+
+    def count(wildcards):
+        limit = workflow.global_resources.get(kind).value
+        return 1 if limit is None else min(1, limit)
+
+    return count
+
+
+def few_cores(wildcards):
+    """More than four cores gain little in reading and writing text."""
+    return min(4, workflow.cores)

@@ -1,0 +1,51 @@
+"""Write a bundle for a model hub, or as a program that runs without this package.
+
+--hub copies the bundle to a folder that a hub takes and that stays a bundle: parameters
+(safetensors), settings, vocabulary, decoders, and a card that begins with the hub's metadata.
+--program writes all passes of a parallel model with one decoder as one program of jax.export, the
+parameters inside, and FILE.json that says what goes in and comes out. It needs JAX and NumPy alone.
+
+In: a model bundle. Out: a folder, or a file and its description.
+
+examples:
+  padir export --model bundle --hub my-model --license cc-by-2.0
+  padir export --model bundle --program model.jax --steps 4
+"""
+
+from padir.commands.arguments import ONE_OF, needed, option, read_arguments
+from padir.launch import prepare
+
+OPTIONS = (
+    needed("--model BUNDLE", "folder of the model bundle"),
+    option("--hub DIR", "folder to write for a hub", group=ONE_OF),
+    option("--program F", "file to write a program to", group=ONE_OF),
+    option("--license ID", "licence of the model, such as apache-2.0 (--hub needs it)"),
+    option("--decoder NAME_OR_FILE", "of the program (default: that of the model's system)"),
+    option("--steps T", "decoder passes of the program", default=4, least=1),
+)
+
+
+def main(argv: list[str]) -> int:
+    """Load, write, say what was written."""
+    arguments = read_arguments("export", __doc__, OPTIONS, argv)
+    prepare()
+    from padir.files import InputError
+    from padir.library import load
+
+    if arguments.hub is not None:
+        from padir.server.hub import write_hub_folder
+
+        if arguments.license is None:
+            raise InputError(
+                "--hub needs --license, such as apache-2.0 or cc-by-2.0: that of the training text"
+                " may bind the model"
+            )
+        write_hub_folder(load(arguments.model), arguments.hub, arguments.license)
+        print(f"{arguments.hub}: a bundle with a hub's card")
+        return 0
+    from padir.decode.program import write_program
+
+    model = load(arguments.model)
+    write_program(model.translator(arguments.decoder, arguments.steps), arguments.program)
+    print(f"{arguments.program}: a program; what goes in and out: {arguments.program}.json")
+    return 0

@@ -1,0 +1,179 @@
+"""Write a config for text of one's own that fits the text and this machine.
+
+The config has an AR teacher, and a PaDIR model that learns from it. Validation and test sets that
+are missing are drawn from the training text; the new files lie in data/NAME. Nothing is trained
+yet.
+
+In: a folder or two files. Out: a config file.
+
+examples:
+  padir init corpus                          # a folder with train.de, train.en, test.de ...
+  padir init text.de text.en --directions de-en en-de
+  padir init a.txt b.txt --languages ro en --minutes 60
+  padir init corpus --size base
+"""
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+from padir.commands.arguments import option, read_arguments
+
+CPU_MINUTES = 12.0
+
+
+SIZES = ("tiny", "small", "base", "paper")
+OPTIONS = (
+    option("text PATH ...", "a folder, or two files"),
+    option("--languages L", "codes of the two sides (default: the endings)", nargs=2),
+    option("--directions L-L ...", "directions to train (default: the first)"),
+    option(
+        "--size NAME",
+        f"preset: {', '.join(SIZES)} (default: the largest that fits text, machine and time)",
+        choices=SIZES,
+    ),
+    option(
+        "--minutes X",
+        f"time for training (default: {CPU_MINUTES:g} on a CPU, 60 on accelerators; with --size"
+        " what its steps take)",
+    ),
+    option("--name NAME", "of the dataset (default: from the path)"),
+    option("--out F", "config file (default: config/NAME.yaml)"),
+    option("--force", "replace the config file"),
+)
+
+
+def main(argv: list[str]) -> int:
+    """Look, propose, write, and say what to run."""
+    arguments = read_arguments("init", __doc__, OPTIONS, argv)
+    from padir.config.read import load_config
+    from padir.files import InputError, shown, write_text
+    from padir.launch import prepare
+    from padir.planning.machine import measure
+    from padir.planning.propose import propose
+    from padir.planning.text import count, find_text, hold_out
+
+    minutes = arguments.minutes
+    if minutes is not None and not 0 < minutes < 1e6:
+        raise InputError(f"--minutes is {minutes:g}: allowed are numbers above 0")
+    name = dataset_name(arguments)
+    out = arguments.out or Path("config" if Path("config").is_dir() else ".", f"{name}.yaml")
+    if out.exists() and not arguments.force:
+        raise InputError(f"{shown(out)}: exists; --force replaces it, --out names another file")
+    text = find_text(arguments.text, arguments.languages)
+    directions = checked_directions(arguments.directions, text.languages)
+    splits = dict(text.splits)
+    counts = count(splits["train"])
+    print(f"text: {counts.pairs:,} pairs of {' and '.join(text.languages)}", flush=True)
+    prepare(1)
+    machine = measure()
+    print(f"machine: {machine}", flush=True)
+    if minutes is None and arguments.size is None:
+        minutes = 60.0 if machine.accelerators else CPU_MINUTES
+    proposal = propose(counts, machine, len(directions), minutes, arguments.size)
+    missing = [split for split in ("valid", "test") if split not in splits]
+    if missing:
+        folder = Path("data", name)
+        splits |= hold_out(text, missing, folder)
+        print(f"held out from the training text: {' and '.join(missing)}, in {shown(folder)}")
+    write_text(out, config_text(name, splits, directions, proposal, counts.pairs))
+    load_config([out])
+    print(
+        f"proposal: size {proposal.size}, {proposal.steps:,} steps, {proposal.vocabulary:,} pieces;"
+        f" a training takes {proposal.memory / 1e9:.2f} GB\n"
+        f"wrote {shown(out)}\n\n"
+        f"train, translate and score (about {duration(proposal.minutes)} until the first models, a"
+        " third more for tables and the report):\n"
+        f"  snakemake --cores {machine.cores} --configfile {shown(out)}\n"
+        "how far it is, and then a sentence of your own:\n"
+        "  padir status\n"
+        f"  padir translate --model results/runs/{name}/{directions[0]}/padir/seed0/bundle"
+    )
+    return 0
+
+
+def dataset_name(arguments: argparse.Namespace) -> str:
+    """`--name`, or a name from that of the folder or of the first file.
+
+    Raises:
+        InputError: no name of a dataset.
+    """
+    from padir.config.base import NAME_PATTERN
+    from padir.files import InputError
+
+    if arguments.name is not None:
+        if not re.fullmatch(NAME_PATTERN, arguments.name) or len(arguments.name) > 40:
+            raise InputError(
+                f"--name is {arguments.name!r}: allowed are a letter, then letters, digits and"
+                " underscores, 40 characters at most"
+            )
+        return arguments.name
+    path = arguments.text[0].absolute()
+    stem = path.name if path.is_dir() else path.stem
+    name = re.sub("[^A-Za-z0-9]+", "_", stem).strip("_").lower()[:40]
+    return name if re.fullmatch(NAME_PATTERN, name) else "own"
+
+
+def checked_directions(given: list[str] | None, languages: tuple[str, str]) -> list[str]:
+    """The directions to train: those given, or from the first language to the second.
+
+    Raises:
+        InputError: a direction of other languages, or one given twice.
+    """
+    from padir.files import InputError
+
+    first, second = languages
+    allowed = [f"{first}-{second}", f"{second}-{first}"]
+    directions = given or allowed[:1]
+    if not set(directions) <= set(allowed) or len(set(directions)) < len(directions):
+        raise InputError(
+            f"--directions {' '.join(directions)}: allowed are {' and '.join(allowed)}, each once"
+        )
+    return directions
+
+
+def config_text(name: str, splits, directions: list[str], proposal, pairs: int) -> str:
+    """The config file: what differs from the defaults, on one screen."""
+    import json
+
+    folder = Path(
+        os.path.commonpath([p.parent for files in splits.values() for p in files.values()])
+    )
+    lines = []
+    for split in ("train", "valid", "test"):
+        files = {code: os.path.relpath(path, folder) for code, path in splits[split].items()}
+        lines.append(f"      {split}: {{files: {json.dumps(files, ensure_ascii=False)}}}")
+    first, second = proposal.tokens
+    return f"""\
+# Written by padir init: {pairs:,} pairs, {first:.1f} and {second:.1f} tokens a line.
+# Every setting: config/README.md. Cost: padir plan --config THIS_FILE
+size: {proposal.size}
+default_target: core
+datasets:
+  {name}:
+    source:
+      kind: files
+      folder: {json.dumps(str(folder), ensure_ascii=False)}
+{chr(10).join(lines)}
+    directions: [{", ".join(directions)}]
+    vocabulary: {{size: {proposal.vocabulary}}}
+training_defaults:
+  architecture: {{max_positions: {proposal.positions}, length_classes: {proposal.positions}}}
+  optimizer: {{warmup_steps: {proposal.warmup}}}
+  training: {{steps: {proposal.steps}, buckets: {proposal.buckets}}}
+teachers:
+  ar: {{kind: model, row: ar/beam}}
+trainings:
+  ar: {{system: ar}}
+  padir: {{system: padir, targets: ar}}
+evaluation: {{latency_sentences: 40}}
+"""
+
+
+def duration(minutes: float) -> str:
+    """Minutes, hours or days in words."""
+    for unit, size in (("days", 1440), ("hours", 60)):
+        if minutes >= 2 * size:
+            return f"{minutes / size:.1f} {unit}"
+    return f"{max(1, round(minutes))} minutes"

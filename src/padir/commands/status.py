@@ -1,0 +1,56 @@
+"""Say what runs here, how far it is, what is done, and what failed.
+
+Reads the logs and metrics that lie in the folder, and changes nothing; it needs no run at work.
+
+In: results and Snakemake's folder. Out: text.
+
+examples:
+  padir status
+  padir status --results /scratch/results
+"""
+
+from pathlib import Path
+
+from padir.commands.arguments import option, read_arguments
+
+OPTIONS = (option("--results DIR", "folder of the results", default=Path("results")),)
+
+
+def main(argv: list[str]) -> int:
+    """Read and print."""
+    arguments = read_arguments("status", __doc__, OPTIONS, argv)
+    from padir.planning.status import last_line, run_status, trainings
+    from padir.progress import clock
+
+    results = arguments.results
+    run = run_status(results.absolute().parent)
+    jobs = "" if run.jobs is None else f", {run.done} of {run.jobs} jobs done"
+    print(f"snakemake: {'running' if run.alive else 'not running'}{jobs}")
+    known = list(trainings(results))
+    for training in known:
+        if training.done:
+            continue
+        share = f"{training.step:,} of {training.steps:,} steps"
+        if training.running:
+            left = training.seconds_left
+            state = "running" if left is None else f"running, {clock(left)} left"
+        else:
+            state = "stopped; the same command goes on from its last checkpoint"
+        print(f"training {training.name}: {share}, {state}")
+    finished = sum(training.done for training in known)
+    print(f"trainings done: {finished} of {len(known)} begun")
+    for rule, log in run.failed:
+        where = f"; all of it: {log}" if log else ""
+        said = last_line(results.absolute().parent / log) if log else ""
+        print(f"failed: {rule}: {said or 'no message'}{where}")
+    tables = sorted(results.glob("report/tables/*.md"), key=lambda path: path.stat().st_mtime)
+    for path in tables[:1]:
+        print(f"tables: {len(tables)} in {path.parent}, the first: {path}")
+    if not tables:
+        print("tables: none yet")
+    page = results / "report/index.html"
+    if page.is_file():
+        print(f"report: {page}")
+    if not known and run.jobs is None:
+        print("nothing was started here: snakemake --cores all, or padir init for your own text")
+    return 0

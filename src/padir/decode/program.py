@@ -1,0 +1,134 @@
+"""A parallel model with one decoder as one program of `jax.export`, which needs none of this code.
+
+The program has the parameters inside. It takes
+
+    source  int32 [1, S]  piece ids, EOS, then PAD
+    start   int32 [K, L]  the hypotheses to start from, one per length candidate: any piece ids (for
+                          a decoder that starts from masks: the mask)
+
+and returns
+
+    tokens           int32 [1, L]  the best candidate; its EOS and PAD after it
+    length           int32 [1]     tokens with EOS
+    log_probability  float32 [1]   of its tokens, natural logarithm
+
+Lengths are predicted inside, and the length rule chooses the candidate. The final drop of repeats
+is text processing and stays outside.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Float, Int
+
+from padir.config.decoder import RefinementDecoder
+from padir.decode.candidates import length_penalty
+from padir.decode.predict import predictable
+from padir.decode.refine import refine
+from padir.decode.refiner import length_candidates, policies_of, predictor
+from padir.decode.translate import Translator
+from padir.files import InputError, write_bytes, write_json
+from padir.ids import EOS, PAD
+
+PLATFORMS = ("cpu", "cuda", "tpu")
+
+
+def exported(translator: Translator) -> Any:
+    """The program of a translator.
+
+    Raises:
+        InputError: an AR model, an oracle length predictor, or a decoder that samples, reranks or
+            looks for repeats in the source.
+    """
+    settings = translator.decoder.settings
+    if not isinstance(settings, RefinementDecoder) or translator.decoding.passes is None:
+        raise InputError(f"decoder {translator.decoder.name}: only parallel models are exported")
+    unfit = {
+        "temperature above 0": settings.temperature > 0,
+        "a reranker": settings.reranker is not None,
+        f"joint {settings.joint}": settings.joint != "none",
+        "update share": settings.update == "share",
+        "more than one restart": settings.restarts > 1,
+        "an oracle length predictor": translator.needs_lengths,
+    }
+    if reasons := [name for name, on in unfit.items() if on]:
+        raise InputError(
+            f"decoder {translator.decoder.name} has {' and '.join(reasons)}, which a program does"
+            " not hold; allowed are decoders without, such as padir"
+        )
+    loaded, refiner = translator.loaded, translator.refiner
+    longest, passes, rule = refiner.longest, translator.decoding.passes, translator.rule
+    graph, state = nnx.split(loaded.model)
+    policies = policies_of(settings)
+    allowed = predictable(refiner.table_size, loaded.vocabulary.size, eos=False)
+
+    def translate(
+        source: Int[Array, "1 S"], start: Int[Array, "K L"]
+    ) -> tuple[Int[Array, "1 L"], Int[Array, " 1"], Float[Array, " 1"]]:
+        model = nnx.merge(graph, state)
+        encoded = model.encode(source)
+        if encoded.length_logits is None:
+            raise ValueError("a causal model predicts no lengths")
+        lengths, scores = length_candidates(
+            encoded.length_logits, start.shape[0], longest, settings.length_search
+        )
+        predict = predictor(model, encoded.cross, allowed, settings)
+        # Nothing is drawn, so that any keys do.
+        keys = jnp.zeros((start.shape[0], 2), jnp.uint32)
+        refined = refine(predict, start, lengths[0], jnp.int32(passes), policies, keys)
+        total = refined.log_probability.sum(axis=1)
+        ranked = total / length_penalty(lengths[0], rule.alpha) + rule.weight * scores[0]
+        best = jnp.argmax(ranked)
+        return refined.tokens[best][None], lengths[0, best][None], total[best][None]
+
+    shapes = (
+        jax.ShapeDtypeStruct((1, loaded.spec.run.architecture.max_positions), jnp.int32),
+        jax.ShapeDtypeStruct((settings.length_candidates, longest), jnp.int32),
+    )
+    return jax.export.export(jax.jit(translate), platforms=PLATFORMS)(*shapes)
+
+
+def inputs(translator: Translator, source: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The arguments for one source with which the program repeats what the translator does.
+
+    Args:
+        translator: of the program.
+        source: piece ids without EOS.
+    """
+    architecture, refiner = translator.loaded.spec.run.architecture, translator.refiner
+    ids = np.full((1, architecture.max_positions), PAD, np.int32)
+    ids[0, : len(source) + 1] = [*source, EOS]
+    start = refiner.start.tokens(source, refiner.lengths, refiner.longest)
+    return ids, np.asarray(start, np.int32)
+
+
+def write_program(translator: Translator, path: Path) -> None:
+    """Write the program to `path`, and what goes in and out to `path`.json.
+
+    Raises:
+        InputError: as `exported`, or a file that cannot be written.
+    """
+    program, loaded = exported(translator), translator.loaded
+    write_bytes(path, bytes(program.serialize()))
+    source, start = (list(shape.shape) for shape in program.in_avals)
+    write_json(
+        path.with_name(path.name + ".json"),
+        {
+            **loaded.labels,
+            "decoder": translator.decoder.name,
+            "passes": translator.decoding.passes,
+            "platforms": PLATFORMS,
+            "source": {"shape": source, "dtype": "int32", "holds": "piece ids, EOS, then PAD"},
+            "start": {"shape": start, "dtype": "int32", "holds": "piece ids to start from"},
+            "returns": ["tokens", "length", "log_probability"],
+            "eos": EOS,
+            "pad": PAD,
+            "pieces": loaded.vocabulary.size,
+            "run": "jax.export.deserialize(bytearray(open(FILE, 'rb').read())).call(source, start)",
+        },
+    )

@@ -1,0 +1,200 @@
+"""Translation of lines as they come: groups of what has arrived, and what is told of each line."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from padir.decode.candidates import Candidate
+from padir.decode.constrain import Constraints
+from padir.decode.translate import Hypothesis, Translator, shortened
+from padir.files import InputError
+
+MOST_CHARACTERS = 100_000
+"""Of a line; more is cut before it is encoded, far beyond what any model reads."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A candidate as text.
+
+    Attributes:
+        text: after the final drop of repeats.
+        score: by the length rule; the greatest is the translation.
+        length: tokens with EOS.
+        passes: decoder passes that it took.
+        log_probability, length_log_probability: see `Candidate`.
+    """
+
+    text: str
+    score: float
+    length: int
+    passes: int
+    log_probability: float
+    length_log_probability: float
+
+    def record(self) -> dict[str, Any]:
+        """For JSON; numbers are rounded as in `Hypothesis.record`."""
+        return {
+            key: round(value, 3) if isinstance(value, float) else value
+            for key, value in vars(self).items()
+        }
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One line and what became of it.
+
+    Attributes:
+        number: of the line, from 0.
+        source: the line.
+        hypothesis: its translation.
+        alternatives: distinct candidates, best first, where they were asked for.
+    """
+
+    number: int
+    source: str
+    hypothesis: Hypothesis
+    alternatives: tuple[Alternative, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """The JSON object of `padir translate --json` and of `padir serve`."""
+        return {
+            "id": self.number,
+            "source": self.source,
+            "translation": self.hypothesis.hypothesis,
+            "passes": self.hypothesis.steps,
+            "log_probability": round(self.hypothesis.log_probability, 3),
+            "candidates": [each.record() for each in self.alternatives],
+        }
+
+
+def as_they_come(lines: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Group lines by what has arrived: the first line alone, then up to `most`.
+
+    A slow input is answered line by line, a fast one in groups. Groups change no translation.
+
+    Raises:
+        InputError, OSError: what reading raised, once all lines before it were yielded.
+    """
+    waiting: queue.Queue[str | Exception | None] = queue.Queue(2 * most)
+
+    def read() -> None:
+        end: Exception | None = None
+        try:
+            for line in lines:
+                waiting.put(line)
+        except (InputError, OSError) as error:
+            end = error
+        waiting.put(end)
+
+    threading.Thread(target=read, daemon=True).start()
+    limit, item = 1, waiting.get()
+    while isinstance(item, str):
+        group = [item]
+        while len(group) < limit:
+            try:
+                item = waiting.get_nowait()
+            except queue.Empty:
+                break
+            if not isinstance(item, str):
+                break
+            group.append(item)
+        yield group
+        limit = most
+        if isinstance(item, str):
+            item = waiting.get()
+    if item is not None:
+        raise item
+
+
+def translated(
+    translator: Translator,
+    groups: Iterable[Sequence[str]],
+    warn: Callable[[str], None],
+    constraints: Constraints | None = None,
+    best: int = 0,
+) -> Iterator[Translation]:
+    """Translate lines group by group, in order: one translation per line, whatever it holds.
+
+    Args:
+        translator: of the model and its decoder.
+        groups: lines that are translated together.
+        warn: called with a message about a line that is cut.
+        constraints: of the lines, one for each.
+        best: most alternatives of a line.
+
+    Raises:
+        InputError: more or fewer lines than constraints; a constraint on an empty line.
+    """
+    count = 0
+    for lines in groups:
+        if constraints and count + len(lines) > len(constraints.lines):
+            lines = lines[: len(constraints.lines) - count]
+            yield from _group(translator, lines, count, warn, constraints, best)
+            raise InputError(
+                f"line counts differ: the input has more than the {len(constraints.lines)} of"
+                f" {constraints.name}"
+            )
+        yield from _group(translator, lines, count, warn, constraints, best)
+        count += len(lines)
+    if constraints and count < len(constraints.lines):
+        raise InputError(
+            f"line counts differ: the input has {count}, {constraints.name} has"
+            f" {len(constraints.lines)}"
+        )
+
+
+def _group(
+    translator: Translator,
+    lines: Sequence[str],
+    first: int,
+    warn: Callable[[str], None],
+    constraints: Constraints | None,
+    best: int,
+) -> Iterator[Translation]:
+    if not lines:
+        return
+    sources = translator.encode([line[:MOST_CHARACTERS] for line in lines])
+    for message in shortened(sources, translator.longest_source, first + 1):
+        warn(message)
+    alternatives: list[tuple[Alternative, ...]] = [()] * len(lines)
+    if constraints is not None:
+        hypotheses = constraints.translate(sources, first)
+    else:
+        candidates = translator.candidates(sources)
+        hypotheses = translator.finish(sources, candidates)
+        if best:
+            alternatives = [
+                ranked(translator, source, row, best)
+                for source, row in zip(sources, candidates, strict=True)
+            ]
+    rows = zip(lines, hypotheses, alternatives, strict=True)
+    for number, (line, hypothesis, found) in enumerate(rows, start=first):
+        yield Translation(number, line, hypothesis, found)
+
+
+def ranked(
+    translator: Translator, source: Sequence[int], candidates: Sequence[Candidate], best: int
+) -> tuple[Alternative, ...]:
+    """The best candidates of one source with distinct texts, best first."""
+    finished = translator.finish([source] * len(candidates), [[each] for each in candidates])
+    order = sorted(
+        range(len(candidates)), key=lambda i: translator.rule.score(candidates[i]), reverse=True
+    )
+    texts: dict[str, Alternative] = {}
+    for index in order:
+        candidate, text = candidates[index], finished[index].hypothesis
+        texts.setdefault(
+            text,
+            Alternative(
+                text,
+                translator.rule.score(candidate),
+                candidate.length,
+                candidate.passes,
+                candidate.log_probability,
+                candidate.length_log_probability,
+            ),
+        )
+    return tuple(texts.values())[:best]

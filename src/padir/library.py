@@ -1,0 +1,141 @@
+"""The package from Python: models from bundles, translation, stutter.
+
+`padir.load`, `padir.score` and the other short names of `padir` lead here.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from padir.decode.candidates import LengthRule
+from padir.decode.load import LoadedModel, TunedDecoder, find_decoder
+from padir.decode.load import load as load_bundle
+from padir.decode.rerank import Reranker
+from padir.decode.stream import Translation, translated
+from padir.decode.translate import Translator
+from padir.files import InputError
+from padir.score import score_lines
+
+DEFAULT_STEPS = 4
+"""Decoder passes of a parallel model."""
+Key = tuple[str | None, int | None, Path | None]
+
+
+@dataclass
+class Model:
+    """A trained model that translates.
+
+    Programs are compiled for the first sentence of each length and kept.
+
+    Attributes:
+        loaded: network, vocabulary and settings.
+    """
+
+    loaded: LoadedModel
+    _translators: dict[Key, Translator] = field(default_factory=dict, repr=False)
+
+    @property
+    def direction(self) -> str:
+        """Such as de-en."""
+        return self.loaded.spec.direction
+
+    @property
+    def system(self) -> str:
+        """Such as padir or ar."""
+        return self.loaded.spec.run.system
+
+    @property
+    def parallel(self) -> bool:
+        """Whether it predicts all positions at once: every system but AR."""
+        return self.loaded.spec.run.parallel
+
+    def translate(
+        self,
+        lines: Sequence[str],
+        steps: int | None = None,
+        decoder: str | None = None,
+        reranker: str | Path | None = None,
+    ) -> list[str]:
+        """Translate lines, in order.
+
+        Args:
+            lines: an empty one gives an empty translation, one longer than the model reads is cut.
+            steps: decoder passes of a parallel model, `DEFAULT_STEPS` by default.
+            decoder: name of a decoder of the bundle or of a built-in one, or a file; by default
+                that of the model's system, greedy for AR.
+            reranker: bundle of the AR model that the decoder names, where it names one.
+
+        Raises:
+            InputError: parts that do not fit each other.
+        """
+        details = self.details(lines, steps, decoder, reranker)
+        return [each.hypothesis.hypothesis for each in details]
+
+    def details(
+        self,
+        lines: Sequence[str],
+        steps: int | None = None,
+        decoder: str | None = None,
+        reranker: str | Path | None = None,
+        best: int = 1_000,
+        warn: Callable[[str], None] = lambda message: None,
+    ) -> list[Translation]:
+        """As `translate`, with scores, passes and the `best` distinct candidates of each line.
+
+        Args:
+            lines, steps, decoder, reranker: as of `translate`.
+            best: most candidates of a line.
+            warn: called with a message about each line that is cut.
+        """
+        if isinstance(lines, str):
+            raise InputError("lines is one text; a list of lines is needed")
+        key = decoder, steps, None if reranker is None else Path(reranker)
+        if key not in self._translators:
+            self._translators[key] = self.translator(*key)
+        return list(translated(self._translators[key], [lines], warn, best=best))
+
+    def translator(
+        self,
+        decoder: str | TunedDecoder | None = None,
+        steps: int | None = None,
+        reranker: Path | None = None,
+        rule: LengthRule | None = None,
+    ) -> Translator:
+        """A translator of this model; arguments as of `translate`, and the length rule.
+
+        Raises:
+            InputError: parts that do not fit each other.
+        """
+        if not isinstance(decoder, TunedDecoder):
+            name = decoder or (None if self.parallel else "greedy")
+            decoder = find_decoder(self.loaded, name)
+        if steps is None and decoder.settings.parallel:
+            steps = DEFAULT_STEPS
+        ranking = None if reranker is None else Reranker(load_bundle(reranker))
+        return Translator(self.loaded, decoder, steps, rule, ranking)
+
+
+def load(folder: str | Path) -> Model:
+    """Load a model bundle.
+
+    Raises:
+        InputError: not a whole bundle of ours.
+    """
+    return Model(load_bundle(Path(folder)))
+
+
+def stutter(
+    hypotheses: Sequence[str], references: Sequence[str], target_language: str
+) -> dict[str, Any]:
+    """Repeated words per 100 words of the output, beyond those of the references.
+
+    Args:
+        hypotheses: one sentence each.
+        references: one per hypothesis.
+        target_language: decides the unit: words, or characters of Chinese and Japanese.
+
+    Returns:
+        The summary of `padir score`: rate per 100, its 95% interval, counts.
+    """
+    return score_lines(hypotheses, references, target_language)["stutter"]["words"]

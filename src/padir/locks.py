@@ -1,0 +1,135 @@
+"""Locks that end with their process, however it ends: on folders of work and runs of Snakemake.
+
+A lock is `flock` on a file, so the system releases it when the process dies. The file names the
+holder's host and process, for messages.
+"""
+
+import fcntl
+import json
+import os
+import platform
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from padir.files import InputError, shown
+
+WAIT_SECONDS = 0.5
+
+
+class Lock:
+    """An exclusive lock on a file, which stays when the lock is released; a context manager.
+
+    Args:
+        path: of the file; its folder is made if it is missing.
+        what: the holder and what it uses, for messages: "another trainer is using this folder".
+        wait: whether to wait for a holder to end, after a line on stderr, instead of failing.
+
+    Attributes:
+        waited: whether another process held the lock.
+
+    Raises:
+        InputError: another process holds the lock.
+    """
+
+    def __init__(self, path: Path, what: str, wait: bool = False):
+        self.waited = False
+        what = f"{shown(path.parent)}: {what}"
+        # Again where the last holder has removed the file.
+        while not self._opened(path, what, wait):
+            self._file.close()
+        # On a full disk the lock holds without its holder's name.
+        with suppress(OSError):
+            self._file.truncate(0)
+            self._file.write(json.dumps({"host": platform.node(), "process": os.getpid()}) + "\n")
+            self._file.flush()
+
+    def _opened(self, path: Path, what: str, wait: bool) -> bool:
+        """Lock the file; whether it still stands at its path."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 - held open
+        while not _lock(self._file.fileno(), fcntl.LOCK_EX):
+            if not wait:
+                message = f"{what}{self._holder()}; wait for it, or stop it"
+                self._file.close()
+                raise InputError(message)
+            if not self.waited:
+                print(f"{what}{self._holder()}; waiting for it to end", file=sys.stderr, flush=True)
+            self.waited = True
+            time.sleep(WAIT_SECONDS)
+        return path.exists() and os.path.samestat(path.stat(), os.fstat(self._file.fileno()))
+
+    def _holder(self) -> str:
+        """The holder's process and host, where the file tells."""
+        self._file.seek(0)
+        try:
+            holder = json.loads(self._file.read())
+            return f" (process {holder['process']} on {holder['host']})"
+        except (ValueError, KeyError, TypeError):
+            return ""
+
+    def __enter__(self) -> "Lock":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the lock."""
+        with suppress(OSError):
+            self._file.close()
+
+
+class Run:
+    """A run of Snakemake in a folder, known to later runs by a lock that ends with its process.
+
+    Snakemake's own locks are plain files, which a killed run leaves behind. A run that starts where
+    no other one is at work removes them. Runs on other hosts cannot be told from dead ones on every
+    file system, so their locks stay, with a line on stderr.
+
+    Args:
+        state: Snakemake's folder, `.snakemake`; made if missing.
+    """
+
+    def __init__(self, state: Path):
+        state.mkdir(parents=True, exist_ok=True)
+        self._file = open(state / "padir.runs", "a+", encoding="utf-8")  # noqa: SIM115 - held open
+        here = platform.node()
+        if _lock(self._file.fileno(), fcntl.LOCK_EX):
+            self._file.seek(0)
+            elsewhere = {*self._file.read().split()} - {here}
+            locks = sorted((state / "locks").glob("*.lock"))
+            if locks and elsewhere:
+                print(
+                    f"{shown(state)}: locked by a run on {', '.join(sorted(elsewhere))}; once that"
+                    " has ended, add --unlock to this command, then run it again",
+                    file=sys.stderr,
+                )
+            else:
+                self._forget(locks)
+        # Shared: runs with targets of their own may work in one folder.
+        fcntl.flock(self._file, fcntl.LOCK_SH)
+        self._file.write(f"{here}\n")
+        self._file.flush()
+
+    def _forget(self, locks: list[Path]) -> None:
+        for path in locks:
+            path.unlink(missing_ok=True)
+        self._file.truncate(0)
+        if locks:
+            print("a killed run had left its lock here; this one goes on", file=sys.stderr)
+
+
+def _lock(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

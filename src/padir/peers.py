@@ -1,0 +1,147 @@
+"""Processes that train together end together, each with a line that says why.
+
+Every process keeps a connection to the first one. The system closes it when a process dies, so that
+the others learn of it at once, and of a lost host by TCP's own probes. JAX's check takes a minute
+and a half, and then ends the process with a native stack.
+"""
+
+import os
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any, NoReturn
+
+from padir.files import InputError
+
+MEET_SECONDS = 60.0
+# A lost host is noticed after idle + interval * count seconds.
+PROBES = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4}
+STATUS = 75
+"""Exit status (EX_TEMPFAIL): this process is well, another one is not; the same command goes on."""
+DONE = b"done\n"
+# After a failed exchange, the time in which its cause comes to light.
+CAUSE_SECONDS = 3.0
+_KEY = "padir/watch"
+
+
+def end(message: str, status: int = STATUS) -> NoReturn:
+    """Say a last line and end, without JAX's own farewell, which waits for all processes."""
+    with suppress(OSError):
+        print(f"padir train: error: {message}", file=sys.stderr, flush=True)
+    os._exit(status)
+
+
+@contextmanager
+def deadline(seconds: float, message: str) -> Iterator[None]:
+    """End this process with a message unless the block ends in time."""
+    timer = threading.Timer(seconds, end, [message])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+class Alone:
+    """The group of one process."""
+
+    first = True
+
+    def __enter__(self) -> "Alone":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class Group:
+    """Processes at work together; a context manager around all that they do.
+
+    Args:
+        index: of this process, from 0.
+        count: of processes.
+        host: where the first one is reached.
+        client: of JAX's coordination service, which tells the port.
+
+    Attributes:
+        first: whether this is the process that writes results.
+    """
+
+    def __init__(self, index: int, count: int, host: str, client: Any):
+        self.first = index == 0
+        self._threads: list[threading.Thread] = []
+        self._peers: list[socket.socket] = []
+        if self.first:
+            with socket.create_server(("", 0), backlog=count) as server:
+                client.key_value_set(_KEY, str(server.getsockname()[1]))
+                for _ in range(count - 1):
+                    peer, _ = server.accept()
+                    self._watch(peer, int.from_bytes(peer.recv(4), "big"), count)
+        else:
+            port = int(client.blocking_key_value_get(_KEY, int(1000 * MEET_SECONDS)))
+            peer = socket.create_connection((host, port), timeout=MEET_SECONDS)
+            peer.settimeout(None)
+            peer.sendall(index.to_bytes(4, "big"))
+            self._watch(peer, 0, count)
+
+    def _watch(self, peer: socket.socket, index: int, count: int) -> None:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in PROBES.items():
+            if hasattr(socket, name):
+                peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        host = peer.getpeername()[0]
+        message = (
+            f"process {index} of {count} (on {host}) has ended, its own log may say why; the same"
+            " command on all hosts goes on from the last checkpoint"
+        )
+
+        def wait_for_its_end() -> None:
+            said = b""
+            with suppress(OSError):
+                while block := peer.recv(16):
+                    said += block
+                    if said.endswith(DONE):
+                        return
+            end(message)
+
+        self._peers.append(peer)
+        self._threads.append(threading.Thread(target=wait_for_its_end, daemon=True))
+        self._threads[-1].start()
+
+    def __enter__(self) -> "Group":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, InputError | OSError):
+            end(str(error), 2)
+        if isinstance(error, KeyboardInterrupt):
+            end("interrupted", 130)
+        if error is not None:
+            # Most often an exchange with a process that has just ended: its watch ends this one.
+            threading.Event().wait(CAUSE_SECONDS)
+            traceback.print_exception(error)
+            end(f"{type(error).__name__}; the other processes end too", 1)
+        # The first one writes the results before it says so: until then the others watch it.
+        for step in (
+            (self._say_done, self._wait) if not self.first else (self._wait, self._say_done)
+        ):
+            step()
+
+    def _say_done(self) -> None:
+        for peer in self._peers:
+            with suppress(OSError):
+                peer.sendall(DONE)
+
+    def _wait(self) -> None:
+        for thread in self._threads:
+            thread.join()

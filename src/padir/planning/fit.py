@@ -1,0 +1,121 @@
+"""Whether a config fits its text and this machine, found out before anything runs.
+
+Only text that is there and small is looked at: text that can fill its vocabulary many times over
+needs no check, and reading it takes time.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from padir.config.data import Dataset, FilesSource, VocabularySettings
+from padir.config.experiment import Config
+from padir.config.training import TrainingRun
+from padir.files import InputError, read_aligned
+from padir.planning import cost
+from padir.planning.machine import has_accelerator, machine_memory
+from padir.planning.memory import about_parameters, device_memory
+from padir.vocab import Vocabulary, train_vocabulary
+
+# Text of so many bytes a piece fills any vocabulary: sentences of the synthetic pair and captions
+# need 30 to 60.
+BYTES_PER_PIECE = 100
+# Sustained by one training on one CPU core, as `padir plan` assumes.
+CPU_GFLOPS = 50.0
+LONG_HOURS = 100.0
+WARNED_SHARE, REFUSED_SHARE = 0.05, 0.5
+
+
+def check(config: Config) -> Iterator[str]:
+    """Yield warnings.
+
+    Raises:
+        InputError: a vocabulary that the text cannot fill, or buckets that leave most pairs out.
+    """
+    for name, dataset in config.datasets.items():
+        yield from _check_text(config, name, dataset)
+    if not has_accelerator():
+        yield from _check_machine(config, machine_memory())
+
+
+def _check_text(config: Config, name: str, dataset: Dataset) -> Iterator[str]:
+    source = dataset.source
+    if not isinstance(source, FilesSource):
+        return
+    paths = [Path(source.folder, p) for p in source.train.files.values() if isinstance(p, str)]
+    here = [path for path in paths if path.is_file() and path.suffix != ".gz"]
+    if len(here) < 2:
+        return
+    size = sum(path.stat().st_size for path in here)
+    for key in dict.fromkeys(run.vocabulary for run in config.trainings.values()):
+        settings = dataset.vocabulary_named(key)
+        foreign = settings.foreign_pairs or settings.extra_text
+        if foreign or settings.kind == "word" or size > BYTES_PER_PIECE * settings.size:
+            continue
+        where = f"datasets.{name}." + (f"vocabularies.{key}" if key else "vocabulary")
+        first, second = read_aligned(*here)
+        lengths = _lengths(where, settings, first, second)
+        for training, run in config.trainings.items():
+            if run.vocabulary == key:
+                yield from _check_buckets(training, run, lengths)
+
+
+def _lengths(
+    where: str, settings: VocabularySettings, first: Sequence[str], second: Sequence[str]
+) -> list[int]:
+    """Tokens of the longer side of each pair, EOS included, by a vocabulary of these settings.
+
+    Raises:
+        InputError: the text cannot fill it.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "spm.model")
+        try:
+            train_vocabulary([*first, *second], settings, path)
+        except InputError as error:
+            message = str(error).removeprefix("vocabulary.")
+            raise InputError(f"config: {where}.{message}") from error
+        vocabulary = Vocabulary.load(path)
+    sides = (vocabulary.encode(lines) for lines in (first, second))
+    return [1 + max(len(a), len(b)) for a, b in zip(*sides, strict=True)]
+
+
+def _check_buckets(training: str, run: TrainingRun, lengths: Sequence[int]) -> Iterator[str]:
+    last = run.training.buckets[-1]
+    share = sum(length > last for length in lengths) / max(1, len(lengths))
+    if share <= WARNED_SHARE:
+        return
+    holds = sorted(lengths)[int(0.99 * (len(lengths) - 1))]
+    message = (
+        f"trainings.{training}.training.buckets ends at {last}: {100 * share:.0f}% of the pairs"
+        f" have more tokens and are left out; 99% have at most {holds}"
+    )
+    if share > REFUSED_SHARE:
+        raise InputError(f"config: {message}")
+    yield message
+
+
+def _check_machine(config: Config, memory: int) -> Iterator[str]:
+    """Warn of memory and time that a machine without accelerators does not have."""
+    flops = 0.0
+    largest, needed = "", 0
+    for dataset in config.datasets.values():
+        for name, run in config.trainings.items():
+            size = about_parameters(run, dataset.vocabulary_named(run.vocabulary).size)
+            taken = device_memory(run, size.parameters, size.table, 1).total
+            largest, needed = max((largest, needed), (name, taken), key=lambda pair: pair[1])
+            trained = len(run.seeds) * len(dataset.directions)
+            flops += trained * cost.training_flops(run, size)
+    if needed > memory:
+        yield (
+            f"training {largest} takes about {needed / 1e9:.1f} GB of memory, this machine has"
+            f" {memory / 1e9:.1f}: a smaller `size`, training.batch_tokens or training.accumulate"
+            " lowers it"
+        )
+    hours = flops / (CPU_GFLOPS * 1e9) / 3600
+    if hours > LONG_HOURS:
+        yield (
+            f"training takes about {hours:,.0f} hours of one CPU core, and this machine has no"
+            " accelerator: `size: tiny` or `size: small` takes minutes or hours (padir init"
+            " proposes one, padir plan counts)"
+        )

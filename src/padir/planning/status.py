@@ -1,0 +1,175 @@
+"""What runs in a folder of results, how far it is, and what failed: read from files alone."""
+
+import fcntl
+import json
+import os
+import platform
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from padir.files import InputError, read_json
+
+RECENT = 10
+"""Lines of metrics.jsonl that the speed is taken from."""
+
+
+@dataclass(frozen=True)
+class TrainingStatus:
+    """One training with one seed.
+
+    Attributes:
+        name: such as `synthetic xs-xt padir seed 0`.
+        steps: in all.
+        step: of the last line of its metrics.
+        running: whether its trainer is alive.
+        seconds_left: at the speed of its last lines; None where it is unknown.
+        done: whether its bundle is there.
+    """
+
+    name: str
+    steps: int
+    step: int
+    running: bool
+    seconds_left: float | None
+    done: bool
+
+
+def trainings(results: Path) -> Iterator[TrainingStatus]:
+    """Every training that has begun."""
+    for spec in sorted(results.glob("runs/*/*/*/spec.json")):
+        place = spec.parent
+        try:
+            steps = int(read_json(spec)["run"]["training"]["steps"])
+        except (InputError, KeyError, TypeError, ValueError):
+            continue
+        for seed in sorted(place.glob("seed*")):
+            works = sorted(seed.glob("work/*/metrics.jsonl"), key=lambda path: path.stat().st_mtime)
+            lines = _records(works[-1]) if works else []
+            step = lines[-1]["step"] if lines else 0
+            running = bool(works) and holder_is_alive(works[-1].parent / "lock")
+            name = " ".join([*place.relative_to(results / "runs").parts, seed.name])
+            done = (seed / "bundle/model.safetensors").is_file()
+            left = _seconds_left(lines, steps) if running else None
+            yield TrainingStatus(name, steps, step, running, left, done)
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    """Whole lines with a step; the last may be half written."""
+    records = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and isinstance(record.get("step"), int):
+            records.append(record)
+    return records
+
+
+def _seconds_left(lines: list[dict[str, Any]], steps: int) -> float | None:
+    timed = [line for line in lines if "seconds" in line][-RECENT:]
+    if len(timed) < 2 or timed[-1]["step"] <= timed[0]["step"]:
+        return None
+    seconds = timed[-1]["seconds"] - timed[0]["seconds"]
+    pace = seconds / (timed[-1]["step"] - timed[0]["step"])
+    return (steps - timed[-1]["step"]) * pace if pace > 0 else None
+
+
+def holder_is_alive(lock: Path) -> bool:
+    """Whether the process that a lock file names lives, on this machine."""
+    try:
+        holder = json.loads(lock.read_text())
+        if holder["host"] != platform.node():
+            return False
+        os.kill(int(holder["process"]), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """What Snakemake left in its folder.
+
+    Attributes:
+        alive: whether a run is at work on this machine.
+        locked: whether Snakemake's locks are there.
+        incomplete: files that were being made and are there, perhaps in part.
+        done, jobs: of the last run; None where it says nothing.
+        failed: rule and log of each failed job of the last run.
+    """
+
+    alive: bool
+    locked: bool
+    incomplete: list[Path]
+    done: int | None
+    jobs: int | None
+    failed: list[tuple[str, Path | None]]
+
+
+def run_status(folder: Path) -> RunStatus:
+    """The state of the last run in a working folder."""
+    state = folder / ".snakemake"
+    logs = sorted(state.glob("log/*.log"), key=lambda path: path.stat().st_mtime)
+    text = logs[-1].read_text(encoding="utf-8", errors="replace") if logs else ""
+    counted = re.findall(r"^(\d+) of (\d+) steps \(.*\) done$", text, re.MULTILINE)
+    total = re.search(r"^total +(\d+)$", text, re.MULTILINE)
+    done, jobs = map(int, counted[-1]) if counted else (None, None)
+    if not counted and total:
+        done, jobs = 0, int(total[1])
+    failed = {
+        rule: Path(log) if log else None
+        for rule, log in re.findall(
+            r"^Error in rule (\w+):$(?:(?!\n\n)[\s\S])*?(?:\n +log: (\S+)|(?=\n\n|\Z))",
+            text,
+            re.MULTILINE,
+        )
+    }
+    return RunStatus(
+        _runs(state / "padir.runs"),
+        any(state.glob("locks/*.lock")),
+        [path for path in _incomplete(state) if (folder / path).exists()],
+        done,
+        jobs,
+        list(failed.items()),
+    )
+
+
+def _runs(path: Path) -> bool:
+    """Whether a process holds the lock of `padir.locks.Run`."""
+    try:
+        with open(path) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _incomplete(state: Path) -> Iterator[Path]:
+    """Files whose jobs were begun and not ended; Snakemake names its marks by them, in base64."""
+    import base64
+    import binascii
+
+    for mark in sorted(state.glob("incomplete/**/*")):
+        if mark.is_file() and mark.name != "migration_underway":
+            name = "".join(mark.relative_to(state / "incomplete").parts).replace("@", "")
+            try:
+                yield Path(base64.b64decode(name, validate=True).decode())
+            except (binascii.Error, UnicodeDecodeError):
+                continue
+
+
+def last_line(path: Path) -> str:
+    """The last line of a log that is not empty; "" where there is none."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

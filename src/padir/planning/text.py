@@ -1,0 +1,223 @@
+"""Parallel text as a user has it: which files belong together, how much it is, what is held out."""
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from padir.files import InputError, iter_aligned, shown, write_lines
+from padir.vocab import sample_lines
+
+# How names of splits begin.
+SPLITS = {
+    "train": ("train",),
+    "valid": ("valid", "val", "dev"),
+    "test": ("test", "tst", "eval"),
+}
+HELD_OUT_MOST = 1_000
+LEAST_PAIRS = 200
+SAMPLED_PAIRS = 50_000
+# Endings of two or three letters that name no language.
+_OTHER_ENDINGS = frozenset(
+    (
+        *(
+            "bz2",
+            "cfg",
+            "csv",
+            "gz",
+            "htm",
+            "ini",
+            "js",
+            "log",
+            "md",
+            "pdf",
+            "py",
+            "rst",
+            "sh",
+            "sgm",
+        ),
+        *("spm", "tex", "tsv", "txt", "vcb", "xml", "xz", "yml", "zip", "zst"),
+    )
+)
+_SEED = 20240607
+
+Split = dict[str, Path]
+"""Language code -> file."""
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """Aligned files of two languages.
+
+    Attributes:
+        languages: the two codes.
+        splits: files by split and language; train always, valid and test where they exist.
+    """
+
+    languages: tuple[str, str]
+    splits: Mapping[str, Split]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was counted in training text.
+
+    Attributes:
+        pairs: lines of either side.
+        words: of both sides; text without spaces counts by its bytes.
+        sample: pairs drawn evenly, at most `SAMPLED_PAIRS`.
+    """
+
+    pairs: int
+    words: int
+    sample: list[tuple[str, str]]
+
+
+def find_text(paths: Sequence[Path], languages: Sequence[str] | None = None) -> ParallelText:
+    """The parallel text in a folder, or that of two files.
+
+    Args:
+        paths: one folder with files such as train.de and train.en, or two files.
+        languages: the two codes, where the endings do not say or there are more than two.
+
+    Raises:
+        InputError: no parallel text, or more than one choice.
+    """
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"{shown(path)}: no such file or folder")
+    if len(paths) == 1 and paths[0].is_dir():
+        return _in_folder(paths[0], languages)
+    if len(paths) != 2 or any(path.is_dir() for path in paths):
+        raise InputError(
+            f"{' '.join(map(shown, paths))}: allowed is one folder, or two files that are aligned"
+            " line for line"
+        )
+    codes = tuple(languages or (path.suffix.removeprefix(".") for path in paths))
+    if not all(map(_is_language, codes)) or codes[0] == codes[1]:
+        raise InputError(
+            f"{shown(paths[0])} and {shown(paths[1])}: the endings name no two languages: say"
+            " which, such as --languages de en"
+        )
+    return ParallelText((codes[0], codes[1]), {"train": dict(zip(codes, paths, strict=True))})
+
+
+def _is_language(ending: str) -> bool:
+    return re.fullmatch("[a-z]{2,3}", ending) is not None and ending not in _OTHER_ENDINGS
+
+
+def _in_folder(folder: Path, languages: Sequence[str] | None) -> ParallelText:
+    stems: dict[str, Split] = {}
+    for path in sorted(folder.iterdir()):
+        ending = path.suffix.removeprefix(".")
+        if path.is_file() and _is_language(ending):
+            stems.setdefault(path.stem, {})[ending] = path
+    if languages:
+        pairs = {
+            stem: {code: files[code] for code in languages}
+            for stem, files in stems.items()
+            if set(languages) <= files.keys()
+        }
+    else:
+        pairs = {stem: files for stem, files in stems.items() if len(files) > 1}
+    codes = sorted({code for files in pairs.values() for code in files})
+    if not pairs:
+        raise InputError(
+            f"{shown(folder)}: no parallel text: files with one name and the endings of two"
+            " languages are needed, such as train.de and train.en; or name the two files"
+        )
+    if len(codes) != 2:
+        raise InputError(
+            f"{shown(folder)}: found {', '.join(codes)}: say which two languages, such as"
+            f" --languages {codes[0]} {codes[1]}"
+        )
+    first, second = languages or codes
+    return ParallelText((first, second), _by_split(folder, pairs))
+
+
+def _by_split(folder: Path, pairs: Mapping[str, Split]) -> dict[str, Split]:
+    splits: dict[str, Split] = {}
+    for name, beginnings in SPLITS.items():
+        for stem, files in pairs.items():
+            if stem.lower().startswith(beginnings):
+                splits.setdefault(name, files)
+    if "train" not in splits:
+        if len(pairs) != 1:
+            raise InputError(
+                f"{shown(folder)}: found {', '.join(pairs)}, and none begins with train: name the"
+                " two files of the training text"
+            )
+        splits = {"train": next(iter(pairs.values()))}
+    return splits
+
+
+def count(split: Split) -> Counts:
+    """Count training text and draw a sample of it.
+
+    Raises:
+        InputError: line counts differ, no UTF-8, or too few pairs.
+    """
+    pairs = words = 0
+
+    def joined() -> Iterator[str]:
+        nonlocal pairs, words
+        for line in iter_aligned(*split.values()):
+            pairs += 1
+            words += sum(map(_words, line))
+            yield "\n".join(line)
+
+    sample = [line.split("\n") for line in sample_lines(joined(), SAMPLED_PAIRS)]
+    if pairs < LEAST_PAIRS:
+        name = " and ".join(shown(path) for path in split.values())
+        raise InputError(f"{name}: {pairs} pairs, at least {LEAST_PAIRS} are needed")
+    return Counts(pairs, words, [(first, second) for first, second in sample])
+
+
+def _words(line: str) -> int:
+    spaced, size = len(line.split()), len(line.encode("utf-8"))
+    return spaced if 20 * spaced >= size else size // 6
+
+
+def hold_out(text: ParallelText, missing: Sequence[str], folder: Path) -> dict[str, Split]:
+    """Write splits that are missing, drawn from the training text, and the rest of it.
+
+    Pairs are drawn by distinct source line, and no other pair with that line stays anywhere.
+
+    Args:
+        text: with training text.
+        missing: splits to draw, valid or test or both.
+        folder: of the new files.
+
+    Returns:
+        The new files by split and language, train among them.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    train = text.splits["train"]
+    sources = list(dict.fromkeys(pair[0] for pair in iter_aligned(*train.values())))
+    held = min(HELD_OUT_MOST, len(sources) // 20)
+    random.Random(_SEED).shuffle(sources)
+    drawn = {
+        source: split
+        for number, split in enumerate(missing)
+        for source in sources[number * held : (number + 1) * held]
+    }
+
+    def lines(split: str, side: int) -> Iterator[str]:
+        seen: set[str] = set()
+        for pair in iter_aligned(*train.values()):
+            if drawn.get(pair[0], "train") == split and (split == "train" or pair[0] not in seen):
+                if split != "train":
+                    seen.add(pair[0])
+                yield pair[side]
+
+    written: dict[str, Split] = {}
+    for split in ("train", *missing):
+        written[split] = {}
+        for side, language in enumerate(train):
+            path = folder / f"{split}.{language}"
+            write_lines(path, lines(split, side))
+            written[split][language] = path
+    return written

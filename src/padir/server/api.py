@@ -1,0 +1,192 @@
+"""The HTTP server of `padir serve`: `GET /`, `GET /health`, `POST /translate`.
+
+One request is translated at a time. Every answer but the page is JSON; an error is
+`{"error": TEXT}` with its status.
+"""
+
+import errno
+import json
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from typing import Any
+
+from padir.files import InputError
+from padir.library import Model
+
+MOST_BYTES = 1 << 20
+MOST_LINES = 1_000
+MOST_CANDIDATES = 100
+SECONDS = 30
+KEYS = {"lines": list, "text": str, "steps": int, "decoder": str, "nbest": int}
+
+
+class Refused(Exception):
+    """A request that is not answered, with its status."""
+
+    def __init__(self, status: HTTPStatus, message: str):
+        super().__init__(message)
+        self.status = status
+
+
+class Server(ThreadingHTTPServer):
+    """Serves one model.
+
+    Args:
+        model: to translate with.
+        host, port: to listen on; port 0 takes a free one.
+
+    Raises:
+        InputError: the port is in use or not allowed.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, model: Model, host: str, port: int):
+        self.model, self.busy = model, threading.Lock()
+        try:
+            super().__init__((host, port), Handler)
+        except (OSError, OverflowError) as error:
+            in_use = getattr(error, "errno", None) == errno.EADDRINUSE
+            reason = "the port is in use" if in_use else getattr(error, "strerror", None) or error
+            raise InputError(
+                f"{host}:{port}: cannot listen: {reason}; choose another with --port N, or"
+                " --port 0 for a free one"
+            ) from error
+
+    def health(self) -> dict[str, Any]:
+        """What is served."""
+        labels = self.model.loaded.labels
+        return {"status": "ok", **{key: labels[key] for key in ("direction", "system", "training")}}
+
+    def translate(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Answer a checked request.
+
+        Raises:
+            InputError: parts that do not fit each other, such as a decoder of another system.
+        """
+        warnings: list[str] = []
+        lines = request["lines"] if "lines" in request else request["text"].split("\n")
+        if len(lines) > MOST_LINES:
+            raise Refused(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"{len(lines)} lines, allowed are {MOST_LINES}",
+            )
+        with self.busy:
+            found = self.model.details(
+                lines,
+                request.get("steps"),
+                request.get("decoder"),
+                best=request.get("nbest", MOST_CANDIDATES),
+                warn=warnings.append,
+            )
+        return {"translations": [each.record() for each in found], "warnings": warnings}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: Server  # type: ignore[assignment]
+    server_version, sys_version = "padir", ""
+    timeout = SECONDS
+
+    def do_GET(self) -> None:
+        """The page, or what is served."""
+        if self.path == "/":
+            page = resources.files("padir.server").joinpath("page.html").read_bytes()
+            self._answer(HTTPStatus.OK, page, "text/html; charset=utf-8")
+        elif self.path == "/health":
+            self._json(HTTPStatus.OK, self.server.health())
+        elif self.path == "/translate":
+            self._error(HTTPStatus.METHOD_NOT_ALLOWED, "allowed is POST")
+        else:
+            self._error(HTTPStatus.NOT_FOUND, "allowed are /, /health and POST /translate")
+
+    def do_POST(self) -> None:
+        """A translation."""
+        try:
+            if self.path != "/translate":
+                raise Refused(HTTPStatus.NOT_FOUND, "allowed is POST /translate")
+            self._json(HTTPStatus.OK, self.server.translate(self._request()))
+        except Refused as error:
+            self._error(error.status, str(error))
+        except InputError as error:
+            self._error(HTTPStatus.BAD_REQUEST, str(error))
+
+    def _request(self) -> dict[str, Any]:
+        """The body, checked.
+
+        Raises:
+            Refused: with what is allowed.
+        """
+        # A form of another site cannot send this type.
+        kind = self.headers.get_content_type()
+        if kind != "application/json":
+            raise Refused(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                f"content type {kind}, allowed is application/json",
+            )
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdigit():
+            raise Refused(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing")
+        if int(length) > MOST_BYTES:
+            raise Refused(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"{length} bytes, allowed are {MOST_BYTES}",
+            )
+        try:
+            request = json.loads(self.rfile.read(int(length)))
+        except (ValueError, RecursionError) as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, f"not JSON: {error}") from error
+        return checked(request)
+
+    def _error(self, status: HTTPStatus, message: str) -> None:
+        # The body may not have been read, so the connection cannot go on.
+        self.close_connection = True
+        self._json(status, {"error": message})
+
+    def _json(self, status: HTTPStatus, value: Any) -> None:
+        content = json.dumps(value, ensure_ascii=False).encode()
+        self._answer(status, content, "application/json; charset=utf-8")
+
+    def _answer(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header(
+            "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline';"
+            " script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'",
+        )  # fmt: skip
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: what people translate does not belong in a log."""
+
+
+def checked(request: Any) -> dict[str, Any]:
+    """A request with known keys of the right kinds.
+
+    Raises:
+        Refused: with what is allowed.
+    """
+    if not isinstance(request, dict):
+        raise Refused(
+            HTTPStatus.BAD_REQUEST, f"found {type(request).__name__}, allowed is an object"
+        )
+    for key, value in request.items():
+        if key not in KEYS:
+            raise Refused(
+                HTTPStatus.BAD_REQUEST, f"unknown key {key!r}, allowed are {', '.join(KEYS)}"
+            )
+        right = isinstance(value, KEYS[key]) and not isinstance(value, bool)
+        if not right or (KEYS[key] is int and value < 1):
+            kinds = {list: "a list of texts", str: "text", int: "1 and more"}
+            raise Refused(HTTPStatus.BAD_REQUEST, f"{key}: allowed is {kinds[KEYS[key]]}")
+    if ("lines" in request) == ("text" in request):
+        raise Refused(HTTPStatus.BAD_REQUEST, "one of lines and text is needed")
+    if not all(isinstance(line, str) and "\n" not in line for line in request.get("lines", [])):
+        raise Refused(HTTPStatus.BAD_REQUEST, "lines: allowed is a list of texts of one line each")
+    return request

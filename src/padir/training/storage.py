@@ -1,0 +1,99 @@
+"""What a disk and Orbax raise while checkpoints are written and read, each as one line."""
+
+import errno
+import hashlib
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from padir.files import InputError, shown, write_errors
+
+# Bytes of a checkpoint beside its arrays.
+OVERHEAD = 1 << 20
+
+
+class FullDisk:
+    """Refuse a save that does not fit on the disk; one that fails for it frees what it had taken.
+
+    Orbax and its storage raise ValueError and others for it, with the system's words inside.
+
+    Args:
+        checkpoint: folder of the checkpoint.
+        size: bytes of its arrays.
+
+    Raises:
+        InputError: the disk is full, or the quota used up.
+    """
+
+    def __init__(self, checkpoint: Path, size: int):
+        self.checkpoint, self.size = checkpoint, size
+
+    def __enter__(self) -> None:
+        place = next(path for path in self.checkpoint.parents if path.exists())
+        if shutil.disk_usage(place).free < self.size + OVERHEAD:
+            with write_errors(self.checkpoint, self.size + OVERHEAD):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        # Orbax logs each failure of its threads with a stack before it raises one of them.
+        self._logger = logging.getLogger("absl")
+        self._level = self._logger.level
+        self._logger.setLevel(logging.CRITICAL)
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        self._logger.setLevel(self._level)
+        numbers = (errno.ENOSPC, errno.EDQUOT)
+        number = next((n for n in numbers if os.strerror(n) in str(error)), None)
+        if number is None:
+            return
+        for path in self.checkpoint.parent.glob(f"{self.checkpoint.name}*"):
+            shutil.rmtree(path, ignore_errors=True)
+        with write_errors(self.checkpoint, self.size):
+            raise OSError(number, os.strerror(number)) from error
+
+
+class RestoreFailure:
+    """Catch what Orbax raises for files that it did not write or that are damaged.
+
+    For an array that was cut short it raises `Exception` itself, of which nothing else is caught.
+    """
+
+    reason = ""
+
+    def __enter__(self) -> "RestoreFailure":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> bool:
+        if isinstance(error, InputError) or error is None:
+            return False
+        self.reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        return kind is Exception or isinstance(error, ValueError | KeyError | TypeError | OSError)
+
+
+@contextmanager
+def reading_now(path: Path) -> Iterator[None]:
+    """Turn a failed read into one line; nothing is moved or deleted for it."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{shown(error.filename or path)}: cannot be read now: {error.strerror or error};"
+            " nothing was changed, run the command again"
+        ) from error
+
+
+def sha256_now(path: Path) -> str:
+    """SHA-256 of a file.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: it does not exist.
+        InputError: it cannot be read now.
+    """
+    with reading_now(path):
+        try:
+            with open(path, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            missing = error
+    raise missing

@@ -1,0 +1,83 @@
+"""A trace ends in what decoding gives: the same passes, one after another."""
+
+import pytest
+
+from padir.decode.candidates import LengthRule
+from padir.decode.trace import traces
+from tests.decoding import LINES, tiny_translator
+
+RULE = LengthRule(0.6, 1.0)
+KINDS = {
+    "beam": ("beam", None, {}),
+    "padir": ("padir", 4, {}),
+    "cmlm": ("cmlm", 4, {}),
+    "disco": ("disco", 4, {}),
+    "joint": ("padir", 4, {"joint": "neighbours"}),
+    "restarts": ("padir", 3, {"restarts": 2, "replacement": "summed", "stop": "fixed"}),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def traced(request, tmp_path_factory):
+    """A translator, its candidates, hypotheses and trace."""
+    kind, passes, settings = KINDS[request.param]
+    folder = tmp_path_factory.mktemp(request.param)
+    translator = tiny_translator(folder / "model", kind, passes, RULE, **settings)
+    sources = translator.encode(LINES)
+    candidates = translator.candidates(sources)
+    hypotheses = translator.finish(sources, candidates)
+    return translator, candidates, hypotheses, traces(translator, LINES, "lines", LINES)
+
+
+def test_a_trace_ends_in_the_candidates_of_decoding(traced):
+    translator, candidates, hypotheses, records = traced
+    piece = translator.loaded.vocabulary.piece
+    assert [record["id"] for record in records] == list(range(len(LINES)))
+    for record, row, hypothesis in zip(records, candidates, hypotheses, strict=True):
+        assert record["hypothesis"] == hypothesis.hypothesis
+        assert len(record["candidates"]) == len(row)
+        for entry, candidate in zip(record["candidates"], row, strict=True):
+            assert entry["states"][-1]["tokens"] == [piece(token) for token in candidate.tokens]
+            assert (entry["length"], entry["passes"]) == (candidate.length, candidate.passes)
+            assert entry["log_probability"] == pytest.approx(candidate.log_probability, abs=2e-3)
+        if row:
+            chosen = record["candidates"][record["chosen"]]
+            assert chosen["score"] == max(entry["score"] for entry in record["candidates"])
+            assert chosen["length"] == hypothesis.length
+
+
+def test_there_is_a_state_before_and_after_each_pass(traced):
+    translator, _, _, records = traced
+    refines = translator.decoding.passes is not None
+    entries = [entry for record in records for entry in record["candidates"]]
+    for entry in entries:
+        states = entry["states"]
+        assert len(states) == (entry["passes"] + 1 if refines else 1)
+        for number, state in enumerate(states):
+            count = len(state["tokens"])
+            if refines:
+                assert len(state["tokens"]) == entry["length"] - 1
+                assert set(state["hidden"]) <= set(range(count))
+            if refines and number:
+                assert all(0 <= share <= 1 for share in state["confidence"])
+                assert len(state["confidence"]) == len(state["attended"]) == count
+    if refines:
+        # The passes do something: otherwise equal ends would show nothing.
+        assert any(
+            entry["states"][1]["tokens"] != entry["states"][0]["tokens"] for entry in entries
+        )
+
+
+def test_positions_attended_to_are_in_the_source(traced):
+    for record in traced[-1]:
+        for entry in record["candidates"]:
+            for state in entry["states"]:
+                assert all(
+                    place < len(record["source_pieces"]) for place in state.get("attended", [])
+                )
+
+
+def test_an_empty_line_has_no_candidates(traced):
+    record = traced[-1][LINES.index("")]
+    assert (record["candidates"], record["chosen"], record["hypothesis"]) == ([], None, "")
+    assert record["reference"] == ""

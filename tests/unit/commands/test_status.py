@@ -1,0 +1,112 @@
+"""`padir status` and what `padir doctor` finds after a kill: read from files alone."""
+
+import base64
+import fcntl
+import json
+import os
+import platform
+
+import pytest
+
+from padir.cli import main
+from padir.commands.doctor import check_run
+from padir.planning.status import run_status, trainings
+
+LOG = """\
+Job stats:
+total                       9
+2 of 9 steps (22%) done
+Error in rule train:
+    message: None
+    jobid: 5
+    output: results/x
+    log: logs/train.log (check log file(s) for error details)
+
+3 of 9 steps (33%) done
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seed = tmp_path / "results/runs/toy/xs-xt/padir/seed0"
+    work = seed / "work/abc"
+    work.mkdir(parents=True)
+    (seed.parent / "spec.json").write_text(json.dumps({"run": {"training": {"steps": 100}}}))
+    lines = [{"step": step, "seconds": 2.0 * step, "train_loss": 1.0} for step in (10, 20, 30)]
+    text = "".join(json.dumps(line) + "\n" for line in lines) + '{"step": 4'
+    (work / "metrics.jsonl").write_text(text)
+    for folder in ("log", "locks", "incomplete"):
+        (tmp_path / ".snakemake" / folder).mkdir(parents=True)
+    return tmp_path
+
+
+def hold(place, process):
+    lock = next(place.glob("results/**/work/abc")) / "lock"
+    lock.write_text(json.dumps({"host": platform.node(), "process": process}))
+
+
+def test_a_folder_without_a_run_says_how_to_start(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["status"]) == 0
+    shown = capsys.readouterr().out
+    assert "snakemake: not running" in shown and "padir init" in shown
+    assert [finding.grade for finding in check_run(tmp_path)] == ["ok"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_running_training_has_a_step_and_the_time_left(place, capsys):
+    hold(place, os.getpid())
+    [training] = trainings(place / "results")
+    assert (training.step, training.steps, training.running, training.done) == (
+        30,
+        100,
+        True,
+        False,
+    )
+    assert training.seconds_left == pytest.approx(140)
+    assert main(["status"]) == 0
+    assert "toy xs-xt padir seed0: 30 of 100 steps, running, 02:20 left" in capsys.readouterr().out
+
+
+def test_a_dead_trainer_is_not_running(place, capsys):
+    hold(place, 2**22 + 1)
+    [training] = trainings(place / "results")
+    assert not training.running and training.seconds_left is None
+    main(["status"])
+    assert "30 of 100 steps, stopped; the same command goes on" in capsys.readouterr().out
+
+
+def test_what_failed_is_shown_with_the_last_line_of_its_log(place, capsys):
+    (place / ".snakemake/log/a.log").write_text(LOG)
+    (place / "logs").mkdir()
+    (place / "logs/train.log").write_text("step 1\npadir train: error: no space\n\n")
+    (place / "results/report/tables").mkdir(parents=True)
+    (place / "results/report/tables/table1.md").write_text("x")
+    main(["status"])
+    shown = capsys.readouterr().out
+    assert "snakemake: not running, 3 of 9 jobs done" in shown
+    assert "failed: train: padir train: error: no space; all of it: logs/train.log" in shown
+    assert "tables: 1 in results/report/tables, the first: results/report/tables/table1.md" in shown
+
+
+def test_the_doctor_names_what_mends_a_killed_run(place):
+    (place / ".snakemake/locks/0.input.lock").touch()
+    for name in ("half.txt", "absent.txt"):
+        mark = base64.b64encode(name.encode()).decode()
+        (place / ".snakemake/incomplete" / mark).touch()
+    (place / "half.txt").write_text("ha")
+    lock, incomplete = check_run(place)
+    assert lock.grade == "note" and "start the same snakemake command again" in lock.text
+    assert incomplete.grade == "mend" and "1 file(s)" in incomplete.text
+    assert "half.txt" in incomplete.text and "--rerun-incomplete" in incomplete.text
+
+
+def test_a_live_run_is_not_called_dead(place):
+    (place / ".snakemake/locks/0.input.lock").touch()
+    with open(place / ".snakemake/padir.runs", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        assert run_status(place).alive
+        [finding] = check_run(place)
+        assert (finding.grade, "at work" in finding.text) == ("ok", True)
+    assert not run_status(place).alive

@@ -1,0 +1,90 @@
+"""Extra source text: what of it stays, and what it says about the rest."""
+
+import pytest
+
+from padir.config.data import Cleaning, RemoteFile
+from padir.data import clean as cleaning
+from padir.data import distinct
+from padir.data.extra import clean_extra
+from padir.files import InputError, read_lines, sha256_file, write_jsonl, write_lines
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Clean extra German lines; return those that stay and the statistics."""
+    write_lines(tmp_path / "train.de", ["ein Hund", "ein Hund", "zwei Hunde"])
+    write_jsonl(tmp_path / "valid.jsonl", [["drei Hunde"], [""]])
+    write_jsonl(tmp_path / "test.jsonl", [["vier Hunde", "vier Tiere"]])
+    scored = {split: tmp_path / f"{split}.jsonl" for split in ("valid", "test")}
+
+    def run(lines, settings=None, workers=1):
+        given = tmp_path / "captions.de"
+        given.write_bytes("".join(f"{line}\n" for line in lines).encode())
+        statistics = clean_extra(
+            settings or Cleaning(), "de", given, tmp_path / "train.de", scored,
+            tmp_path / "out", workers,
+        )  # fmt: skip
+        return read_lines(tmp_path / "out/extra.de"), statistics
+
+    return run
+
+
+def dropped(statistics):
+    return {
+        reason: (counts["pairs"], counts["first_lines"])
+        for reason, counts in statistics["dropped"].items()
+        if counts["pairs"]
+    }
+
+
+def test_a_line_stays_if_it_is_usable_new_and_in_no_scored_set(run, tmp_path):
+    lines = ["neu", "drei Hunde", "zwei Hunde", "", "vier Tiere", "neu", "w " * 251, "alt\r"]
+    kept, statistics = run([*lines, "ein Hund"])
+    assert kept == ["neu", "alt"]
+    assert dropped(statistics) == {
+        "empty": (1, [4]),
+        "too_long": (1, [7]),
+        "overlap": (2, [2, 5]),
+        "duplicate": (3, [3, 6, 9]),
+    }
+    assert (statistics["pairs_read"], statistics["pairs_kept"]) == (9, 2)
+    assert statistics["pairs_sharing_a_side_with"] == {"valid": 1, "test": 1}
+    (file,) = statistics["files"]
+    assert file["sha256"] == sha256_file(tmp_path / "out/extra.de")
+    assert (file["file"], file["lines"], file["carriage_returns_removed"]) == ("extra.de", 2, 1)
+    # Nothing but the text is left in the folder.
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["extra.de"]
+
+
+def test_what_the_settings_allow_stays(run):
+    settings = Cleaning(drop_duplicates=False, drop_overlap=False)
+    lines = ["ein Hund", "neu", "neu", "drei Hunde"]
+    assert run(lines, settings)[0] == lines
+
+
+def test_blocks_and_processes_change_nothing(run, monkeypatch):
+    lines = [f"{number % 40} Hunde" for number in range(100)] + ["ein Hund", "zwei Hunde"]
+    whole = run(lines)
+    monkeypatch.setattr(cleaning, "BLOCK_LINES", 2)
+    monkeypatch.setattr(distinct, "BUFFER_ROWS", 3)
+    assert run(lines) == run(lines, workers=2) == whole
+    assert len(whole[0]) == 40
+
+
+def test_text_without_a_new_line_is_an_error(run):
+    with pytest.raises(InputError, match="extra: cleaning leaves no pair at all"):
+        run(["ein Hund"])
+
+
+def test_a_download_needs_its_digest(tmp_path):
+    write_lines(tmp_path / "captions.de", ["neu"])
+    write_lines(tmp_path / "train.de", ["alt"])
+    url = (tmp_path / "captions.de").as_uri()
+    for digest, expected in ((sha256_file(tmp_path / "captions.de"), ["neu"]), ("0" * 64, None)):
+        remote, out = RemoteFile(url=url, sha256=digest), tmp_path / digest
+        if expected is None:
+            with pytest.raises(InputError, match=r"SHA-256 is .*, expected 0000"):
+                clean_extra(Cleaning(), "de", remote, tmp_path / "train.de", {}, out)
+        else:
+            clean_extra(Cleaning(), "de", remote, tmp_path / "train.de", {}, out)
+            assert read_lines(out / "extra.de") == expected

@@ -1,0 +1,190 @@
+"""`padir init` and what refuses or warns before a run: text, vocabulary, buckets, memory, time."""
+
+import itertools
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from padir.cli import main
+from padir.config.read import check_config, load_config
+from padir.files import InputError, read_aligned, read_lines
+from padir.planning import fit, propose
+from padir.planning.cost import parameter_counts
+from padir.planning.machine import Machine
+from padir.planning.memory import about_parameters
+from padir.planning.text import count, find_text, hold_out
+
+CPU = Machine(cores=2, memory=8 * 10**9, kind="cpu", accelerators=0, gflops=20.0)
+WORDS = ["".join(letters) for letters in itertools.product("bkmrst", "aeiou", "lnp", "aou")]
+
+
+def write_pairs(folder: Path, stem: str, pairs: int, languages=("de", "en"), seed=0) -> None:
+    draw = random.Random(seed)
+    folder.mkdir(exist_ok=True)
+    sides = [[" ".join(draw.choices(WORDS, k=draw.randint(3, 9))) for _ in range(pairs)]] * 2
+    for language, lines in zip(languages, sides, strict=True):
+        (folder / f"{stem}.{language}").write_text("".join(f"{line}\n" for line in lines))
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("padir.planning.machine.measure", lambda: CPU)
+    monkeypatch.setattr("padir.launch.prepare", lambda threads: None)
+    write_pairs(tmp_path / "corpus", "train", 900)
+    return tmp_path / "corpus"
+
+
+def test_a_config_fits_one_screen_and_its_text(corpus, capsys):
+    assert main(["init", "corpus", "--directions", "de-en", "en-de"]) == 0
+    shown = capsys.readouterr().out
+    lines = Path("corpus.yaml").read_text().splitlines()
+    assert len(lines) <= 25 and max(map(len, lines)) <= 100
+    config = load_config(["corpus.yaml"])
+    assert config.datasets["corpus"].directions == ["de-en", "en-de"]
+    assert not config.theory.seeds and config.default_target == "core"
+    assert list(fit.check(config)) == []
+    assert "snakemake --cores 2 --configfile corpus.yaml" in shown
+    assert "results/runs/corpus/de-en/padir/seed0/bundle" in shown
+    run = config.trainings["padir"]
+    assert run.optimizer.warmup_steps < run.training.steps
+    held = {split: read_aligned(f"data/corpus/{split}.de", f"data/corpus/{split}.en")
+            for split in ("train", "valid", "test")}  # fmt: skip
+    assert len(held["valid"][0]) == len(held["test"][0]) == 45
+    sources = [set(sides[0]) for sides in held.values()]
+    assert not any(a & b for a, b in itertools.combinations(sources, 2))
+    assert sum(map(len, sources)) == len(set(read_lines("corpus/train.de")))
+    assert all(a == b for sides in held.values() for a, b in zip(*sides, strict=True))
+
+
+def test_splits_that_are_there_are_used_and_nothing_is_written(corpus):
+    for split in ("dev", "test2016"):
+        write_pairs(corpus, split, 30, seed=1)
+    assert main(["init", "corpus", "--name", "own"]) == 0
+    source = load_config(["own.yaml"]).datasets["own"].source
+    assert [Path(source.folder, getattr(source, split).files["de"]).name for split in
+            ("train", "valid", "test")] == ["train.de", "dev.de", "test2016.de"]  # fmt: skip
+    assert not Path("data").exists()
+
+
+def test_a_config_is_not_replaced_without_being_told(corpus, capsys):
+    Path("corpus.yaml").write_text("mine")
+    assert main(["init", "corpus"]) == 2
+    assert "corpus.yaml: exists; --force replaces it" in capsys.readouterr().err
+    assert Path("corpus.yaml").read_text() == "mine" and not Path("data").exists()
+    assert main(["init", "corpus", "--force"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "nowhere: no such file or folder"),
+        (["."], ".: no parallel text: files with one name"),
+        (["corpus/train.de"], "corpus/train.de: allowed is one folder, or two files"),
+        (["corpus/train.de", "notes.txt"], "the endings name no two languages"),
+        (["corpus", "--directions", "de-fr"], "allowed are de-en and en-de, each once"),
+        (["corpus", "--name", "../x"], "--name is '../x': allowed are a letter"),
+        (["corpus", "--minutes", "nan"], "--minutes is nan: allowed are numbers above 0"),
+        (["three"], "found de, en, fr: say which two languages"),
+        (["few"], "20 pairs, at least 200 are needed"),
+        (["uneven"], "line counts differ"),
+        (["binary"], "line 1, byte 1: not valid UTF-8"),
+        (["corpus", "--size", "paper"], "size paper: a training takes"),
+    ],
+)
+def test_what_is_no_parallel_text_is_refused_in_one_line(arguments, message, corpus, capsys):
+    write_pairs(Path("three"), "train", 300, ("de", "en"))
+    write_pairs(Path("three"), "train", 300, ("de", "fr"))
+    write_pairs(Path("few"), "train", 20)
+    write_pairs(Path("uneven"), "train", 300)
+    Path("uneven/train.en").write_text("a\n")
+    write_pairs(Path("binary"), "train", 300)
+    Path("binary/train.en").write_bytes(b"\xff\n" * 300)
+    Path("notes.txt").write_text("a\n")
+    assert main(["init", *arguments]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert not Path("data").exists() and not list(Path().glob("*.yaml"))
+
+
+def test_more_time_and_text_give_a_larger_size_and_more_steps(corpus):
+    counts = count(find_text([corpus]).splits["train"])
+    few, more = (propose.propose(counts, CPU, minutes=minutes) for minutes in (4.0, 9.0))
+    assert few.size == more.size == "tiny" and few.steps < more.steps
+    assert few.minutes == pytest.approx(4.0, abs=0.5)
+    assert few.warmup < few.steps
+    large = propose.propose(replace(counts, pairs=50_000), CPU, minutes=600.0)
+    assert large.size == "small"
+    both = propose.propose(counts, CPU, directions=4, minutes=9.0)
+    assert both.steps < more.steps
+
+
+def test_a_vocabulary_is_lowered_to_what_the_text_fills(corpus):
+    lines = [line for path in corpus.iterdir() for line in read_lines(path)]
+    size, vocabulary = propose.learn_vocabulary(lines, 32_000)
+    assert size < 32_000 and vocabulary.size == size
+    assert propose.learn_vocabulary(lines, 32_000, whole=False)[0] == 32_000
+
+
+def own_config(corpus: Path, **more):
+    files = {"files": {"de": "train.de", "en": "train.en"}}
+    source = {"kind": "files", "folder": str(corpus), "train": files, "valid": files, "test": files}
+    dataset = {"source": source, "directions": ["de-en"], "vocabulary": {"size": 200}}
+    given = {"size": "tiny", "trainings": {"ar": {"system": "ar"}}, "datasets": {"own": dataset}}
+    return check_config(given | more) if more else given
+
+
+def test_a_vocabulary_that_the_text_cannot_fill_is_refused_before_a_run(corpus):
+    given = own_config(corpus)
+    assert list(fit.check(check_config(given))) == []
+    del given["datasets"]["own"]["vocabulary"]
+    with pytest.raises(InputError, match=r"^config: datasets\.own\.vocabulary\.size is 32000: the"):
+        list(fit.check(check_config(given)))
+
+
+def test_buckets_that_leave_pairs_out_are_warned_of_or_refused(corpus, monkeypatch):
+    monkeypatch.setattr(fit, "BYTES_PER_PIECE", 10_000)
+    settings = check_config(own_config(corpus)).datasets["own"].vocabulary
+    sides = read_aligned(corpus / "train.de", corpus / "train.en")
+    tokens = sorted(fit._lengths("x", settings, *sides))
+
+    def with_bucket_at(share):
+        bucket = tokens[int(share * len(tokens))]
+        return own_config(corpus, training_defaults={"training": {"buckets": [bucket]}})
+
+    [warning] = fit.check(with_bucket_at(0.7))
+    assert "trainings.ar.training.buckets ends at" in warning and "are left out" in warning
+    with pytest.raises(InputError, match="are left out; 99% have at most"):
+        list(fit.check(with_bucket_at(0.2)))
+
+
+def test_a_machine_without_accelerators_is_told_what_is_too_much(monkeypatch, repository):
+    paper = load_config([repository / "config/paper.yaml"])
+    monkeypatch.setattr(fit, "has_accelerator", lambda: False)
+    monkeypatch.setattr(fit, "machine_memory", lambda: 8 * 10**9)
+    memory, hours = fit.check(paper)
+    assert "GB of memory, this machine has 8.0" in memory and "hours of one CPU core" in hours
+    assert list(fit.check(load_config([repository / "config/config.yaml"]))) == []
+    monkeypatch.setattr(fit, "has_accelerator", lambda: True)
+    assert list(fit.check(paper)) == []
+
+
+def test_parameters_without_jax_are_nearly_those_of_the_model(repository):
+    config = load_config([repository / "config/config.yaml"])
+    for name in ("ar", "padir", "disco"):
+        exact = parameter_counts(config.trainings[name], 1000)
+        about = about_parameters(config.trainings[name], 1000)
+        assert about.parameters == pytest.approx(exact.parameters, rel=0.12)
+
+
+def test_held_out_files_keep_pairs_together(corpus):
+    lines = [f"s{number % 250}" for number in range(1000)]
+    (corpus / "train.de").write_text("".join(f"{line}\n" for line in lines))
+    (corpus / "train.en").write_text("".join(f"{line.upper()}\n" for line in lines))
+    written = hold_out(find_text([corpus]), ["test"], corpus / "out")
+    source, target = read_aligned(*written["test"].values())
+    assert len(source) == len(set(source)) == 12
+    assert [line.upper() for line in source] == target
+    assert not set(source) & set(read_lines(written["train"]["de"]))

@@ -1,0 +1,172 @@
+"""The page in headless Chromium, where there is one: sorting, filters, the viewer, both widths."""
+
+import shutil
+
+import pytest
+
+from padir import cli
+from tests.unit.report.conftest import MadeUp
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """The page of the made-up results."""
+    folder = tmp_path_factory.mktemp("page")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        made_up = MadeUp()
+        made_up.traces()
+        made_up.write("config.json", made_up.config.model_dump(mode="json"))
+        options = ["--config", "config.json", "--out", "report", "--only", "page"]
+        assert cli.main(["report", *options]) == 0
+    return (folder / "report/index.html").as_uri()
+
+
+@pytest.fixture
+def visit(address, browser):
+    """Opens the page; fails on errors and on anything that is fetched."""
+    errors, requests = [], []
+
+    def visit(anchor: str = "", width: int = 1280, scheme: str = "light"):
+        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        page.on("console", lambda message: errors.append(message.text))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(address + anchor)
+        return page
+
+    yield visit
+    assert errors == []
+    assert {url.partition("#")[0] for url in requests} == {address}
+    for context in browser.contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1280])
+def test_nothing_is_wider_than_the_window(visit, width, scheme):
+    page = visit(width=width, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    size = page.evaluate("parseFloat(getComputedStyle(document.body).fontSize)")
+    assert size >= 16
+
+
+def column(page, name: str) -> list[str]:
+    return page.eval_on_selector_all(
+        "#table-table1 tbody tr:not([hidden])",
+        "(rows, column) => rows.map((row) => row.cells[column].textContent)",
+        page.eval_on_selector_all(
+            "#table-table1 th",
+            "(heads, name) => heads.findIndex((head) => head.textContent.startsWith(name))",
+            name,
+        ),
+    )
+
+
+def test_a_heading_sorts_by_number_and_back(visit):
+    page = visit()
+    unsorted = [float(text) for text in column(page, "BLEU")]
+    assert unsorted != sorted(unsorted)
+    heading = page.locator("#table-table1 th", has_text="BLEU").locator("button")
+    heading.click()
+    assert [float(text) for text in column(page, "BLEU")] == sorted(unsorted)
+    assert page.locator("#table-table1 th[aria-sort=ascending]").count() == 1
+    heading.click()
+    assert [float(text) for text in column(page, "BLEU")] == sorted(unsorted, reverse=True)
+
+
+def test_cells_without_a_value_stay_last(visit):
+    page = visit()
+    heading = page.locator("#table-table1 th", has_text="− baseline").locator("button")
+    for _ in range(2):
+        heading.click()
+        assert column(page, "− baseline")[-1] == "–"
+
+
+def test_text_filters_rows(visit):
+    page = visit()
+    page.get_by_role("searchbox", name="Filter rows of Table 1").fill("padir RAW")
+    assert column(page, "Training") == ["padir_raw"] * 3
+    assert "3 of 8 rows" in page.locator("#table-table1 .shown").text_content()
+
+
+def test_claims_are_filtered_by_verdict(visit):
+    page = visit()
+    shown = page.locator("details.claim:visible")
+    page.get_by_role("button", name="Unfold all").click()
+    everything = shown.count()
+    page.get_by_label("not run").uncheck()
+    assert 0 < shown.count() < everything
+    assert page.locator("details.claim[data-verdict='not run']:visible").count() == 0
+
+
+def test_a_link_to_a_claim_unfolds_it(visit):
+    page = visit("#claim-theory.convexity")
+    assert page.locator("[id='claim-theory.convexity'] dl").is_visible()
+
+
+def test_a_mark_shows_its_value(visit):
+    page = visit()
+    page.locator("#figure-quality_passes use[data-value*='T4']").first.hover(force=True)
+    assert "T4: " in page.locator(".tip").text_content()
+
+
+def test_the_viewer_steps_by_keys_and_buttons(visit):
+    page = visit("#viewer")
+    app = page.locator("#viewer-app")
+    assert app.get_attribute("data-pass") == "1"
+    app.focus()
+    page.keyboard.press("ArrowRight")
+    assert app.get_attribute("data-pass") == "2"
+    left = app.locator(".pane[data-side=left]")
+    texts = left.locator(".tokens .token")
+    assert texts.all_text_contents() == ["one", "two", "again", "again"]
+    assert texts.nth(1).get_attribute("class") == "token changed"
+    assert texts.nth(3).get_attribute("class") == "token stutter hidden"
+    assert "1 change, 1 stutter, 1 hidden again" in left.locator(".status").text_content()
+    page.get_by_role("button", name="One pass back").click()
+    assert app.get_attribute("data-pass") == "1"
+    page.keyboard.press("ArrowDown")
+    assert "sentence=2" in page.evaluate("location.hash")
+
+
+def test_a_deep_link_opens_sentence_pass_and_candidates(visit):
+    link = "#viewer?sentence=3&pass=3&left=padir/padir&left-candidate=1&right=ar/beam"
+    page = visit(link)
+    app = page.locator("#viewer-app")
+    assert (app.get_attribute("data-sentence"), app.get_attribute("data-pass")) == ("3", "3")
+    assert app.locator(".pane[data-side=left] .tokens .token").count() == 3
+    assert app.locator(".pane[data-side=right] .tokens .token").all_text_contents() == [
+        *("one", "two", "three", "<four>")
+    ]
+    page.keyboard.press("Tab")
+    app.locator(".pane[data-side=left] button", has_text="★").click()
+    assert "left-candidate=2" in page.evaluate("location.hash")
+    assert app.locator(".pane[data-side=left] .tokens .token").count() == 4
+
+
+def test_a_token_says_what_it_is_and_where_it_looks(visit):
+    page = visit("#viewer?pass=2")
+    page.locator(".pane[data-side=left] .tokens .token").nth(1).hover()
+    detail = page.locator("#viewer-app .detail").text_content()
+    assert "probability 90 %, changed by this pass; cross-attention mostly at “zwei”" in detail
+    assert page.locator(".source .attended").text_content() == "zwei"
+
+
+def test_a_link_that_names_nothing_known_opens_the_first_sentence(visit):
+    page = visit("#viewer?sentence=99&pass=-4&left=nothing/there")
+    app = page.locator("#viewer-app")
+    assert (app.get_attribute("data-sentence"), app.get_attribute("data-pass")) == ("3", "0")

@@ -1,0 +1,98 @@
+"""Traces on the page, and the titles of its claims."""
+
+import json
+import re
+
+import pytest
+
+from padir import layout
+from padir.report import titles, viewer
+from padir.report.claims import CLAIMS
+from padir.report.load import Reader
+
+
+def loaded(made_up):
+    return Reader(made_up.config).load(layout.traces(made_up.config))
+
+
+def test_the_page_holds_every_trace(made_up, tmp_path):
+    made_up.traces()
+    made_up.write("config.json", made_up.config.model_dump(mode="json"))
+    from padir import cli
+
+    assert cli.main(["report", "--config", "config.json", "--out", "report", "--only", "page"]) == 0
+    text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
+    (inside,) = re.findall(r'<script type="application/json" id="traces">(.*?)</script>', text)
+    assert "<" not in inside
+    shown = json.loads(inside)
+    assert (shown["recorded"], shown["shown"]) == (3, 3)
+    rows = [(row["training"], row["decoder"], row["passes"]) for row in shown["rows"]]
+    # Beam search of AR, and of each training the row with most passes.
+    assert rows == [("ar", "beam", None), ("padir_raw", "padir", 10), ("padir", "padir", 10)]
+    assert [row["baseline"] for row in shown["rows"]] == [True, False, False]
+    record = shown["rows"][1]["sentences"][2]
+    assert record["hypothesis"] == "one two three <four>"
+    assert record["candidates"][1]["states"][4]["tokens"][3] == "\u2581<four>"
+    assert 'href="#viewer"' in text
+
+
+def test_a_page_without_traces_has_no_viewer_and_names_them(made_up, tmp_path):
+    results = loaded(made_up)
+    assert viewer.payload(results) == ""
+    assert len(results.absent) == 3
+    command = results.absent[0].artifact.command
+    assert command.endswith("/ar/seed0/trace/test.beam.jsonl")
+
+
+def test_a_trace_of_other_settings_is_not_shown(made_up):
+    path, *_ = made_up.traces()
+    made_up.write(f"{path}.provenance.json", {"digests": {"hypotheses": "other"}})
+    results = loaded(made_up)
+    assert len(results.traces) == 2
+    assert [absence.reason for absence in results.absent] == ["made with other settings"]
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(10**6, 3), (1, 1)])
+def test_as_many_sentences_as_fit_are_shown(made_up, limit, shown):
+    made_up.traces()
+    document = json.loads(viewer.payload(loaded(made_up), limit))
+    assert (document["recorded"], document["shown"]) == (3, shown)
+    assert {len(row["sentences"]) for row in document["rows"]} == {shown}
+
+
+def test_every_claim_has_a_plain_title_and_a_group():
+    assert titles.TITLES.keys() == {claim.id for claim in CLAIMS}
+    assert set(titles.HEADLINES) <= titles.TITLES.keys()
+    assert {claim.part for claim in CLAIMS} == titles.GROUP_OF.keys()
+    assert max(map(len, titles.TITLES.values())) < 64
+
+
+def test_records_of_one_claim_have_anchors_of_their_own():
+    record = {"id": "theory.convexity.small", "statement": "s", "verdict": "reproduced"}
+    first, second = titles.anchored([record, record])
+    assert first["anchor"] == "claim-theory.convexity.small"
+    assert second["anchor"] == "claim-theory.convexity.small-1"
+    assert (first["title"], first["group"]) == ("s", "theory")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (["reproduced", "reproduced"], "reproduced"),
+        (["reproduced", "not run"], "reproduced"),
+        (["reproduced", "not reproduced"], "not reproduced"),
+        (["not run"], "not run"),
+    ],
+)
+def test_a_card_is_reproduced_where_every_decided_record_is(verdicts, expected):
+    records = [
+        {"id": "near_ar", "statement": "", "verdict": verdict, "measured": "numbers"}
+        for verdict in verdicts
+    ]
+    (card,) = titles.cards(list(titles.anchored(records)))
+    assert (card.verdict, card.anchor, card.title) == (
+        expected,
+        "claim-near_ar",
+        titles.TITLES["near_ar"],
+    )
+    assert card.lines == ["numbers"] * len(verdicts)

@@ -1,0 +1,141 @@
+"""`import padir`: models, scores and theory by short names, and nothing heavy before their use."""
+
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import padir
+from padir.decode.candidates import LengthRule
+from padir.decode.load import load
+from padir.decode.program import exported, inputs, write_program
+from padir.decode.translate import Translator
+from padir.files import InputError, read_json
+from padir.server.hub import write_hub_folder
+from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
+
+RULE = LengthRule(0.6, 1.0)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    folder = write_tiny_bundle(tmp_path_factory.mktemp("models") / "padir", "padir")
+    write_decoder(folder / "decoders/padir.json", tiny_decoder("padir", RULE))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(bundle):
+    return padir.load(str(bundle))
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    program = "import padir, sys; print(sorted({'jax', 'numpy', 'pydantic'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+def test_a_model_translates_as_its_translator_does(bundle, model):
+    assert (model.direction, model.system, model.parallel) == ("xs-xt", "padir", True)
+    expected = Translator(load(bundle), tiny_decoder("padir", RULE), 2).translate(LINES, "lines")
+    assert model.translate(LINES, steps=2) == [each.hypothesis for each in expected]
+    details = model.details(LINES, steps=2)
+    assert [each.hypothesis for each in details] == expected
+    for each in details:
+        texts = [candidate.text for candidate in each.alternatives]
+        scores = [candidate.score for candidate in each.alternatives]
+        assert len(set(texts)) == len(texts) and scores == sorted(scores, reverse=True)
+        assert texts[:1] == ([each.hypothesis.hypothesis] if each.source else [])
+
+
+def test_a_model_says_what_does_not_fit(model, tmp_path):
+    for arguments, message in (
+        ({"decoder": "beam"}, "does not fit"),
+        ({"steps": 0}, "passes is 0"),
+        ({"decoder": "none"}, "decoder none: no such file"),
+    ):
+        with pytest.raises(padir.InputError, match=message):
+            model.translate(["ba"], **arguments)
+    with pytest.raises(InputError, match="a list of lines is needed"):
+        model.translate("ba")
+    with pytest.raises(InputError, match="not a model bundle"):
+        padir.load(tmp_path)
+
+
+def test_scores_are_those_of_the_command(tmp_path, capsys):
+    from padir.cli import main
+
+    (tmp_path / "h").write_text("the the cat sat\na dog\n")
+    (tmp_path / "r").write_text("the cat sat down\na dog\n")
+    lines = [(tmp_path / name).read_text().splitlines() for name in ("h", "r")]
+    document = padir.score(*lines, "en", samples=100)
+    flags = ["--samples", "100", "--json", str(tmp_path / "s.json"), "--target-language", "en"]
+    files = ["--hypotheses", str(tmp_path / "h"), "--references", str(tmp_path / "r")]
+    assert main(["score", *files, *flags]) == 0
+    written = read_json(tmp_path / "s.json")
+    assert document == {key: written[key] for key in document}
+    words = padir.stutter(*lines, "en")
+    assert words == padir.score(*lines, "en")["stutter"]["words"]
+    assert words != padir.stutter(lines[1], lines[1], "en")
+    with pytest.raises(InputError, match="2 hypotheses, but 1 references"):
+        padir.score(lines[0], ["a"], "en")
+
+
+def test_theory_is_there_by_short_names():
+    ising = padir.Ising(np.zeros(3), 0.5 * (np.ones((3, 3)) - np.eye(3)))
+    assert padir.exact_law(ising).sum() == pytest.approx(1)
+    sampler = padir.k_gibbs(ising, 2)
+    state = sampler.init(jax.random.key(0), 4)
+    state, _ = sampler.step(jax.random.key(1), state)
+    assert state.shape == (4, 3) and set(np.unique(state)) <= {-1, 1}
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        padir.nothing  # noqa: B018
+    assert {"load", "score", "Ising"} <= set(dir(padir))
+
+
+def test_a_hub_folder_is_a_bundle_with_metadata(bundle, model, tmp_path):
+    folder = tmp_path / "hub"
+    write_hub_folder(model, folder, "cc-by-2.0")
+    card = (folder / "README.md").read_text()
+    assert card.startswith("---\nlanguage:\n- xs\n- xt\nlicense: cc-by-2.0\n")
+    assert (bundle / "README.md").read_text().strip() in card
+    assert padir.load(folder).translate(LINES[:2], steps=2) == model.translate(LINES[:2], steps=2)
+    with pytest.raises(InputError, match="exists and is not empty"):
+        write_hub_folder(model, folder, "cc-by-2.0")
+
+
+RUN_ALONE = """
+import sys
+import numpy as np
+from jax import export
+
+arrays = np.load(sys.argv[2])
+program = export.deserialize(bytearray(open(sys.argv[1], "rb").read()))
+tokens, length, score = program.call(arrays["source"], arrays["start"])
+assert not any(name.split(".")[0] == "padir" for name in sys.modules)
+print(np.asarray(tokens)[0, : int(length[0]) - 1].tolist())
+"""
+
+
+def test_a_program_runs_without_this_code_and_translates_the_same(model, tmp_path):
+    translator = model.translator("padir", 3)
+    path = tmp_path / "model.jax"
+    write_program(translator, path)
+    description = read_json(tmp_path / "model.jax.json")
+    assert description["source"]["shape"] == [1, 16] and description["passes"] == 3
+    line = LINES[4]
+    [source] = translator.encode([line])
+    ids, start = inputs(translator, source)
+    np.savez(tmp_path / "arrays.npz", source=ids, start=start)
+    command = [sys.executable, "-c", RUN_ALONE, str(path), str(tmp_path / "arrays.npz")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    [expected] = translator.translate([line], "line")
+    assert done.stdout == f"{list(expected.tokens_before_drop)}\n", done.stderr
+
+
+def test_what_no_program_holds_is_refused(model):
+    with pytest.raises(InputError, match="has temperature above 0, which a program does not hold"):
+        sampled = tiny_decoder("padir", RULE, temperature=0.5, stop="fixed")
+        exported(model.translator(sampled, 2))

@@ -1,0 +1,112 @@
+"""Locks: one holder, waiting, removed folders; runs of Snakemake and what killed ones leave."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from padir.files import InputError
+from padir.locks import Lock, Run
+
+HOLD = """
+import sys
+from pathlib import Path
+from padir.locks import Lock, Run
+path = Path(sys.argv[2])
+held = Lock(path, "in use") if sys.argv[1] == "lock" else Run(path)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder():
+    """Starts a process that holds a lock or a run until it is killed or its input ends."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(path: Path, kind: str = "lock") -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", HOLD, kind, str(path)]
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_a_held_lock_is_refused_and_its_holder_named(tmp_path, holder):
+    process = holder(tmp_path / "lock")
+    where = rf"in use \(process {process.pid} on {platform.node()}\); wait for it, or stop it"
+    with pytest.raises(InputError, match=where):
+        Lock(tmp_path / "lock", "in use")
+    process.kill()
+    process.wait()
+    with Lock(tmp_path / "lock", "in use") as lock:
+        assert not lock.waited
+    assert json.loads((tmp_path / "lock").read_text())["process"] == os.getpid()
+
+
+def test_a_waiting_lock_says_so_once_and_takes_over(tmp_path, holder, capsys):
+    process = holder(tmp_path / "lock")
+    threading.Timer(1.2, process.stdin.close).start()
+    with Lock(tmp_path / "lock", "in use", wait=True) as lock:
+        assert process.wait(10) == 0
+        assert lock.waited
+    assert capsys.readouterr().err.count("waiting for it to end") == 1
+
+
+def test_a_lock_whose_folder_its_holder_removes_is_taken_in_a_new_one(tmp_path, holder):
+    folder = tmp_path / "work"
+    process = holder(folder / "lock")
+
+    def finish() -> None:
+        shutil.rmtree(folder)
+        process.stdin.close()
+
+    threading.Timer(0.5, finish).start()
+    with Lock(folder / "lock", "in use", wait=True), pytest.raises(InputError, match="in use"):
+        Lock(folder / "lock", "in use")
+
+
+def test_locks_of_killed_runs_are_removed_and_those_of_live_ones_stay(tmp_path, holder, capsys):
+    left = tmp_path / "locks" / "0.output.lock"
+    process = holder(tmp_path, "run")
+    left.parent.mkdir()
+    left.write_text("results/a\n")
+    second = Run(tmp_path)
+    assert left.exists()
+    process.kill()
+    process.wait()
+    # The second run still works here.
+    Run(tmp_path)
+    assert left.exists()
+    del second
+    Run(tmp_path)
+    assert not left.exists()
+    assert "a killed run had left its lock here" in capsys.readouterr().err
+
+
+def test_the_lock_of_a_run_on_another_host_stays_and_is_named(tmp_path, capsys):
+    left = tmp_path / "locks" / "0.input.lock"
+    left.parent.mkdir()
+    left.write_text("results/a\n")
+    (tmp_path / "padir.runs").write_text("far.example\n")
+    Run(tmp_path)
+    assert left.exists()
+    assert "locked by a run on far.example; once that has ended, add --unlock" in (
+        capsys.readouterr().err
+    )
+    left.unlink()
+    Run(tmp_path)
+    assert (tmp_path / "padir.runs").read_text() == f"{platform.node()}\n"

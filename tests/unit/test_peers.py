@@ -1,0 +1,91 @@
+"""Processes that end together; a stand-in for JAX's coordination service tells the port."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+WORK = """
+import sys, time
+from pathlib import Path
+from padir.files import InputError
+from padir.peers import Group
+
+index, count, place, how = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
+
+class Client:
+    def key_value_set(self, key, value):
+        (place / "new").write_text(value)
+        (place / "new").rename(place / "port")
+    def blocking_key_value_get(self, key, milliseconds):
+        while not (place / "port").exists():
+            time.sleep(0.01)
+        return (place / "port").read_text()
+
+with Group(index, count, "127.0.0.1", Client()) as group:
+    (place / f"met{index}").touch()
+    if how == "wait":
+        time.sleep(120)
+    if how == "wrong":
+        raise InputError("belongs to another run")
+    if how == "slow":
+        time.sleep(1.5)
+(place / f"done{index}").touch()
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path):
+    """Starts a group, one process for each way to behave."""
+    running: list[subprocess.Popen[str]] = []
+
+    def run(*ways: str) -> list[subprocess.Popen[str]]:
+        for index, how in enumerate(ways):
+            command = [sys.executable, "-c", WORK, str(index), str(len(ways)), str(tmp_path), how]
+            running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        return running
+
+    yield run
+    for process in running:
+        process.kill()
+
+
+def wait_until(*paths: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not all(path.exists() for path in paths):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("ways", [("slow", "end", "end"), ("end", "slow", "end")])
+def test_all_end_well_and_wait_for_the_slowest(start, tmp_path, ways):
+    running = start(*ways)
+    assert [process.wait(timeout=60) for process in running] == [0, 0, 0]
+    assert [process.stderr.read() for process in running] == ["", "", ""]
+
+
+@pytest.mark.parametrize("victim", [0, 1, 2])
+def test_a_killed_process_ends_all_others_with_a_line(start, tmp_path, victim):
+    running = start("wait", "wait", "wait")
+    wait_until(*(tmp_path / f"met{index}" for index in range(3)))
+    running[victim].kill()
+    began = time.monotonic()
+    for index, process in enumerate(running):
+        if index != victim:
+            assert process.wait(timeout=20) == 75
+            (line,) = process.stderr.read().splitlines()
+            # The others learn of a process through the first one, whose end they see.
+            named = victim if index == 0 else 0
+            assert line.startswith(f"padir train: error: process {named} of 3 (on 127.0.0.1) has")
+            assert "the same command on all hosts goes on from the last checkpoint" in line
+    assert time.monotonic() - began < 20
+
+
+def test_an_error_of_one_process_is_its_line_and_ends_the_others(start):
+    running = start("wrong", "wait")
+    assert [process.wait(timeout=60) for process in running] == [2, 75]
+    lines = [process.stderr.read() for process in running]
+    assert lines[0] == "padir train: error: belongs to another run\n"
+    assert "process 0 of 2 (on 127.0.0.1) has ended, its own log may say why" in lines[1]

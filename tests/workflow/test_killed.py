@@ -1,0 +1,64 @@
+"""After a kill of scheduler, job or both, the same command goes on, and trains nothing twice."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from padir.files import read_jsonl
+from tests.workflow.conftest import TINY
+from tests.workflow.test_stale import trainer_of
+
+pytestmark = pytest.mark.slow
+
+RAW = Path("results/runs/toy/xs-xt/raw/seed0")
+STEPS = 3000
+
+
+@pytest.fixture
+def longer(tmp_path: Path) -> list[str]:
+    """Arguments for a training that takes some seconds of steps."""
+    path = tmp_path / "longer.yaml"
+    path.write_text(
+        TINY.replace("  raw: {}", f"  raw: {{training: {{steps: {STEPS}, checkpoint_every: 500}}}}")
+    )
+    return ["--configfile", str(path), "--", str(RAW / "bundle/model.safetensors")]
+
+
+def wait_for_steps(process, place: Path) -> tuple[int, Path]:
+    """The trainer's process and its metrics, once it has written a line."""
+    deadline = time.monotonic() + 400
+    while True:
+        assert process.poll() is None, (place / "started.log").read_text()[-2000:]
+        assert time.monotonic() < deadline
+        # The work folder is named by a digest.
+        metrics = list(place.glob(f"{RAW}/work/*/metrics.jsonl"))
+        trainer = trainer_of(place)
+        if metrics and trainer is not None:
+            return trainer, metrics[0]
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("victims", ["scheduler", "group"])
+def test_the_same_command_goes_on(snakemake, start_snakemake, longer, tmp_path, victims):
+    place = tmp_path / "place"
+    process = start_snakemake(*longer)
+    trainer, metrics = wait_for_steps(process, place)
+    if victims == "group":
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+    assert list(place.glob(".snakemake/locks/*.lock"))
+    again = snakemake(*longer)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "a killed run had left its lock here" in again.stderr
+    log = (place / RAW / "logs/train.log").read_text()
+    assert (f"(process {trainer} on " in log) == (victims == "scheduler"), log
+    steps = [line["step"] for line in read_jsonl(metrics) if "train_loss" in line]
+    assert steps == list(range(50, STEPS + 1, 50))
+    # Nothing is left to do, and no lock is left.
+    assert "Nothing to be done" in snakemake(*longer).stderr
+    assert not list(place.glob(".snakemake/locks/*.lock"))
