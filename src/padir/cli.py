@@ -108,6 +108,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         nobody reads the output.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(arguments, argv is None)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has what it wanted; Python's own last flush must not fail either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        status = 141
+    if argv is None and arguments[:1] and arguments[0] in INTERRUPTIBLE:
+        # A thread may still wait for input, which Python's own way out cannot end.
+        os._exit(status)
+    return status
+
+
+def _run(arguments: list[str], is_process: bool) -> int:
+    """Run the verb; `is_process` says whether this process does nothing else."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(usage())
         return 0 if arguments else 2
@@ -121,9 +137,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         nearest = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0)
         print(f"padir: error: no verb {verb!r}; the nearest is {nearest[0]}", file=sys.stderr)
         return 2
-    if argv is None and verb in LONG_RUNNING:
+    if is_process and verb in LONG_RUNNING:
         _restart_with_allocator()
-    if argv is None and verb in INTERRUPTIBLE:
+    if is_process and verb in INTERRUPTIBLE:
         _end_on_interrupt(verb)
     try:
         return importlib.import_module(VERBS[verb][0]).main(rest)
@@ -131,9 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("\n".join(f"padir {verb}: error: {line}" for line in str(error).splitlines()))
         return 2
     except BrokenPipeError:
-        # The reader has what it wanted; Python's own last flush must not fail either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 141
+        raise
     except OSError as error:
         # A full disk, a missing file, a folder without write access: the system's own words.
         name = f"{error.filename}: " if error.filename else ""
