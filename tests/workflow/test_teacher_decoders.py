@@ -38,7 +38,7 @@ def test_an_edit_of_the_teacher_s_decoder_retrains_students_and_of_the_other_non
         config.write_text(json.dumps(merge(EXPERIMENT, {"decoders": decoders})), encoding="utf-8")
         done = snakemake("--configfile", str(config), "--", "translation", folder=place)
         assert done.returncode == 0, done.stderr[-2000:]
-        return job_counts(done.stderr)
+        return job_counts(done.stdout + done.stderr)
 
     def state(path: Path) -> tuple[str, int]:
         """What a file holds and when it was written."""
