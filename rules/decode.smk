@@ -101,6 +101,10 @@ rule trace:
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/trace.{split}.{decoding}.tsv"
     threads: 1
+    resources:
+        gpu=device("gpu"),
+        tpu=device("tpu"),
+        mem_mb=growing(8000),
     params:
         bundle=folder_of("model"),
         reranker=bundle_flags("--reranker", "reranker"),
