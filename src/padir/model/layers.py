@@ -4,7 +4,6 @@ Paper: L.2 (T5 size and recipe); Raffel et al. 2020 for the T5 form of each part
 """
 
 import math
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -39,39 +38,12 @@ def product(
     """
     rows = math.prod(x.shape[:-1])
     if not 1 < rows <= FEW_ROWS or jax.default_backend() != "cpu":
-        return _product(x.reshape(rows, -1), kernel, dtype).reshape(*x.shape[:-1], -1)
+        return jnp.matmul(x, kernel, preferred_element_type=dtype)
     # The barrier keeps the compiler from folding the transposition back into the product.
     columns = jax.lax.optimization_barrier(x.reshape(rows, -1).T)
     contracted = (((0,), (0,)), ((), ()))
     result = jax.lax.dot_general(columns, kernel, contracted, preferred_element_type=dtype)
     return result.reshape(*x.shape[:-1], -1)
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(2,))
-def _product(x: Float[Array, "R K"], kernel: Float[Array, "K N"], dtype: jnp.dtype | None):
-    """A product whose gradient by the matrix reads both factors as they lie in memory.
-
-    JAX's own gradient is that of the transposed matrix: the compiler then copies a factor, and
-    multiplies at half the speed.
-    """
-    return jnp.matmul(x, kernel, preferred_element_type=dtype)
-
-
-def _product_forward(x, kernel, dtype):
-    return _product(x, kernel, dtype), (x, kernel)
-
-
-def _product_backward(dtype, factors, gradient):
-    x, kernel = factors
-    by_x = (((1,), (1,)), ((), ()))
-    by_kernel = (((0,), (0,)), ((), ()))
-    return (
-        jax.lax.dot_general(gradient, kernel, by_x, preferred_element_type=x.dtype),
-        jax.lax.dot_general(x, gradient, by_kernel, preferred_element_type=kernel.dtype),
-    )
-
-
-_product.defvjp(_product_forward, _product_backward)
 
 
 class Projection(nnx.Linear):
@@ -156,7 +128,7 @@ class Embedding(nnx.Module):
             return product(x, self.columns[...].astype(self.dtype), FLOAT32)
         # No columns here, whatever the number of vectors: a transposed table wants rows.
         table = self.embedding[...].astype(self.dtype)
-        return _product(x.reshape(-1, x.shape[-1]), table.T, FLOAT32).reshape(*x.shape[:-1], -1)
+        return jnp.matmul(x, table.T, preferred_element_type=FLOAT32)
 
 
 class FeedForward(nnx.Module):

@@ -24,9 +24,7 @@ def cross_entropy(
     """
     size = logits.shape[-1]
     normaliser = jax.nn.logsumexp(logits, axis=-1)
-    # Not by index: the gradient of that is a scatter into another array of this size.
-    token = jax.lax.broadcasted_iota(target.dtype, logits.shape, logits.ndim - 1)
-    chosen = jnp.sum(jnp.where(token == target[..., None], logits, 0.0), axis=-1)
+    chosen = jnp.take_along_axis(logits, target[..., None], axis=-1)[..., 0]
     if label_smoothing == 0.0:
         loss = normaliser - chosen
     else:
