@@ -50,7 +50,7 @@ DATA = {"write_data_settings": 1, "fetch": 1, "write_grammar": 1, "clean": 1, "v
 ALL = {**trained(3), "write_decoder_settings": 1, "tune": 4, **DISTILL, **rows(5, 4), "analyse": 2}
 ALL |= SAMPLES
 TAUGHT = {**trained(1), "tune": 1, **rows(2, 1), "analyse": 1, **SAMPLES}
-EXTRA = {"extra_sources": {"files": {"xs": {"url": "file:///extra", "sha256": "0" * 64}}}}
+EXTRA = {"extra_sources": {"files": {"xs": {"url": "file:///extra", "sha256": "a" * 64}}}}
 DECODER = {"write_decoder_settings": 1}
 SECOND = {"kind": "unigram", "size": 250}
 
