@@ -16,6 +16,7 @@ Lengths are predicted inside, and the length rule chooses the candidate. The fin
 is text processing and stays outside.
 """
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -111,8 +112,10 @@ def write_program(translator: Translator, path: Path) -> None:
     """Write the program to `path`, and what goes in and out to `path`.json.
 
     Raises:
-        InputError: as `exported`, or a file that cannot be written.
+        InputError: as `exported`, a package that is missing, or a file that cannot be written.
     """
+    if importlib.util.find_spec("flatbuffers") is None:
+        raise InputError("a program needs the package flatbuffers: make setup EXTRAS=export")
     program, loaded = exported(translator), translator.loaded
     write_bytes(path, bytes(program.serialize()))
     source, start = (list(shape.shape) for shape in program.in_avals)
