@@ -104,6 +104,7 @@ def test_documents_were_found():
 def test_every_path_named_in_a_document_exists(path):
     text = path.read_text(encoding="utf-8")
     named = {word.strip(".,;:()'\"") for word in words_in_code(text)} - files_made_in(text)
+    named -= {"config/corpus.yaml"}  # What `padir init corpus` writes.
     for word in named:
         if word.startswith(TOP_LEVEL) and not re.search(r"[*{}<>$\[\]]|[A-Z]{3,}", word):
             assert (ROOT / word).exists(), word

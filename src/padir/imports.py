@@ -7,7 +7,7 @@ the policies themselves.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def _imported(path: Path) -> list[str]:
     return sorted(set(_names(ast.parse(path.read_text(encoding="utf-8")))))
 
 
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """All statements, those of blocks too; `ast.walk` would enter every expression."""
     for statement in body:
         yield statement

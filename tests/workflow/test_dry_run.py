@@ -141,7 +141,9 @@ def test_multi30k_reads_the_folder_named_on_the_command_line(snakemake, reposito
     for name in ("train", "valid", "test2016"):
         for language in ("de", "en"):
             (folder / f"{name}.{language}").write_text("a\n")
-    override = {"multi30k": {"source": {"folder": str(folder)}}}
+    small = {"kind": "unigram", "size": 10}
+    override = {"multi30k": {"source": {"folder": str(folder)}, "vocabulary": small}}
+    override["multi30k"]["vocabularies"] = {"generic": small | {"foreign_pairs": 7}}
     done = snakemake(
         *("--configfile", str(repository / "config/multi30k.yaml")),
         *("--config", f"datasets={json.dumps(override)}", "--dry-run"),
@@ -207,7 +209,8 @@ def test_a_reranker_is_an_input_of_its_decoder_and_of_nothing_else(snakemake, ti
     for verb, rest in shells:
         reranks = verb == "latency" or "/taught/" in rest
         assert (f" --reranker {bundle} " in rest) is reranks, (verb, rest)
-    assert sorted(verb for verb, _ in shells) == ["decode"] * 4 + ["latency"] + ["tune"] * 3
+    # The rows, and the traces of AR and of each training and decoder.
+    assert sorted(verb for verb, _ in shells) == ["decode"] * 7 + ["latency"] + ["tune"] * 3
     jobs = (done.stdout + done.stderr).split("rule ")
     reranked = [
         job for job in jobs if "training=taught" in job and job.startswith(("tune", "decode"))

@@ -160,6 +160,8 @@ def connect(teacher: CloudTeacher, task: Task) -> CloudTranslation:
                 f" token ({type(error).__name__}): look for a proxy or a sign-in page between this"
                 " machine and it, then run the same command"
             ) from error
+    except InputError:
+        raise
     except google.auth.exceptions.GoogleAuthError as error:
         raise _no_credentials(error.args[0] if error.args else type(error).__name__) from error
     except OSError as error:

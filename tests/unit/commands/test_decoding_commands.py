@@ -370,4 +370,4 @@ def test_translate_help_shows_every_constraint(capsys):
     text = capsys.readouterr().out
     for option in ("prefix", "suffix", "infill", "draft", "terms"):
         assert f"padir translate --model bundle --{option} " in text
-        assert f"  --{option} FILE" in text
+        assert f"  --{option} F " in text

@@ -146,7 +146,7 @@ def test_empty_translations_are_written_and_warned_of(arguments, tmp_path, capsy
     assert warning in capsys.readouterr().err
     provenance = json.loads((tmp_path / "a.en.provenance.json").read_text())
     assert provenance["notes"] == {"blank_lines": [1, 4]}
-    assert read_lines(tmp_path / "a.en")[2] == LINES[2]
+    assert read_lines(tmp_path / "a.en")[2] == translation(LINES[2])
 
 
 def test_a_wrong_project_is_one_line_and_costs_nothing(arguments, tmp_path, capsys):
@@ -335,7 +335,7 @@ def test_no_room_for_the_ledger_stops_it_before_anything_is_sent(arguments, tmp_
             check=False,
         )
         assert done.returncode == 2
-        assert done.stderr.count("\n") == 2  # The error, and the progress before it.
+        assert done.stderr.count("\n") == 1
         assert "ledger.sqlite: cannot keep room for it: File too large; nothing was" in done.stderr
         assert not server.received
         assert main(line) == 0

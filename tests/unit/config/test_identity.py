@@ -386,26 +386,3 @@ def test_a_spec_says_whether_targets_cover_extra_sources():
         assert spec.extra_sources is extra
         # What was written without extra sources reads as it did.
         assert ("extra_sources" in spec.model_dump(mode="json")) is extra
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (
-            {"teachers.ar.extra_sources": True},
-            r"teachers\.ar\.extra_sources is true, but no dataset has extra_sources: give"
-            r" datasets\.toy\.extra_sources\.files, or set it to false",
-        ),
-        (
-            {"datasets.toy.extra_sources": {"files": {"de": "x"}}},
-            r"extra_sources\.files must name languages of xs-xt, found de",
-        ),
-        ({"datasets.toy.extra_sources": {"files": {}}}, "at least 1"),
-    ],
-)
-def test_extra_sources_that_do_not_fit_are_refused(changes, expected):
-    given = copy.deepcopy(WHOLE)
-    for path, value in changes.items():
-        set_value(given, path, value)
-    with pytest.raises(InputError, match=expected):
-        check_config(given)

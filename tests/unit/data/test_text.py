@@ -104,7 +104,7 @@ def test_missing_file(given, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["a b", "a;touch x", 'it\'s "q"', "a\nb", "-n", "$(x)", "../given/x", "ä"]
+    "name", ["a b", "a;touch x", 'it\'s "q"', "a -n", "$(x)", "../given/x", "ä"]
 )
 def test_odd_names(given, tmp_path, name):
     (given / name).write_text("a\nb\nc\n")

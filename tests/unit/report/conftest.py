@@ -60,6 +60,7 @@ class MadeUp:
             "teachers": {"own": {"kind": "model", "row": "ar/beam"}},
             "trainings": TRAININGS,
             "evaluation": {"core": CORE},
+            "theory": {},
         }
         self.all()
 
