@@ -124,12 +124,15 @@ def test_names_like_ours_are_not_ours(package):
 
 
 def test_sources_use_no_relative_import_and_no_package_with_code_of_its_own():
-    """Neither is followed: `source_files` reads absolute imports, and no `__init__`."""
+    """Neither is followed: `source_files` reads absolute imports, and no `__init__`.
+
+    The library's names are in the root package and in `padir.score`, for `import padir` alone.
+    """
     for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         relative = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.level]
         assert not relative, path
-        if path.name == "__init__.py":
+        if path.name == "__init__.py" and path.parent not in (PACKAGE, PACKAGE / "score"):
             assert not [n for n in tree.body if not isinstance(n, ast.Expr)], path
 
 

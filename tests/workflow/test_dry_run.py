@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from string import ascii_letters
 
 import pytest
 import yaml
@@ -140,8 +141,8 @@ def test_multi30k_reads_the_folder_named_on_the_command_line(snakemake, reposito
     folder.mkdir()
     for name in ("train", "valid", "test2016"):
         for language in ("de", "en"):
-            (folder / f"{name}.{language}").write_text("a\n")
-    small = {"kind": "unigram", "size": 10}
+            (folder / f"{name}.{language}").write_text(f"{ascii_letters}\n")
+    small = {"kind": "unigram", "size": 62}
     override = {"multi30k": {"source": {"folder": str(folder)}, "vocabulary": small}}
     override["multi30k"]["vocabularies"] = {"generic": small | {"foreign_pairs": 7}}
     done = snakemake(

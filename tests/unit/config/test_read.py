@@ -214,7 +214,7 @@ def test_a_training_is_the_defaults_with_its_own_differences():
         (
             "datasets.real.source.train.files.de",
             "train{1}.de",
-            "a path without braces and control characters, not beginning with '-', is needed",
+            "source.train.files.de: a path without braces and control characters, not beginning",
         ),
         ("datasets.real.source.folder", "a\nb", "source.folder"),
         ("datasets.real.vocabulary", {"extra_text": ["more{a}.txt"]}, "found 'more{a}.txt'"),
