@@ -52,7 +52,7 @@ def together(port: int, processes: int, index: int) -> list[str]:
 
 def finished(running: list[subprocess.Popen[str]]) -> list[int]:
     try:
-        ends = [process.communicate(timeout=240) for process in running]
+        ends = [process.communicate(timeout=600) for process in running]
     finally:
         for process in running:
             process.kill()
