@@ -132,10 +132,12 @@ class Group:
             traceback.print_exception(error)
             end(f"{type(error).__name__}; the other processes end too", 1)
         # The first one writes the results before it says so: until then the others watch it.
-        for step in (
-            (self._say_done, self._wait) if not self.first else (self._wait, self._say_done)
-        ):
-            step()
+        if self.first:
+            self._wait()
+            self._say_done()
+        else:
+            self._say_done()
+            self._wait()
 
     def _say_done(self) -> None:
         for peer in self._peers:

@@ -171,8 +171,8 @@ def _group(
                 for source, row in zip(sources, candidates, strict=True)
             ]
     rows = zip(lines, hypotheses, alternatives, strict=True)
-    for number, (line, hypothesis, found) in enumerate(rows, start=first):
-        yield Translation(number, line, hypothesis, found)
+    for number, (line, hypothesis, best_of_line) in enumerate(rows, start=first):
+        yield Translation(number, line, hypothesis, best_of_line)
 
 
 def ranked(

@@ -66,13 +66,13 @@ def _tracer(refiner: Refiner, passes: int) -> Callable[..., Any]:
         sentences, count, length = start.shape
         prepared = refinement(*refiner.arguments(model, cross, start, *rest))
 
-        def one(state, _):
+        def traced_pass(state, _):
             _, attentions = model.hidden(state.fed, cross, prepared.visible(state))
             attended = jnp.argmax(attentions.cross_attention[:, -1].mean(axis=1), axis=-1)
             after = prepared.one_pass(state)
             return after, Steps(after.tokens, after.log_probability, after.hidden, attended)
 
-        state, steps = jax.lax.scan(one, prepared.state, length=passes)
+        state, steps = jax.lax.scan(traced_pass, prepared.state, length=passes)
         shape = sentences, count, passes, length
         return (
             state.tokens.reshape(start.shape),

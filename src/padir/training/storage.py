@@ -47,8 +47,10 @@ class FullDisk:
         number = next((n for n in numbers if os.strerror(n) in str(error)), None)
         if number is None:
             return
-        for path in self.checkpoint.parent.glob(f"{self.checkpoint.name}*"):
-            shutil.rmtree(path, ignore_errors=True)
+        # The checkpoint, and the folder with a suffix in which Orbax begins it.
+        for path in self.checkpoint.parent.glob("*"):
+            if path.name.split(".")[0] == self.checkpoint.name:
+                shutil.rmtree(path, ignore_errors=True)
         with write_errors(self.checkpoint, self.size):
             raise OSError(number, os.strerror(number)) from error
 
