@@ -131,7 +131,7 @@ def run_status(folder: Path) -> RunStatus:
         )
     }
     return RunStatus(
-        _runs(state / "padir.runs"),
+        _run_is_alive(state / "padir.runs"),
         any(state.glob("locks/*.lock")),
         [path for path in _incomplete(state) if (folder / path).exists()],
         done,
@@ -140,7 +140,7 @@ def run_status(folder: Path) -> RunStatus:
     )
 
 
-def _runs(path: Path) -> bool:
+def _run_is_alive(path: Path) -> bool:
     """Whether a process holds the lock of `padir.locks.Run`."""
     try:
         with open(path) as file:

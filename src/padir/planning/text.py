@@ -20,25 +20,32 @@ LEAST_PAIRS = 200
 SAMPLED_PAIRS = 50_000
 # Endings of two or three letters that name no language.
 _OTHER_ENDINGS = frozenset(
-    (
-        *(
-            "bz2",
-            "cfg",
-            "csv",
-            "gz",
-            "htm",
-            "ini",
-            "js",
-            "log",
-            "md",
-            "pdf",
-            "py",
-            "rst",
-            "sh",
-            "sgm",
-        ),
-        *("spm", "tex", "tsv", "txt", "vcb", "xml", "xz", "yml", "zip", "zst"),
-    )
+    [
+        "bz2",
+        "cfg",
+        "csv",
+        "gz",
+        "htm",
+        "ini",
+        "js",
+        "log",
+        "md",
+        "pdf",
+        "py",
+        "rst",
+        "sgm",
+        "sh",
+        "spm",
+        "tex",
+        "tsv",
+        "txt",
+        "vcb",
+        "xml",
+        "xz",
+        "yml",
+        "zip",
+        "zst",
+    ]
 )
 _SEED = 20240607
 

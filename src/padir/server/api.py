@@ -6,6 +6,7 @@ One request is translated at a time. Every answer but the page is JSON; an error
 
 import errno
 import json
+import re
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -74,14 +75,14 @@ class Server(ThreadingHTTPServer):
                 f"{len(lines)} lines, allowed are {MOST_LINES}",
             )
         with self.busy:
-            found = self.model.details(
+            translations = self.model.details(
                 lines,
                 request.get("steps"),
                 request.get("decoder"),
                 best=request.get("nbest", MOST_CANDIDATES),
                 warn=warnings.append,
             )
-        return {"translations": [each.record() for each in found], "warnings": warnings}
+        return {"translations": [each.record() for each in translations], "warnings": warnings}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -185,6 +186,8 @@ def checked(request: Any) -> dict[str, Any]:
         if not right or (KEYS[key] is int and value < 1):
             kinds = {list: "a list of texts", str: "text", int: "1 and more"}
             raise Refused(HTTPStatus.BAD_REQUEST, f"{key}: allowed is {kinds[KEYS[key]]}")
+    if not re.fullmatch(r"[A-Za-z]\w*", request.get("decoder", "padir")):
+        raise Refused(HTTPStatus.BAD_REQUEST, "decoder: allowed is a name, such as joint; no path")
     if ("lines" in request) == ("text" in request):
         raise Refused(HTTPStatus.BAD_REQUEST, "one of lines and text is needed")
     if not all(isinstance(line, str) and "\n" not in line for line in request.get("lines", [])):

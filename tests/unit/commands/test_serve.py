@@ -79,6 +79,8 @@ def test_health_and_page(server):
         ({"text": "ba", "decoder": "padir"}, 400, "does not fit system ar"),
         ({"text": "ba", "x": 1}, 400, "unknown key 'x', allowed are lines, text, steps"),
         ({"lines": ["ba"] * 1_001}, 413, "1001 lines, allowed are 1000"),
+        ({"text": "ba", "decoder": "/etc/passwd"}, 400, "decoder: allowed is a name"),
+        ({"text": "ba", "decoder": "a.json"}, 400, "decoder: allowed is a name"),
     ],
 )
 def test_a_wrong_request_is_answered_with_what_is_allowed(server, body, status, message):
