@@ -48,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
     },
-    "library": {"decode", "files", "score"},
+    "library": {"config", "decode", "files", "score"},
     "server": {"bundle", "config", "files", "library", "model"},
     "planning": {"config", "data", "files", "model", "vocab"},
     "report": {"config", "files", "layout", "score"},

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from padir.config.rows import DEFAULT_PASSES
 from padir.decode.candidates import LengthRule
 from padir.decode.load import LoadedModel, TunedDecoder, find_decoder
 from padir.decode.load import load as load_bundle
@@ -17,8 +18,6 @@ from padir.decode.translate import Translator
 from padir.files import InputError
 from padir.score import score_lines
 
-DEFAULT_STEPS = 4
-"""Decoder passes of a parallel model."""
 Key = tuple[str | None, int | None, Path | None]
 
 
@@ -61,7 +60,7 @@ class Model:
 
         Args:
             lines: an empty one gives an empty translation, one longer than the model reads is cut.
-            steps: decoder passes of a parallel model, `DEFAULT_STEPS` by default.
+            steps: decoder passes of a parallel model, `DEFAULT_PASSES` by default.
             decoder: name of a decoder of the bundle or of a built-in one, or a file; by default
                 that of the model's system, greedy for AR.
             reranker: bundle of the AR model that the decoder names, where it names one.
@@ -111,7 +110,7 @@ class Model:
             name = decoder or (None if self.parallel else "greedy")
             decoder = find_decoder(self.loaded, name)
         if steps is None and decoder.settings.parallel:
-            steps = DEFAULT_STEPS
+            steps = DEFAULT_PASSES
         ranking = None if reranker is None else Reranker(load_bundle(reranker))
         return Translator(self.loaded, decoder, steps, rule, ranking)
 

@@ -13,6 +13,7 @@ examples:
 """
 
 from padir.commands.arguments import ONE_OF, needed, option, read_arguments
+from padir.config.rows import DEFAULT_PASSES
 from padir.launch import prepare
 
 OPTIONS = (
@@ -21,7 +22,7 @@ OPTIONS = (
     option("--program F", "file to write a program to", group=ONE_OF),
     option("--license ID", "licence of the model, such as apache-2.0 (--hub needs it)"),
     option("--decoder NAME_OR_FILE", "of the program (default: that of the model's system)"),
-    option("--steps T", "decoder passes of the program", default=4, least=1),
+    option("--steps T", "decoder passes of the program", default=DEFAULT_PASSES, least=1),
 )
 
 

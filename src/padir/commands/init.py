@@ -19,11 +19,9 @@ import re
 from pathlib import Path
 
 from padir.commands.arguments import option, read_arguments
+from padir.config.presets import SIZES
 
 CPU_MINUTES = 12.0
-
-
-SIZES = ("tiny", "small", "base", "paper")
 OPTIONS = (
     option("text PATH ...", "a folder, or two files"),
     option("--languages L", "codes of the two sides (default: the endings)", nargs=2),
@@ -31,7 +29,7 @@ OPTIONS = (
     option(
         "--size NAME",
         f"preset: {', '.join(SIZES)} (default: the largest that fits text, machine and time)",
-        choices=SIZES,
+        choices=tuple(SIZES),
     ),
     option(
         "--minutes X",

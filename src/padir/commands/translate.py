@@ -34,9 +34,9 @@ from padir.commands.arguments import (
     read_arguments,
     threads,
 )
+from padir.config.rows import DEFAULT_PASSES
 from padir.launch import prepare
 
-DEFAULT_STEPS = 4
 MOST_CANDIDATES = 1_000
 CONSTRAINTS = {
     "prefix": "how each translation begins",
@@ -50,7 +50,9 @@ CONSTRAINTS = {
 OPTIONS = (
     needed("--model BUNDLE", "folder of the model bundle"),
     *DECODER,
-    option("--steps T", f"decoder passes of PaDIR (default {DEFAULT_STEPS})", group=AT_MOST_ONE_OF),
+    option(
+        "--steps T", f"decoder passes of PaDIR (default {DEFAULT_PASSES})", group=AT_MOST_ONE_OF
+    ),
     option("--beam N", "beam width of AR (default: greedy search)", least=1, group=AT_MOST_ONE_OF),
     *RULE,
     *(option(f"--{name} F", meaning, group="constraints") for name, meaning in CONSTRAINTS.items()),

@@ -12,6 +12,9 @@ from pydantic import AfterValidator, Field
 from padir.config.base import NAME_PATTERN, Digests, Name, Settings, short_digest
 from padir.config.decoder import MOST_PASSES
 
+DEFAULT_PASSES = 4
+"""Passes of a parallel model where none are asked for: the paper's T between quality and time."""
+
 Passes = Annotated[int, Field(ge=1, le=MOST_PASSES)]
 
 
