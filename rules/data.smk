@@ -98,7 +98,10 @@ rule extra_sources:
     benchmark:
         "results/data/{dataset}/{first}-{second}/logs/extra.{language}.tsv"
     retries: 2
-    threads: workflow.cores
+    threads: few_cores
+    resources:
+        mem_mb=growing(4000),
+        runtime=240,
     params:
         folder=folder_of("text"),
         digests=digests(identity.extra_digests, "dataset", "language"),
