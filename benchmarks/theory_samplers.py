@@ -1,23 +1,27 @@
-"""Speed of the Ising samplers: spin updates per second, against plain NumPy.
+"""Speed of the Ising samplers: spin updates per second, against plain NumPy and thrml.
 
-    python benchmarks/theory_samplers.py [--out F.json]
+    python benchmarks/theory_samplers.py [--side 256] [--chains 64] [--out F.json]
 
-One process, best of several timed runs after compilation. The last table shows how
-cost grows: 2^N where states are listed, linear in chains and samples.
+One process, best of several timed runs after compilation. thrml is timed only where it is
+installed. Random numbers alone are timed too: the same words are drawn and folded into one.
+The last table shows how cost grows: 2^N where states are listed, linear in chains and samples.
 """
 
 import argparse
+import importlib.util
 import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from padir.theory.dynamics import block_dirichlet_form
 from padir.theory.enumeration import exact_law
 from padir.theory.ising import clique_model, cycle_edges, ising_on_graph
+from padir.theory.lattice import PRECISION, LatticeGibbs, key_words, threefry_words
 from padir.theory.local import LocalLoss, random_subsets, sample_cycle
 from padir.theory.lumped import Clique
 from padir.theory.masks import uniform_masks
@@ -35,6 +39,92 @@ def best_seconds(run: Callable[[], object], repeats: int = REPEATS) -> float:
         run()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+def lattice_packed(side: int, chains: int, sweeps: int) -> dict[str, float]:
+    """The packed sampler, and its random words alone."""
+    sampler = LatticeGibbs(side, side, 0.4)
+    state = sampler.init(jax.random.key(0), chains)
+
+    @jax.jit
+    def run(key, state):
+        return jax.lax.scan(lambda s, key: (sampler.step(key, s)[0], None), state,
+                            jax.random.split(key, sweeps))[0]  # fmt: skip
+
+    sites = jnp.arange(state.colours[0].size, dtype=jnp.uint32).reshape(state.colours[0].shape)
+
+    @jax.jit
+    def words(key):
+        def sweep(total, key):
+            def draw(turn, total):
+                left, right = threefry_words(key_words(key), sites, turn.astype(jnp.uint32))
+                return total ^ left ^ right
+
+            return jax.lax.fori_loop(0, PRECISION // 2, draw, total), None
+
+        keys = jax.random.split(key, 2 * sweeps)
+        return jax.lax.scan(sweep, jnp.zeros_like(sites), keys)[0]
+
+    seconds = best_seconds(lambda: jax.block_until_ready(run(jax.random.key(1), state)))
+    alone = best_seconds(lambda: jax.block_until_ready(words(jax.random.key(1))))
+    return {"updates": side * side * chains * sweeps / seconds, "random_share": alone / seconds}
+
+
+def lattice_numpy(side: int, chains: int, sweeps: int) -> dict[str, float]:
+    """The same sweeps in plain NumPy: one float32 uniform per spin."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.indices((side, side))
+    colours = [((rows + columns) % 2 == c)[None] for c in (0, 1)]
+    spins = np.where(rng.random((chains, side, side), np.float32) < 0.5, 1, -1).astype(np.int8)
+
+    def run() -> None:
+        nonlocal spins
+        for _ in range(sweeps):
+            for colour in colours:
+                total = sum(np.roll(spins, shift, axis) for shift in (1, -1) for axis in (1, 2))
+                table = 1 / (1 + np.exp(-0.8 * np.arange(-4, 5, dtype=np.float32)))
+                draw = rng.random(spins.shape, np.float32) < table[total + 4]
+                spins = np.where(colour, 2 * draw.astype(np.int8) - 1, spins)
+
+    def words() -> None:
+        for _ in range(2 * sweeps):
+            rng.random(spins.shape, np.float32)
+
+    seconds = best_seconds(run, 2)
+    share = best_seconds(words, 2) / seconds
+    return {"updates": side * side * chains * sweeps / seconds, "random_share": share}
+
+
+def lattice_thrml(side: int, chains: int, sweeps: int) -> dict[str, float] | None:
+    """thrml's block Gibbs on the same torus, if it is installed."""
+    if importlib.util.find_spec("thrml") is None:
+        return None
+    from thrml import Block, SamplingSchedule, SpinNode, sample_states
+    from thrml.models import IsingEBM, IsingSamplingProgram, hinton_init
+
+    nodes = [[SpinNode() for _ in range(side)] for _ in range(side)]
+    edges = [
+        (nodes[r][c], nodes[(r + i) % side][(c + j) % side])
+        for r in range(side)
+        for c in range(side)
+        for i, j in ((0, 1), (1, 0))
+    ]
+    flat = [node for row in nodes for node in row]
+    model = IsingEBM(flat, edges, jnp.zeros(len(flat)), jnp.full(len(edges), 0.4), jnp.array(1.0))
+    free = [
+        Block([nodes[r][c] for r in range(side) for c in range(side) if (r + c) % 2 == colour])
+        for colour in (0, 1)
+    ]
+    program = IsingSamplingProgram(model, free, clamped_blocks=[])
+    start_key, run_key = jax.random.split(jax.random.key(0))
+    start = hinton_init(start_key, model, free, (chains,))
+    schedule = SamplingSchedule(n_warmup=sweeps, n_samples=1, steps_per_sample=1)
+    run = jax.jit(
+        jax.vmap(lambda s, k: sample_states(k, program, schedule, s, [], [Block(flat[:1])]))
+    )
+    keys = jax.random.split(run_key, chains)
+    seconds = best_seconds(lambda: jax.block_until_ready(run(start, keys)), 2)
+    return {"updates": side * side * chains * sweeps / seconds}
 
 
 def clique_rates(chains: int, steps: int) -> list[dict[str, float | str | int]]:
@@ -123,8 +213,24 @@ def growth() -> list[dict[str, float | str | int]]:
 def main() -> None:
     """Measure, print, and write JSON with --out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--side", type=int, default=256)
+    parser.add_argument("--chains", type=int, default=64)
+    parser.add_argument("--sweeps", type=int, default=20)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
+    size = (arguments.side, arguments.chains)
+    lattice = {
+        "ours": lattice_packed(*size, arguments.sweeps),
+        "thrml": lattice_thrml(*size, arguments.sweeps),
+        "NumPy": lattice_numpy(*size, 2),
+    }
+    print(f"1-Gibbs, {arguments.side} x {arguments.side} torus, {arguments.chains} chains")
+    for name, row in lattice.items():
+        if row is None:
+            print(f"  {name:<6} not installed")
+            continue
+        share = f", random numbers {row['random_share']:.0%}" if "random_share" in row else ""
+        print(f"  {name:<6} {row['updates'] / 1e6:8.0f} million spin updates/s{share}")
     clique = clique_rates(4000, 100)
     print("block-k updates, clique of 6 among 12 spins, 4000 chains")
     for row in clique:
@@ -134,7 +240,7 @@ def main() -> None:
     for row in table:
         print(f"  {row['what']:<38} {row['size']:>6}  {1e3 * float(row['seconds']):8.2f} ms")
     if arguments.out:
-        document = {"clique": clique, "growth": table}
+        document = {"lattice": lattice, "clique": clique, "growth": table}
         arguments.out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
