@@ -314,7 +314,8 @@ def failed_writes(trial: Trial, expected: str, trials: int, draw: random.Random)
     for number in range(trials):
         trial.clear()
         if number % 4 == 3:
-            what, disturb = "size", limited(int(10 ** draw.uniform(1, 5)))
+            # Room for the one line on stderr, which goes to a file too.
+            what, disturb = "size", limited(int(10 ** draw.uniform(2.7, 5)))
         else:
             code = draw.choice((errno.ENOSPC, errno.EIO, errno.EDQUOT))
             position = draw.randint(1, 12 if trial.command.name != "train" else 120)
