@@ -267,6 +267,21 @@ def test_translate_equals_decode(place, monkeypatch, capfd, tmp_path):
         assert out.split("\n")[:-1] == read_lines(tmp_path / "t")
 
 
+def test_translate_shows_each_pass_and_ends_with_the_output(place, monkeypatch, capfd):
+    arguments = ["--model", place / "padir", "--steps", 3]
+    plain = streamed(monkeypatch, capfd, b"ba ko mi\n", *arguments)[1]
+    code, out, err = streamed(monkeypatch, capfd, b"ba ko mi\n\n", *arguments, "--trace")
+    assert (code, out) == (0, plain + "\n"), "tracing changes no output; an empty line has no pass"
+    passes = [line.split(maxsplit=1) for line in err.splitlines()]
+    assert [int(number) for number, _ in passes] == list(range(len(passes)))
+    assert 2 <= len(passes) <= 4
+    start, *_, last = (pieces.split() for _, pieces in passes)
+    assert all(piece.startswith("[") for piece in start), "all tokens are to be predicted"
+    # The output lacks nothing but the repeats that the final drop takes.
+    text = "".join(last).replace("\u2581", " ").translate({ord(mark): None for mark in "[]"})
+    assert set(plain.split()) <= set(text.split())
+
+
 def test_translate_cuts_long_lines_and_says_so(place, monkeypatch, capfd):
     content = ("ba\n" + "ko " * 30 + "\nmi\n").encode()
     code, out, err = streamed(monkeypatch, capfd, content, "--model", place / "padir")
