@@ -27,11 +27,10 @@ from padir.config.rows import Row
 from padir.data.size import Corpus
 from padir.distill.estimate import plan_lines
 from padir.planning import cost, fit
+from padir.planning.machine import CPU_GFLOPS
 from padir.planning.memory import DeviceMemory, device_memory
 from padir.planning.workload import Disk, Workload, sizes_of, workload
 
-# Measured for both systems on one core of a 2 vCPU AMD EPYC, padded tokens counted.
-GFLOPS = 50.0
 # Of BLEU, chrF, their intervals and paired tests over 1,000 resamples, for each sentence: `padir
 # score` took 1.0 s for 300 and 1.7 s for 1,000 on the same machine.
 SCORE_SECONDS = 0.001
@@ -64,7 +63,7 @@ OPTIONS = (
     option(
         "--gflops X",
         "sustained GFLOP/s of one training process; by default that of one CPU core",
-        default=GFLOPS,
+        default=CPU_GFLOPS,
     ),
     option(
         "--decode-gflops X",
@@ -112,7 +111,7 @@ class Rates:
             `gflops`.
     """
 
-    gflops: float = GFLOPS
+    gflops: float = CPU_GFLOPS
     devices: int = 1
     usd_per_hour: float | None = None
     decode_gflops: float | None = None
@@ -220,7 +219,7 @@ def totals(plans: Sequence[TrainingPlan], work: Workload, rates: Rates) -> list[
     distilling, decoding = (
         hours(flops, rates.decoding) for flops in (work.distillation, work.decoding)
     )
-    scoring = hours(work.rating, GFLOPS) + work.scored * SCORE_SECONDS / 3600
+    scoring = hours(work.rating, CPU_GFLOPS) + work.scored * SCORE_SECONDS / 3600
     most = max(plans, key=lambda plan: plan.memory.total)
     parts = {
         "parameters and optimizer": most.memory.state,

@@ -13,15 +13,13 @@ from padir.config.experiment import Config
 from padir.config.training import TrainingRun
 from padir.files import InputError, read_aligned
 from padir.planning import cost
-from padir.planning.machine import has_accelerator, machine_memory
+from padir.planning.machine import CPU_GFLOPS, has_accelerator, machine_memory
 from padir.planning.memory import about_parameters, device_memory
 from padir.vocab import Vocabulary, train_vocabulary
 
 # Text of so many bytes a piece fills any vocabulary: sentences of the synthetic pair and captions
 # need 30 to 60.
 BYTES_PER_PIECE = 100
-# Sustained by one training on one CPU core, as `padir plan` assumes.
-CPU_GFLOPS = 50.0
 LONG_HOURS = 100.0
 WARNED_SHARE, REFUSED_SHARE = 0.05, 0.5
 

@@ -23,7 +23,7 @@ SECONDS = 30
 KEYS = {"lines": list, "text": str, "steps": int, "decoder": str, "nbest": int}
 
 
-class Refused(Exception):
+class RequestError(Exception):
     """A request that is not answered, with its status."""
 
     def __init__(self, status: HTTPStatus, message: str):
@@ -70,7 +70,7 @@ class Server(ThreadingHTTPServer):
         warnings: list[str] = []
         lines = request["lines"] if "lines" in request else request["text"].split("\n")
         if len(lines) > MOST_LINES:
-            raise Refused(
+            raise RequestError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 f"{len(lines)} lines, allowed are {MOST_LINES}",
             )
@@ -108,9 +108,9 @@ class Handler(BaseHTTPRequestHandler):
         """A translation."""
         try:
             if self.path != "/translate":
-                raise Refused(HTTPStatus.NOT_FOUND, "allowed is POST /translate")
+                raise RequestError(HTTPStatus.NOT_FOUND, "allowed is POST /translate")
             self._json(HTTPStatus.OK, self.server.translate(self._request()))
-        except Refused as error:
+        except RequestError as error:
             self._error(error.status, str(error))
         except InputError as error:
             self._error(HTTPStatus.BAD_REQUEST, str(error))
@@ -119,27 +119,27 @@ class Handler(BaseHTTPRequestHandler):
         """The body, checked.
 
         Raises:
-            Refused: with what is allowed.
+            RequestError: with what is allowed.
         """
         # A form of another site cannot send this type.
         kind = self.headers.get_content_type()
         if kind != "application/json":
-            raise Refused(
+            raise RequestError(
                 HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
                 f"content type {kind}, allowed is application/json",
             )
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
-            raise Refused(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing")
+            raise RequestError(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing")
         if int(length) > MOST_BYTES:
-            raise Refused(
+            raise RequestError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 f"{length} bytes, allowed are {MOST_BYTES}",
             )
         try:
             request = json.loads(self.rfile.read(int(length)))
         except (ValueError, RecursionError) as error:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"not JSON: {error}") from error
+            raise RequestError(HTTPStatus.BAD_REQUEST, f"not JSON: {error}") from error
         return checked(request)
 
     def _error(self, status: HTTPStatus, message: str) -> None:
@@ -171,25 +171,29 @@ def checked(request: Any) -> dict[str, Any]:
     """A request with known keys of the right kinds.
 
     Raises:
-        Refused: with what is allowed.
+        RequestError: with what is allowed.
     """
     if not isinstance(request, dict):
-        raise Refused(
+        raise RequestError(
             HTTPStatus.BAD_REQUEST, f"found {type(request).__name__}, allowed is an object"
         )
     for key, value in request.items():
         if key not in KEYS:
-            raise Refused(
+            raise RequestError(
                 HTTPStatus.BAD_REQUEST, f"unknown key {key!r}, allowed are {', '.join(KEYS)}"
             )
         right = isinstance(value, KEYS[key]) and not isinstance(value, bool)
         if not right or (KEYS[key] is int and value < 1):
             kinds = {list: "a list of texts", str: "text", int: "1 and more"}
-            raise Refused(HTTPStatus.BAD_REQUEST, f"{key}: allowed is {kinds[KEYS[key]]}")
+            raise RequestError(HTTPStatus.BAD_REQUEST, f"{key}: allowed is {kinds[KEYS[key]]}")
     if not re.fullmatch(r"[A-Za-z]\w*", request.get("decoder", "padir")):
-        raise Refused(HTTPStatus.BAD_REQUEST, "decoder: allowed is a name, such as joint; no path")
+        raise RequestError(
+            HTTPStatus.BAD_REQUEST, "decoder: allowed is a name, such as joint; no path"
+        )
     if ("lines" in request) == ("text" in request):
-        raise Refused(HTTPStatus.BAD_REQUEST, "one of lines and text is needed")
+        raise RequestError(HTTPStatus.BAD_REQUEST, "one of lines and text is needed")
     if not all(isinstance(line, str) and "\n" not in line for line in request.get("lines", [])):
-        raise Refused(HTTPStatus.BAD_REQUEST, "lines: allowed is a list of texts of one line each")
+        raise RequestError(
+            HTTPStatus.BAD_REQUEST, "lines: allowed is a list of texts of one line each"
+        )
     return request
