@@ -177,17 +177,25 @@ def _end_on_interrupt(verb: str) -> None:
     """End the process with one line on SIGINT, whatever the main thread is at.
 
     Python runs a signal's handler between two instructions of the main thread, which compiles a
-    program for seconds. The signal is written to a pipe at once, and a thread of its own reads it.
+    program for seconds: the signal is written to a pipe at once too, and a thread of its own reads
+    it. Whoever comes first ends the process; the handler alone is in time when the signal and the
+    end of the input come together.
     """
+    ending = threading.Lock()
+
+    def end() -> None:
+        if ending.acquire(blocking=False):
+            os.write(2, f"padir {verb}: interrupted\n".encode())
+            os._exit(130)
+
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    signal.signal(signal.SIGINT, lambda number, frame: None)
+    signal.signal(signal.SIGINT, lambda number, frame: end())
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
     def wait() -> None:
         while os.read(reader, 1) != bytes([signal.SIGINT]):
             pass
-        os.write(2, f"padir {verb}: interrupted\n".encode())
-        os._exit(130)
+        end()
 
     threading.Thread(target=wait, daemon=True).start()
