@@ -168,6 +168,14 @@ def _passes(name: str, section: str) -> Part:
     )
 
 
+def _of_systems(kind: Kind, function: str) -> Part:
+    """A part beside table 2, where that has rows of its own."""
+    return Part(
+        *(function.partition(":")[2], kind, function, _systems, "grid", "systems"),
+        lambda config: config.evaluation.systems is not None,
+    )
+
+
 def _decoding(name: str, function: str, needs: Needs) -> Part:
     return Part(
         *(name, "table", f"dependency_decoding:{function}", needs, "grid", "decoding"),
@@ -199,6 +207,9 @@ CATALOGUE: tuple[Part, ...] = (
         lambda config: bool(config.evaluation.scorers),
     ),
     Part("table2", "table", "systems:table2", _systems, "grid", "systems"),
+    _of_systems("table", "parallelism:parallelism"),
+    _of_systems("figure", "figures:systems_passes"),
+    _of_systems("figure", "figures:systems_latency"),
     _decoding("dependency_decoding", "comparison_table", _dependency_decoding),
     _decoding("redundancy", "redundancy_table", _redundancy),
     Part(

@@ -1,10 +1,11 @@
-"""Figures of the core rows: quality, latency and stutter against passes, and training curves."""
+"""Figures of rows: quality against passes and latency, stutter, and training curves."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from padir.config.rows import Row
 from padir.layout import Place
 from padir.report.results import Estimate, Results, ScoredRow, search_row
 from padir.report.tables import Cell, Column, Table
@@ -218,12 +219,14 @@ def _offsets(width: float, height: float, gap: float) -> Iterator[tuple[float, f
         yield from ((-width / 2, -away - height), (-width / 2, away))
 
 
-def _sweeps(results: Results, place: Place) -> Iterator[tuple[str, list[ScoredRow], int]]:
-    """Core rows of one test set by training and decoder, in the order of passes, with their name
-    and style. The searches of an AR training stand together."""
+def sweeps(
+    results: Results, place: Place, rows: Iterable[Row]
+) -> Iterator[tuple[str, list[ScoredRow], int]]:
+    """Rows of one test set by training and decoder, in the order of passes, with their name and
+    style. The searches of an AR training stand together."""
     names: dict[tuple[str, str | None], str] = {}
     sweeps: dict[tuple[str, str | None], list[ScoredRow]] = {}
-    for row in results.config.core_rows():
+    for row in rows:
         parallel = row.decoding.passes is not None
         key = (row.training, row.decoding.decoder if parallel else None)
         names.setdefault(
@@ -250,14 +253,15 @@ def _levels(
 
 def _against_passes(
     results: Results,
+    rows: Sequence[Row],
     measure: Callable[[ScoredRow], Estimate | None],
     level: Callable[[ScoredRow], Estimate | None],
 ) -> list[Panel]:
     panels = []
     for place in results.places():
         series = []
-        for name, rows, style in _sweeps(results, place):
-            measured = ((row.row.decoding.passes, measure(row)) for row in rows)
+        for name, sweep, style in sweeps(results, place, rows):
+            measured = ((row.row.decoding.passes, measure(row)) for row in sweep)
             points = [
                 Point(float(passes), value.value, value.low, value.high, f"T{passes}")
                 for passes, value in measured
@@ -271,8 +275,16 @@ def _against_passes(
 
 def quality_passes(results: Results) -> Figure:
     """BLEU against refinement passes."""
-    panels = _against_passes(results, ScoredRow.bleu, ScoredRow.bleu)
+    rows = results.config.core_rows()
+    panels = _against_passes(results, rows, ScoredRow.bleu, ScoredRow.bleu)
     return Figure("quality_passes", "Quality against passes", "decoder passes", "BLEU", panels)
+
+
+def systems_passes(results: Results) -> Figure:
+    """BLEU of the systems of table 2 against refinement passes."""
+    panels = _against_passes(results, results.config.system_rows(), ScoredRow.bleu, ScoredRow.bleu)
+    title = "Quality against passes, all systems"
+    return Figure("systems_passes", title, "decoder passes", "BLEU", panels)
 
 
 def stutter_passes(results: Results) -> Figure:
@@ -280,35 +292,46 @@ def stutter_passes(results: Results) -> Figure:
     return Figure(
         "stutter_passes", "Stutter against passes", "decoder passes",
         "stutters per 100 words, before the drop",
-        _against_passes(results, lambda row: row.stutter(True), lambda row: row.stutter(False)),
+        _against_passes(
+            results, results.config.core_rows(),
+            lambda row: row.stutter(True), lambda row: row.stutter(False),
+        ),
     )  # fmt: skip
 
 
 def quality_latency(results: Results) -> Figure:
     """BLEU against median latency."""
+    rows = results.config.core_rows()
+    return _against_latency(results, rows, "quality_latency", "Quality against latency")
+
+
+def systems_latency(results: Results) -> Figure:
+    """BLEU of the systems of table 2 against median latency."""
+    title = "Quality against latency, all systems"
+    return _against_latency(results, results.config.system_rows(), "systems_latency", title)
+
+
+def _against_latency(results: Results, rows: Sequence[Row], name: str, title: str) -> Figure:
     panels = []
     for place, timing in results.latencies:
         series = []
-        for name, rows, style in _sweeps(results, place):
+        for label_of_sweep, sweep, style in sweeps(results, place, rows):
             points = []
-            for row in rows:
-                timed, bleu, decoding = (
-                    results.timed(place, timing, row.row),
-                    row.bleu(),
-                    row.row[1],
-                )
+            for row in sweep:
+                timed, bleu = results.timed(place, timing, row.row), row.bleu()
+                decoding = row.row.decoding
                 label = decoding.decoder if decoding.passes is None else f"T{decoding.passes}"
                 if timed is not None:
                     x = float(timed["p50_ms"])
                     points.append(Point(x, bleu.value, bleu.low, bleu.high, label))
             points.sort(key=lambda point: point.x)
-            joined = rows[0].row.decoding.passes is not None
+            joined = sweep[0].row.decoding.passes is not None
             if points:
-                series.append(Series(name, points, style, joined))
+                series.append(Series(label_of_sweep, points, style, joined))
         panels.append(Panel(" ".join(place), series))
     return Figure(
-        "quality_latency", "Quality against latency", "median latency at batch size 1, ms", "BLEU",
-        panels, log_x=True, labelled=True,
+        name, title, "median latency at batch size 1, ms", "BLEU", panels,
+        log_x=True, labelled=True,
     )  # fmt: skip
 
 

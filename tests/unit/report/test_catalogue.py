@@ -36,7 +36,8 @@ def test_the_demo_has_every_part_but_further_scores():
     everything = {part.name for part in catalogue.all_parts(config)}
     assert {part.name for part in catalogue.CATALOGUE} - everything == {"table3"}
     core = {part.name for part in catalogue.core_parts(config)}
-    grid = {"table2", "dependency_decoding", "redundancy", "ablations", "samplers"}
+    systems = {"table2", "parallelism", "systems_passes", "systems_latency"}
+    grid = systems | {"dependency_decoding", "redundancy", "ablations", "samplers"}
     assert core.isdisjoint(grid | {"table4", "table5", "dependency"})
     assert {part.name for part in catalogue.parts(config, "grid")} == grid
 

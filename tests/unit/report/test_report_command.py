@@ -10,6 +10,7 @@ import pytest
 
 from padir import cli
 from padir.report.catalogue import CATALOGUE, part
+from tests.unit.report.conftest import CORE
 
 VOID = {"meta", "br", "link", "img", "input"}
 
@@ -263,6 +264,7 @@ def test_every_part_alone_writes_its_files(made_up, report, tmp_path, name):
     made_up.evaluate(
         scorers={"chrf": {"kind": "chrf++"}},
         samplers={"gibbs": {"training": "padir"}},
+        systems=CORE,
         dependency=[{"trainings": ["padir"], "decoders": ["padir"], "passes": [4]}],
     )
     entry = part(made_up.config, name)
