@@ -67,14 +67,14 @@ def main() -> None:
             x = jax.random.normal(key, (rows, inner))
             values = [(x, kernel), (x, kernel), (x, turned)]
             gflop = 2e-9 * rows * inner * outer
-            found = rates(forward.values(), values, gflop, arguments.rounds)
-            cells = (f"{name} {rate:.0f}" for name, rate in zip(forward, found, strict=True))
+            measured = rates(forward.values(), values, gflop, arguments.rounds)
+            cells = (f"{name} {rate:.0f}" for name, rate in zip(forward, measured, strict=True))
             print(f"{rows} x {inner} x {outer}:", "; ".join(cells), flush=True)
     for rows, inner, outer in GRADIENTS:
         x, y = (jax.random.normal(key, (rows, width)) for width in (inner, outer))
         gflop = 2e-9 * rows * inner * outer
-        found = rates(gradient.values(), [(x, y)] * 3, gflop, arguments.rounds)
-        cells = (f"{name} {rate:.0f}" for name, rate in zip(gradient, found, strict=True))
+        measured = rates(gradient.values(), [(x, y)] * 3, gflop, arguments.rounds)
+        cells = (f"{name} {rate:.0f}" for name, rate in zip(gradient, measured, strict=True))
         print(f"gradient {rows} x {inner} x {outer}:", "; ".join(cells), flush=True)
 
 

@@ -185,9 +185,9 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     after = limits(clock)
     report["limits"] = {key: max(value, after[key]) for key, value in report["limits"].items()}
     report["ratios"] = [
-        {"group": group, "engine": engine, "other": other, "target": target, **found}
+        {"group": group, "engine": engine, "other": other, "target": target, **times}
         for group, engine, other, target in TARGETS
-        if (found := ratio(report["groups"].get(group, {}), engine, other))
+        if (times := ratio(report["groups"].get(group, {}), engine, other))
     ]
     return report
 

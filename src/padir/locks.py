@@ -17,6 +17,7 @@ from types import TracebackType
 from padir.files import InputError, shown
 
 WAIT_SECONDS = 0.5
+RUNS = "padir.runs"
 
 
 class Lock:
@@ -100,7 +101,7 @@ class Run:
 
     def __init__(self, state: Path):
         state.mkdir(parents=True, exist_ok=True)
-        self._file = open(state / "padir.runs", "a+", encoding="utf-8")  # noqa: SIM115 - held open
+        self._file = open(state / RUNS, "a+", encoding="utf-8")  # noqa: SIM115 - held open
         here = platform.node()
         if _lock(self._file.fileno(), fcntl.LOCK_EX):
             self._file.seek(0)
@@ -125,6 +126,32 @@ class Run:
         self._file.truncate(0)
         if locks:
             print("a killed run had left its lock here; this one goes on", file=sys.stderr)
+
+
+def holder_is_alive(path: Path) -> bool:
+    """Whether the process that a `Lock` file names lives, on this machine.
+
+    It looks without locking: a trainer that starts meanwhile must not find the lock taken.
+    """
+    try:
+        holder = json.loads(path.read_text())
+        if holder["host"] != platform.node():
+            return False
+        os.kill(int(holder["process"]), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return True
+
+
+def run_is_alive(state: Path) -> bool:
+    """Whether a `Run` is at work in this folder."""
+    try:
+        with open(state / RUNS) as file:
+            return not _lock(file.fileno(), fcntl.LOCK_EX)
+    except OSError:
+        return False
 
 
 def _lock(descriptor: int, kind: int) -> bool:

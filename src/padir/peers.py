@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -128,7 +129,7 @@ class Group:
             end("interrupted", 130)
         if error is not None:
             # Most often an exchange with a process that has just ended: its watch ends this one.
-            threading.Event().wait(CAUSE_SECONDS)
+            time.sleep(CAUSE_SECONDS)
             traceback.print_exception(error)
             end(f"{type(error).__name__}; the other processes end too", 1)
         # The first one writes the results before it says so: until then the others watch it.

@@ -1,9 +1,6 @@
 """What runs in a folder of results, how far it is, and what failed: read from files alone."""
 
-import fcntl
 import json
-import os
-import platform
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from padir.files import InputError, read_json
+from padir.locks import holder_is_alive, run_is_alive
 
 RECENT = 10
 """Lines of metrics.jsonl that the speed is taken from."""
@@ -78,20 +76,6 @@ def _seconds_left(lines: list[dict[str, Any]], steps: int) -> float | None:
     return (steps - timed[-1]["step"]) * pace if pace > 0 else None
 
 
-def holder_is_alive(lock: Path) -> bool:
-    """Whether the process that a lock file names lives, on this machine."""
-    try:
-        holder = json.loads(lock.read_text())
-        if holder["host"] != platform.node():
-            return False
-        os.kill(int(holder["process"]), 0)
-    except PermissionError:
-        return True
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    return True
-
-
 @dataclass(frozen=True)
 class RunStatus:
     """What Snakemake left in its folder.
@@ -131,25 +115,13 @@ def run_status(folder: Path) -> RunStatus:
         )
     }
     return RunStatus(
-        _run_is_alive(state / "padir.runs"),
+        run_is_alive(state),
         any(state.glob("locks/*.lock")),
         [path for path in _incomplete(state) if (folder / path).exists()],
         done,
         jobs,
         list(failed.items()),
     )
-
-
-def _run_is_alive(path: Path) -> bool:
-    """Whether a process holds the lock of `padir.locks.Run`."""
-    try:
-        with open(path) as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def _incomplete(state: Path) -> Iterator[Path]:
