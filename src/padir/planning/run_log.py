@@ -6,6 +6,7 @@ terminal; the file under .snakemake/log has everything as before.
 
 import logging
 import os
+import re
 import shutil
 import threading
 import time
@@ -22,6 +23,8 @@ from padir.progress import PLAIN_SECONDS, Stream, clock_seconds, find_progress
 TICK = "tick"
 LINES = 10
 """Lines of a failed job's log that are shown."""
+MANY = 1000
+"""Lines among which the error of a verb is looked for."""
 KEPT = ("Will exit", "Terminating", "Trying to restart")
 """How messages begin that are shown while jobs run."""
 SAID = ("Exiting because a job execution failed", "WorkflowError:\nAt least one job did not")
@@ -145,7 +148,9 @@ class RunLog(logging.Handler):
         self.failed += 1
         log = said["log"][0] if said["log"] else None
         self._print(f"FAILED: {name}{after}" + (f"; log: {log}" if log else ""))
-        reason = last_lines(Path(log), LINES) if log else []
+        lines = last_lines(Path(log), MANY) if log else []
+        # Libraries may go on complaining after padir has said why it ends.
+        reason = [x for x in lines if re.match(r"padir \S+ error: ", x)] or lines[-LINES:]
         for line in reason or (self.error or said["shellcmd"] or "no reason given").splitlines():
             self._print(f"    {line}")
 

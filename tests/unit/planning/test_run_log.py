@@ -106,7 +106,7 @@ def test_a_terminal_has_one_line_that_is_written_anew(monkeypatch, log):
 
 
 def test_a_failure_shows_the_end_of_the_log(run, log):
-    log.write_text("".join(f"line {n}\n" for n in range(30)) + "padir train: error: no space\n")
+    log.write_text("".join(f"line {n}\n" for n in range(30)))
     run.begin()
     run.start(1, log)
     run.say("error", logging.ERROR, "RuleException:\nlong", exception="RuleException")
@@ -114,9 +114,17 @@ def test_a_failure_shows_the_end_of_the_log(run, log):
     run.say(None, logging.ERROR, "Exiting because a job execution failed. Look above")
     run.handler.close()
     failed = f"FAILED: train de-en padir seed 0 after 0 s; log: {log}"
-    reason = [f"    line {n}" for n in range(21, 30)] + ["    padir train: error: no space"]
+    reason = [f"    line {n}" for n in range(20, 30)]
     end = "stopped after 0 s: 0 of 3 jobs done, 1 failed; the same command goes on from here"
     assert run.lines == ["3 jobs", failed, *reason, end]
+
+
+def test_the_error_of_a_verb_is_found_among_complaints_that_follow(run, log):
+    log.write_text("begun\npadir train: error: no space\n" + "Exception ignored\n" * 30)
+    run.begin()
+    run.start(1, log)
+    run.fail(1, log)
+    assert run.lines[2:] == ["    padir train: error: no space"]
 
 
 def test_a_failure_without_a_log_shows_snakemakes_reason(run, tmp_path):
