@@ -5,6 +5,7 @@ depend on in `padir.config.identity`; the parts of the report in `padir.report.c
 """
 
 import json
+import logging
 import sys
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,7 @@ from padir.config.rows import Decoding, Row
 from padir.files import InputError
 from padir.imports import source_files
 from padir.locks import Run
-from padir.planning import fit
+from padir.planning import fit, run_log
 from padir.report import catalogue
 
 try:
@@ -32,6 +33,13 @@ except InputError as error:
 # Jobs read this file too; only the process that schedules them is a run.
 if workflow.is_main_process:
     RUN = Run(Path(".snakemake"))
+    # Whoever asks for more or less of Snakemake's own log gets that; jobs of a cluster wait in its queue, so that
+    # their times say little.
+    asked_for = ("dryrun", "printshellcmds", "verbose", "quiet", "debug_dag")
+    if workflow.local_exec and not any(
+        getattr(workflow.output_settings, option) for option in asked_for
+    ):
+        run_log.attach(logging.getLogger("snakemake.logging"))
 
 NAME = NAME_PATTERN.strip("^$")
 

@@ -1,5 +1,6 @@
 """Progress of a long loop: a bar on a terminal, a plain line a minute elsewhere."""
 
+import re
 import sys
 import time
 from contextlib import suppress
@@ -100,3 +101,17 @@ class Progress:
 def clock(seconds: float) -> str:
     """Hours, minutes and seconds, such as 1:02:03 or 02:03."""
     return tqdm.format_interval(round(seconds))
+
+
+def find_progress(line: str) -> str:
+    """Count, rate and remaining time in a plain line of `Progress`; "" for another line."""
+    found = re.search(r"\d+/\d+ \w+, \S+ \w+/s, [\d:]+ left", line)
+    return found[0] if found else ""
+
+
+def clock_seconds(progress: str) -> float | None:
+    """Seconds left by what `find_progress` found; None for ""."""
+    found = re.search(r"([\d:]+) left", progress)
+    if found is None:
+        return None
+    return float(sum(int(n) * 60**i for i, n in enumerate(reversed(found[1].split(":")))))

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from padir import progress
-from padir.progress import Progress
+from padir.progress import Progress, clock_seconds, find_progress
 
 
 class Terminal(io.StringIO):
@@ -65,3 +65,13 @@ def test_hours_are_shown(clock):
     clock.now += 1
     bar.done += 1
     assert bar.line(clock.now).endswith("1:59:59 left")
+
+
+def test_a_plain_line_is_read_back():
+    bar = Progress(1000, "steps", "train ar", stream=io.StringIO())
+    bar.done, bar.began = 200, 0.0
+    said = find_progress(bar.line(100.0))
+    assert said == "200/1000 steps, 2 steps/s, 06:40 left"
+    assert clock_seconds(said) == 400
+    assert clock_seconds("1:02:03 left") == 3723
+    assert clock_seconds(find_progress("train ar: 1000/1000 steps in 08:20")) is None

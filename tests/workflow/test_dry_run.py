@@ -233,7 +233,7 @@ def test_on_one_machine_snakemake_looks_for_jobs_once_a_job(snakemake):
 
 def test_another_limit_of_jobs_stays(snakemake):
     targets = ["results/report/config.json", "results/vocab/synthetic/xs-xt/settings.json"]
-    done = snakemake(*targets, "--cores", "1", "--max-jobs-per-timespan", "1/4s")
+    done = snakemake(*targets, "--cores", "1", "--max-jobs-per-timespan", "1/4s", "-p")
     assert done.returncode == 0, done.stderr
     assert "Job rate limit reached" in done.stdout + done.stderr
 

@@ -140,8 +140,13 @@ def _incomplete(state: Path) -> Iterator[Path]:
 
 def last_line(path: Path) -> str:
     """The last line of a log that is not empty; "" where there is none."""
+    return next(iter(last_lines(path, 1)), "")
+
+
+def last_lines(path: Path, count: int) -> list[str]:
+    """The last lines of a log that are not empty, none where there is no log."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return ""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return []
+    return [line.strip() for line in lines if line.strip()][-count:]

@@ -1,0 +1,238 @@
+"""A run of Snakemake for people: a line a job, how far the run is, and why a job failed.
+
+Snakemake says what happens through Python's logging. `RunLog` takes the place of its handler of the
+terminal; the file under .snakemake/log has everything as before.
+"""
+
+import logging
+import os
+import re
+import shutil
+import threading
+import time
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from padir.planning.remaining import Running, spelled, time_left
+from padir.planning.status import last_lines
+from padir.progress import PLAIN_SECONDS, Stream, clock_seconds, find_progress
+
+TICK = "tick"
+LINES = 10
+"""Lines of a failed job's log that are shown."""
+MANY = 1000
+"""Lines among which the error of a verb is looked for."""
+KEPT = ("Will exit", "Terminating", "Trying to restart")
+"""How messages begin that are shown while jobs run."""
+SAID = ("Exiting because a job execution failed", "WorkflowError:\nAt least one job did not")
+"""How messages begin of failed jobs, whose reason stands above."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that has begun.
+
+    Attributes:
+        rule: its rule.
+        name: rule and wildcards.
+        log: its log; None where it has none.
+        output: its files.
+        began: seconds of the monotonic clock.
+    """
+
+    rule: str
+    name: str
+    log: Path | None
+    output: list[str]
+    began: float
+
+
+def attach(logger: logging.Logger) -> None:
+    """Put a `RunLog` in the place of the logger's handler of the terminal, if it has one."""
+    for handler in list(logger.handlers):
+        is_file = isinstance(handler, logging.FileHandler)
+        if isinstance(handler, logging.StreamHandler) and not is_file:
+            logger.removeHandler(handler)
+            logger.addHandler(RunLog(handler, handler.stream))
+
+
+class RunLog(logging.Handler):
+    """Shows a run of Snakemake in short.
+
+    On a terminal the last line is kept up to date; elsewhere there is one a minute, and one for
+    each job that says how far it is.
+
+    Args:
+        native: Snakemake's handler, which shows what is not the routine of a run.
+        stream: where to write.
+    """
+
+    def __init__(self, native: logging.Handler, stream: Stream):
+        super().__init__()
+        self.native, self.stream = native, stream
+        self.live = stream.isatty() and os.environ.get("TERM") != "dumb"
+        self.jobs: dict[str, int] = {}
+        self.total = self.failed = 0
+        self.began = 0.0
+        self.running: dict[int, Job] = {}
+        self.ended: dict[str, list[float]] = defaultdict(list)
+        self.page = self.error = self.shown = ""
+        self.interrupted = False
+        self.closing = threading.Event()
+
+    @property
+    def done(self) -> int:
+        """Jobs that have ended well."""
+        return sum(map(len, self.ended.values()))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a record, or count what it says."""
+        try:
+            self._take(record, str(getattr(record, "event", None)), vars(record))
+            if self.live and not self.shown:
+                self._keep_up()
+        except OSError:
+            pass  # A lost terminal must not end the run.
+        except (LookupError, TypeError, ValueError):
+            # Nor must another version's record.
+            self.native.handle(record)
+
+    def _take(self, record: logging.LogRecord, event: str, said: dict[str, Any]) -> None:
+        text = str(record.msg or "")
+        if event == TICK:
+            self._tell()
+        elif event == "run_info":
+            self.jobs = {rule: n for rule, n in said["stats"].items() if rule != "total"}
+            self.total, self.began = said["stats"]["total"], time.monotonic()
+            self._print(f"{self.total} jobs")
+            threading.Thread(target=self._tick, daemon=True).start()
+        elif event == "job_info":
+            log = Path(said["log"][0]) if said["log"] else None
+            name = job_name(said["rule_name"], said["wildcards"] or {})
+            output = list(said["output"])
+            job = Job(said["rule_name"], name, log, output, time.monotonic())
+            self.running[said["jobid"]] = job
+        elif event == "job_finished" and said["job_id"] in self.running:
+            job = self.running.pop(said["job_id"])
+            self.ended[job.rule].append(time.monotonic() - job.began)
+            self.page = next((f for f in job.output if f.endswith("index.html")), self.page)
+            # A target such as `all` makes nothing.
+            if job.output:
+                seconds = spelled(self.ended[job.rule][-1])
+                self._print(f"{self.done} of {self.total}: {job.name}, {seconds}")
+        elif event == "job_error":
+            self._fail(said)
+        elif event == "error" and said.get("exception") == "RuleException" and self.total:
+            self.error = text
+        elif self._shows(record, event, text):
+            self.interrupted |= text.startswith("Terminating")
+            self._clear()
+            self.native.handle(record)
+
+    def _shows(self, record: logging.LogRecord, event: str, text: str) -> bool:
+        if record.levelno >= logging.WARNING:
+            return not (self.total and text.startswith(SAID))
+        if event != "None" or hasattr(record, "quietness"):
+            return False
+        return text.startswith(KEPT) if self.total else not text.startswith("Using shell")
+
+    def _fail(self, said: dict[str, Any]) -> None:
+        job = self.running.pop(said["jobid"], None)
+        name = job.name if job else said["rule_name"]
+        after = f" after {spelled(time.monotonic() - job.began)}" if job else ""
+        if self.interrupted:
+            return self._print(f"interrupted: {name}{after}")
+        self.failed += 1
+        log = said["log"][0] if said["log"] else None
+        self._print(f"FAILED: {name}{after}" + (f"; log: {log}" if log else ""))
+        lines = last_lines(Path(log), MANY) if log else []
+        # Libraries may go on complaining after padir has said why it ends.
+        reason = [x for x in lines if re.match(r"padir \S+ error: ", x)] or lines[-LINES:]
+        for line in reason or (self.error or said["shellcmd"] or "no reason given").splitlines():
+            self._print(f"    {line}")
+
+    def _tick(self) -> None:
+        # As a record, so that it waits for the handler's lock.
+        while not self.closing.wait(1.0 if self.live else PLAIN_SECONDS):
+            self.handle(logging.makeLogRecord({"event": TICK}))
+
+    def _tell(self) -> None:
+        """How far run and jobs are."""
+        if self.closing.is_set():
+            return
+        if self.live:
+            return self._keep_up()
+        self._print(self.state())
+        for job in self.running.values():
+            if said := progress_of(job):
+                self._print(f"    {job.name}: {said}")
+
+    def state(self) -> str:
+        """Jobs done and time left."""
+        now = time.monotonic()
+        running = []
+        for job in self.running.values():
+            left = clock_seconds(progress_of(job))
+            running.append(Running(job.rule, now - job.began, left))
+        left = time_left(self.jobs, self.ended, running, now - self.began)
+        return f"{self.done} of {self.total} jobs, {left}"
+
+    def _keep_up(self) -> None:
+        """Write the last line of a terminal, as much of it as fits."""
+        if self.running:
+            jobs = [f"{job.name} {progress_of(job)}".strip() for job in self.running.values()]
+            self._clear()
+            self.shown = " | ".join([self.state(), *jobs])[: shutil.get_terminal_size().columns - 1]
+            self.stream.write(self.shown)
+            self.stream.flush()
+
+    def _clear(self) -> None:
+        if self.shown:
+            self.stream.write("\r\x1b[2K")
+            self.shown = ""
+
+    def _print(self, line: str) -> None:
+        self._clear()
+        self.stream.write(line + "\n")
+        self.stream.flush()
+
+    def close(self) -> None:
+        """Say how the run ended."""
+        if self.total and not self.closing.is_set():
+            self.closing.set()
+            with suppress(OSError, ValueError):
+                self._print(self._outcome(spelled(time.monotonic() - self.began)))
+        self.native.close()
+        super().close()
+
+    def _outcome(self, took: str) -> str:
+        page = f"; report: {Path(self.page).absolute()}" if self.page else ""
+        if self.done >= self.total:
+            return f"{self.total} jobs in {took}{page}"
+        failed = f", {self.failed} failed" if self.failed else ""
+        return (
+            f"stopped after {took}: {self.done} of {self.total} jobs done{failed}; "
+            f"the same command goes on from here{page}"
+        )
+
+
+def job_name(rule: str, wildcards: dict[str, str]) -> str:
+    """Rule and place of a job: `decode toy xs-xt padir test padir.T4 seed 0`."""
+    values = dict(wildcards)
+    for first, second in (("source", "target"), ("first", "second")):
+        if {first, second} <= values.keys():
+            values[first] += f"-{values.pop(second)}"
+    parts = (
+        f"of {v}" if key == "shards" else f"{key} {v}" if v.isdigit() else v.strip("/")
+        for key, v in values.items()
+    )
+    return " ".join([rule, *filter(None, parts)])
+
+
+def progress_of(job: Job) -> str:
+    """The last progress in a job's log: `400/3000 steps, 18 steps/s, 02:21 left`; "" for none."""
+    lines = last_lines(job.log, LINES) if job.log else []
+    return next((said for line in reversed(lines) if (said := find_progress(line))), "")

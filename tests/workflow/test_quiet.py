@@ -1,0 +1,58 @@
+"""What a plain run prints: a line a job, why a job failed, and where the report lies."""
+
+import os
+import re
+
+import pytest
+
+TARGET = "results/report/tables/table1.md"
+
+
+@pytest.fixture
+def broken(stand_in, tmp_path):
+    """An environment whose `padir train` fails."""
+    script = tmp_path / "bin/padir"
+    script.parent.mkdir()
+    rest = stand_in["PATH"]
+    script.write_text(
+        f'#!/bin/sh\nif [ "$1" = train ]; then echo begun; echo no space >&2; exit 2; fi\n'
+        f"PATH='{rest}' exec padir \"$@\"\n"
+    )
+    script.chmod(0o755)
+    return {**stand_in, "PATH": f"{script.parent}{os.pathsep}{rest}"}
+
+
+def test_a_run_is_a_line_a_job(snakemake, stand_in, tiny, tmp_path):
+    done = snakemake("--configfile", str(tiny), "--", "core", env=stand_in)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    total = int(re.findall(r"^(\d+) jobs$", done.stderr, re.MULTILINE)[0])
+    counted = [line for line in lines if re.match(rf"\d+ of {total}: \w+", line)]
+    # The target `core` makes no file.
+    assert len(counted) == total - 1
+    assert any(re.fullmatch(r"\d+ of \d+: train toy xs-xt raw seed 0, \d+ s", x) for x in counted)
+    page = tmp_path / "place/results/report/core/index.html"
+    assert re.fullmatch(rf"{total} jobs in .*; report: {re.escape(str(page))}", lines[-1])
+    assert len(lines) <= total + 10, done.stderr
+    [log] = (tmp_path / "place/.snakemake/log").glob("*.log")
+    assert "Finished jobid: " in log.read_text()
+    again = snakemake("--configfile", str(tiny), "--", "core", env=stand_in)
+    assert "Nothing to be done" in again.stderr
+
+
+def test_a_failed_job_gives_its_reason(snakemake, broken, tiny):
+    done = snakemake("--configfile", str(tiny), "--", TARGET, env=broken)
+    assert done.returncode == 1
+    failed = r"FAILED: train toy xs-xt \w+ seed 0 after .*; log: \S+/train.log\n"
+    failed += "    begun\n    no space\n"
+    assert re.search(failed, done.stderr), done.stderr
+    assert re.search(r"\d jobs done, [1-3] failed; the same command goes on", done.stderr)
+    assert "CalledProcessError" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--printshellcmds", "--verbose", "--quiet=host", "--dry-run"])
+def test_whoever_asks_for_snakemakes_own_log_gets_it(snakemake, stand_in, tiny, option):
+    arguments = ("--configfile", str(tiny), option, "--", "results/report/config.json")
+    done = snakemake(*arguments, env=stand_in)
+    assert done.returncode == 0, done.stderr
+    assert "rule write_report_settings:" in done.stdout + done.stderr
