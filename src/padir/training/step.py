@@ -131,8 +131,14 @@ class Trainer:
         return TrainState(parameters, self._optimizer.init(parameters), jnp.zeros((), jnp.int32))
 
     def initial_state(self) -> TrainState:
-        """Fresh parameters from the seed, copied to every device or sharded over them."""
-        return jax.jit(self._fresh_state, out_shardings=self._state_sharding)(self.seed)
+        """Fresh parameters from the seed, copied to every device or sharded over them.
+
+        As one program only where parameters must not lie whole on one device, or are drawn by
+        several processes: compiling the program takes longer than drawing one array after another.
+        """
+        if self.run.training.shard_parameters or jax.process_count() > 1:
+            return jax.jit(self._fresh_state, out_shardings=self._state_sharding)(self.seed)
+        return jax.device_put(self._fresh_state(jnp.uint32(self.seed)), self._state_sharding)
 
     def warm_start(self, state: TrainState, arrays: Mapping[str, np.ndarray]) -> TrainState:
         """A fresh state with the encoder and embedding table of another model.
