@@ -41,7 +41,8 @@ def _files(name: str) -> list[Path]:
     path = PACKAGE.joinpath(*name.split(".")[1:])
     if path.is_dir():
         # Templates of pages are code too.
-        return sorted([*path.rglob("*.py"), *path.rglob("*.html")])
+        suffixes = (".py", ".html", ".css", ".js")
+        return sorted(file for file in path.rglob("*") if file.suffix in suffixes)
     if not path.with_suffix(".py").is_file():
         raise ValueError(f"no module {name}")
     return [path.with_suffix(".py")]

@@ -10,10 +10,11 @@ from typing import Any
 
 from padir.config.rows import DEFAULT_PASSES
 from padir.decode.candidates import LengthRule
-from padir.decode.load import LoadedModel, TunedDecoder, find_decoder
+from padir.decode.load import LoadedModel, TunedDecoder, decoder_names, find_decoder
 from padir.decode.load import load as load_bundle
 from padir.decode.rerank import Reranker
 from padir.decode.stream import Translation, translated
+from padir.decode.trace import traces
 from padir.decode.translate import Translator
 from padir.files import InputError
 from padir.score import score_lines
@@ -87,12 +88,56 @@ class Model:
             best: most candidates of a line.
             warn: called with a message about each line that is cut.
         """
+        translator = self._kept(lines, decoder, steps, reranker)
+        return list(translated(translator, [lines], warn, best=best))
+
+    def traces(
+        self,
+        lines: Sequence[str],
+        steps: int | None = None,
+        decoder: str | None = None,
+        reranker: str | Path | None = None,
+        warn: Callable[[str], None] = lambda message: None,
+    ) -> list[dict[str, Any]]:
+        """As `translate`, with what each pass does: objects as `padir.decode.trace` describes them.
+
+        Args:
+            lines, steps, decoder, reranker: as of `translate`.
+            warn: called with a message about each line that is cut.
+        """
+        return traces(self._kept(lines, decoder, steps, reranker), lines, "input", warn=warn)
+
+    def decoders(self) -> list[str]:
+        """Names that `translate` takes, the default first: decoders that fit this model and need
+        no reranker."""
+        default = self.system if self.parallel else "greedy"
+        return [
+            name
+            for name in dict.fromkeys([default, *decoder_names(self.loaded)])
+            if self._fits(name)
+        ]
+
+    def _fits(self, decoder: str) -> bool:
+        try:
+            self.translator(decoder)
+        except InputError:
+            return False
+        return True
+
+    def _kept(
+        self,
+        lines: Sequence[str],
+        decoder: str | None,
+        steps: int | None,
+        reranker: str | Path | None,
+    ) -> Translator:
+        """The translator for these arguments, made once."""
         if isinstance(lines, str):
             raise InputError("lines is one text; a list of lines is needed")
         key = decoder, steps, None if reranker is None else Path(reranker)
         if key not in self._translators:
             self._translators[key] = self.translator(*key)
-        return list(translated(self._translators[key], [lines], warn, best=best))
+        return self._translators[key]
 
     def translator(
         self,

@@ -81,3 +81,13 @@ def test_an_empty_line_has_no_candidates(traced):
     record = traced[-1][LINES.index("")]
     assert (record["candidates"], record["chosen"], record["hypothesis"]) == ([], None, "")
     assert record["reference"] == ""
+
+
+def test_passes_are_compiled_once_per_refiner(traced):
+    translator, _, _, records = traced
+    passes = translator.decoding.passes
+    if passes is None:
+        return
+    compiled = translator.refiner.tracers[passes]
+    assert traces(translator, LINES, "lines", LINES) == records
+    assert translator.refiner.tracers == {passes: compiled}

@@ -65,7 +65,9 @@ def test_what_changes_no_result_is_left_out():
 
 def test_a_package_stands_for_all_in_it():
     folder = PACKAGE / "report"
-    assert set(folder.rglob("*.py")) <= set(source_files("padir.report"))
+    files = set(source_files("padir.report"))
+    assert set(folder.rglob("*.py")) <= files
+    assert set(folder.glob("templates/*")) <= files
 
 
 @pytest.mark.parametrize("name", ["padir.nothing", "padir.commands.nothing", "padir.files.nothing"])

@@ -209,7 +209,8 @@ def jobs(config: Config, plans: Sequence[TrainingPlan], rows: Sequence[Row]) -> 
     return (
         f"jobs: {sum(plan.seeds for plan in plans)} trainings, {distilled * pairs} distilled"
         f" training sets, {decodings} decodings and scores,"
-        f" {rated * len(config.evaluation.scorers)} further scores, {timings} latency runs"
+        f" {rated * len(config.evaluation.scorers)} further scores, {timings} latency runs,"
+        f" {len(layout.traces(config))} traces"
     )
 
 

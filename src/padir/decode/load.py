@@ -167,10 +167,14 @@ def find_decoder(loaded: LoadedModel, choice: str | None) -> TunedDecoder:
             return read_decoder(path)
     if name in builtin_decoders():
         return TunedDecoder(name, _SETTINGS.validate_python({"kind": name}))
-    tuned = sorted(path.stem for path in (loaded.folder / DECODERS).glob("*.json"))
-    tuned = [stem for stem in tuned if not stem.endswith(".provenance")]
-    known = dict.fromkeys([*tuned, *builtin_decoders()])
     raise InputError(
         f"decoder {shown(name)}: no such file, nor a decoder of {shown(loaded.folder)}: allowed"
-        f" are {', '.join(known)}"
+        f" are {', '.join(decoder_names(loaded))}"
     )
+
+
+def decoder_names(loaded: LoadedModel) -> list[str]:
+    """The bundle's decoders and the built-in ones, whether or not they fit the model."""
+    tuned = sorted(path.stem for path in (loaded.folder / DECODERS).glob("*.json"))
+    tuned = [stem for stem in tuned if not stem.endswith(".provenance")]
+    return list(dict.fromkeys([*tuned, *builtin_decoders()]))

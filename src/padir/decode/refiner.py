@@ -217,6 +217,8 @@ class Refiner:
         self._encode = compiled.compiled(encode, [True])
         self.arguments = arguments
         self._decode = self.compiled(decode)
+        # By number of passes; `padir.decode.trace` keeps them here, as compiling takes seconds.
+        self.tracers: dict[int, Callable[..., Any]] = {}
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Compile a function of the arguments of `self.arguments`."""

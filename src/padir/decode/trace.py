@@ -34,6 +34,7 @@ import numpy as np
 from padir.decode.candidates import Candidate
 from padir.decode.refine import refinement
 from padir.decode.refiner import Refiner, candidates_of
+from padir.decode.stream import MOST_CHARACTERS
 from padir.decode.translate import Translator
 
 DIGITS = 3
@@ -104,7 +105,7 @@ def traces(
         InputError: a line is too long for the model and `warn` is None, or an oracle length
             predictor has no references.
     """
-    sources = translator.encode(lines)
+    sources = translator.encode([line[:MOST_CHARACTERS] for line in lines])
     translator.fit(sources, name, warn)
     candidates: list[list[Candidate]] = [[] for _ in lines]
     states: list[list[list[dict[str, Any]]]] = [[] for _ in lines]
@@ -156,8 +157,11 @@ def _refined(
 ) -> Iterator[tuple[int, list[Candidate], list[list[dict[str, Any]]]]]:
     """Each sentence's index, candidates, and their states."""
     nonempty = [index for index, source in enumerate(sources) if source]
-    run = _tracer(translator.refiner, passes)
-    calls = translator.refiner.calls([sources[index] for index in nonempty], passes, lengths)
+    refiner = translator.refiner
+    if passes not in refiner.tracers:
+        refiner.tracers[passes] = _tracer(refiner, passes)
+    run = refiner.tracers[passes]
+    calls = refiner.calls([sources[index] for index in nonempty], passes, lengths)
     for batch, call, tried, scores in calls:
         *decoded, steps = jax.device_get(run(*call))
         start = np.asarray(call[1])

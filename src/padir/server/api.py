@@ -10,17 +10,20 @@ import re
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib import resources
 from typing import Any
 
 from padir.files import InputError
 from padir.library import Model
+from padir.server.page import page
 
 MOST_BYTES = 1 << 20
 MOST_LINES = 1_000
+# A trace is a thousand times longer than its line.
+MOST_TRACED = 20
 MOST_CANDIDATES = 100
 SECONDS = 30
-KEYS = {"lines": list, "text": str, "steps": int, "decoder": str, "nbest": int}
+KEYS = {"lines": list, "text": str, "steps": int, "decoder": str, "nbest": int, "trace": bool}
+ALLOWED = {list: "a list of texts", str: "text", int: "1 and more", bool: "true or false"}
 
 
 class RequestError(Exception):
@@ -46,6 +49,8 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, model: Model, host: str, port: int):
         self.model, self.busy = model, threading.Lock()
+        self.decoders = model.decoders()
+        self.page = page(model, self.decoders, most_lines=MOST_LINES, most_traced=MOST_TRACED)
         try:
             super().__init__((host, port), Handler)
         except (OSError, OverflowError) as error:
@@ -59,7 +64,8 @@ class Server(ThreadingHTTPServer):
     def health(self) -> dict[str, Any]:
         """What is served."""
         labels = self.model.loaded.labels
-        return {"status": "ok", **{key: labels[key] for key in ("direction", "system", "training")}}
+        named = {key: labels[key] for key in ("direction", "system", "training")}
+        return {"status": "ok", **named, "decoders": self.decoders}
 
     def translate(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answer a checked request.
@@ -69,16 +75,22 @@ class Server(ThreadingHTTPServer):
         """
         warnings: list[str] = []
         lines = request["lines"] if "lines" in request else request["text"].split("\n")
-        if len(lines) > MOST_LINES:
+        trace = request.get("trace", False)
+        most = MOST_TRACED if trace else MOST_LINES
+        if len(lines) > most:
             raise RequestError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"{len(lines)} lines, allowed are {MOST_LINES}",
+                f"{len(lines)} lines, allowed are {most}{' with trace' if trace else ''}",
             )
+        steps, decoder = request.get("steps"), request.get("decoder")
         with self.busy:
+            if trace:
+                traces = self.model.traces(lines, steps, decoder, warn=warnings.append)
+                return {"traces": traces, "warnings": warnings}
             translations = self.model.details(
                 lines,
-                request.get("steps"),
-                request.get("decoder"),
+                steps,
+                decoder,
                 best=request.get("nbest", MOST_CANDIDATES),
                 warn=warnings.append,
             )
@@ -95,8 +107,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """The page, or what is served."""
         if self.path == "/":
-            page = resources.files("padir.server").joinpath("page.html").read_bytes()
-            self._answer(HTTPStatus.OK, page, "text/html; charset=utf-8")
+            self._answer(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
         elif self.path == "/health":
             self._json(HTTPStatus.OK, self.server.health())
         elif self.path == "/translate":
@@ -182,14 +193,15 @@ def checked(request: Any) -> dict[str, Any]:
             raise RequestError(
                 HTTPStatus.BAD_REQUEST, f"unknown key {key!r}, allowed are {', '.join(KEYS)}"
             )
-        right = isinstance(value, KEYS[key]) and not isinstance(value, bool)
-        if not right or (KEYS[key] is int and value < 1):
-            kinds = {list: "a list of texts", str: "text", int: "1 and more"}
-            raise RequestError(HTTPStatus.BAD_REQUEST, f"{key}: allowed is {kinds[KEYS[key]]}")
+        # Of JSON's kinds, true and false alone would pass for another: a number.
+        if type(value) is not KEYS[key] or (KEYS[key] is int and value < 1):
+            raise RequestError(HTTPStatus.BAD_REQUEST, f"{key}: allowed is {ALLOWED[KEYS[key]]}")
     if not re.fullmatch(r"[A-Za-z]\w*", request.get("decoder", "padir")):
         raise RequestError(
             HTTPStatus.BAD_REQUEST, "decoder: allowed is a name, such as joint; no path"
         )
+    if request.get("trace") and "nbest" in request:
+        raise RequestError(HTTPStatus.BAD_REQUEST, "nbest does not go with trace")
     if ("lines" in request) == ("text" in request):
         raise RequestError(HTTPStatus.BAD_REQUEST, "one of lines and text is needed")
     if not all(isinstance(line, str) and "\n" not in line for line in request.get("lines", [])):

@@ -27,8 +27,10 @@ def test_the_plan_of_the_default_config_counts_its_jobs(repository, capsys):
         trained = sum(len(config.trainings[name].seeds) for name in trainings)
         decodings = sum(len(config.trainings[row.training].seeds) for row in rows)
         assert text.startswith(f"jobs: {trained} trainings, 1 distilled training sets,")
+        # Of the baseline, and of each training and parallel decoder of the core.
         assert (
-            f" {decodings} decodings and scores, 0 further scores, {timings} latency runs" in text
+            f" {decodings} decodings and scores, 0 further scores, {timings} latency runs,"
+            " 4 traces\n" in text
         )
     assert config.trainings_behind(config.core_rows()) == [
         *("ar", "ar_distilled", "padir_raw", "padir_distilled"),

@@ -3,26 +3,22 @@
 import http.client
 import json
 import re
-import threading
-from importlib import resources
 
 import pytest
 
+from padir.decode.candidates import LengthRule
 from padir.files import InputError
 from padir.library import Model
 from padir.server.api import MOST_BYTES, Server
-from tests.decoding import tiny_model
+from tests.decoding import tiny_decoder, tiny_model, write_decoder
+from tests.serving import serving
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     model = Model(tiny_model(tmp_path_factory.mktemp("models") / "ar", "ar"))
-    with Server(model, "127.0.0.1", 0) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with serving(model) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def ask(server, method, path, body=None, **headers):
@@ -51,14 +47,37 @@ def test_lines_are_translated_as_the_library_does(server):
     assert post(server, {"text": "ba ko\n"})[1]["translations"][0] == answer["translations"][0]
 
 
+def test_a_trace_is_what_the_library_records(server, tmp_path):
+    status, answer = post(server, {"lines": ["ba ko", ""], "trace": True})
+    assert (status, answer["warnings"]) == (200, [])
+    assert answer["traces"] == server.model.traces(["ba ko", ""])
+    assert post(server, {"text": "ba", "trace": False})[1].keys() == {"translations", "warnings"}
+    loaded = tiny_model(tmp_path / "padir", "padir")
+    decoder = tiny_decoder("padir", LengthRule(0.6, 1.0), "mine")
+    write_decoder(tmp_path / "padir/decoders/mine.json", decoder)
+    with serving(Model(loaded)) as other:
+        request = {"text": "ba ko mi", "trace": True, "steps": 2, "decoder": "mine"}
+        [trace] = post(other, request)[1]["traces"]
+        assert [trace] == other.model.traces(["ba ko mi"], 2, "mine")
+        assert max(len(each["states"]) for each in trace["candidates"]) == 3
+        assert other.model.decoders() == ["mine"]
+
+
+def test_a_traced_line_that_is_cut_is_told(server):
+    _, answer = post(server, {"text": " ".join(["ba"] * 40), "trace": True})
+    assert answer["warnings"] == [
+        "input: line 1: 40 tokens, cut to the first 15, all that this model reads"
+    ]
+
+
 def test_health_and_page(server):
     status, kind, body = ask(server, "GET", "/health")
     assert (status, kind) == (200, "application/json; charset=utf-8")
-    expected = {"status": "ok", "direction": "xs-xt", "system": "ar", "training": "tiny_ar"}
-    assert json.loads(body) == expected
+    labels = {"direction": "xs-xt", "system": "ar", "training": "tiny_ar"}
+    # Beam search has no length rule yet.
+    assert json.loads(body) == {"status": "ok", **labels, "decoders": ["greedy"]}
     status, kind, body = ask(server, "GET", "/")
     assert (status, kind) == (200, "text/html; charset=utf-8")
-    assert body == resources.files("padir.server").joinpath("page.html").read_bytes()
     assert not re.search(rb"https?://|//[a-z]|src=|href=|innerHTML", body)
 
 
@@ -77,6 +96,9 @@ def test_health_and_page(server):
         ({"text": "ba", "steps": True}, 400, "steps: allowed is 1 and more"),
         ({"text": "ba", "steps": 3}, 400, "one pass per token"),
         ({"text": "ba", "decoder": "padir"}, 400, "does not fit system ar"),
+        ({"text": "ba", "trace": 1}, 400, "trace: allowed is true or false"),
+        ({"text": "ba", "trace": True, "nbest": 1}, 400, "nbest does not go with trace"),
+        ({"lines": ["ba"] * 21, "trace": True}, 413, "21 lines, allowed are 20 with trace"),
         ({"text": "ba", "x": 1}, 400, "unknown key 'x', allowed are lines, text, steps"),
         ({"lines": ["ba"] * 1_001}, 413, "1001 lines, allowed are 1000"),
         ({"text": "ba", "decoder": "/etc/passwd"}, 400, "decoder: allowed is a name"),

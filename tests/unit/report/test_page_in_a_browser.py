@@ -1,24 +1,9 @@
 """The page in headless Chromium, where there is one: sorting, filters, the viewer, both widths."""
 
-import shutil
-
 import pytest
 
 from padir import cli
 from tests.unit.report.conftest import MadeUp
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -33,26 +18,6 @@ def address(tmp_path_factory):
         options = ["--config", "config.json", "--out", "report", "--only", "page"]
         assert cli.main(["report", *options]) == 0
     return (folder / "report/index.html").as_uri()
-
-
-@pytest.fixture
-def visit(address, browser):
-    """Opens the page; fails on errors and on anything that is fetched."""
-    errors, requests = [], []
-
-    def visit(anchor: str = "", width: int = 1280, scheme: str = "light"):
-        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        page.on("console", lambda message: errors.append(message.text))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(address + anchor)
-        return page
-
-    yield visit
-    assert errors == []
-    assert {url.partition("#")[0] for url in requests} == {address}
-    for context in browser.contexts:
-        context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -170,3 +135,24 @@ def test_a_link_that_names_nothing_known_opens_the_first_sentence(visit):
     page = visit("#viewer?sentence=99&pass=-4&left=nothing/there")
     app = page.locator("#viewer-app")
     assert (app.get_attribute("data-sentence"), app.get_attribute("data-pass")) == ("3", "0")
+
+
+def test_one_row_stands_alone(visit):
+    page = visit()
+    page.evaluate(
+        """() => {
+          const traces = JSON.parse(document.getElementById("traces").textContent);
+          const row = traces.rows.find((each) => each.passes !== null);
+          showTraces({ rows: [{ ...row, sentences: row.sentences.slice(0, 1) }] });
+        }"""
+    )
+    app = page.locator("#viewer-app")
+    assert app.locator(".pane").count() == 1
+    assert app.locator("select").count() == 0
+    assert app.locator(".pane .label").text_content() == "padir_raw padir, up to 10 passes"
+
+
+def test_a_long_caption_is_read_without_scrolling(visit):
+    page = visit(width=375)
+    box = page.locator("#table-theorems caption span").bounding_box()
+    assert box["x"] + box["width"] <= 375

@@ -1,5 +1,6 @@
-(() => {
-  const traces = JSON.parse(document.getElementById("traces").textContent);
+// Shows traces, as `padir.report.viewer` describes them, in place of those shown before.
+const showTraces = (() => {
+  let traces = null;
   const app = document.getElementById("viewer-app");
   const PLAY_MS = 1000;
   const make = (tag, properties = {}, ...children) => {
@@ -10,11 +11,11 @@
     return node;
   };
   const nameOf = (row) => `${row.training}/${row.decoder}`;
-  const places = [...new Set(traces.rows.map((row) => row.place))];
+  let places = [];
   const rowsAt = (place) => traces.rows.filter((row) => row.place === place);
   const parallel = (place) => rowsAt(place).filter((row) => row.passes !== null);
   const SIDES = ["left", "right"];
-  const state = { place: places[0], sentence: 0, pass: 0, left: null, right: null };
+  const state = { place: null, sentence: 0, pass: 0, left: null, right: null };
   let timer = null;
 
   const sentenceOf = (row) => row.sentences[state.sentence];
@@ -112,7 +113,7 @@
       state[side] = choose(rowsAt(state.place).find((row) => nameOf(row) === select.value));
       update();
     });
-    box.append(select);
+    box.append(select.options.length > 1 ? select : make("p", { className: "label" }, select.textContent));
     if (!state[side]) return box;
     const record = sentenceOf(state[side].row);
     const states = statesOf(state[side]);
@@ -183,6 +184,7 @@
 
   const controls = () => {
     const bar = make("div", { className: "tools controls" });
+    const sentences = rowsAt(state.place)[0].sentences;
     if (places.length > 1) {
       const select = make("select", { ariaLabel: "Test set", data: { key: "place" } });
       select.append(...places.map((place) => make("option", { value: place }, place)));
@@ -196,7 +198,7 @@
       bar.append(select);
     }
     const select = make("select", { ariaLabel: "Sentence", className: "sentence", data: { key: "sentence" } });
-    rowsAt(state.place)[0].sentences.forEach((record, number) =>
+    sentences.forEach((record, number) =>
       select.append(make("option", { value: number }, `${number + 1}: ${record.source}`)));
     select.value = state.sentence;
     select.addEventListener("change", () => goTo(Number(select.value)));
@@ -204,8 +206,8 @@
       data: { key: "slider" } });
     slider.value = state.pass;
     slider.addEventListener("input", () => { state.pass = Number(slider.value); update(); });
-    bar.append(select,
-      button("back", "One pass back", "◀", () => move(-1)),
+    if (sentences.length > 1) bar.append(select);
+    bar.append(button("back", "One pass back", "◀", () => move(-1)),
       button("play", timer ? "Stop" : "Play", timer ? "■" : "▶ Play", play),
       button("on", "One pass on", "▶", () => move(1)), slider,
       make("output", {}, `pass ${state.pass} of ${lastPass()}`));
@@ -226,7 +228,7 @@
     source.replaceChildren(...record.source_pieces.map((piece) =>
       make("span", { className: "token plain" }, piece === "</s>" ? "end" : text(piece))));
     detail.textContent = "\u00a0";
-    const panes = make("div", { className: "panes" }, ...SIDES.map(pane));
+    const panes = make("div", { className: "panes" }, ...SIDES.slice(0, rows.length).map(pane));
     const below = make("dl", { className: "below" });
     if (record.reference !== undefined) {
       below.append(make("dt", {}, "Reference"), make("dd", {}, record.reference));
@@ -263,14 +265,24 @@
     if (inside) app.focus({ preventScroll: true });
   });
   const follow = () => {
-    if (location.hash.startsWith("#viewer")) {
+    if (traces && location.hash.startsWith("#viewer")) {
       read();
       draw();
       document.getElementById("viewer").scrollIntoView();
     }
   };
   addEventListener("hashchange", follow);
-  read();
-  draw();
-  follow();
+  return (given) => {
+    stop();
+    traces = given;
+    places = [...new Set(traces.rows.map((row) => row.place))];
+    state.place = places[0];
+    document.getElementById("viewer").hidden = false;
+    read();
+    draw();
+    follow();
+  };
 })();
+if (document.getElementById("traces")) {
+  showTraces(JSON.parse(document.getElementById("traces").textContent));
+}
