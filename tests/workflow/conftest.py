@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import PIPE
@@ -167,9 +168,10 @@ def start_snakemake(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
 
 
 def job_counts(output: str) -> dict[str, int]:
-    """The table of jobs that a dry run prints; empty if there is nothing to do."""
+    """Jobs by rule: in the table that a dry run prints, or those that a run says it has finished;
+    empty if there is nothing to do."""
     table = re.search(r"Job stats:\njob +count\n-+ +-+\n(.*?)\ntotal +\d+", output, re.DOTALL)
     if table is None:
-        return {}
+        return Counter(re.findall(r"^\d+ of \d+: (\w+)", output, re.MULTILINE))
     rows = (line.split() for line in table[1].splitlines())
     return {name: int(count) for name, count in rows}
