@@ -1,6 +1,6 @@
-"""Ask which target positions of a parallel model depend on each other.
+"""Measure which target positions of a parallel model depend on each other.
 
-Measures attention between and from them, stutter, a probe that replaces the token at one position,
+Reports attention between and from them, stutter, a probe that replaces the token at one position,
 and, on the synthetic pair, the exact dependence. Writes one JSON document with tests and verdicts;
 no attention weights are kept.
 

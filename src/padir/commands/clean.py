@@ -1,8 +1,8 @@
 """Drop unusable training pairs, count them by reason, describe the dataset.
 
-Training pairs go by the settings' rules: empty, too long, unlike lengths, overlap with valid or
-test, duplicates. Valid and test sets stay whole: what is wrong there is an error. A carriage return
-at the end of a line is removed and counted.
+The settings say which training pairs are dropped: empty, too long, with unlike lengths, overlapping
+with valid or test, duplicate. Valid and test sets stay whole: what is wrong there is an error. A
+carriage return at the end of a line is removed and counted.
 
 In: the dataset's settings and the folder of `padir fetch`. Out: the same files cleaned; of valid
 and test all references of a sentence as one JSON list (SPLIT.references.LANGUAGE.jsonl);

@@ -8,8 +8,8 @@ examples:
   padir distill --bundle ar --decoder beam --source train.de --out distilled.en
   padir distill --bundle ar --decoder beam --source train.de --shard 2/8 --out part2.en
   padir distill --ready translated.en --source train.de --out distilled.en
-  The same command again after an interruption goes on where it stopped. A source that is too long
-  for the teacher has an empty translation: they are counted, and training leaves them out.
+  After an interruption the same command resumes where it stopped. Sources that are too long for
+  the teacher get an empty translation; they are counted, and training leaves them out.
 """
 
 import shutil

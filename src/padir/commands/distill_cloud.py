@@ -11,7 +11,7 @@ examples:
     Sends nothing: prints what it would cost.
   padir distill-cloud --source train.de --source-language de --target-language en \\
       --out distilled.en --max-usd 12.50
-    The same command again after an interruption goes on where it stopped.
+    After an interruption the same command resumes where it stopped.
 """
 
 import signal

@@ -1,9 +1,10 @@
 """Write a bundle for a model hub, or as a program that runs without this package.
 
---hub copies the bundle to a folder that a hub takes and that stays a bundle: parameters
+--hub copies the bundle to a folder that a hub accepts and that is still a bundle: parameters
 (safetensors), settings, vocabulary, decoders, and a card that begins with the hub's metadata.
 --program writes all passes of a parallel model with one decoder as one program of jax.export, the
-parameters inside, and FILE.json that says what goes in and comes out. It needs JAX and NumPy alone.
+parameters inside, and FILE.json, which describes inputs and outputs. The program needs JAX and
+NumPy alone.
 
 In: a model bundle. Out: a folder, or a file and its description.
 

@@ -1,7 +1,7 @@
-"""Write a config for text of one's own that fits the text and this machine.
+"""Write a config for your own text that fits the text and this machine.
 
-The config has an AR teacher, and a PaDIR model that learns from it. Validation and test sets that
-are missing are drawn from the training text; the new files lie in data/NAME. Nothing is trained
+The config has an AR teacher, and a PaDIR model that learns from it. Missing validation and test
+sets are drawn from the training text; the new files are written to data/NAME. Nothing is trained
 yet.
 
 In: a folder or two files. Out: a config file.

@@ -2,10 +2,10 @@
 
 Exact: jobs, steps, padded tokens, parameters (up to the vocabulary's size, which is taken as
 asked for). Estimated, and each line says from what: floating-point operations, hours, dollars,
-disk, memory. Hours are multiplications of the matrices, divided by --gflops for training and by
+disk, memory. Hours are the operations of matrix products, divided by --gflops for training and by
 --decode-gflops for distillation and decoding; dollars are hours times --usd-per-hour. Memory is
-that of one of --devices devices at the longest bucket. Text that is there is counted, other text is
-as large as the config says (source.pairs of a TFDS dataset). Nothing is written or sent.
+that of one of --devices devices at the longest bucket. Existing text is counted; other text has
+the size that the config states (source.pairs of a TFDS dataset). Nothing is written or sent.
 
 In: config files. Out: text.
 

@@ -1,7 +1,7 @@
 """Score translations by one further scorer, in a process of its own.
 
 Prints one JSON document: score, 95% bootstrap interval over sentences, signature. BLEURT is the
-mean over sentences times 100, of several references the best; it needs TensorFlow
+mean over sentences times 100, with the best of several references; it needs TensorFlow
 (make setup EXTRAS=tf).
 
 In: hypotheses and references, line for line, and the scorer's checkpoint if it has one. Out: one

@@ -1,6 +1,6 @@
 """Run k-Gibbs chains over the translations of each line.
 
-One JSON line per sentence has every chain's last and best text, the share of moves taken and the
+One JSON line per sentence has every chain's last and best text, the share of accepted moves and the
 trace of its energy, which is minus the sum of each token's log-probability with that token alone
 hidden.
 

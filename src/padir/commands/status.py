@@ -1,6 +1,6 @@
-"""Say what runs here, how far it is, what is done, and what failed.
+"""Show what is running here, its progress, what is done, and what failed.
 
-Reads the logs and metrics that lie in the folder, and changes nothing; it needs no run at work.
+Reads the logs and metrics in the folder, and changes nothing; no run needs to be active.
 
 In: results and Snakemake's folder. Out: text.
 

@@ -1,8 +1,8 @@
 """Translate standard input to standard output with a trained model: one line out for each line in.
 
-A line longer than the model reads is cut, with a warning. Files of constraints have a line for each
-input line; an empty one asks for nothing. --prefix and --suffix go together, the others alone. A
-text stands in the output as whole words.
+A line longer than the model can read is truncated, with a warning. Files of constraints have a line
+for each input line; an empty one sets no constraint. --prefix and --suffix may be combined, the
+others may not. A given text appears in the output as whole words.
 
 examples:
   padir translate --model bundle < in.de > out.en

@@ -1,4 +1,4 @@
-"""Choose how much a hypothesis' length counts, by BLEU on validation data.
+"""Choose the length rule of a decoder, by BLEU on validation data.
 
 In: bundle, decoder, validation text. Out: the tuned decoder, JSON.
 
