@@ -23,7 +23,7 @@ rule analyse:
         bundle=folder_of("model"),
         reranker=bundle_flags("--reranker", "reranker"),
         exact=exact_flags,
-        options=analysis_flags,
+        options=asked(jobs.analysis_flags),
         digests=digests(jobs.analysis_digests, "place", "training", "decoder", "seed"),
     shell:
         "padir analyse --bundle {params.bundle:q} {params.reranker:q} --decoder {input.decoder:q}"

@@ -1,4 +1,4 @@
-"""Files and options of scorers, timings, samplers and analyses; parts of the report."""
+"""Files of scorers, what an exact analysis reads, and parts of the report."""
 
 
 def scorer_files(wildcards):
@@ -11,22 +11,6 @@ def scorer_files(wildcards):
     return sorted(str(p) for p in Path(scorer.checkpoint).rglob("*") if p.is_file())
 
 
-def scorer_flags(wildcards):
-    scorer = SETTINGS.evaluation.scorers[wildcards.scorer]
-    flags = ["--scorer", scorer.kind]
-    if hasattr(scorer, "checkpoint"):
-        flags += ["--checkpoint", scorer.checkpoint, "--allow-missing"]
-    return flags
-
-
-def sampler_flags(wildcards):
-    sampler = SETTINGS.evaluation.samplers[wildcards.sampler]
-    numbers = sampler.model_dump(exclude={"training", "metropolis"})
-    options = [(f"--{key.replace('_', '-')}", value) for key, value in numbers.items()]
-    flags = [part for option in options for part in option]
-    return flags + (["--mh"] if sampler.metropolis else [])
-
-
 def exact_flags(wildcards, input):
     """What lets dependence on a synthetic dataset be computed exactly."""
     if not input.grammar:
@@ -35,18 +19,10 @@ def exact_flags(wildcards, input):
     return ["--grammar", input.grammar, "--mode-strength", strength]
 
 
-def analysis_flags(wildcards):
-    """Options of the analysis that the settings decide."""
-    analysis, evaluation = SETTINGS.evaluation.analysis, SETTINGS.evaluation
-    return [
-        *("--passes", *analysis.passes, "--sentences", analysis.sentences),
-        *("--distance", analysis.distance, "--alternatives", analysis.alternatives),
-        *("--samples", evaluation.bootstrap_samples, "--split", evaluation.split),
-    ]
-
-
 def paths_of(artifacts):
-    return [path for one in artifacts for path in (one.path, *one.beside)]
+    return [
+        path for artifact in artifacts for path in (artifact.path, *artifact.beside)
+    ]
 
 
 def artifacts_of(kind):
@@ -119,4 +95,5 @@ def files_in(scope):
 
 
 def core_scores(wildcards):
-    return [one.path for one in layout.scores(SETTINGS, SETTINGS.core_rows())]
+    scores = layout.scores(SETTINGS, SETTINGS.core_rows())
+    return [artifact.path for artifact in scores]

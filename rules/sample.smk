@@ -19,7 +19,7 @@ rule sample:
         mem_mb=growing(8000),
     params:
         bundle=folder_of("model"),
-        settings=sampler_flags,
+        settings=asked(jobs.sampler_flags, "sampler"),
         digests=digests(identity.chain_digests, "dataset", "direction", "sampler"),
     shell:
         "padir sample --bundle {params.bundle:q} --source {input.source:q} {params.settings:q}"

@@ -51,9 +51,11 @@ rule rate:
         mem_mb=growing(8000),
         runtime=240,
     params:
-        scorer=scorer_flags,
+        scorer=asked(jobs.scorer_flags, "scorer"),
         samples=SETTINGS.evaluation.bootstrap_samples,
-        digests=digests(identity.score_digests, "dataset", "direction", "row", "seed"),
+        digests=digests(
+            identity.rating_digests, "dataset", "direction", "row", "seed", "scorer"
+        ),
     shell:
         "padir rate {params.scorer:q} --hypotheses {input.hypotheses:q}"
         " --references {input.references:q} --samples {params.samples}"

@@ -6,7 +6,9 @@ Targets of that pair are the sources' words reversed, six of them.
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
+from flax import nnx
 
 from padir.config.data import VocabularySettings
 from padir.config.training import RunSpec, TrainingRun
@@ -132,3 +134,8 @@ def train_arguments(folder: Path, spec: RunSpec, seed: int = 0) -> list[str]:
             arguments += [f"--{split}-{side}", str(folder / f"{split}.{side}")]
     arguments += ["--seed", str(seed), "--work", str(folder / "work")]
     return [*arguments, "--out", str(folder / "bundle")]
+
+
+def parameter_count(model: nnx.Module) -> int:
+    """Number of trained values."""
+    return sum(leaf.size for leaf in jax.tree.leaves(nnx.state(model, nnx.Param)))

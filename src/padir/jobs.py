@@ -210,6 +210,36 @@ def analysis_digests(
     return identity.analysis_digests(config, *place, Row(training, Decoding(decoder)), seed)
 
 
+def scorer_flags(config: Config, scorer: str) -> list[str]:
+    """Options of `padir rate`: the scorer, and its checkpoint, which may be missing."""
+    settings = config.evaluation.scorers[scorer]
+    checkpoint = getattr(settings, "checkpoint", None)
+    files = [] if checkpoint is None else ["--checkpoint", checkpoint, "--allow-missing"]
+    return ["--scorer", settings.kind, *files]
+
+
+def sampler_flags(config: Config, sampler: str) -> list[Any]:
+    """Options of `padir sample`, one for each setting of the sampler."""
+    settings = config.evaluation.samplers[sampler]
+    numbers = settings.model_dump(exclude={"training", "metropolis"})
+    flags = [part for key, value in numbers.items() for part in (_option(key), value)]
+    return flags + (["--mh"] if settings.metropolis else [])
+
+
+def analysis_flags(config: Config) -> list[Any]:
+    """Options of `padir analyse` that the settings decide."""
+    analysis, evaluation = config.evaluation.analysis, config.evaluation
+    return [
+        *("--passes", *analysis.passes, "--sentences", analysis.sentences),
+        *("--distance", analysis.distance, "--alternatives", analysis.alternatives),
+        *("--samples", evaluation.bootstrap_samples, "--split", evaluation.split),
+    ]
+
+
+def _option(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
+
+
 def timed_bundles(config: Config, place: Place, timing: str) -> list[str]:
     """Models of the rows to time, of their first seeds."""
     trainings = dict.fromkeys(row.training for row in timed_rows(config, timing))

@@ -163,7 +163,7 @@ def ratings(config: Config, rows: Iterable[Row]) -> list[Artifact]:
     return [
         Artifact(
             rating_path(place, row, seed, split, scorer),
-            identity.score_digests(config, *place, row, seed),
+            identity.rating_digests(config, *place, row, seed, scorer),
         )
         for place, row, seed in _runs(config, rows)
         for scorer in config.evaluation.scorers

@@ -105,13 +105,13 @@ def clock(seconds: float) -> str:
 
 def find_progress(line: str) -> str:
     """Count, rate and remaining time in a plain line of `Progress`; "" for another line."""
-    found = re.search(r"\d+/\d+ \w+, \S+ \w+/s, [\d:]+ left", line)
-    return found[0] if found else ""
+    progress = re.search(r"\d+/\d+ \w+, \S+ \w+/s, [\d:]+ left", line)
+    return progress[0] if progress else ""
 
 
 def clock_seconds(progress: str) -> float | None:
     """Seconds left by what `find_progress` found; None for ""."""
-    found = re.search(r"([\d:]+) left", progress)
-    if found is None:
+    left = re.search(r"([\d:]+) left", progress)
+    if left is None:
         return None
-    return float(sum(int(n) * 60**i for i, n in enumerate(reversed(found[1].split(":")))))
+    return float(sum(int(n) * 60**i for i, n in enumerate(reversed(left[1].split(":")))))

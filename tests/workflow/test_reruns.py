@@ -72,11 +72,10 @@ EDITS: dict[str, tuple[Edit, dict[str, int]]] = {
     ),
     "objective_of_a_student": ({"trainings": {"taught": {"objective": {"stages": 1}}}}, TAUGHT),
     # Its translations, its student and what it reranks; the rows left are compared with it anew.
-    # A rating carries the digests of a score, so it is made anew too, although it compares nothing.
     "training_of_the_teacher": (
         {"trainings": {"ar": {"objective": {"label_smoothing": 0.1}}}},
         {**trained(2), **DECODER, "tune": 3, **DISTILL, **rows(4, 3), "analyse": 1, **SAMPLES}
-        | {"score": 5, "rate": 5},
+        | {"score": 5},
     ),
     # The data and what is trained on them stay as they are.
     "extra_sources_that_nobody_translates": ({"datasets": {"toy": EXTRA}}, {}),
@@ -86,7 +85,7 @@ EDITS: dict[str, tuple[Edit, dict[str, int]]] = {
     ),
     "decoder_of_the_teacher": (
         {"decoders": {"greedy": {"length_alphas": [0.5]}}},
-        {**TAUGHT, **DECODER, "tune": 2, **DISTILL, **rows(3, 2), "score": 5, "rate": 5},
+        {**TAUGHT, **DECODER, "tune": 2, **DISTILL, **rows(3, 2), "score": 5},
     ),
     "decoder": (
         {"decoders": {"padir": {"length_candidates": 4}}},

@@ -44,12 +44,12 @@ OPTIONS = (option("--results DIR", "where results will be written", default=Path
 
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
     """The interpreter's version against the tested one."""
-    found = ".".join(map(str, version))
+    python = ".".join(map(str, version))
     if version < TESTED_PYTHON:
-        return Finding("mend", f"Python {found}: install 3.11 or newer, then make setup")
+        return Finding("mend", f"Python {python}: install 3.11 or newer, then make setup")
     if version > TESTED_PYTHON:
         return Finding(
-            "note", f"Python {found}: 3.11 is the tested one; numbers may differ slightly"
+            "note", f"Python {python}: 3.11 is the tested one; numbers may differ slightly"
         )
     return Finding("ok", f"Python {platform.python_version()}")
 
@@ -58,7 +58,7 @@ def check_packages(distribution: str = "padir") -> Iterator[Finding]:
     """Every direct dependency against what the package's metadata asks for."""
     from packaging.requirements import Requirement
 
-    found = []
+    versions = []
     for line in metadata.requires(distribution) or []:
         requirement = Requirement(line)
         if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
@@ -72,8 +72,8 @@ def check_packages(distribution: str = "padir") -> Iterator[Finding]:
             yield Finding(
                 "mend", f"{requirement.name} {version} is not {requirement.specifier}: make setup"
             )
-        found.append(f"{requirement.name} {version}")
-    yield Finding("ok", "packages: " + ", ".join(found))
+        versions.append(f"{requirement.name} {version}")
+    yield Finding("ok", "packages: " + ", ".join(versions))
 
 
 def check_devices() -> Finding:

@@ -162,10 +162,10 @@ def text_lines(corpora: Sequence[Corpus]) -> list[str]:
     lines = []
     for corpus in corpora:
         languages = corpus.settings.pair.split("-")
-        found = [(corpus.side("train", one), corpus.tokens("train", one)) for one in languages]
-        known = [(side, tokens) for side, tokens in found if side and tokens]
+        counts = [(corpus.side("train", side), corpus.tokens("train", side)) for side in languages]
+        known = [(side, tokens) for side, tokens in counts if side and tokens]
         label = f"text of {corpus.name} {corpus.settings.pair}"
-        if len(known) < len(found):
+        if len(known) < len(counts):
             lines.append(
                 f"{label}: its size is not known before it is there; what depends on it is not in"
                 " hours and disk"

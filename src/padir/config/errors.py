@@ -25,6 +25,9 @@ REPLACED = {
     "decoding": "write these settings as an entry of `decoders`",
     "decode": "write rows of evaluation.core, such as {trainings: [padir], decoders: [padir],"
     " passes: [1, 4]}",
+    "rescorer": "write `reranker`",
+    "joint_cost": "write `joint_penalty`",
+    "rejecter_weight": "write `critic_weight`",
     "batch_sentences": "it changes no result: `padir decode --batch-sentences N`",
     "teachers.model": "write the training and its decoder, such as `row: ar/beam`",
     "teachers.decode": "write the training and its decoder, such as `row: ar/beam`",

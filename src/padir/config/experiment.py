@@ -14,6 +14,7 @@ from padir.config.data import Dataset
 from padir.config.decoder import Decoder, RefinementDecoder, builtin_decoders
 from padir.config.evaluation import QUALITY_PASSES, Evaluation
 from padir.config.rows import Decoding, Row, Rows
+from padir.config.systems import AUTOREGRESSIVE
 from padir.config.teacher import ModelTeacher, Teacher
 from padir.config.theory import Theory
 from padir.config.training import TrainingRun
@@ -239,10 +240,11 @@ class Config(Settings):
                         f"evaluation.{key} is {text!r}, which is no row of evaluation.core: allowed"
                         f" are {', '.join(row.name for row in self.core_rows())}"
                     )
-                parallel = key == "candidate"
-                if self.trainings[row.training].parallel != parallel:
-                    kind = "a parallel" if parallel else "an AR"
-                    raise ValueError(f"evaluation.{key} is {text!r}: {kind} training is needed")
+                system = {"baseline": AUTOREGRESSIVE, "candidate": "padir"}[key]
+                if self.trainings[row.training].system != system:
+                    raise ValueError(
+                        f"evaluation.{key} is {text!r}: a training of system {system} is needed"
+                    )
         seen: set[tuple[str, str, str]] = set()
         for number, entry in enumerate(evaluation.ablations):
             for side in ("base", "variant"):

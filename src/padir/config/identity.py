@@ -185,6 +185,17 @@ def score_digests(config: Config, dataset: str, direction: str, row: Row, seed: 
     return {**digests, "score": short_digest(scored)}
 
 
+def rating_digests(
+    config: Config, dataset: str, direction: str, row: Row, seed: int, scorer: str
+) -> Digests:
+    """Digests of hypotheses, and of their rating: split, resamples and the scorer's settings."""
+    evaluation = config.evaluation
+    digests = hypotheses_digests(config, dataset, direction, row, seed)
+    settings = evaluation.scorers[scorer].model_dump(mode="json")
+    rated = [digests["hypotheses"], evaluation.split, evaluation.bootstrap_samples, settings]
+    return {**digests, "rating": short_digest(rated)}
+
+
 def chain_digests(config: Config, dataset: str, direction: str, sampler: str) -> Digests:
     """Digests of a training, and of the chains of a sampler on its first seed."""
     settings = config.evaluation.samplers[sampler]

@@ -153,8 +153,3 @@ def split_dropout(key: DropoutKey) -> tuple[DropoutKey, DropoutKey]:
     """Keys for the encoder and for the decoder."""
     encoder_key, decoder_key = split(key, 2)
     return encoder_key, decoder_key
-
-
-def parameter_count(model: nnx.Module) -> int:
-    """Number of trained values."""
-    return sum(leaf.size for leaf in jax.tree.leaves(nnx.state(model, nnx.Param)))

@@ -295,8 +295,12 @@ def test_a_decoding_of_a_file_name_is_read_as_strictly(text):
             {"candidate": "padir/padir/T2", "core": [rows("padir/padir/T4")]},
             "evaluation.candidate is 'padir/padir/T2', which is no row of evaluation.core",
         ),
-        ("evaluation.baseline", "padir/padir/T4", "'padir/padir/T4': an AR training is needed"),
-        ("evaluation.candidate", "ar/beam", "'ar/beam': a parallel training is needed"),
+        (
+            "evaluation.baseline",
+            "padir/padir/T4",
+            "'padir/padir/T4': a training of system ar is needed",
+        ),
+        ("evaluation.candidate", "ar/beam", "'ar/beam': a training of system padir is needed"),
         (
             "evaluation.analysis",
             {"rows": ["ar/beam"]},

@@ -103,6 +103,7 @@ WHOLE = set_value(
         "candidate": "padir/padir/T4",
         "samplers": {"gibbs": {"training": "raw"}},
         "analysis": {"rows": ["padir/padir/T1"]},
+        "scorers": {"words": {"kind": "chrf++"}},
     },
 )
 WHOLE["decoders"] = {"ranked": {"reranker": "ranker"}}
@@ -127,6 +128,9 @@ def stages(config: Config) -> dict[str, str]:
         },
         "raw_training": identity.training_digests(config, *TOY, "raw")["training"],
         "other_training": identity.training_digests(config, *TOY, "other")["training"],
+        "rating": identity.rating_digests(config, *TOY, Row.parse("padir/padir/T4"), 0, "words")[
+            "rating"
+        ],
         "sample": identity.sample_digests(config, *TOY, "gibbs")["hypotheses"],
         "sample_score": identity.sample_digests(config, *TOY, "gibbs")["score"],
         "analysis": layout.analyses(config)[0].digests["analysis"],
@@ -141,9 +145,10 @@ def stages(config: Config) -> dict[str, str]:
 
 # What follows from what: a change on the left changes all on the right.
 SCORES = {"score", "ar_score"}
+OTHERS = {"rating", "sample_score", "analysis"}
 AR = {"ar_training", "ar_hypotheses", *SCORES, "timing"}
 PADIR = {
-    *("training", "hypotheses", "score", "ranked_hypotheses"),
+    *("training", "hypotheses", "score", "rating", "ranked_hypotheses"),
     *("analysis", "timing", "timing_ranked"),
 }
 TAUGHT = {"targets", *PADIR}
@@ -202,7 +207,7 @@ ALL_TRAININGS = {*AR, *TAUGHT, *RAW, *OTHER, *RANKED}
         (
             "decoders.padir",
             {"length_candidates": 2},
-            {"decoder", "hypotheses", "score", "analysis", "timing"},
+            {"decoder", "hypotheses", "score", "rating", "analysis", "timing"},
         ),
         ("decoders.ranked.length_candidates", 2, RANKED),
         ("decoders.ranked.reranker", "warm", set()),  # the same training by another name
@@ -219,8 +224,8 @@ ALL_TRAININGS = {*AR, *TAUGHT, *RAW, *OTHER, *RANKED}
         ),
         ("evaluation.baseline", "ar/beam", set()),
         # Evaluation.
-        ("evaluation.bootstrap_samples", 500, {*SCORES, "sample_score", "analysis"}),
-        ("evaluation.split", "valid", {*SCORES, "sample_score", "analysis"}),
+        ("evaluation.bootstrap_samples", 500, {*SCORES, *OTHERS}),
+        ("evaluation.split", "valid", {*SCORES, *OTHERS}),
         ("evaluation.latency_sentences", 50, {"timing", "timing_ranked"}),
         ("evaluation.latency_repeats", 5, {"timing", "timing_ranked"}),
         ("evaluation.samplers.gibbs.block", 2, {"sample", "sample_score"}),
@@ -228,7 +233,8 @@ ALL_TRAININGS = {*AR, *TAUGHT, *RAW, *OTHER, *RANKED}
         ("evaluation.analysis.sentences", 50, {"analysis"}),
         ("evaluation.analysis.passes", [1], {"analysis"}),
         ("evaluation.analysis.rows", ["padir/padir/T4"], set()),
-        ("evaluation.scorers", {"words": {"kind": "chrf++"}}, set()),
+        ("evaluation.scorers.further", {"kind": "chrf++"}, set()),
+        ("evaluation.scorers.words", {"kind": "bleurt", "checkpoint": "BLEURT-20"}, {"rating"}),
         # Theory, one experiment at a time.
         ("theory.estimation.trials", 30, {"estimation"}),
         ("theory.errata.models", 5, {"errata"}),

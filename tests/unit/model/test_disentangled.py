@@ -7,7 +7,8 @@ import pytest
 from flax import nnx
 
 from padir.config.training import Architecture
-from padir.model.transformer import Transformer, parameter_count
+from padir.model.transformer import Transformer
+from tests.training import parameter_count
 
 LENGTH = 6
 

@@ -10,7 +10,8 @@ from padir.config.objective import Objective
 from padir.config.training import Architecture, TrainingRun
 from padir.model.layers import dropout
 from padir.model.parameters import build, from_arrays, table_size, to_arrays
-from padir.model.transformer import Transformer, parameter_count
+from padir.model.transformer import Transformer
+from tests.training import parameter_count
 
 SMALL = Architecture(
     width=16,

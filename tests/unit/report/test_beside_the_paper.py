@@ -24,7 +24,7 @@ def rate(made_up, text: str, score: float | None, seed: int = 0, **more):
         "status": "run", "reason": None, "score": score, "low": 0, "high": 100,
         "signature": SIGNATURE, "test_digest": "abc", "sentences": 200,
         "replicates": {"samples": 200, "seed": 12345, "score": list((score or 0.0) + NOISE)},
-        "digests": identity.score_digests(config, *place, row, seed),
+        "digests": identity.rating_digests(config, *place, row, seed, "bleurt"),
     }  # fmt: skip
     if score is None:
         document |= {"status": "not run", "reason": "no folder BLEURT-20"}
