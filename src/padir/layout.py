@@ -202,16 +202,21 @@ def latencies(config: Config, timing: str) -> list[Artifact]:
     ]
 
 
-def timing_digests(config: Config, place: Place, timing: str) -> Digests:
-    """Of all rows of a timing run, by label, and of how often what is timed."""
-    evaluation = config.evaluation
-    hypotheses = {
+def timed_hypotheses(config: Config, place: Place, timing: str) -> dict[str, str]:
+    """Digest of the hypotheses that each row of a timing run makes, by the row's name."""
+    return {
         row.name: identity.hypotheses_digests(
             config, *place, row, config.trainings[row.training].first_seed
         )["hypotheses"]
         for row in timed_rows(config, timing)
     }
-    timed = [[evaluation.latency_sentences, evaluation.latency_repeats], hypotheses]
+
+
+def timing_digests(config: Config, place: Place, timing: str) -> Digests:
+    """Of the data, and of a timing run: its rows, and how many sentences are timed how often."""
+    evaluation = config.evaluation
+    numbers = [evaluation.latency_sentences, evaluation.latency_repeats]
+    timed = [numbers, timed_hypotheses(config, place, timing)]
     return {
         **identity.data_digests(config, place.dataset),
         "timing": identity.short_digest(timed),

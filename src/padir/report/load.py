@@ -10,7 +10,15 @@ from padir.config.identity import short_digest, teacher_seed
 from padir.config.rows import Row
 from padir.files import InputError, read_json, read_jsonl, shown
 from padir.layout import Artifact, Place
-from padir.report.results import Absence, Document, Rating, Results, ScoredRow, estimate
+from padir.report.results import (
+    Absence,
+    Document,
+    Rating,
+    Results,
+    ScoredRow,
+    estimate,
+    timed_row,
+)
 from padir.score.rating import NOT_RUN, RUN
 
 MISSING, OTHER_SETTINGS = "missing", "made with other settings"
@@ -199,9 +207,16 @@ class Reader:
             for timing in layout.TIMINGS:
                 path = layout.latency_path(place, timing)
                 document = self._read(wanted, path)
-                if document is not None:
-                    for line in require(path, document, ("rows", "machine"))["rows"]:
-                        require(path, line, LATENCY_KEYS)
+                if document is None:
+                    continue
+                expected = layout.timed_hypotheses(self.config, place, timing)
+                for line in require(path, document, ("rows", "machine"))["rows"]:
+                    require(path, line, LATENCY_KEYS)
+                    made = (line.get("digests") or {}).get("hypotheses")
+                    if made != expected.get(timed_row(line).name):
+                        self._absent[path] = Absence(wanted[path], OTHER_SETTINGS)
+                        break
+                else:
                     yield (place, timing), document
 
     def _curves(

@@ -147,8 +147,10 @@ class MadeUp:
 
     def latency(self, timing="core", **p50) -> Path:
         times = P50 | p50
+        made = layout.timed_hypotheses(self.config, self.place, timing)
         rows = [
             {"training": row.training, "decoder": row.decoding.decoder,
+             "digests": {"hypotheses": made[row.name]},
              "passes": row.decoding.passes, "p50_ms": time, "p90_ms": 2 * time, "p99_ms": 3 * time,
              "mean_ms": time, "passes_mean": 4.0, "compile_s": 5.0, "tokens_mean": 9.0}
             for row in layout.timed_rows(self.config, timing)

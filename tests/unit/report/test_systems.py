@@ -77,6 +77,20 @@ def test_passes_and_median_latency_have_intervals_over_sentences(with_cmlm):
     assert (other["p50_ms"], other["p50_interval"]) == (9.0, None)
 
 
+def test_a_timing_of_another_model_is_not_shown(with_cmlm):
+    """Whatever digests the file as a whole carries: each of its rows says what it timed."""
+    timed(with_cmlm)
+    path = with_cmlm.latency(T2=2.0, T8=8.0)
+    assert line(with_cmlm.table("table2"), "ar", "beam", "N")["p50_ms"] == 12.0
+    document = json.loads(path.read_text())
+    document["rows"][-1]["digests"]["hypotheses"] = "another"
+    path.write_text(json.dumps(document))
+    results = with_cmlm.load("table2")
+    assert not results.latencies
+    (absence,) = [a for a in results.absent if "/latency/" in a.artifact.path]
+    assert absence.reason == "made with other settings"
+
+
 def test_the_table_says_what_its_intervals_leave_out(with_cmlm):
     notes = with_cmlm.table("table2").notes
     (note,) = [note for note in notes if "another training" in note]
