@@ -5,10 +5,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import Field
 
 from padir.config.base import FilePath, Name, Settings
-from padir.config.rows import Passes, Rows, RowText
-
-# Passes of the row that claims on quality speak of.
-QUALITY_PASSES = 4
+from padir.config.rows import DEFAULT_PASSES, Passes, Rows, RowText
 
 
 class BleurtScorer(Settings):
@@ -104,7 +101,7 @@ class Evaluation(Settings):
     candidate: RowText | None = Field(
         default=None,
         description="PaDIR row that the claims speak of; null: the first PaDIR training of `core`"
-        f" on distilled targets, with up to {QUALITY_PASSES} passes.",
+        f" on distilled targets, with up to {DEFAULT_PASSES} passes.",
     )
     core: list[Rows] | None = Field(
         default=None,

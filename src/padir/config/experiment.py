@@ -12,14 +12,14 @@ from pydantic import Field, model_validator
 from padir.config.base import Name, Settings
 from padir.config.data import Dataset
 from padir.config.decoder import Decoder, RefinementDecoder, builtin_decoders
-from padir.config.evaluation import QUALITY_PASSES, Evaluation
-from padir.config.rows import Decoding, Row, Rows
+from padir.config.evaluation import Evaluation
+from padir.config.rows import DEFAULT_PASSES, Decoding, Row, Rows
 from padir.config.systems import AUTOREGRESSIVE
 from padir.config.teacher import ModelTeacher, Teacher
 from padir.config.theory import Theory
 from padir.config.training import TrainingRun
 
-DEFAULT_PASSES = (1, 2, 4, 8, 10)
+SWEPT_PASSES = (1, 2, 4, 8, 10)
 
 
 class Config(Settings):
@@ -93,7 +93,7 @@ class Config(Settings):
         distilled = [row for row in core if self.trainings[row.training].targets != "raw"]
         rows = distilled or core
         first = [row for row in rows if row[0] == rows[0][0] and row[1][0] == rows[0][1][0]]
-        few = [row for row in first if (row.decoding.passes or 0) <= QUALITY_PASSES]
+        few = [row for row in first if (row.decoding.passes or 0) <= DEFAULT_PASSES]
         return max(few or first, key=lambda row: row.decoding.passes or 0, default=None)
 
     def analysed_rows(self) -> list[Row]:
@@ -140,7 +140,7 @@ class Config(Settings):
         run = self.trainings[name]
         if not run.parallel:
             return [Row(name, Decoding("greedy")), Row(name, Decoding("beam"))]
-        return [Row(name, Decoding(run.system, passes)) for passes in DEFAULT_PASSES]
+        return [Row(name, Decoding(run.system, passes)) for passes in SWEPT_PASSES]
 
     @model_validator(mode="after")
     def _names_resolve(self) -> "Config":
@@ -199,11 +199,14 @@ class Config(Settings):
             raise ValueError(f"{key}: training {row.training}: {error}") from None
         if decoder.parallel and row.decoding.passes is None:
             raise ValueError(
-                f"{key}: {row.name} needs a number of passes, such as {row.name}/T{QUALITY_PASSES}"
-                f" (or passes: [{QUALITY_PASSES}])"
+                f"{key}: {row.name} needs a number of passes, such as {row.name}/T{DEFAULT_PASSES}"
+                f" (or passes: [{DEFAULT_PASSES}])"
             )
         if not decoder.parallel and row.decoding.passes is not None:
-            raise ValueError(f"{key}: {row.name}: {decoder.kind} search has no number of passes")
+            raise ValueError(
+                f"{key}: {row.name}: {decoder.kind} search has no number of passes:"
+                f" write {row._replace(decoding=row.decoding._replace(passes=None)).name}"
+            )
         if decoder.reranker is not None:
             self._reranker_fits(key, row, self.trainings[decoder.reranker])
 

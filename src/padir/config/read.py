@@ -290,7 +290,10 @@ def with_base(mapping: Mapping[str, Any], paths: Sequence[str | Path]) -> dict[s
     extended = bases.get(base, Path(base))
     below = read_yaml(extended)
     if "extends" in below:
-        raise InputError(f"{shown(str(extended))}: a file that is extended extends no other")
+        raise InputError(
+            f"{shown(str(extended))}: a file that is extended extends no other; extend"
+            " what it extends, and give both files after --configfile"
+        )
     return merge(below, given)
 
 

@@ -166,7 +166,7 @@ NO_ROW = "is no row: write TRAINING/DECODER/T4, or TRAINING/DECODER for AR"
     [
         ("padir/joint", "the decoder of padir/joint is 'joint': allowed are beam, "),
         ("padir/padir", "padir/padir needs a number of passes, such as padir/padir/T4"),
-        ("ar/beam/T4", "ar/beam/T4: beam search has no number of passes"),
+        ("ar/beam/T4", "ar/beam/T4: beam search has no number of passes: write ar/beam"),
         ("none/padir/T4", "the training of none/padir/T4 is 'none': allowed are ar, padir"),
         ("", f"'' {NO_ROW}"),
         ("padir", f"'padir' {NO_ROW}"),
