@@ -11,8 +11,8 @@ import yaml
 
 import padir
 from padir.decode.candidates import LengthRule
+from padir.decode.export import exported, inputs, write_program
 from padir.decode.load import load
-from padir.decode.program import exported, inputs, write_program
 from padir.decode.translate import Translator
 from padir.files import InputError, read_json
 from padir.server.hub import write_hub_folder

@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
         write_hub_folder(load(arguments.model), arguments.hub, arguments.license)
         print(f"{arguments.hub}: a bundle with a hub's card")
         return 0
-    from padir.decode.program import write_program
+    from padir.decode.export import write_program
 
     model = load(arguments.model)
     write_program(model.translator(arguments.decoder, arguments.steps), arguments.program)
