@@ -50,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "library": {"config", "decode", "files", "score"},
     "server": {"bundle", "config", "files", "library", "model"},
-    "planning": {"config", "data", "files", "model", "progress", "vocab"},
+    "planning": {"config", "data", "files", "locks", "model", "progress", "vocab"},
     "report": {"config", "files", "layout", "score"},
 }
 
