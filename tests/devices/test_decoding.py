@@ -65,6 +65,7 @@ def same(ours: list[dict], theirs: list[dict]) -> None:
         assert one == {key: value for key, value in other.items() if key != "log_probability"}
 
 
+@pytest.mark.slow
 def test_the_same_hypotheses_on_all_devices(folder, repository):
     flags = f"--xla_force_host_platform_device_count={DEVICES}"
     done = subprocess.run(

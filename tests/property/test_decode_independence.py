@@ -8,6 +8,8 @@ from padir.decode.candidates import LengthRule
 from padir.ids import EOS, FIRST_PIECE
 from tests.decoding import LINES, tiny_translator
 
+pytestmark = pytest.mark.slow
+
 RULE = LengthRule(0.6, 1.0)
 
 

@@ -95,6 +95,7 @@ def test_hitting_time_agrees_with_simulated_chains(model):
     assert hitting_time(kernel, 15, reached) == 0
 
 
+@pytest.mark.slow
 def test_verdicts_of_the_default_models():
     document = run_experiment("dependent_blocks", DependentBlocks(), 0)
     verdicts = {claim["id"]: claim["verdict"] for claim in document["claims"]}

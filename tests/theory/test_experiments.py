@@ -25,6 +25,8 @@ from padir.theory.runs import (
 )
 from padir.theory.tensorisation import tensorisation_lower_bound
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "estimation": {
         "samples": [1000, 4000],

@@ -38,6 +38,7 @@ def test_rematerialisation_and_half_precision_lower_activations_alone():
     assert plain.total - less.total == plain.activations - less.activations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["ar", "padir"])
 def test_a_token_s_memory_is_the_compiler_s_within_a_third(system):
     """Within a third: which of the intermediate values share memory is the compiler's choice."""
