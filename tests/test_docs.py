@@ -68,6 +68,9 @@ def snakemake_targets(words: list[str]) -> list[str]:
                 rest.pop(0)
         elif word in ("--cores", "--jobs", "--configfile", "--config", "--workflow-profile"):
             rest.pop(0)
+            # Several config files, one over the other.
+            while word == "--configfile" and rest and rest[0].endswith(".yaml"):
+                rest.pop(0)
             greedy = word.startswith("--config") and rest and not rest[0].startswith("-")
             assert not greedy, f"{word} would take {rest[0]} for one more value"
         elif not word.startswith("-"):
