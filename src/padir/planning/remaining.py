@@ -1,4 +1,4 @@
-"""How long a run still takes, by the jobs that have ended and those that run."""
+"""Estimate of the time that a run still needs, from its finished and running jobs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from statistics import fmean
 
 ABOUT = 0.9
+"""Least share of unfinished jobs with a known time for an estimate."""
 AT_LEAST = 0.5
-"""Share of the jobs to come whose rule has been timed, for an estimate and for a lower bound."""
+"""The same for a lower bound."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A job at work.
+    """A running job.
 
     Attributes:
         rule: its rule.
@@ -31,7 +32,7 @@ def time_left(
     running: Sequence[Running],
     wall: float,
 ) -> str:
-    """Say how long a run still takes: "about 12 min left", "at least 12 min left" or "estimating".
+    """Remaining time in words: "about 12 min left", "at least 12 min left" or "estimating".
 
     A job to come takes the mean of its rule's jobs. As many run at once as have so far on average,
     at least one.
@@ -39,7 +40,7 @@ def time_left(
     Args:
         jobs: of each rule, in all.
         ended: seconds of each job that has ended, by rule.
-        running: the jobs at work.
+        running: the running jobs.
         wall: seconds since the run began.
     """
     times = {rule: list(seconds) for rule, seconds in ended.items()}
@@ -47,8 +48,8 @@ def time_left(
         if job.left is not None:
             times.setdefault(job.rule, []).append(job.seconds + job.left)
     mean = {rule: fmean(seconds) for rule, seconds in times.items() if seconds}
-    at_work = Counter(job.rule for job in running)
-    to_come = {r: max(n - len(ended.get(r, ())) - at_work[r], 0) for r, n in jobs.items()}
+    at_present = Counter(job.rule for job in running)
+    to_come = {r: max(n - len(ended.get(r, ())) - at_present[r], 0) for r, n in jobs.items()}
     of_running = [_left(job, mean) for job in running]
     timed = sum(n for rule, n in to_come.items() if rule in mean)
     timed += sum(left is not None for left in of_running)
@@ -60,7 +61,7 @@ def time_left(
     busy = sum(map(sum, ended.values())) + sum(job.seconds for job in running)
     at_once = max(busy / wall, 1.0) if wall else 1.0
     seconds = max([work / at_once, *known, 1.0])
-    return f"{'about' if timed >= ABOUT * unfinished else 'at least'} {spelled(seconds)} left"
+    return f"{'about' if timed >= ABOUT * unfinished else 'at least'} {in_words(seconds)} left"
 
 
 def _left(job: Running, mean: Mapping[str, float]) -> float | None:
@@ -69,7 +70,7 @@ def _left(job: Running, mean: Mapping[str, float]) -> float | None:
     return max(mean[job.rule] - job.seconds, 0.0) if job.rule in mean else None
 
 
-def spelled(seconds: float) -> str:
+def in_words(seconds: float) -> str:
     """A duration for people: 12 s, 12 min, 1 h 12 min."""
     minutes = round(seconds / 60)
     if seconds < 90:

@@ -1,7 +1,7 @@
-"""A run of Snakemake for people: a line a job, how far the run is, and why a job failed.
+"""The log of a Snakemake run in short: a line per job, progress, and why a job failed.
 
-Snakemake says what happens through Python's logging. `RunLog` takes the place of its handler of the
-terminal; the file under .snakemake/log has everything as before.
+Snakemake reports events through Python's logging. `RunLog` replaces its terminal handler; the file
+under .snakemake/log still has everything.
 """
 
 import logging
@@ -16,19 +16,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from padir.planning.remaining import Running, spelled, time_left
+from padir.planning.remaining import Running, in_words, time_left
 from padir.planning.status import last_lines
 from padir.progress import PLAIN_SECONDS, Stream, clock_seconds, find_progress
 
 TICK = "tick"
-LINES = 10
+SHOWN_LINES = 10
 """Lines of a failed job's log that are shown."""
-MANY = 1000
+SEARCHED_LINES = 1000
 """Lines among which the error of a verb is looked for."""
-KEPT = ("Will exit", "Terminating", "Trying to restart")
-"""How messages begin that are shown while jobs run."""
-SAID = ("Exiting because a job execution failed", "WorkflowError:\nAt least one job did not")
-"""How messages begin of failed jobs, whose reason stands above."""
+SHOWN_MESSAGES = ("Will exit", "Terminating", "Trying to restart")
+"""Beginnings of messages that are shown while jobs run."""
+REPEATED_MESSAGES = (
+    "Exiting because a job execution failed",
+    "WorkflowError:\nAt least one job did not",
+)
+"""Beginnings of messages that only repeat that a job failed."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class RunLog(logging.Handler):
     each job that says how far it is.
 
     Args:
-        native: Snakemake's handler, which shows what is not the routine of a run.
+        native: Snakemake's handler, which shows everything but a run's routine events.
         stream: where to write.
     """
 
@@ -89,43 +92,43 @@ class RunLog(logging.Handler):
         return sum(map(len, self.ended.values()))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a record, or count what it says."""
+        """Show a record, or note the event that it reports."""
         try:
             self._take(record, str(getattr(record, "event", None)), vars(record))
             if self.live and not self.shown:
-                self._keep_up()
+                self._redraw()
         except OSError:
             pass  # A lost terminal must not end the run.
         except (LookupError, TypeError, ValueError):
             # Nor must another version's record.
             self.native.handle(record)
 
-    def _take(self, record: logging.LogRecord, event: str, said: dict[str, Any]) -> None:
+    def _take(self, record: logging.LogRecord, event: str, fields: dict[str, Any]) -> None:
         text = str(record.msg or "")
         if event == TICK:
-            self._tell()
+            self._report_progress()
         elif event == "run_info":
-            self.jobs = {rule: n for rule, n in said["stats"].items() if rule != "total"}
-            self.total, self.began = said["stats"]["total"], time.monotonic()
+            self.jobs = {rule: n for rule, n in fields["stats"].items() if rule != "total"}
+            self.total, self.began = fields["stats"]["total"], time.monotonic()
             self._print(f"{self.total} jobs")
             threading.Thread(target=self._tick, daemon=True).start()
         elif event == "job_info":
-            log = Path(said["log"][0]) if said["log"] else None
-            name = job_name(said["rule_name"], said["wildcards"] or {})
-            output = list(said["output"])
-            job = Job(said["rule_name"], name, log, output, time.monotonic())
-            self.running[said["jobid"]] = job
-        elif event == "job_finished" and said["job_id"] in self.running:
-            job = self.running.pop(said["job_id"])
+            log = Path(fields["log"][0]) if fields["log"] else None
+            name = job_name(fields["rule_name"], fields["wildcards"] or {})
+            output = list(fields["output"])
+            job = Job(fields["rule_name"], name, log, output, time.monotonic())
+            self.running[fields["jobid"]] = job
+        elif event == "job_finished" and fields["job_id"] in self.running:
+            job = self.running.pop(fields["job_id"])
             self.ended[job.rule].append(time.monotonic() - job.began)
             self.page = next((f for f in job.output if f.endswith("index.html")), self.page)
             # A target such as `all` makes nothing.
             if job.output:
-                seconds = spelled(self.ended[job.rule][-1])
+                seconds = in_words(self.ended[job.rule][-1])
                 self._print(f"{self.done} of {self.total}: {job.name}, {seconds}")
         elif event == "job_error":
-            self._fail(said)
-        elif event == "error" and said.get("exception") == "RuleException" and self.total:
+            self._fail(fields)
+        elif event == "error" and fields.get("exception") == "RuleException" and self.total:
             self.error = text
         elif self._shows(record, event, text):
             self.interrupted |= text.startswith("Terminating")
@@ -134,24 +137,26 @@ class RunLog(logging.Handler):
 
     def _shows(self, record: logging.LogRecord, event: str, text: str) -> bool:
         if record.levelno >= logging.WARNING:
-            return not (self.total and text.startswith(SAID))
+            return not (self.total and text.startswith(REPEATED_MESSAGES))
         if event != "None" or hasattr(record, "quietness"):
             return False
-        return text.startswith(KEPT) if self.total else not text.startswith("Using shell")
+        return text.startswith(SHOWN_MESSAGES) if self.total else not text.startswith("Using shell")
 
-    def _fail(self, said: dict[str, Any]) -> None:
-        job = self.running.pop(said["jobid"], None)
-        name = job.name if job else said["rule_name"]
-        after = f" after {spelled(time.monotonic() - job.began)}" if job else ""
+    def _fail(self, fields: dict[str, Any]) -> None:
+        job = self.running.pop(fields["jobid"], None)
+        name = job.name if job else fields["rule_name"]
+        after = f" after {in_words(time.monotonic() - job.began)}" if job else ""
         if self.interrupted:
             return self._print(f"interrupted: {name}{after}")
         self.failed += 1
-        log = said["log"][0] if said["log"] else None
+        log = fields["log"][0] if fields["log"] else None
         self._print(f"FAILED: {name}{after}" + (f"; log: {log}" if log else ""))
-        lines = last_lines(Path(log), MANY) if log else []
+        lines = last_lines(Path(log), SEARCHED_LINES) if log else []
         # Libraries may go on complaining after padir has said why it ends.
-        reason = [x for x in lines if re.match(r"padir \S+ error: ", x)] or lines[-LINES:]
-        for line in reason or (self.error or said["shellcmd"] or "no reason given").splitlines():
+        reason = [line for line in lines if re.match(r"padir \S+ error: ", line)] or lines[
+            -SHOWN_LINES:
+        ]
+        for line in reason or (self.error or fields["shellcmd"] or "no reason given").splitlines():
             self._print(f"    {line}")
 
     def _tick(self) -> None:
@@ -159,16 +164,16 @@ class RunLog(logging.Handler):
         while not self.closing.wait(1.0 if self.live else PLAIN_SECONDS):
             self.handle(logging.makeLogRecord({"event": TICK}))
 
-    def _tell(self) -> None:
-        """How far run and jobs are."""
+    def _report_progress(self) -> None:
+        """Show the progress of the run and of its jobs."""
         if self.closing.is_set():
             return
         if self.live:
-            return self._keep_up()
+            return self._redraw()
         self._print(self.state())
         for job in self.running.values():
-            if said := progress_of(job):
-                self._print(f"    {job.name}: {said}")
+            if progress := progress_of(job):
+                self._print(f"    {job.name}: {progress}")
 
     def state(self) -> str:
         """Jobs done and time left."""
@@ -180,7 +185,7 @@ class RunLog(logging.Handler):
         left = time_left(self.jobs, self.ended, running, now - self.began)
         return f"{self.done} of {self.total} jobs, {left}"
 
-    def _keep_up(self) -> None:
+    def _redraw(self) -> None:
         """Write the last line of a terminal, as much of it as fits."""
         if self.running:
             jobs = [f"{job.name} {progress_of(job)}".strip() for job in self.running.values()]
@@ -204,7 +209,7 @@ class RunLog(logging.Handler):
         if self.total and not self.closing.is_set():
             self.closing.set()
             with suppress(OSError, ValueError):
-                self._print(self._outcome(spelled(time.monotonic() - self.began)))
+                self._print(self._outcome(in_words(time.monotonic() - self.began)))
         self.native.close()
         super().close()
 
@@ -234,5 +239,5 @@ def job_name(rule: str, wildcards: dict[str, str]) -> str:
 
 def progress_of(job: Job) -> str:
     """The last progress in a job's log: `400/3000 steps, 18 steps/s, 02:21 left`; "" for none."""
-    lines = last_lines(job.log, LINES) if job.log else []
-    return next((said for line in reversed(lines) if (said := find_progress(line))), "")
+    lines = last_lines(job.log, SHOWN_LINES) if job.log else []
+    return next((progress for line in reversed(lines) if (progress := find_progress(line))), "")

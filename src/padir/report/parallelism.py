@@ -55,7 +55,7 @@ def parallelism(results: Results) -> Table:
     config, rows = results.config, []
     for place in results.places():
         swept = [sweep for _, sweep, _ in sweeps(results, place, config.system_rows())]
-        passes, seconds = _pass_budgets(swept), _time_budgets(results, swept)
+        passes, times = _pass_budgets(swept), _time_budgets(results, swept)
         for sweep in swept:
             first, bleus = sweep[0].row, [row.bleu() for row in sweep]
             steps = dict.fromkeys(row.row.decoding.steps for row in sweep)
@@ -67,7 +67,7 @@ def parallelism(results: Results) -> Table:
                 "targets": trained_on(config, place, first.training),
                 **estimated("best", max(bleus, key=lambda bleu: bleu.value)),
                 **estimated("by_passes", _over(bleus, _passes_made(sweep), passes)),
-                **estimated("by_time", _over(bleus, _times(results, sweep), seconds)),
+                **estimated("by_time", _over(bleus, _times(results, sweep), times)),
             }
             rows.append(cells)
     notes = [
@@ -103,9 +103,13 @@ def _times(results: Results, sweep: Iterable[ScoredRow]) -> list[float] | None:
 
 
 def _complete(values: Iterable[float | None]) -> list[float] | None:
-    """The values, or None where one is not known or is no cost."""
-    known = list(values)
-    return None if any(not value for value in known) else known  # type: ignore[return-value]
+    """The values, or None where one is not known."""
+    known = []
+    for value in values:
+        if value is None:
+            return None
+        known.append(value)
+    return known
 
 
 def _pass_budgets(swept: Iterable[Sequence[ScoredRow]]) -> Budgets | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from padir.planning.remaining import Running, spelled, time_left
+from padir.planning.remaining import Running, in_words, time_left
 
 
 def test_without_evidence_there_is_no_estimate():
@@ -39,4 +39,4 @@ def test_an_estimate_that_leaves_out_jobs_is_a_lower_bound():
     [(0.4, "0 s"), (89.0, "89 s"), (90.0, "2 min"), (4000.0, "67 min"), (5400.0, "1 h 30 min")],
 )
 def test_durations_are_words(seconds, text):
-    assert spelled(seconds) == text
+    assert in_words(seconds) == text
