@@ -94,6 +94,12 @@ class RefinementDecoder(Settings):
     restarts: int = Field(
         default=1, ge=1, description="Starts per length, with random tokens of their own."
     )
+    keep_candidates: int | None = Field(
+        default=None,
+        ge=1,
+        description="Candidates that go on after the first pass, the best by the length rule;"
+        " null: all.",
+    )
     start: StartName = Field(
         default="random",
         description="Initial hypothesis: random pieces, the mask token, or each position's own.",
@@ -217,8 +223,23 @@ class RefinementDecoder(Settings):
     def _of_its_system(cls, settings: Any) -> Any:
         return decoder_preset(settings) if isinstance(settings, dict) else settings
 
+    @property
+    def narrows(self) -> bool:
+        """Whether candidates are dropped after the first pass: then the length rule decides what
+        is decoded."""
+        return self.keep_candidates is not None
+
     @model_validator(mode="after")
     def _agrees(self) -> "RefinementDecoder":
+        tried = self.length_candidates * self.restarts
+        if self.keep_candidates is not None and self.keep_candidates >= tried:
+            raise ValueError(
+                f"keep_candidates {self.keep_candidates} drops none of {tried} candidates"
+                f" (length_candidates times restarts): 1 to {tried - 1} or null are allowed"
+                if tried > 1
+                else "keep_candidates needs more than one candidate to choose from: raise"
+                " length_candidates or restarts, or leave it out"
+            )
         if self.joint != "none" and self.temperature > 0:
             raise ValueError(
                 f"joint {self.joint} takes the likeliest tokens; with temperature"

@@ -28,10 +28,11 @@ from flax import nnx
 from jaxtyping import Array, Float, Int
 
 from padir.config.decoder import RefinementDecoder
-from padir.decode.candidates import length_penalty
+from padir.decode.candidates import ruled_score
+from padir.decode.lengths import length_candidates
 from padir.decode.predict import predictable
 from padir.decode.refine import refine
-from padir.decode.refiner import length_candidates, policies_of, predictor
+from padir.decode.refiner import policies_of, predictor
 from padir.decode.translate import Translator
 from padir.files import InputError, write_bytes, write_json
 from padir.ids import EOS, PAD
@@ -55,6 +56,7 @@ def exported(translator: Translator) -> Any:
         f"joint {settings.joint}": settings.joint != "none",
         "update share": settings.update == "share",
         "more than one restart": settings.restarts > 1,
+        "keep_candidates": settings.narrows,
         "an oracle length predictor": translator.needs_lengths,
     }
     if reasons := [name for name, on in unfit.items() if on]:
@@ -83,7 +85,7 @@ def exported(translator: Translator) -> Any:
         keys = jnp.zeros((start.shape[0], 2), jnp.uint32)
         refined = refine(predict, start, lengths[0], jnp.int32(passes), policies, keys)
         total = refined.log_probability.sum(axis=1)
-        ranked = total / length_penalty(lengths[0], rule.alpha) + rule.weight * scores[0]
+        ranked = ruled_score(total, lengths[0], scores[0], rule.alpha, rule.weight)
         best = jnp.argmax(ranked)
         return refined.tokens[best][None], lengths[0, best][None], total[best][None]
 

@@ -15,21 +15,17 @@ from jaxtyping import Array, Bool, Float, Int
 from padir.config.decoder import RefinementDecoder
 from padir.config.training import TrainingRun
 from padir.decode.batches import Batch
-from padir.decode.candidates import Candidate
+from padir.decode.candidates import Candidate, LengthRule
 from padir.decode.joint import joint_choice, lesser_entropy, overlap, top_k_tokens
+from padir.decode.lengths import SHORTEST, best_candidates, length_candidates
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, Start, sentence_keys
 from padir.decode.predict import choose, forbid, predictable
 from padir.decode.programs import CompiledModel
-from padir.decode.refine import Policies, Prediction, refine
+from padir.decode.refine import Policies, Prediction, Refinement, refine, refine_best
 from padir.files import InputError
 from padir.ids import PAD
 from padir.model.decoder import CrossMemory
-from padir.model.length import top_lengths, window_lengths
 from padir.model.transformer import Transformer
-from padir.shapes import LengthLogits
-
-SHORTEST = 2
-"""Least target length tried for a source that is not empty: one piece and EOS."""
 
 
 @dataclass(frozen=True)
@@ -45,23 +41,6 @@ class Proposal:
     tokens: tuple[int, ...]
     given: tuple[bool, ...]
     opening: tuple[bool, ...] = ()
-
-
-def length_candidates(
-    logits: LengthLogits, count: int, longest: int, search: str = "top"
-) -> tuple[Int[Array, "B K"], Float[Array, "B K"]]:
-    """Distinct lengths from `SHORTEST` to `longest` to try, and their log-probabilities.
-
-    Args:
-        logits: class c is length c + 1.
-        count: lengths.
-        longest: greatest length tried.
-        search: top, the likeliest; window, those around the likeliest.
-    """
-    lengths = jnp.arange(1, logits.shape[-1] + 1)
-    possible = (lengths >= SHORTEST) & (lengths <= longest)
-    search_lengths = {"top": top_lengths, "window": window_lengths}[search]
-    return search_lengths(jnp.where(possible, logits, -jnp.inf), count)
 
 
 def repeats_within(source: Sequence[int], reach: int) -> bool:
@@ -143,6 +122,7 @@ class Refiner:
         settings: length candidates and policies.
         vocabulary_size: ids in use.
         seed: of random start tokens and draws.
+        rule: by which candidates are dropped after the first pass (`keep_candidates`).
         sentences: of a batch; see `CompiledModel`.
 
     Raises:
@@ -156,9 +136,11 @@ class Refiner:
         settings: RefinementDecoder,
         vocabulary_size: int,
         seed: int,
+        rule: LengthRule | None = None,
         sentences: int | None = None,
     ):
-        self.seed = seed
+        self.seed, self.rule = seed, rule or LengthRule()
+        self.keep = settings.keep_candidates
         self._compiled = compiled = CompiledModel(model, run, sentences)
         self.longest, self.table_size = compiled.longest_target, compiled.table_size
         self.lengths, self.restarts = settings.length_candidates, settings.restarts
@@ -214,17 +196,45 @@ class Refiner:
                 state.passes.reshape(sentences, candidates),
             )
 
+        keep = settings.keep_candidates or self.lengths * self.restarts
+
+        def decode_best(model, cross, start, *rest):
+            *rest, length_scores, alpha, weight = rest
+            sentences, candidates, length = start.shape
+            given = arguments(model, cross, start, *rest)
+            lengths = given[2].reshape(sentences, candidates)
+
+            def best(state: Refinement):
+                return best_candidates(state, lengths, length_scores, alpha, weight, keep)
+
+            state, rows = refine_best(best, *given)
+            shape = sentences, -1
+            return (
+                state.tokens.reshape(*shape, length),
+                state.log_probability.sum(axis=1).reshape(shape),
+                state.passes.reshape(shape),
+                rows.reshape(shape) % candidates,
+            )
+
         self._encode = compiled.compiled(encode, [True])
         self.arguments = arguments
         self._decode = self.compiled(decode)
+        self._decode_best = self.compiled(decode_best, [True, False, False])
         # By number of passes; `padir.decode.trace` keeps them here, as compiling takes seconds.
         self.tracers: dict[int, Callable[..., Any]] = {}
 
-    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Compile a function of the arguments of `self.arguments`."""
+    def compiled(
+        self, function: Callable[..., Any], further: Sequence[bool] = ()
+    ) -> Callable[..., Any]:
+        """Compile a function of the arguments of `self.arguments` and of further ones.
+
+        Args:
+            function: of them.
+            further: whether each further argument has rows first.
+        """
         # All but `openings` and `passes`.
         has_rows = [True, True, True, True, False, True, False, True, True]
-        return self._compiled.compiled(function, has_rows)
+        return self._compiled.compiled(function, [*has_rows, *further])
 
     def batches(
         self,
@@ -243,7 +253,14 @@ class Refiner:
             a batch, and for each of its sentences the candidates, likeliest length first.
         """
         for batch, call, tried, scores in self.calls(sources, passes, lengths):
-            yield batch, candidates_of(batch, tried, scores, *self._decode(*call))
+            if self.keep is None:
+                yield batch, candidates_of(batch, tried, scores, *self._decode(*call))
+                continue
+            rule = np.float32(self.rule.alpha), np.float32(self.rule.weight)
+            *decoded, kept = self._decode_best(*call, scores, *rule)
+            kept = np.asarray(kept)
+            tried, scores = (np.take_along_axis(array, kept, 1) for array in (tried, scores))
+            yield batch, candidates_of(batch, tried, scores, *decoded)
 
     def calls(
         self,

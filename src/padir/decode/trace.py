@@ -10,7 +10,8 @@ A trace has one JSON object per sentence, in order:
         length                      tokens with EOS
         length_log_probability      of the length, natural logarithm; 0 for AR
         log_probability             of the tokens; a reranker's, where one ranks
-        score                       by the length rule; the greatest is chosen
+        score                       by the length rule; the greatest is chosen; null where the
+                                    candidate was dropped after the first pass
         passes                      that changed or confirmed the tokens; AR: tokens
         states                      before the first pass, then after each; AR: the result alone
             tokens                      pieces without EOS
@@ -32,6 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from padir.decode.candidates import Candidate
+from padir.decode.lengths import best_candidates
 from padir.decode.refine import refinement
 from padir.decode.refiner import Refiner, candidates_of
 from padir.decode.stream import MOST_CHARACTERS
@@ -59,30 +61,48 @@ class Steps(NamedTuple):
 def _tracer(refiner: Refiner, passes: int) -> Callable[..., Any]:
     """A compiled function that makes `passes` passes one after another.
 
-    It takes the arguments of a call of `Refiner.calls` and returns tokens [B, K, L],
-    log-probability [B, K] and passes [B, K] of the result, as decoding does, and then the `Steps`.
+    It takes the arguments of a call of `Refiner.calls`, length scores [B, K] and the length rule's
+    numbers, and returns tokens [B, K, L], log-probability [B, K] and passes [B, K] of the result,
+    as decoding does, then the `Steps`, and which candidates were kept, [B, K].
     """
 
     def traced(model, cross, start, *rest):
+        *rest, length_scores, alpha, weight = rest
         sentences, count, length = start.shape
-        prepared = refinement(*refiner.arguments(model, cross, start, *rest))
+        given = refiner.arguments(model, cross, start, *rest)
+        prepared = refinement(*given)
 
-        def traced_pass(state, _):
+        def still_kept(state, after, kept):
+            """Dropped candidates are finished, so that their tokens stay as they are."""
+            if refiner.keep is None:
+                return kept
+            lengths = given[2].reshape(sentences, count)
+            rows = best_candidates(after, lengths, length_scores, alpha, weight, refiner.keep)
+            best = jnp.zeros_like(kept).at[rows].set(True)
+            return jnp.where(state.done == 0, best, kept)
+
+        def traced_pass(carry, _):
+            state, kept = carry
             _, attentions = model.hidden(state.fed, cross, prepared.visible(state))
             attended = jnp.argmax(attentions.cross_attention[:, -1].mean(axis=1), axis=-1)
             after = prepared.one_pass(state)
-            return after, Steps(after.tokens, after.log_probability, after.hidden, attended)
+            kept = still_kept(state, after, kept)
+            after = after._replace(finished=after.finished | ~kept)
+            steps = Steps(after.tokens, after.log_probability, after.hidden, attended)
+            return (after, kept), steps
 
-        state, steps = jax.lax.scan(traced_pass, prepared.state, length=passes)
+        start_of_all = prepared.state, jnp.ones(sentences * count, bool)
+        (state, kept), steps = jax.lax.scan(traced_pass, start_of_all, length=passes)
         shape = sentences, count, passes, length
         return (
             state.tokens.reshape(start.shape),
             state.log_probability.sum(axis=1).reshape(sentences, count),
             state.passes.reshape(sentences, count),
             Steps(*(jnp.moveaxis(part, 0, 1).reshape(shape) for part in steps)),
+            kept.reshape(sentences, count),
         )
 
-    return refiner.compiled(traced)
+    return refiner.compiled(traced, [True, False, False])
 
 
 def traces(
@@ -109,22 +129,33 @@ def traces(
     translator.fit(sources, name, warn)
     candidates: list[list[Candidate]] = [[] for _ in lines]
     states: list[list[list[dict[str, Any]]]] = [[] for _ in lines]
+    rivals: list[list[int]] = [[] for _ in lines]
     if translator.decoding.passes is None:
         candidates = translator.candidates(sources, references=references)
         states = [[[_state(translator, each.tokens)] for each in row] for row in candidates]
+        rivals = [list(range(len(row))) for row in candidates]
     else:
         lengths = translator.reference_lengths(sources, references)
-        for index, row, row_states in _refined(
+        for index, row, row_states, kept in _refined(
             translator, sources, lengths, translator.decoding.passes
         ):
-            candidates[index], states[index] = row, row_states
-        candidates = translator.reranked(sources, candidates)
+            candidates[index], states[index], rivals[index] = row, row_states, kept
+        compared = [[row[k] for k in kept] for row, kept in zip(candidates, rivals, strict=True)]
+        for row, kept, ranked in zip(
+            candidates, rivals, translator.reranked(sources, compared), strict=True
+        ):
+            for k, candidate in zip(kept, ranked, strict=True):
+                row[k] = candidate
     records = []
-    hypotheses = translator.finish(sources, candidates)
+    compared = [[row[k] for k in kept] for row, kept in zip(candidates, rivals, strict=True)]
+    hypotheses = translator.finish(sources, compared)
     for index, (line, hypothesis, row) in enumerate(
         zip(lines, hypotheses, candidates, strict=True)
     ):
-        scores = [translator.rule.score(candidate) for candidate in row]
+        scores = [
+            translator.rule.score(candidate) if k in rivals[index] else -math.inf
+            for k, candidate in enumerate(row)
+        ]
         records.append(
             {
                 "id": index,
@@ -154,8 +185,8 @@ def _refined(
     sources: Sequence[Sequence[int]],
     lengths: Sequence[int] | None,
     passes: int,
-) -> Iterator[tuple[int, list[Candidate], list[list[dict[str, Any]]]]]:
-    """Each sentence's index, candidates, and their states."""
+) -> Iterator[tuple[int, list[Candidate], list[list[dict[str, Any]]], list[int]]]:
+    """Each sentence's index, candidates, their states, and which were not dropped."""
     nonempty = [index for index, source in enumerate(sources) if source]
     refiner = translator.refiner
     if passes not in refiner.tracers:
@@ -163,7 +194,8 @@ def _refined(
     run = refiner.tracers[passes]
     calls = refiner.calls([sources[index] for index in nonempty], passes, lengths)
     for batch, call, tried, scores in calls:
-        *decoded, steps = jax.device_get(run(*call))
+        rule = np.float32(refiner.rule.alpha), np.float32(refiner.rule.weight)
+        *decoded, steps, kept = jax.device_get(run(*call, scores, *rule))
         start = np.asarray(call[1])
         for row, index in enumerate(batch.indices):
             candidates = candidates_of(batch, tried, scores, *decoded)[row]
@@ -180,7 +212,7 @@ def _refined(
                 ]
                 for k, candidate in enumerate(candidates)
             ]
-            yield nonempty[index], candidates, states
+            yield nonempty[index], candidates, states, np.flatnonzero(kept[row]).tolist()
 
 
 def _state(

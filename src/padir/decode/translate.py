@@ -99,7 +99,9 @@ class Translator:
             self._searcher = Searcher(loaded.model, run, settings, size, self.rule.alpha, sentences)
         else:
             self.drop = settings.drop_repeats
-            self._refiner = Refiner(loaded.model, run, settings, size, loaded.seed, sentences)
+            self._refiner = Refiner(
+                loaded.model, run, settings, size, loaded.seed, self.rule, sentences
+            )
 
     @property
     def files(self) -> list[Path]:
@@ -132,6 +134,8 @@ class Translator:
         self.rule = rule
         if self._searcher:
             self._searcher.alpha = rule.alpha
+        if self._refiner:
+            self._refiner.rule = rule
 
     def with_passes(self, passes: int | None) -> "Translator":
         """The same translator with another number of passes; programs are shared.

@@ -1,7 +1,8 @@
 """Choosing the length rule on validation data, among the decoder's alphas and weights.
 
-A parallel model decodes once: its candidates do not depend on the rule. A beam is searched again
-for each alpha, as the penalty decides which hypotheses finish.
+A parallel model decodes once: its candidates do not depend on the rule, unless some are dropped by
+it after the first pass. A beam is searched again for each alpha, as the penalty decides which
+hypotheses finish.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +23,11 @@ def length_rules(settings: SearchDecoder | RefinementDecoder) -> list[LengthRule
 
 def decodings_to_tune(settings: SearchDecoder | RefinementDecoder) -> int:
     """How often `tune` decodes the validation set."""
-    return 1 if settings.parallel else len(length_rules(settings))
+    return len(length_rules(settings)) if _rule_decodes(settings) else 1
+
+
+def _rule_decodes(settings: SearchDecoder | RefinementDecoder) -> bool:
+    return isinstance(settings, SearchDecoder) or settings.narrows
 
 
 def tune(
@@ -53,12 +58,11 @@ def tune(
     sources = translator.encode(lines)
     translator.fit(sources, name, warn)
     settings = translator.decoder.settings
-    candidates = translator.candidates(sources, report, references) if settings.parallel else []
-    scores = []
+    candidates, scores = [], []
     for rule in length_rules(settings):
         translator.use(rule)
-        if not settings.parallel:
-            candidates = translator.candidates(sources, report)
+        if not candidates or _rule_decodes(settings):
+            candidates = translator.candidates(sources, report, references)
         hypotheses = translator.finish(sources, candidates)
         scores.append((rule, bleu([each.hypothesis for each in hypotheses])))
     return scores

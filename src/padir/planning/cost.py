@@ -79,7 +79,8 @@ def decoding_flops(
         source, target: tokens of the sentence with EOS, before padding.
     """
     if isinstance(decoder, RefinementDecoder):
-        rows = (passes or 1) * decoder.length_candidates * decoder.restarts
+        tried = decoder.length_candidates * decoder.restarts
+        rows = tried + ((passes or 1) - 1) * (decoder.keep_candidates or tried)
     else:
         # With its cache a step goes through the decoder for one position alone.
         rows = decoder.beam if decoder.kind == "beam" else 1
@@ -108,7 +109,8 @@ def tuning_decodings(decoder: SearchDecoder | RefinementDecoder) -> tuple[int | 
     As `padir tune` does it: beam search once per alpha, greedy search not at all.
     """
     if isinstance(decoder, RefinementDecoder):
-        return decoder.tuning_passes, 1
+        rules = len(decoder.length_alphas) * len(decoder.length_weights)
+        return decoder.tuning_passes, rules if decoder.narrows else 1
     return None, len(decoder.length_alphas) if decoder.tuned else 0
 
 
