@@ -26,6 +26,9 @@ rule train:
         warm_start=asked(jobs.warm_start_bundle, "place", "training"),
     output:
         model="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/model.safetensors",
+        settings="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/spec.json",
+        pieces="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/spm.model",
+        card="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/README.md",
         metrics="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/metrics.jsonl",
         provenance="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/provenance.json",
     log:

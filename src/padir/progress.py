@@ -40,6 +40,9 @@ class Progress:
         self.done = self.start = start
         self.stream: Stream = sys.stderr if stream is None else stream
         self.began = self.shown = time.monotonic()
+        # Time and count from which the next line's rate is taken: first those after the first
+        # update, as what comes before it is mostly compilation, then those of the line before.
+        self._since: tuple[float, int] | None = None
         self.fields: dict[str, object] = {}
         self._bar = None
         if self.stream.isatty():
@@ -68,14 +71,16 @@ class Progress:
             self._bar.update(n)
             return
         now = time.monotonic()
+        self._since = self._since or (now, self.done)
         if now - self.shown >= PLAIN_SECONDS:
-            self.shown = now
-            print(self.line(now), file=self.stream, flush=True)
+            line, self.shown, self._since = self.line(now), now, (now, self.done)
+            print(line, file=self.stream, flush=True)
 
     def line(self, now: float) -> str:
         """The plain line at the time `now` (seconds of the monotonic clock)."""
-        seconds = now - self.began
-        rate = (self.done - self.start) / seconds if seconds > 0 else 0.0
+        time_then, done_then = self._since or (self.began, self.start)
+        seconds, done = now - time_then, self.done - done_then
+        rate = done / seconds if seconds > 0 else 0.0
         parts = [f"{self.label}: {self.done}/{self.total} {self.unit}"]
         if rate > 0:
             remaining = max(self.total - self.done, 0) / rate

@@ -36,6 +36,37 @@ def test_a_plain_stream_gets_a_line_a_minute_and_a_last_one(clock):
     assert lines[-1] == "train ar: 600/1000 steps in 05:00, loss 0.1235"
 
 
+def test_compilation_before_the_first_step_does_not_count_for_the_rate(clock):
+    stream = io.StringIO()
+    with Progress(1000, "steps", "train ar", stream=stream) as bar:
+        clock.now += 50
+        bar.update(8)
+        for _ in range(70):
+            clock.now += 1
+            bar.update(2)
+    first, second = stream.getvalue().splitlines()[:2]
+    assert first == "train ar: 28/1000 steps, 2 steps/s, 08:06 left"
+    assert second == "train ar: 148/1000 steps, 2 steps/s, 07:06 left"
+
+
+def test_the_rate_is_that_of_the_last_minute(clock):
+    stream = io.StringIO()
+    with Progress(1000, "steps", "train ar", stream=stream) as bar:
+        for rate in (1, 5):
+            for _ in range(60):
+                clock.now += 1
+                bar.update(rate)
+    assert "5 steps/s" in stream.getvalue().splitlines()[1]
+
+
+def test_a_first_step_alone_gives_no_rate(clock):
+    stream = io.StringIO()
+    with Progress(1000, "steps", "train ar", stream=stream) as bar:
+        clock.now += 90
+        bar.update(8)
+    assert stream.getvalue().splitlines()[0] == "train ar: 8/1000 steps"
+
+
 def test_steps_done_before_a_restart_do_not_count_for_the_rate(clock):
     bar = Progress(100, "steps", "train", start=90, stream=io.StringIO())
     clock.now += 10

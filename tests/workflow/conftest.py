@@ -49,7 +49,8 @@ elif verb == "extra-sources":
     write_with_provenance(path)
     write(path + ".statistics.json")
 elif verb == "train":
-    for name in ("/model.safetensors", "/../metrics.jsonl", "/../provenance.json"):
+    bundle = ("/model.safetensors", "/spec.json", "/spm.model", "/README.md")
+    for name in (*bundle, "/../metrics.jsonl", "/../provenance.json"):
         write(flag("--out") + name)
 elif verb == "report":
     part, out = flag("--only"), flag("--out")

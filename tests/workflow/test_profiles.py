@@ -26,14 +26,18 @@ def profile_arguments(name: str) -> tuple[str, str]:
     return "--workflow-profile", str(PROFILES / name)
 
 
-@pytest.mark.parametrize("name", ["default", "slurm", "tpu"])
+@pytest.mark.parametrize("name", ["default", "gpu", "slurm", "tpu"])
 def test_a_profile_reaches_its_jobs(snakemake, tiny, name):
     profile = yaml.safe_load((PROFILES / name / "config.yaml").read_text())
     assert profile["rerun-incomplete"] is True
     trained = jobs(dry_run(snakemake, tiny, *profile_arguments(name)), "train")
     assert len(trained) == 3
     threads = min(profile.get("set-threads", {}).get("train", 1), 2)
-    expected = {"default": ["mem_mb=2000"], "slurm": ["mem_mb=16000", "runtime=2880", "gpu=1"]}
+    expected = {
+        "default": ["mem_mb=2000"],
+        "gpu": ["mem_mb=16000", "gpu=1"],
+        "slurm": ["mem_mb=16000", "runtime=2880", "gpu=1"],
+    }
     for job in trained:
         for resource in expected.get(name, ["mem_mb=16000", "tpu=1"]):
             assert re.search(rf"\b{resource}\b", job), job

@@ -58,8 +58,13 @@ def check_packages(distribution: str = "padir") -> Iterator[Finding]:
     """Every direct dependency against what the package's metadata asks for."""
     from packaging.requirements import Requirement
 
+    try:
+        needed = metadata.requires(distribution) or []
+    except metadata.PackageNotFoundError:
+        yield Finding("mend", f"the package {distribution} is not installed: make setup")
+        return
     versions = []
-    for line in metadata.requires(distribution) or []:
+    for line in needed:
         requirement = Requirement(line)
         if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
             continue

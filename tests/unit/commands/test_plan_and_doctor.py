@@ -99,6 +99,12 @@ def test_an_absent_and_an_old_package_are_named(monkeypatch):
     assert ok.grade == "ok"
 
 
+def test_an_absent_installation_is_named():
+    (finding,) = doctor.check_packages("padir-that-nobody-installed")
+    assert finding.grade == "mend"
+    assert finding.text.endswith("is not installed: make setup")
+
+
 def test_a_missing_program_is_named(monkeypatch):
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
     assert [finding.grade for finding in doctor.check_tools()] == ["mend", "note"]
