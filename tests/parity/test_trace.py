@@ -32,14 +32,14 @@ def traced(request, tmp_path_factory):
 
 def test_a_trace_ends_in_the_candidates_of_decoding(traced):
     translator, candidates, hypotheses, records = traced
-    narrows = getattr(translator.decoder.settings, "narrows", False)
+    prunes = getattr(translator.decoder.settings, "prunes", False)
     piece = translator.loaded.vocabulary.piece
     assert [record["id"] for record in records] == list(range(len(LINES)))
     for record, row, hypothesis in zip(records, candidates, hypotheses, strict=True):
         assert record["hypothesis"] == hypothesis.hypothesis
         kept = [entry for entry in record["candidates"] if entry["score"] is not None]
         dropped = [entry for entry in record["candidates"] if entry["score"] is None]
-        assert len(dropped) == (1 if row and narrows else 0)
+        assert len(dropped) == (1 if row and prunes else 0)
         assert all(entry["passes"] == 1 for entry in dropped)
         for entry, candidate in zip(kept, row, strict=True):
             assert entry["states"][-1]["tokens"] == [piece(token) for token in candidate.tokens]

@@ -92,8 +92,8 @@ class Extractor:
         sentences: of a batch; see `CompiledModel`.
 
     Raises:
-        InputError: the decoder chooses a pass's tokens jointly; the analysis asks where independent
-            choices fail.
+        InputError: the decoder drops candidates, or chooses a pass's tokens jointly: the analysis
+            asks where independent choices fail.
     """
 
     def __init__(
@@ -105,6 +105,11 @@ class Extractor:
         sentences: int | None = None,
     ):
         run, size, settings = loaded.spec.run, loaded.vocabulary.size, decoder.settings
+        if not isinstance(settings, SearchDecoder) and settings.prunes:
+            raise InputError(
+                f"decoder {decoder.name} has keep_candidates {settings.keep_candidates}: the"
+                " analysis follows all candidates; allowed is null"
+            )
         if isinstance(settings, SearchDecoder) or settings.joint != "none":
             joint = "none" if isinstance(settings, SearchDecoder) else settings.joint
             raise InputError(
@@ -183,7 +188,7 @@ class Extractor:
             hypotheses = [chosen[index] for index in batch.indices]
             lengths = np.ones(batch.rows, np.int32)
             lengths[: len(hypotheses)] = [each.length for each in hypotheses]
-            length = self._compiled.padded_target(int(lengths.max()))
+            length = self._compiled.padded_target(int(lengths.max()), batch.rows)
             start = np.full((batch.rows, length), PAD, np.int32)
             keys = sentence_keys(self.seed, [sources[index] for index in batch.indices], batch.rows)
             for row, (index, each) in enumerate(zip(batch.indices, hypotheses, strict=True)):

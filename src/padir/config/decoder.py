@@ -97,8 +97,8 @@ class RefinementDecoder(Settings):
     keep_candidates: int | None = Field(
         default=None,
         ge=1,
-        description="Candidates that go on after the first pass, the best by the length rule;"
-        " null: all.",
+        description="Candidates kept after the first pass: the best by the length rule, which then"
+        " reads the model's own log-probabilities; null: all. Given words and drafts keep all.",
     )
     start: StartName = Field(
         default="random",
@@ -224,9 +224,9 @@ class RefinementDecoder(Settings):
         return decoder_preset(settings) if isinstance(settings, dict) else settings
 
     @property
-    def narrows(self) -> bool:
-        """Whether candidates are dropped after the first pass: then the length rule decides what
-        is decoded."""
+    def prunes(self) -> bool:
+        """Whether candidates are dropped after the first pass, so that what is decoded depends on
+        the length rule."""
         return self.keep_candidates is not None
 
     @model_validator(mode="after")
@@ -239,6 +239,11 @@ class RefinementDecoder(Settings):
                 if tried > 1
                 else "keep_candidates needs more than one candidate to choose from: raise"
                 " length_candidates or restarts, or leave it out"
+            )
+        if self.keep_candidates == 1 and self.reranker is not None:
+            raise ValueError(
+                f"reranker {self.reranker} has nothing to rank with keep_candidates 1: 2 to"
+                f" {tried - 1}, null, or no reranker are allowed"
             )
         if self.joint != "none" and self.temperature > 0:
             raise ValueError(

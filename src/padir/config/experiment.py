@@ -267,10 +267,11 @@ class Config(Settings):
         for row in self.analysed_rows():
             self._row_resolves("evaluation.analysis.rows", row)
             decoder = self.decoders[row.decoding.decoder]
-            if not isinstance(decoder, RefinementDecoder) or decoder.joint != "none":
+            refines = isinstance(decoder, RefinementDecoder)
+            if not refines or decoder.joint != "none" or decoder.prunes:
                 raise ValueError(
                     f"evaluation.analysis.rows holds {row.name!r}: allowed are rows of parallel"
-                    " trainings whose decoder has joint none"
+                    " trainings whose decoder has joint none and keep_candidates null"
                 )
 
     def _vocabulary_resolves(self, name: str, run: TrainingRun) -> None:

@@ -35,6 +35,19 @@ def length_buckets(run: TrainingRun) -> tuple[int, ...]:
     return tuple(sorted({*run.training.buckets, run.architecture.max_positions}))
 
 
+def finer_buckets(buckets: Sequence[int]) -> tuple[int, ...]:
+    """Padded lengths of a sentence that is decoded alone: `buckets` and, between 8 and the last,
+    lengths a fifth apart.
+
+    Batches need few shapes, as each is compiled. One sentence pays for padding at every pass.
+    """
+    lengths, length = {*buckets}, 8
+    while length < buckets[-1]:
+        lengths.add(length)
+        length = -(-6 * length // 5)
+    return tuple(sorted(lengths))
+
+
 def bucket_of(length: int, buckets: Sequence[int]) -> int:
     """The smallest bucket that holds `length`.
 

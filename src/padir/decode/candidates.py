@@ -61,7 +61,7 @@ def length_penalty(length, alpha):
     return ((5.0 + length) / 6.0) ** alpha
 
 
-def ruled_score(log_probability, length, length_log_probability, alpha, weight):
+def length_rule_score(log_probability, length, length_log_probability, alpha, weight):
     """A candidate's score by the module's formula, for numbers and arrays."""
     return log_probability / length_penalty(length, alpha) + weight * length_log_probability
 
@@ -76,7 +76,7 @@ class LengthRule:
     def score(self, candidate: Candidate) -> float:
         """Higher is better; comparable between candidates of one source."""
         numbers = candidate.log_probability, candidate.length, candidate.length_log_probability
-        return float(ruled_score(*numbers, self.alpha, self.weight))
+        return float(length_rule_score(*numbers, self.alpha, self.weight))
 
     def choose(self, candidates: Sequence[Candidate]) -> Candidate:
         """The best candidate; the first of equals."""

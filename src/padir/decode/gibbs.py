@@ -380,7 +380,7 @@ class Sampler:
             number = np.arange(self.chains) % lengths.shape[1]
             pieces = np.asarray(lengths)[:, number] - 1
             pieces[len(batch.indices) :] = 0
-            length = self._compiled.padded_target(int(pieces.max()) + 1)
+            length = self._compiled.padded_target(int(pieces.max()) + 1, batch.rows)
             keys = sentence_keys(self.seed, [sources[i] for i in batch.indices], batch.rows)
             result = self._sample(cross, pieces, keys, self.sampling.temperatures, length)
             last, energies, taken = jax.device_get(result)

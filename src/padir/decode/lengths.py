@@ -1,4 +1,4 @@
-"""Length candidates: which target lengths are tried, and which of the candidates go on.
+"""Length candidates: which target lengths are tried, and which candidates are kept.
 
 Paper: 3.2, length prediction.
 """
@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from padir.decode.candidates import ruled_score
+from padir.decode.candidates import length_rule_score
 from padir.decode.refine import Refinement
 from padir.model.length import top_lengths, window_lengths
 from padir.shapes import LengthLogits
@@ -51,7 +51,7 @@ def best_candidates(
     """
     sentences, candidates = lengths.shape
     total = state.log_probability.sum(axis=1).reshape(sentences, candidates)
-    scores = ruled_score(total, lengths, length_scores, alpha, weight)
+    scores = length_rule_score(total, lengths, length_scores, alpha, weight)
     _, best = jax.lax.top_k(scores, keep)
     first = jnp.arange(sentences)[:, None] * candidates
     return (jnp.sort(best, axis=1) + first).reshape(-1)

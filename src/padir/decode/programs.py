@@ -14,7 +14,14 @@ from flax import nnx
 from jaxtyping import Int
 
 from padir.config.training import TrainingRun
-from padir.decode.batches import Batch, bucket_of, length_buckets, padded_sources, plan_batches
+from padir.decode.batches import (
+    Batch,
+    bucket_of,
+    finer_buckets,
+    length_buckets,
+    padded_sources,
+    plan_batches,
+)
 from padir.devices import data_mesh, replicated, split_sentences
 from padir.model.transformer import Transformer
 
@@ -52,6 +59,7 @@ class CompiledModel:
         self.table_size: int = model.embedder.embedding.shape[0]
         self.longest_target = min(run.architecture.length_classes, run.architecture.max_positions)
         self.buckets = length_buckets(run)
+        self._buckets_alone = finer_buckets(self.buckets)
 
     def batches(
         self, sources: Sequence[Sequence[int]]
@@ -62,12 +70,17 @@ class CompiledModel:
             sources: piece ids without EOS, none empty.
         """
         lengths = [len(source) + 1 for source in sources]
-        for batch in plan_batches(lengths, self.buckets, self.sentences, self.devices):
+        buckets = self._buckets_alone if len(sources) == 1 else self.buckets
+        for batch in plan_batches(lengths, buckets, self.sentences, self.devices):
             yield batch, padded_sources(sources, batch)
 
-    def padded_target(self, length: int) -> int:
+    def padded(self, length: int, rows: int) -> int:
+        """Padded length of up to `length` tokens, in a batch of so many sentences."""
+        return bucket_of(length, self._buckets_alone if rows == 1 else self.buckets)
+
+    def padded_target(self, length: int, rows: int) -> int:
         """Padded length of targets with up to `length` tokens, at most `longest_target`."""
-        return min(bucket_of(length, self.buckets), self.longest_target)
+        return min(self.padded(length, rows), self.longest_target)
 
     @cached_property
     def _copies(self) -> list[Any]:

@@ -156,10 +156,10 @@ def refine(
             none by default.
     """
     prepared = refinement(predict, start, lengths, passes, policies, keys, given, may_repeat)
-    return go_on(prepared.one_pass, prepared.state, passes)
+    return further_passes(prepared.one_pass, prepared.state, passes)
 
 
-def go_on(
+def further_passes(
     one_pass: Callable[[Refinement], Refinement], state: Refinement, passes: Int[Array, ""]
 ) -> Refinement:
     """Make passes until `passes` are made in all or every row is finished."""
@@ -170,7 +170,7 @@ def go_on(
     return jax.lax.while_loop(more, one_pass, state)
 
 
-def refine_best(
+def refine_pruned(
     best: Callable[[Refinement], Int[Array, " G"]],
     predict: Callable[..., Prediction],
     start: Int[Array, "B L"],
@@ -181,15 +181,16 @@ def refine_best(
     given: Bool[Array, "B L"] | None = None,
     may_repeat: Bool[Array, "B R"] | None = None,
 ) -> tuple[Refinement, Int[Array, " G"]]:
-    """Make the first pass with all rows, and the others with the best of them.
+    """Make the first pass with all rows (B) and the others with the best of them (G).
 
     Args:
-        best: numbers of the rows that go on, rising, from the state after the first pass; as many
-            of each sentence.
-        predict, start, lengths, passes, policies, keys, given, may_repeat: as in `refine`.
+        best: numbers of the rows that are kept, rising, from the state after the first pass; as
+            many of each sentence.
+        predict: as in `refine`, of any rows: it may not bar ids by row.
+        start, lengths, passes, policies, keys, given, may_repeat: as in `refine`.
 
     Returns:
-        the final state of the rows that went on, and their numbers.
+        the final state of the kept rows, and their numbers.
     """
     rows_of_all = start, lengths, keys, given, may_repeat
 
@@ -201,7 +202,7 @@ def refine_best(
     rows = best(state)
     kept = passes_of(*(None if array is None else array[rows] for array in rows_of_all))
     state = jax.tree.map(lambda array: array[rows] if array.ndim else array, state)
-    return go_on(kept.one_pass, state, passes), rows
+    return further_passes(kept.one_pass, state, passes), rows
 
 
 def refinement(

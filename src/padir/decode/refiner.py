@@ -21,7 +21,7 @@ from padir.decode.lengths import SHORTEST, best_candidates, length_candidates
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, Start, sentence_keys
 from padir.decode.predict import choose, forbid, predictable
 from padir.decode.programs import CompiledModel
-from padir.decode.refine import Policies, Prediction, Refinement, refine, refine_best
+from padir.decode.refine import Policies, Prediction, Refinement, refine, refine_pruned
 from padir.files import InputError
 from padir.ids import PAD
 from padir.model.decoder import CrossMemory
@@ -122,7 +122,6 @@ class Refiner:
         settings: length candidates and policies.
         vocabulary_size: ids in use.
         seed: of random start tokens and draws.
-        rule: by which candidates are dropped after the first pass (`keep_candidates`).
         sentences: of a batch; see `CompiledModel`.
 
     Raises:
@@ -136,10 +135,9 @@ class Refiner:
         settings: RefinementDecoder,
         vocabulary_size: int,
         seed: int,
-        rule: LengthRule | None = None,
         sentences: int | None = None,
     ):
-        self.seed, self.rule = seed, rule or LengthRule()
+        self.seed = seed
         self.keep = settings.keep_candidates
         self._compiled = compiled = CompiledModel(model, run, sentences)
         self.longest, self.table_size = compiled.longest_target, compiled.table_size
@@ -196,18 +194,17 @@ class Refiner:
                 state.passes.reshape(sentences, candidates),
             )
 
-        keep = settings.keep_candidates or self.lengths * self.restarts
-
-        def decode_best(model, cross, start, *rest):
+        def decode_pruned(model, cross, start, *rest):
             *rest, length_scores, alpha, weight = rest
             sentences, candidates, length = start.shape
-            given = arguments(model, cross, start, *rest)
-            lengths = given[2].reshape(sentences, candidates)
+            of_refine = arguments(model, cross, start, *rest)
+            lengths = of_refine[2].reshape(sentences, candidates)
 
             def best(state: Refinement):
+                keep = settings.keep_candidates or candidates
                 return best_candidates(state, lengths, length_scores, alpha, weight, keep)
 
-            state, rows = refine_best(best, *given)
+            state, rows = refine_pruned(best, *of_refine)
             shape = sentences, -1
             return (
                 state.tokens.reshape(*shape, length),
@@ -219,7 +216,7 @@ class Refiner:
         self._encode = compiled.compiled(encode, [True])
         self.arguments = arguments
         self._decode = self.compiled(decode)
-        self._decode_best = self.compiled(decode_best, [True, False, False])
+        self._decode_pruned = self.compiled(decode_pruned, [True, False, False])
         # By number of passes; `padir.decode.trace` keeps them here, as compiling takes seconds.
         self.tracers: dict[int, Callable[..., Any]] = {}
 
@@ -241,6 +238,7 @@ class Refiner:
         sources: Sequence[Sequence[int]],
         passes: int,
         lengths: Sequence[int] | None = None,
+        rule: LengthRule | None = None,
     ) -> Iterator[tuple[Batch, list[list[Candidate]]]]:
         """Decode, batch by batch, in an order of its own.
 
@@ -248,6 +246,8 @@ class Refiner:
             sources: piece ids without EOS, none empty.
             passes: decoder passes (T), at least 1.
             lengths: of the references with EOS, for a model with an oracle length predictor.
+            rule: by which `keep_candidates` are kept after the first pass; by default the neutral
+                one.
 
         Yields:
             a batch, and for each of its sentences the candidates, likeliest length first.
@@ -256,8 +256,7 @@ class Refiner:
             if self.keep is None:
                 yield batch, candidates_of(batch, tried, scores, *self._decode(*call))
                 continue
-            rule = np.float32(self.rule.alpha), np.float32(self.rule.weight)
-            *decoded, kept = self._decode_best(*call, scores, *rule)
+            *decoded, kept = self._decode_pruned(*call, scores, *rule_numbers(rule))
             kept = np.asarray(kept)
             tried, scores = (np.take_along_axis(array, kept, 1) for array in (tried, scores))
             yield batch, candidates_of(batch, tried, scores, *decoded)
@@ -287,7 +286,7 @@ class Refiner:
             yield batch, self._call(sources, batch, cross, start, tried, passes), tried, scores
 
     def _padding(self, lengths: Int[np.ndarray, "B K"]) -> Int[np.ndarray, "B K L"]:
-        length = self._compiled.padded_target(int(lengths.max()))
+        length = self._compiled.padded_target(int(lengths.max()), len(lengths))
         return np.full((*lengths.shape, length), PAD, np.int32)
 
     def predicted(self, sources: Sequence[Sequence[int]]) -> list[list[tuple[int, float]]]:
@@ -366,6 +365,12 @@ class Refiner:
                 may_repeat[row] = [repeats_within(sources[index], reach) for reach in reaches]
         count = np.int32(passes)
         return cross, start, given, opening, openings, lengths, count, keys, may_repeat
+
+
+def rule_numbers(rule: LengthRule | None) -> tuple[np.float32, np.float32]:
+    """Alpha and weight as arguments of a compiled call; of the neutral rule for None."""
+    rule = rule or LengthRule()
+    return np.float32(rule.alpha), np.float32(rule.weight)
 
 
 def candidates_of(

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from padir.bundle import VOCABULARY_FILE
-from padir.decode.batches import Batch, bucket_of
+from padir.decode.batches import Batch
 from padir.decode.candidates import Candidate
 from padir.decode.load import LoadedModel, TunedDecoder
 from padir.decode.predict import forbid, log_normaliser, predictable
@@ -105,7 +105,7 @@ class Reranker:
     ) -> Int[np.ndarray, "B K L"]:
         """Tokens and EOS, padded; rows and places without a candidate hold padding alone."""
         longest = max(len(candidate.tokens) + 1 for row in candidates for candidate in row)
-        length = bucket_of(longest, self._compiled.buckets)
+        length = self._compiled.padded(longest, batch.rows)
         ids = np.full((batch.rows, width, length), PAD, np.int32)
         for row, row_candidates in enumerate(candidates):
             for place, candidate in enumerate(row_candidates):

@@ -9,7 +9,7 @@ A trace has one JSON object per sentence, in order:
     candidates                  in the order in which their lengths were tried, each with
         length                      tokens with EOS
         length_log_probability      of the length, natural logarithm; 0 for AR
-        log_probability             of the tokens; a reranker's, where one ranks
+        log_probability             of the tokens; a reranker's, where one ranks them
         score                       by the length rule; the greatest is chosen; null where the
                                     candidate was dropped after the first pass
         passes                      that changed or confirmed the tokens; AR: tokens
@@ -35,7 +35,7 @@ import numpy as np
 from padir.decode.candidates import Candidate
 from padir.decode.lengths import best_candidates
 from padir.decode.refine import refinement
-from padir.decode.refiner import Refiner, candidates_of
+from padir.decode.refiner import Refiner, candidates_of, rule_numbers
 from padir.decode.stream import MOST_CHARACTERS
 from padir.decode.translate import Translator
 
@@ -69,14 +69,14 @@ def _tracer(refiner: Refiner, passes: int) -> Callable[..., Any]:
     def traced(model, cross, start, *rest):
         *rest, length_scores, alpha, weight = rest
         sentences, count, length = start.shape
-        given = refiner.arguments(model, cross, start, *rest)
-        prepared = refinement(*given)
+        of_refine = refiner.arguments(model, cross, start, *rest)
+        prepared = refinement(*of_refine)
 
         def still_kept(state, after, kept):
             """Dropped candidates are finished, so that their tokens stay as they are."""
             if refiner.keep is None:
                 return kept
-            lengths = given[2].reshape(sentences, count)
+            lengths = of_refine[2].reshape(sentences, count)
             rows = best_candidates(after, lengths, length_scores, alpha, weight, refiner.keep)
             best = jnp.zeros_like(kept).at[rows].set(True)
             return jnp.where(state.done == 0, best, kept)
@@ -129,33 +129,28 @@ def traces(
     translator.fit(sources, name, warn)
     candidates: list[list[Candidate]] = [[] for _ in lines]
     states: list[list[list[dict[str, Any]]]] = [[] for _ in lines]
-    rivals: list[list[int]] = [[] for _ in lines]
+    kept_of: list[list[int]] = [[] for _ in lines]
     if translator.decoding.passes is None:
         candidates = translator.candidates(sources, references=references)
         states = [[[_state(translator, each.tokens)] for each in row] for row in candidates]
-        rivals = [list(range(len(row))) for row in candidates]
+        kept_of = [list(range(len(row))) for row in candidates]
     else:
         lengths = translator.reference_lengths(sources, references)
         for index, row, row_states, kept in _refined(
             translator, sources, lengths, translator.decoding.passes
         ):
-            candidates[index], states[index], rivals[index] = row, row_states, kept
-        compared = [[row[k] for k in kept] for row, kept in zip(candidates, rivals, strict=True)]
-        for row, kept, ranked in zip(
-            candidates, rivals, translator.reranked(sources, compared), strict=True
-        ):
+            candidates[index], states[index], kept_of[index] = row, row_states, kept
+        ranked_of = translator.reranked(sources, _chosen_from(candidates, kept_of))
+        for row, kept, ranked in zip(candidates, kept_of, ranked_of, strict=True):
             for k, candidate in zip(kept, ranked, strict=True):
                 row[k] = candidate
     records = []
-    compared = [[row[k] for k in kept] for row, kept in zip(candidates, rivals, strict=True)]
-    hypotheses = translator.finish(sources, compared)
+    hypotheses = translator.finish(sources, _chosen_from(candidates, kept_of))
     for index, (line, hypothesis, row) in enumerate(
         zip(lines, hypotheses, candidates, strict=True)
     ):
-        scores = [
-            translator.rule.score(candidate) if k in rivals[index] else -math.inf
-            for k, candidate in enumerate(row)
-        ]
+        kept = kept_of[index]
+        scores = {k: translator.rule.score(row[k]) for k in kept}
         records.append(
             {
                 "id": index,
@@ -163,21 +158,28 @@ def traces(
                 "hypothesis": hypothesis.hypothesis,
                 **({} if references is None else {"reference": references[index]}),
                 "source_pieces": [*map(translator.loaded.vocabulary.piece, sources[index]), "</s>"],
-                "chosen": scores.index(max(scores)) if scores else None,
+                "chosen": max(kept, key=scores.__getitem__) if kept else None,
                 "candidates": [
                     {
                         "length": candidate.length,
                         "length_log_probability": _rounded(candidate.length_log_probability),
                         "log_probability": _rounded(candidate.log_probability),
-                        "score": _rounded(score),
+                        "score": _rounded(scores[k]) if k in scores else None,
                         "passes": candidate.passes,
                         "states": each,
                     }
-                    for candidate, score, each in zip(row, scores, states[index], strict=True)
+                    for k, (candidate, each) in enumerate(zip(row, states[index], strict=True))
                 ],
             }
         )
     return records
+
+
+def _chosen_from(
+    candidates: Sequence[Sequence[Candidate]], kept_of: Sequence[Sequence[int]]
+) -> list[list[Candidate]]:
+    """The candidates of each sentence that were kept after the first pass."""
+    return [[row[k] for k in kept] for row, kept in zip(candidates, kept_of, strict=True)]
 
 
 def _refined(
@@ -194,8 +196,8 @@ def _refined(
     run = refiner.tracers[passes]
     calls = refiner.calls([sources[index] for index in nonempty], passes, lengths)
     for batch, call, tried, scores in calls:
-        rule = np.float32(refiner.rule.alpha), np.float32(refiner.rule.weight)
-        *decoded, steps, kept = jax.device_get(run(*call, scores, *rule))
+        numbers = rule_numbers(translator.rule)
+        *decoded, steps, kept = jax.device_get(run(*call, scores, *numbers))
         start = np.asarray(call[1])
         for row, index in enumerate(batch.indices):
             candidates = candidates_of(batch, tried, scores, *decoded)[row]

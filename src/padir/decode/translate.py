@@ -99,9 +99,7 @@ class Translator:
             self._searcher = Searcher(loaded.model, run, settings, size, self.rule.alpha, sentences)
         else:
             self.drop = settings.drop_repeats
-            self._refiner = Refiner(
-                loaded.model, run, settings, size, loaded.seed, self.rule, sentences
-            )
+            self._refiner = Refiner(loaded.model, run, settings, size, loaded.seed, sentences)
 
     @property
     def files(self) -> list[Path]:
@@ -134,8 +132,6 @@ class Translator:
         self.rule = rule
         if self._searcher:
             self._searcher.alpha = rule.alpha
-        if self._refiner:
-            self._refiner.rule = rule
 
     def with_passes(self, passes: int | None) -> "Translator":
         """The same translator with another number of passes; programs are shared.
@@ -152,7 +148,7 @@ class Translator:
         self, sources: Sequence[Sequence[int]], lengths: Sequence[int] | None
     ) -> Iterator[tuple[Batch, list[list[Candidate]]]]:
         if self._refiner and self.decoding.passes:
-            return self._refiner.batches(sources, self.decoding.passes, lengths)
+            return self._refiner.batches(sources, self.decoding.passes, lengths, self.rule)
         if self._searcher:
             return self._searcher.batches(sources)
         raise ValueError("no decoder")

@@ -27,7 +27,7 @@ def decodings_to_tune(settings: SearchDecoder | RefinementDecoder) -> int:
 
 
 def _rule_decodes(settings: SearchDecoder | RefinementDecoder) -> bool:
-    return isinstance(settings, SearchDecoder) or settings.narrows
+    return isinstance(settings, SearchDecoder) or settings.prunes
 
 
 def tune(
@@ -42,7 +42,7 @@ def tune(
     """Try every rule of a decoder on validation sentences.
 
     Args:
-        translator: of the model and the decoder; candidates are reranked once.
+        translator: of the model and the decoder.
         lines: validation sources.
         name: of their file, for messages.
         bleu: corpus BLEU of hypotheses against the validation references.

@@ -106,11 +106,12 @@ def rating_flops(parameters: int, reference: float, hypothesis: float) -> float:
 def tuning_decodings(decoder: SearchDecoder | RefinementDecoder) -> tuple[int | None, int]:
     """Passes with which validation chooses the length rule, and how often it decodes.
 
-    As `padir tune` does it: beam search once per alpha, greedy search not at all.
+    As `padir tune` does it: beam search once per alpha, greedy search not at all, and a decoder
+    that drops candidates once per length rule.
     """
     if isinstance(decoder, RefinementDecoder):
         rules = len(decoder.length_alphas) * len(decoder.length_weights)
-        return decoder.tuning_passes, rules if decoder.narrows else 1
+        return decoder.tuning_passes, rules if decoder.prunes else 1
     return None, len(decoder.length_alphas) if decoder.tuned else 0
 
 

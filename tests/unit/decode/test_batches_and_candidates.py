@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from padir.decode.batches import Batch, bucket_of, padded_sources, plan_batches
+from padir.decode.batches import (
+    Batch,
+    bucket_of,
+    finer_buckets,
+    padded_sources,
+    plan_batches,
+)
 from padir.decode.candidates import Candidate, LengthRule, length_penalty
 
 
@@ -33,6 +39,15 @@ def test_rows_are_a_multiple_of_the_devices_where_there_are_as_many(
     assert [batch.rows for batch in batches] == rows
     alone = plan_batches([3] * count, (4,), sentences)
     assert [batch.indices for batch in batches] == [batch.indices for batch in alone]
+
+
+def test_a_sentence_alone_is_padded_by_a_fifth_at_most():
+    buckets = finer_buckets((20, 56))
+    assert {20, 56} <= set(buckets)
+    assert max(buckets) == 56
+    for length in range(9, 57):
+        assert bucket_of(length, buckets) <= 1.2 * length + 1
+    assert finer_buckets((4, 7)) == (4, 7)
 
 
 def test_too_long_a_sentence_is_refused():

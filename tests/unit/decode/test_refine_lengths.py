@@ -4,9 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from padir.analysis.attention import Extractor
 from padir.config.decoder import RefinementDecoder
+from padir.config.training import TrainingRun
 from padir.decode.candidates import LengthRule
 from padir.decode.lengths import length_candidates
+from padir.files import InputError
 from tests.decoding import LINES, tiny_translator
 
 
@@ -28,7 +31,7 @@ def test_more_than_there_are():
 
 
 @pytest.mark.parametrize("rule", [LengthRule(4.0, 0.0), LengthRule(2.0, 0.1)])
-def test_the_best_after_one_pass_go_on(tmp_path, rule):
+def test_the_best_after_one_pass_are_kept(tmp_path, rule):
     def translator(name, passes, **settings):
         settings = {"length_candidates": 5, "remask": "linear", "stop": "fixed"} | settings
         return tiny_translator(tmp_path / name, "padir", passes, rule, **settings)
@@ -67,3 +70,21 @@ def test_keeping_all_is_refused(keep):
 def test_one_candidate_leaves_no_choice():
     with pytest.raises(ValueError, match="needs more than one candidate"):
         RefinementDecoder(length_candidates=1, keep_candidates=1)
+
+
+def test_a_reranker_of_one_candidate_is_refused():
+    with pytest.raises(ValueError, match="reranker ar has nothing to rank"):
+        RefinementDecoder(keep_candidates=1, reranker="ar")
+
+
+def test_an_oracle_has_too_few_candidates_to_drop():
+    run = TrainingRun(system="padir", architecture={"length_predictor": "oracle"})
+    run.check_decoder("few", RefinementDecoder(restarts=3, keep_candidates=2))
+    with pytest.raises(ValueError, match=r"1 candidates .*, keep_candidates 2 drops none"):
+        run.check_decoder("few", RefinementDecoder(keep_candidates=2))
+
+
+def test_the_analysis_refuses_dropped_candidates(tmp_path):
+    translator = tiny_translator(tmp_path / "model", "padir", 2, LengthRule(), keep_candidates=2)
+    with pytest.raises(InputError, match="keep_candidates 2: the analysis follows all"):
+        Extractor(translator.loaded, translator.decoder, 2, 4)
