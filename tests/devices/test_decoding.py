@@ -21,10 +21,7 @@ SOURCES, BATCH = LINES * 2, 14
 RULE = LengthRule(1.0, 1.0)
 DECODERS = {
     "ar": (tiny_decoder("greedy", RULE), None),
-    "padir": (
-        tiny_decoder("padir", RULE, name="reranked", reranker="tiny_ar", keep_candidates=2),
-        3,
-    ),
+    "padir": (tiny_decoder("padir", RULE, name="reranked", reranker="tiny_ar"), 3),
 }
 
 

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.decode.lengths import length_candidates
 from padir.decode.policies import AllPositions, MaskStart, NoPosition, PositionMaskStart, StopNever
 from padir.decode.refine import Policies, Prediction, refine
+from padir.decode.refiner import length_candidates
 from padir.ids import EOS, MASK
 from padir.tokens import stutters
 from tests.parity.golden import FIXTURES

@@ -9,7 +9,7 @@ import pytest
 
 from padir.config.decoder import RefinementDecoder
 from padir.config.systems import SYSTEMS
-from padir.decode.refine import Prediction, easy_first_context, refine, refine_pruned
+from padir.decode.refine import Prediction, easy_first_context, refine
 from padir.decode.refiner import policies_of
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
 from padir.training.corruption import next_hypothesis
@@ -79,39 +79,6 @@ def test_equals_plain_python(passes, name, some_given):
         used.append(expected[2])
     if passes == 30 and settings.stop == "unchanged":
         assert len(set(used)) > 3  # rows stop at different passes
-
-
-@pytest.mark.parametrize("passes", [1, 2, 5])
-@pytest.mark.parametrize("name", ["padir", "linear", "drawn", "joint_far", "disco"])
-def test_kept_rows_end_as_if_all_were_kept(passes, name):
-    random = np.random.default_rng(1)
-    settings = RefinementDecoder(**SETTINGS[name])
-    arguments = (
-        fake_draw(settings) if settings.temperature else partial(fake_predict, count=5),
-        jnp.asarray(random.integers(FIRST_PIECE, FIRST_PIECE + PIECES, (12, 9)), jnp.int32),
-        jnp.asarray(random.integers(2, 10, 12), jnp.int32),
-        jnp.int32(passes),
-        policies_of(settings),
-        jnp.asarray(random.integers(0, 2**32, (12, 2)).astype(np.uint32)),
-        jnp.asarray(random.random((12, 9)) < 0.2),
-        jnp.asarray(random.random((12, settings.joint_reach)) < 0.3),
-    )
-    after_one = refine(*arguments[:3], jnp.int32(1), *arguments[4:])
-    totals = np.asarray(after_one.log_probability.sum(axis=1))
-    expected = np.sort(np.argsort(-totals, kind="stable")[:5])
-
-    def best(state):
-        _, rows = jax.lax.top_k(state.log_probability.sum(axis=1), 5)
-        return jnp.sort(rows)
-
-    state, rows = refine_pruned(best, *arguments)
-    assert rows.tolist() == expected.tolist()
-    of_all = refine(*arguments)
-    for array, whole in ((state.tokens, of_all.tokens), (state.passes, of_all.passes)):
-        assert array.tolist() == np.asarray(whole)[expected].tolist()
-    np.testing.assert_allclose(
-        state.log_probability, np.asarray(of_all.log_probability)[expected], atol=1e-6
-    )
 
 
 def test_stopping_early_changes_nothing_but_the_count():

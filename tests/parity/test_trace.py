@@ -13,7 +13,6 @@ KINDS = {
     "cmlm": ("cmlm", 4, {}),
     "disco": ("disco", 4, {}),
     "joint": ("padir", 4, {"joint": "neighbours"}),
-    "kept": ("padir", 4, {"keep_candidates": 2}),
     "restarts": ("padir", 3, {"restarts": 2, "replacement": "summed", "stop": "fixed"}),
 }
 
@@ -32,22 +31,18 @@ def traced(request, tmp_path_factory):
 
 def test_a_trace_ends_in_the_candidates_of_decoding(traced):
     translator, candidates, hypotheses, records = traced
-    prunes = getattr(translator.decoder.settings, "prunes", False)
     piece = translator.loaded.vocabulary.piece
     assert [record["id"] for record in records] == list(range(len(LINES)))
     for record, row, hypothesis in zip(records, candidates, hypotheses, strict=True):
         assert record["hypothesis"] == hypothesis.hypothesis
-        kept = [entry for entry in record["candidates"] if entry["score"] is not None]
-        dropped = [entry for entry in record["candidates"] if entry["score"] is None]
-        assert len(dropped) == (1 if row and prunes else 0)
-        assert all(entry["passes"] == 1 for entry in dropped)
-        for entry, candidate in zip(kept, row, strict=True):
+        assert len(record["candidates"]) == len(row)
+        for entry, candidate in zip(record["candidates"], row, strict=True):
             assert entry["states"][-1]["tokens"] == [piece(token) for token in candidate.tokens]
             assert (entry["length"], entry["passes"]) == (candidate.length, candidate.passes)
             assert entry["log_probability"] == pytest.approx(candidate.log_probability, abs=2e-3)
         if row:
             chosen = record["candidates"][record["chosen"]]
-            assert chosen["score"] == max(entry["score"] for entry in kept)
+            assert chosen["score"] == max(entry["score"] for entry in record["candidates"])
             assert chosen["length"] == hypothesis.length
 
 

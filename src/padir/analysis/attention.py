@@ -92,8 +92,8 @@ class Extractor:
         sentences: of a batch; see `CompiledModel`.
 
     Raises:
-        InputError: the decoder drops candidates, or chooses a pass's tokens jointly: the analysis
-            asks where independent choices fail.
+        InputError: the decoder chooses a pass's tokens jointly; the analysis asks where independent
+            choices fail.
     """
 
     def __init__(
@@ -105,11 +105,6 @@ class Extractor:
         sentences: int | None = None,
     ):
         run, size, settings = loaded.spec.run, loaded.vocabulary.size, decoder.settings
-        if not isinstance(settings, SearchDecoder) and settings.prunes:
-            raise InputError(
-                f"decoder {decoder.name} has keep_candidates {settings.keep_candidates}: the"
-                " analysis follows all candidates; allowed is null"
-            )
         if isinstance(settings, SearchDecoder) or settings.joint != "none":
             joint = "none" if isinstance(settings, SearchDecoder) else settings.joint
             raise InputError(

@@ -94,12 +94,6 @@ class RefinementDecoder(Settings):
     restarts: int = Field(
         default=1, ge=1, description="Starts per length, with random tokens of their own."
     )
-    keep_candidates: int | None = Field(
-        default=None,
-        ge=1,
-        description="Candidates kept after the first pass: the best by the length rule, which then"
-        " reads the model's own log-probabilities; null: all. Given words and drafts keep all.",
-    )
     start: StartName = Field(
         default="random",
         description="Initial hypothesis: random pieces, the mask token, or each position's own.",
@@ -223,28 +217,8 @@ class RefinementDecoder(Settings):
     def _of_its_system(cls, settings: Any) -> Any:
         return decoder_preset(settings) if isinstance(settings, dict) else settings
 
-    @property
-    def prunes(self) -> bool:
-        """Whether candidates are dropped after the first pass, so that what is decoded depends on
-        the length rule."""
-        return self.keep_candidates is not None
-
     @model_validator(mode="after")
     def _agrees(self) -> "RefinementDecoder":
-        tried = self.length_candidates * self.restarts
-        if self.keep_candidates is not None and self.keep_candidates >= tried:
-            raise ValueError(
-                f"keep_candidates {self.keep_candidates} drops none of {tried} candidates"
-                f" (length_candidates times restarts): 1 to {tried - 1} or null are allowed"
-                if tried > 1
-                else "keep_candidates needs more than one candidate to choose from: raise"
-                " length_candidates or restarts, or leave it out"
-            )
-        if self.keep_candidates == 1 and self.reranker is not None:
-            raise ValueError(
-                f"reranker {self.reranker} has nothing to rank with keep_candidates 1: 2 to"
-                f" {tried - 1}, null, or no reranker are allowed"
-            )
         if self.joint != "none" and self.temperature > 0:
             raise ValueError(
                 f"joint {self.joint} takes the likeliest tokens; with temperature"

@@ -267,11 +267,10 @@ class Config(Settings):
         for row in self.analysed_rows():
             self._row_resolves("evaluation.analysis.rows", row)
             decoder = self.decoders[row.decoding.decoder]
-            refines = isinstance(decoder, RefinementDecoder)
-            if not refines or decoder.joint != "none" or decoder.prunes:
+            if not isinstance(decoder, RefinementDecoder) or decoder.joint != "none":
                 raise ValueError(
                     f"evaluation.analysis.rows holds {row.name!r}: allowed are rows of parallel"
-                    " trainings whose decoder has joint none and keep_candidates null"
+                    " trainings whose decoder has joint none"
                 )
 
     def _vocabulary_resolves(self, name: str, run: TrainingRun) -> None:

@@ -233,12 +233,6 @@ class TrainingRun(Settings):
                 f" but objective.corruption {corruption} never trains that: start and replacement"
                 f" may use {', '.join(sorted(trained))}"
             )
-        oracle = architecture.length_predictor == "oracle"
-        if oracle and decoder.restarts <= (decoder.keep_candidates or 0):
-            raise ValueError(
-                f"decoder {name}: an oracle length predictor has {decoder.restarts} candidates"
-                f" (restarts), keep_candidates {decoder.keep_candidates} drops none of them"
-            )
         if decoder.remask == "critic" and not self.objective.critic_weight:
             raise ValueError(f"decoder {name}: remask critic needs objective.critic_weight above 0")
 

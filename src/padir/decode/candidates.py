@@ -61,11 +61,6 @@ def length_penalty(length, alpha):
     return ((5.0 + length) / 6.0) ** alpha
 
 
-def length_rule_score(log_probability, length, length_log_probability, alpha, weight):
-    """A candidate's score by the module's formula, for numbers and arrays."""
-    return log_probability / length_penalty(length, alpha) + weight * length_log_probability
-
-
 @dataclass(frozen=True)
 class LengthRule:
     """How much a candidate's length counts; see the module's formula."""
@@ -75,8 +70,8 @@ class LengthRule:
 
     def score(self, candidate: Candidate) -> float:
         """Higher is better; comparable between candidates of one source."""
-        numbers = candidate.log_probability, candidate.length, candidate.length_log_probability
-        return float(length_rule_score(*numbers, self.alpha, self.weight))
+        normalised = candidate.log_probability / length_penalty(candidate.length, self.alpha)
+        return float(normalised + self.weight * candidate.length_log_probability)
 
     def choose(self, candidates: Sequence[Candidate]) -> Candidate:
         """The best candidate; the first of equals."""

@@ -5,7 +5,7 @@ change and are seen by every pass; `Refiner.proposed` predicts the others.
 
 Template: fixed texts and gaps. The model's own lengths are tried where they hold it; the rest is
 shared evenly among the gaps and starts as in plain decoding. A reranker ranks these candidates as
-it does free ones. None is dropped after the first pass (`keep_candidates`).
+it does free ones.
 Draft: the hypothesis to start from, at its own length; nothing is fixed.
 Terms: texts that have to stand somewhere. The free translation says where (see `_hold`).
 

@@ -155,54 +155,14 @@ def refine(
         may_repeat: rows whose equal tokens a joint choice leaves alone, for each distance from 1;
             none by default.
     """
-    prepared = refinement(predict, start, lengths, passes, policies, keys, given, may_repeat)
-    return further_passes(prepared.one_pass, prepared.state, passes)
-
-
-def further_passes(
-    one_pass: Callable[[Refinement], Refinement], state: Refinement, passes: Int[Array, ""]
-) -> Refinement:
-    """Make passes until `passes` are made in all or every row is finished."""
+    state, one_pass, _ = refinement(
+        predict, start, lengths, passes, policies, keys, given, may_repeat
+    )
 
     def more(state: Refinement) -> Bool[Array, ""]:
         return (state.done < passes) & ~jnp.all(state.finished)
 
     return jax.lax.while_loop(more, one_pass, state)
-
-
-def refine_pruned(
-    best: Callable[[Refinement], Int[Array, " G"]],
-    predict: Callable[..., Prediction],
-    start: Int[Array, "B L"],
-    lengths: Int[Array, " B"],
-    passes: Int[Array, ""],
-    policies: Policies,
-    keys: RowKeys,
-    given: Bool[Array, "B L"] | None = None,
-    may_repeat: Bool[Array, "B R"] | None = None,
-) -> tuple[Refinement, Int[Array, " G"]]:
-    """Make the first pass with all rows (B) and the others with the best of them (G).
-
-    Args:
-        best: numbers of the rows that are kept, rising, from the state after the first pass; as
-            many of each sentence.
-        predict: as in `refine`, of any rows: it may not bar ids by row.
-        start, lengths, passes, policies, keys, given, may_repeat: as in `refine`.
-
-    Returns:
-        the final state of the kept rows, and their numbers.
-    """
-    rows_of_all = start, lengths, keys, given, may_repeat
-
-    def passes_of(start, lengths, keys, given, may_repeat) -> Passes:
-        return refinement(predict, start, lengths, passes, policies, keys, given, may_repeat)
-
-    prepared = passes_of(*rows_of_all)
-    state = prepared.one_pass(prepared.state)
-    rows = best(state)
-    kept = passes_of(*(None if array is None else array[rows] for array in rows_of_all))
-    state = jax.tree.map(lambda array: array[rows] if array.ndim else array, state)
-    return further_passes(kept.one_pass, state, passes), rows
 
 
 def refinement(

@@ -15,17 +15,21 @@ from jaxtyping import Array, Bool, Float, Int
 from padir.config.decoder import RefinementDecoder
 from padir.config.training import TrainingRun
 from padir.decode.batches import Batch
-from padir.decode.candidates import Candidate, LengthRule
+from padir.decode.candidates import Candidate
 from padir.decode.joint import joint_choice, lesser_entropy, overlap, top_k_tokens
-from padir.decode.lengths import SHORTEST, best_candidates, length_candidates
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, Start, sentence_keys
 from padir.decode.predict import choose, forbid, predictable
 from padir.decode.programs import CompiledModel
-from padir.decode.refine import Policies, Prediction, Refinement, refine, refine_pruned
+from padir.decode.refine import Policies, Prediction, refine
 from padir.files import InputError
 from padir.ids import PAD
 from padir.model.decoder import CrossMemory
+from padir.model.length import top_lengths, window_lengths
 from padir.model.transformer import Transformer
+from padir.shapes import LengthLogits
+
+SHORTEST = 2
+"""Least target length tried for a source that is not empty: one piece and EOS."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,23 @@ class Proposal:
     tokens: tuple[int, ...]
     given: tuple[bool, ...]
     opening: tuple[bool, ...] = ()
+
+
+def length_candidates(
+    logits: LengthLogits, count: int, longest: int, search: str = "top"
+) -> tuple[Int[Array, "B K"], Float[Array, "B K"]]:
+    """Distinct lengths from `SHORTEST` to `longest` to try, and their log-probabilities.
+
+    Args:
+        logits: class c is length c + 1.
+        count: lengths.
+        longest: greatest length tried.
+        search: top, the likeliest; window, those around the likeliest.
+    """
+    lengths = jnp.arange(1, logits.shape[-1] + 1)
+    possible = (lengths >= SHORTEST) & (lengths <= longest)
+    search_lengths = {"top": top_lengths, "window": window_lengths}[search]
+    return search_lengths(jnp.where(possible, logits, -jnp.inf), count)
 
 
 def repeats_within(source: Sequence[int], reach: int) -> bool:
@@ -138,7 +159,6 @@ class Refiner:
         sentences: int | None = None,
     ):
         self.seed = seed
-        self.keep = settings.keep_candidates
         self._compiled = compiled = CompiledModel(model, run, sentences)
         self.longest, self.table_size = compiled.longest_target, compiled.table_size
         self.lengths, self.restarts = settings.length_candidates, settings.restarts
@@ -194,51 +214,23 @@ class Refiner:
                 state.passes.reshape(sentences, candidates),
             )
 
-        def decode_pruned(model, cross, start, *rest):
-            *rest, length_scores, alpha, weight = rest
-            sentences, candidates, length = start.shape
-            of_refine = arguments(model, cross, start, *rest)
-            lengths = of_refine[2].reshape(sentences, candidates)
-
-            def best(state: Refinement):
-                keep = settings.keep_candidates or candidates
-                return best_candidates(state, lengths, length_scores, alpha, weight, keep)
-
-            state, rows = refine_pruned(best, *of_refine)
-            shape = sentences, -1
-            return (
-                state.tokens.reshape(*shape, length),
-                state.log_probability.sum(axis=1).reshape(shape),
-                state.passes.reshape(shape),
-                rows.reshape(shape) % candidates,
-            )
-
         self._encode = compiled.compiled(encode, [True])
         self.arguments = arguments
         self._decode = self.compiled(decode)
-        self._decode_pruned = self.compiled(decode_pruned, [True, False, False])
         # By number of passes; `padir.decode.trace` keeps them here, as compiling takes seconds.
         self.tracers: dict[int, Callable[..., Any]] = {}
 
-    def compiled(
-        self, function: Callable[..., Any], further: Sequence[bool] = ()
-    ) -> Callable[..., Any]:
-        """Compile a function of the arguments of `self.arguments` and of further ones.
-
-        Args:
-            function: of them.
-            further: whether each further argument has rows first.
-        """
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Compile a function of the arguments of `self.arguments`."""
         # All but `openings` and `passes`.
         has_rows = [True, True, True, True, False, True, False, True, True]
-        return self._compiled.compiled(function, [*has_rows, *further])
+        return self._compiled.compiled(function, has_rows)
 
     def batches(
         self,
         sources: Sequence[Sequence[int]],
         passes: int,
         lengths: Sequence[int] | None = None,
-        rule: LengthRule | None = None,
     ) -> Iterator[tuple[Batch, list[list[Candidate]]]]:
         """Decode, batch by batch, in an order of its own.
 
@@ -246,20 +238,12 @@ class Refiner:
             sources: piece ids without EOS, none empty.
             passes: decoder passes (T), at least 1.
             lengths: of the references with EOS, for a model with an oracle length predictor.
-            rule: by which `keep_candidates` are kept after the first pass; by default the neutral
-                one.
 
         Yields:
             a batch, and for each of its sentences the candidates, likeliest length first.
         """
         for batch, call, tried, scores in self.calls(sources, passes, lengths):
-            if self.keep is None:
-                yield batch, candidates_of(batch, tried, scores, *self._decode(*call))
-                continue
-            *decoded, kept = self._decode_pruned(*call, scores, *rule_numbers(rule))
-            kept = np.asarray(kept)
-            tried, scores = (np.take_along_axis(array, kept, 1) for array in (tried, scores))
-            yield batch, candidates_of(batch, tried, scores, *decoded)
+            yield batch, candidates_of(batch, tried, scores, *self._decode(*call))
 
     def calls(
         self,
@@ -365,12 +349,6 @@ class Refiner:
                 may_repeat[row] = [repeats_within(sources[index], reach) for reach in reaches]
         count = np.int32(passes)
         return cross, start, given, opening, openings, lengths, count, keys, may_repeat
-
-
-def rule_numbers(rule: LengthRule | None) -> tuple[np.float32, np.float32]:
-    """Alpha and weight as arguments of a compiled call; of the neutral rule for None."""
-    rule = rule or LengthRule()
-    return np.float32(rule.alpha), np.float32(rule.weight)
 
 
 def candidates_of(

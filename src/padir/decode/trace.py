@@ -9,9 +9,8 @@ A trace has one JSON object per sentence, in order:
     candidates                  in the order in which their lengths were tried, each with
         length                      tokens with EOS
         length_log_probability      of the length, natural logarithm; 0 for AR
-        log_probability             of the tokens; a reranker's, where one ranks them
-        score                       by the length rule; the greatest is chosen; null where the
-                                    candidate was dropped after the first pass
+        log_probability             of the tokens; a reranker's, where one ranks
+        score                       by the length rule; the greatest is chosen
         passes                      that changed or confirmed the tokens; AR: tokens
         states                      before the first pass, then after each; AR: the result alone
             tokens                      pieces without EOS
@@ -33,9 +32,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from padir.decode.candidates import Candidate
-from padir.decode.lengths import best_candidates
 from padir.decode.refine import refinement
-from padir.decode.refiner import Refiner, candidates_of, rule_numbers
+from padir.decode.refiner import Refiner, candidates_of
 from padir.decode.stream import MOST_CHARACTERS
 from padir.decode.translate import Translator
 
@@ -61,48 +59,30 @@ class Steps(NamedTuple):
 def _tracer(refiner: Refiner, passes: int) -> Callable[..., Any]:
     """A compiled function that makes `passes` passes one after another.
 
-    It takes the arguments of a call of `Refiner.calls`, length scores [B, K] and the length rule's
-    numbers, and returns tokens [B, K, L], log-probability [B, K] and passes [B, K] of the result,
-    as decoding does, then the `Steps`, and which candidates were kept, [B, K].
+    It takes the arguments of a call of `Refiner.calls` and returns tokens [B, K, L],
+    log-probability [B, K] and passes [B, K] of the result, as decoding does, and then the `Steps`.
     """
 
     def traced(model, cross, start, *rest):
-        *rest, length_scores, alpha, weight = rest
         sentences, count, length = start.shape
-        of_refine = refiner.arguments(model, cross, start, *rest)
-        prepared = refinement(*of_refine)
+        prepared = refinement(*refiner.arguments(model, cross, start, *rest))
 
-        def still_kept(state, after, kept):
-            """Dropped candidates are finished, so that their tokens stay as they are."""
-            if refiner.keep is None:
-                return kept
-            lengths = of_refine[2].reshape(sentences, count)
-            rows = best_candidates(after, lengths, length_scores, alpha, weight, refiner.keep)
-            best = jnp.zeros_like(kept).at[rows].set(True)
-            return jnp.where(state.done == 0, best, kept)
-
-        def traced_pass(carry, _):
-            state, kept = carry
+        def traced_pass(state, _):
             _, attentions = model.hidden(state.fed, cross, prepared.visible(state))
             attended = jnp.argmax(attentions.cross_attention[:, -1].mean(axis=1), axis=-1)
             after = prepared.one_pass(state)
-            kept = still_kept(state, after, kept)
-            after = after._replace(finished=after.finished | ~kept)
-            steps = Steps(after.tokens, after.log_probability, after.hidden, attended)
-            return (after, kept), steps
+            return after, Steps(after.tokens, after.log_probability, after.hidden, attended)
 
-        start_of_all = prepared.state, jnp.ones(sentences * count, bool)
-        (state, kept), steps = jax.lax.scan(traced_pass, start_of_all, length=passes)
+        state, steps = jax.lax.scan(traced_pass, prepared.state, length=passes)
         shape = sentences, count, passes, length
         return (
             state.tokens.reshape(start.shape),
             state.log_probability.sum(axis=1).reshape(sentences, count),
             state.passes.reshape(sentences, count),
             Steps(*(jnp.moveaxis(part, 0, 1).reshape(shape) for part in steps)),
-            kept.reshape(sentences, count),
         )
 
-    return refiner.compiled(traced, [True, False, False])
+    return refiner.compiled(traced)
 
 
 def traces(
@@ -129,28 +109,22 @@ def traces(
     translator.fit(sources, name, warn)
     candidates: list[list[Candidate]] = [[] for _ in lines]
     states: list[list[list[dict[str, Any]]]] = [[] for _ in lines]
-    kept_of: list[list[int]] = [[] for _ in lines]
     if translator.decoding.passes is None:
         candidates = translator.candidates(sources, references=references)
         states = [[[_state(translator, each.tokens)] for each in row] for row in candidates]
-        kept_of = [list(range(len(row))) for row in candidates]
     else:
         lengths = translator.reference_lengths(sources, references)
-        for index, row, row_states, kept in _refined(
+        for index, row, row_states in _refined(
             translator, sources, lengths, translator.decoding.passes
         ):
-            candidates[index], states[index], kept_of[index] = row, row_states, kept
-        ranked_of = translator.reranked(sources, _chosen_from(candidates, kept_of))
-        for row, kept, ranked in zip(candidates, kept_of, ranked_of, strict=True):
-            for k, candidate in zip(kept, ranked, strict=True):
-                row[k] = candidate
+            candidates[index], states[index] = row, row_states
+        candidates = translator.reranked(sources, candidates)
     records = []
-    hypotheses = translator.finish(sources, _chosen_from(candidates, kept_of))
+    hypotheses = translator.finish(sources, candidates)
     for index, (line, hypothesis, row) in enumerate(
         zip(lines, hypotheses, candidates, strict=True)
     ):
-        kept = kept_of[index]
-        scores = {k: translator.rule.score(row[k]) for k in kept}
+        scores = [translator.rule.score(candidate) for candidate in row]
         records.append(
             {
                 "id": index,
@@ -158,28 +132,21 @@ def traces(
                 "hypothesis": hypothesis.hypothesis,
                 **({} if references is None else {"reference": references[index]}),
                 "source_pieces": [*map(translator.loaded.vocabulary.piece, sources[index]), "</s>"],
-                "chosen": max(kept, key=scores.__getitem__) if kept else None,
+                "chosen": scores.index(max(scores)) if scores else None,
                 "candidates": [
                     {
                         "length": candidate.length,
                         "length_log_probability": _rounded(candidate.length_log_probability),
                         "log_probability": _rounded(candidate.log_probability),
-                        "score": _rounded(scores[k]) if k in scores else None,
+                        "score": _rounded(score),
                         "passes": candidate.passes,
                         "states": each,
                     }
-                    for k, (candidate, each) in enumerate(zip(row, states[index], strict=True))
+                    for candidate, score, each in zip(row, scores, states[index], strict=True)
                 ],
             }
         )
     return records
-
-
-def _chosen_from(
-    candidates: Sequence[Sequence[Candidate]], kept_of: Sequence[Sequence[int]]
-) -> list[list[Candidate]]:
-    """The candidates of each sentence that were kept after the first pass."""
-    return [[row[k] for k in kept] for row, kept in zip(candidates, kept_of, strict=True)]
 
 
 def _refined(
@@ -187,8 +154,8 @@ def _refined(
     sources: Sequence[Sequence[int]],
     lengths: Sequence[int] | None,
     passes: int,
-) -> Iterator[tuple[int, list[Candidate], list[list[dict[str, Any]]], list[int]]]:
-    """Each sentence's index, candidates, their states, and which were not dropped."""
+) -> Iterator[tuple[int, list[Candidate], list[list[dict[str, Any]]]]]:
+    """Each sentence's index, candidates, and their states."""
     nonempty = [index for index, source in enumerate(sources) if source]
     refiner = translator.refiner
     if passes not in refiner.tracers:
@@ -196,8 +163,7 @@ def _refined(
     run = refiner.tracers[passes]
     calls = refiner.calls([sources[index] for index in nonempty], passes, lengths)
     for batch, call, tried, scores in calls:
-        numbers = rule_numbers(translator.rule)
-        *decoded, steps, kept = jax.device_get(run(*call, scores, *numbers))
+        *decoded, steps = jax.device_get(run(*call))
         start = np.asarray(call[1])
         for row, index in enumerate(batch.indices):
             candidates = candidates_of(batch, tried, scores, *decoded)[row]
@@ -214,7 +180,7 @@ def _refined(
                 ]
                 for k, candidate in enumerate(candidates)
             ]
-            yield nonempty[index], candidates, states, np.flatnonzero(kept[row]).tolist()
+            yield nonempty[index], candidates, states
 
 
 def _state(

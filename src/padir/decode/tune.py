@@ -1,8 +1,7 @@
 """Choosing the length rule on validation data, among the decoder's alphas and weights.
 
-A parallel model decodes once: its candidates do not depend on the rule, unless some are dropped by
-it after the first pass. A beam is searched again for each alpha, as the penalty decides which
-hypotheses finish.
+A parallel model decodes once: its candidates do not depend on the rule. A beam is searched again
+for each alpha, as the penalty decides which hypotheses finish.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,11 +22,7 @@ def length_rules(settings: SearchDecoder | RefinementDecoder) -> list[LengthRule
 
 def decodings_to_tune(settings: SearchDecoder | RefinementDecoder) -> int:
     """How often `tune` decodes the validation set."""
-    return len(length_rules(settings)) if _rule_decodes(settings) else 1
-
-
-def _rule_decodes(settings: SearchDecoder | RefinementDecoder) -> bool:
-    return isinstance(settings, SearchDecoder) or settings.prunes
+    return 1 if settings.parallel else len(length_rules(settings))
 
 
 def tune(
@@ -42,7 +37,7 @@ def tune(
     """Try every rule of a decoder on validation sentences.
 
     Args:
-        translator: of the model and the decoder.
+        translator: of the model and the decoder; candidates are reranked once.
         lines: validation sources.
         name: of their file, for messages.
         bleu: corpus BLEU of hypotheses against the validation references.
@@ -58,11 +53,12 @@ def tune(
     sources = translator.encode(lines)
     translator.fit(sources, name, warn)
     settings = translator.decoder.settings
-    candidates, scores = [], []
+    candidates = translator.candidates(sources, report, references) if settings.parallel else []
+    scores = []
     for rule in length_rules(settings):
         translator.use(rule)
-        if not candidates or _rule_decodes(settings):
-            candidates = translator.candidates(sources, report, references)
+        if not settings.parallel:
+            candidates = translator.candidates(sources, report)
         hypotheses = translator.finish(sources, candidates)
         scores.append((rule, bleu([each.hypothesis for each in hypotheses])))
     return scores

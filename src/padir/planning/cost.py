@@ -79,8 +79,7 @@ def decoding_flops(
         source, target: tokens of the sentence with EOS, before padding.
     """
     if isinstance(decoder, RefinementDecoder):
-        tried = decoder.length_candidates * decoder.restarts
-        rows = tried + ((passes or 1) - 1) * (decoder.keep_candidates or tried)
+        rows = (passes or 1) * decoder.length_candidates * decoder.restarts
     else:
         # With its cache a step goes through the decoder for one position alone.
         rows = decoder.beam if decoder.kind == "beam" else 1
@@ -106,12 +105,10 @@ def rating_flops(parameters: int, reference: float, hypothesis: float) -> float:
 def tuning_decodings(decoder: SearchDecoder | RefinementDecoder) -> tuple[int | None, int]:
     """Passes with which validation chooses the length rule, and how often it decodes.
 
-    As `padir tune` does it: beam search once per alpha, greedy search not at all, and a decoder
-    that drops candidates once per length rule.
+    As `padir tune` does it: beam search once per alpha, greedy search not at all.
     """
     if isinstance(decoder, RefinementDecoder):
-        rules = len(decoder.length_alphas) * len(decoder.length_weights)
-        return decoder.tuning_passes, rules if decoder.prunes else 1
+        return decoder.tuning_passes, 1
     return None, len(decoder.length_alphas) if decoder.tuned else 0
 
 

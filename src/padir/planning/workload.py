@@ -188,7 +188,7 @@ def _sentence(config: Config, row: Row, sizes: Sizes, corpus: Corpus, lines: _Li
     size = sizes[corpus.name, row.training]
     flops = cost.decoding_flops(decoder, row.decoding.passes, size, *lengths)
     if isinstance(decoder, RefinementDecoder) and decoder.reranker is not None:
-        candidates = decoder.keep_candidates or decoder.length_candidates * decoder.restarts
+        candidates = decoder.length_candidates * decoder.restarts
         flops += cost.reranking_flops(sizes[corpus.name, decoder.reranker], candidates, *lengths)
     return flops
 

@@ -127,8 +127,7 @@ const showTraces = (() => {
         title: `log-probability ${candidate.log_probability}, of the length `
           + `${candidate.length_log_probability}; ${plural(candidate.passes, "pass")}`
             .replace(/passs$/, "passes") },
-        `${won ? "★ " : ""}${candidate.length} tokens, `
-          + (candidate.score === null ? "dropped after pass 1" : `score ${candidate.score}`));
+        `${won ? "★ " : ""}${candidate.length} tokens, score ${candidate.score}`);
       if (won) button.ariaLabel = `${button.textContent.slice(2)}, chosen`;
       button.setAttribute("aria-pressed", number === state[side].candidate);
       button.addEventListener("click", () => { state[side].candidate = number; update(); });
