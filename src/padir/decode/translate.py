@@ -148,7 +148,7 @@ class Translator:
         self, sources: Sequence[Sequence[int]], lengths: Sequence[int] | None
     ) -> Iterator[tuple[Batch, list[list[Candidate]]]]:
         if self._refiner and self.decoding.passes:
-            return self._refiner.batches(sources, self.decoding.passes, lengths, self.rule)
+            return self._refiner.batches(sources, self.decoding.passes, lengths)
         if self._searcher:
             return self._searcher.batches(sources)
         raise ValueError("no decoder")
