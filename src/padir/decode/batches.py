@@ -37,14 +37,15 @@ def length_buckets(run: TrainingRun) -> tuple[int, ...]:
 
 def finer_buckets(buckets: Sequence[int]) -> tuple[int, ...]:
     """Padded lengths of a sentence that is decoded alone: `buckets` and, between 8 and the last,
-    lengths a fifth apart.
+    lengths a third apart.
 
-    Batches need few shapes, as each is compiled. One sentence pays for padding at every pass.
+    Each shape is compiled, so that there are few. But one sentence pays for its padding at every
+    pass, and the buckets of training may be wide.
     """
     lengths, length = {*buckets}, 8
     while length < buckets[-1]:
         lengths.add(length)
-        length = -(-6 * length // 5)
+        length = -(-4 * length // 3)
     return tuple(sorted(lengths))
 
 

@@ -41,12 +41,12 @@ def test_rows_are_a_multiple_of_the_devices_where_there_are_as_many(
     assert [batch.indices for batch in batches] == [batch.indices for batch in alone]
 
 
-def test_a_sentence_alone_is_padded_by_a_fifth_at_most():
+def test_a_sentence_alone_is_padded_by_a_third_at_most():
     buckets = finer_buckets((20, 56))
     assert {20, 56} <= set(buckets)
     assert max(buckets) == 56
     for length in range(9, 57):
-        assert bucket_of(length, buckets) <= 1.2 * length + 1
+        assert bucket_of(length, buckets) <= 4 / 3 * length + 1
     assert finer_buckets((4, 7)) == (4, 7)
 
 
