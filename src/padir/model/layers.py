@@ -49,7 +49,9 @@ def product(
 class Projection(nnx.Linear):
     """A bias-free projection of the last axis."""
 
-    def __call__(self, x: Float[Array, "*axes K"]) -> Float[Array, "*axes N"]:
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, x: Float[Array, "*axes K"]
+    ) -> Float[Array, "*axes N"]:
         dtype = self.dtype
         return product(x.astype(dtype), self.kernel[...].astype(dtype))
 

@@ -31,7 +31,7 @@ class EventFile:
 
     def add(self, step: int, record: Mapping[str, float]) -> None:
         """Write the numbers of a step; `train_loss` becomes `train/loss`."""
-        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.proto.event_pb2 import Event  # pyright: ignore  # Generated code.
         from tensorboardX.summary import scalar
 
         with write_errors(self._folder):

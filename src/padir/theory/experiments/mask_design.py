@@ -102,8 +102,8 @@ def _claims(
             f"gap over efficiency at most {float(np.max(gap / efficiency)):.4f} over"
             f" {len(gap)} random distributions; the fastest masks reach"
             f" {fastest['efficiency'] / efficient['efficiency']:.3f} of the best efficiency; rank"
-            f" correlations gap and worst direction {spearmanr(gap, efficiency).statistic:.2f}, gap"
-            f" and trace {spearmanr(gap, -random['trace']).statistic:.2f}",
+            f" correlations gap and worst direction {spearmanr(gap, efficiency)[0]:.2f}, gap"
+            f" and trace {spearmanr(gap, -random['trace'])[0]:.2f}",
             "gap <= efficiency always; the gap-optimal masks reach 95% of the best efficiency",
             np.all(gap <= efficiency + 1e-9)
             and fastest["efficiency"] >= 0.95 * efficient["efficiency"],
