@@ -11,6 +11,8 @@ from padir.decode.batches import (
     plan_batches,
 )
 from padir.decode.candidates import Candidate, LengthRule, length_penalty
+from padir.decode.programs import CompiledModel
+from tests.decoding import tiny_model
 
 
 def test_each_sentence_is_in_one_batch_of_its_own_bucket():
@@ -48,6 +50,15 @@ def test_a_sentence_alone_is_padded_by_a_third_at_most():
     for length in range(9, 57):
         assert bucket_of(length, buckets) <= 4 / 3 * length + 1
     assert finer_buckets((4, 7)) == (4, 7)
+
+
+def test_finer_lengths_are_for_one_sentence_alone(tmp_path):
+    loaded = tiny_model(tmp_path / "model", "padir")
+    compiled = CompiledModel(loaded.model, loaded.spec.run)
+    ((alone, _),) = compiled.batches([[8] * 5])
+    assert (alone.length, compiled.padded(6, alone.rows)) == (8, 8)
+    ((together, _),) = compiled.batches([[8] * 5, [8] * 4])
+    assert (together.length, compiled.padded(6, together.rows)) == (16, 16)
 
 
 def test_too_long_a_sentence_is_refused():
