@@ -62,7 +62,10 @@ def test_keys_alone_translate_and_step_through_the_passes(visit, model):
     [trace] = model.traces([TEXT], PASSES)
     states = trace["candidates"][trace["chosen"]]["states"]
     page = visit()
+    # A page is loaded before it is drawn first, and takes the focus only then.
+    page.locator("#text:focus").wait_for()
     page.keyboard.type(TEXT)
+    assert page.locator("#text").input_value() == TEXT
     page.keyboard.press("Control+Enter")
     page.locator("#viewer-app .tokens").wait_for()
     assert shown(page) == texts(states[1])
