@@ -1,7 +1,7 @@
 rule analyse:
     """Tables 4 and 5 of one trained model, predictors of stutter, the probe and the exact dependence."""
     input:
-        model="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/model.safetensors",
+        model=asked(jobs.bundle, "place", "training", "seed"),
         decoder="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/decoders/{decoder}.json",
         reranker=asked(jobs.reranker_bundle, "place", "decoder"),
         source=text("source", SETTINGS.evaluation.split),

@@ -210,10 +210,8 @@ def bundle_flags(option, key):
     """Params function: an option with the folders of the bundles of an input, if there are any."""
 
     def flags(wildcards, input):
-        models = [input[key]] if isinstance(input[key], str) else list(input[key])
-        return (
-            [option, *(str(Path(model).parent) for model in models)] if models else []
-        )
+        folders = dict.fromkeys(str(Path(file).parent) for file in input[key])
+        return [option, *folders] if folders else []
 
     return flags
 

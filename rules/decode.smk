@@ -15,7 +15,7 @@ rule tune:
     """Choose a decoder's length rule on validation data; the tuned decoder joins the bundle."""
     input:
         spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
-        model="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/model.safetensors",
+        model=asked(jobs.bundle, "place", "training", "seed"),
         decoder="results/decoders/{dataset}/{source}-{target}/{decoder}.json",
         reranker=asked(jobs.reranker_bundle, "place", "decoder"),
         source=text("source", "valid"),
@@ -50,7 +50,7 @@ rule decode:
     """Translate one split with one trained model, one decoder and one number of passes."""
     input:
         spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
-        model="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/model.safetensors",
+        model=asked(jobs.bundle, "place", "training", "seed"),
         decoder=asked(jobs.row_decoder, "place", "row", "seed"),
         reranker=asked(jobs.row_reranker, "place", "row"),
         source=text("source"),
@@ -87,7 +87,7 @@ rule trace:
     """Record each pass over the first sentences of a split, for the report's viewer."""
     input:
         spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
-        model="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/model.safetensors",
+        model=asked(jobs.bundle, "place", "training", "seed"),
         decoder=asked(jobs.row_decoder, "place", "row", "seed"),
         reranker=asked(jobs.row_reranker, "place", "row"),
         source=text("source"),

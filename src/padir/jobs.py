@@ -14,7 +14,7 @@ from padir.config.teacher import CloudTeacher, ModelTeacher
 from padir.layout import (
     RESULTS,
     Place,
-    bundle_path,
+    bundle_paths,
     decoder_path,
     distilled_folder,
     hypotheses_path,
@@ -129,10 +129,15 @@ def teacher_decoding(config: Config, teacher: str) -> str:
     return config.teachers[teacher].kind if row is None else row.name
 
 
-def teacher_bundle(config: Config, place: Place, teacher: str, seed: int) -> str:
+def bundle(config: Config, place: Place, training: str, seed: int) -> list[str]:
+    """A trained model."""
+    return bundle_paths(place, training, seed)
+
+
+def teacher_bundle(config: Config, place: Place, teacher: str, seed: int) -> list[str]:
     """The model of a teacher of ours."""
     row = config.teacher_row(teacher)
-    return bundle_path(place, row.training if row else teacher, seed)
+    return bundle_paths(place, row.training if row else teacher, seed)
 
 
 def teacher_decoder(config: Config, place: Place, teacher: str, seed: int) -> str:
@@ -151,7 +156,7 @@ def first_bundle(config: Config, place: Place, training: str | None) -> list[str
     """The model of a training's first seed; nothing where no training is named."""
     if training is None:
         return []
-    return [bundle_path(place, training, config.trainings[training].first_seed)]
+    return bundle_paths(place, training, config.trainings[training].first_seed)
 
 
 def warm_start_bundle(config: Config, place: Place, training: str) -> list[str]:

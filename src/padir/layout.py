@@ -55,9 +55,10 @@ def run_folder(place: Place, training: str, seed: int) -> str:
     return f"{RESULTS}/runs/{place.dataset}/{place.direction}/{training}/seed{seed}"
 
 
-def bundle_path(place: Place, training: str, seed: int) -> str:
-    """Parameters of a trained model; its bundle is the folder."""
-    return f"{run_folder(place, training, seed)}/bundle/model.safetensors"
+def bundle_paths(place: Place, training: str, seed: int) -> list[str]:
+    """What any use of a trained model reads of its bundle: parameters, settings and vocabulary."""
+    folder = f"{run_folder(place, training, seed)}/bundle"
+    return [f"{folder}/{name}" for name in ("model.safetensors", "spec.json", "spm.model")]
 
 
 def decoder_path(place: Place, training: str, seed: int, decoder: str) -> str:

@@ -61,12 +61,18 @@ def test_scores_of_different_rows_and_seeds_differ_in_digests(grid):
     assert not shared
 
 
+def test_a_bundle_is_parameters_settings_and_vocabulary():
+    folder = "results/runs/real/de-en/padir/seed2/bundle"
+    assert layout.bundle_paths(PLACE, "padir", 2) == [
+        f"{folder}/model.safetensors",
+        f"{folder}/spec.json",
+        f"{folder}/spm.model",
+    ]
+
+
 def test_paths_of_one_row():
     expected = {
         layout.run_folder(PLACE, "padir", 2): "runs/real/de-en/padir/seed2",
-        layout.bundle_path(PLACE, "padir", 2): (
-            "runs/real/de-en/padir/seed2/bundle/model.safetensors"
-        ),
         layout.decoder_path(PLACE, "padir", 2, "joint"): (
             "runs/real/de-en/padir/seed2/bundle/decoders/joint.json"
         ),
@@ -175,10 +181,10 @@ def test_a_job_asks_for_the_models_that_it_reads():
     config["decoders"] = {"ranked": {"reranker": "ranker"}}
     whole = check_config(config)
     row = Row.parse("padir/ranked/T4")
-    ranker = [layout.bundle_path(PLACE, "ranker", 5)]
+    ranker = layout.bundle_paths(PLACE, "ranker", 5)
     assert jobs.row_reranker(whole, PLACE, row) == ranker
     assert jobs.row_reranker(whole, PLACE, ROW) == []
-    assert jobs.warm_start_bundle(whole, PLACE, "padir") == [layout.bundle_path(PLACE, "ar", 0)]
+    assert jobs.warm_start_bundle(whole, PLACE, "padir") == layout.bundle_paths(PLACE, "ar", 0)
     assert jobs.warm_start_bundle(whole, PLACE, "ar") == []
     baseline = layout.hypotheses_path(PLACE, Row.parse("ar/beam"), 0, "test")
     # The last AR row of the first AR training.

@@ -111,8 +111,12 @@ def test_an_edit_changes_every_number_that_it_concerns(snakemake, config, tmp_pa
         done = snakemake(*config(merge(LONGER, changes)), "--", str(name), folder=place)
         assert done.returncode == 0, done.stderr[-2000:]
         assert (place / name).is_file(), name
+    # Nobody asks for a vocabulary by name, but decoding reads it.
+    pieces = place / RUN / "raw/seed0/bundle/spm.model"
+    pieces.unlink()
     done = snakemake(*config(merge(LONGER, changes)), "--", "table1", folder=place)
     assert done.returncode == 0, done.stderr[-2000:]
+    assert pieces.is_file()
     assert table1(place) == finished
 
 

@@ -314,8 +314,8 @@ def test_the_first_seed_of_the_list_is_the_one_that_is_timed_and_analysed():
     config = check_config(set_value(copy.deepcopy(WHOLE), "trainings.padir.seeds", [3, 1]))
     (analysis,) = layout.analyses(config)
     assert analysis.path == "results/analysis/toy/xs-xt/padir/padir.seed3.json"
-    (bundle,) = jobs.timed_bundles(config, PLACE, "systems")
-    assert "/padir/seed3/" in bundle
+    bundle = jobs.timed_bundles(config, PLACE, "systems")
+    assert bundle == layout.bundle_paths(PLACE, "padir", 3)
     # All seeds are scored, in order.
     assert layout.seeds(config, Row.parse("padir/padir/T4")) == [1, 3]
 
