@@ -25,7 +25,7 @@ rule measure_latency:
         "results/latency/{dataset}/{source}-{target}/logs/{timing}.log",
     benchmark:
         "results/latency/{dataset}/{source}-{target}/logs/{timing}.tsv"
-    threads: workflow.cores
+    threads: all_cores
     resources:
         gpu=device("gpu"),
         tpu=device("tpu"),

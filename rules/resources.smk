@@ -29,6 +29,11 @@ def device(kind):
     return count
 
 
+def all_cores(wildcards):
+    """Every core that this run may use; `--dag` and `--report` run nothing and are given none."""
+    return workflow.resource_settings.cores or 1
+
+
 def few_cores(wildcards):
     """More than four cores gain little in reading and writing text."""
-    return min(4, workflow.cores)
+    return min(4, all_cores(wildcards))

@@ -1,5 +1,6 @@
 """What the documents say is there: paths, verbs, targets, and the same pins everywhere."""
 
+import importlib
 import json
 import os
 import re
@@ -15,10 +16,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from padir.cli import VERBS
+from padir.commands.arguments import read_arguments
 from padir.report.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[1]
 TOP_LEVEL = ("src/", "rules/", "tests/", "docs/", "config/", "workflow/", ".ci/")
+
+
+OURS = re.compile(r"(padir|make|snakemake)(?= |$)")
 
 
 def documents() -> list[Path]:
@@ -51,8 +56,17 @@ def command_lines(text: str) -> list[list[str]]:
     indented = re.findall(r"^ {4}(\S.*)$", text, re.MULTILINE)
     spans = re.findall(r"`([^`\n]+)`", text)
     lines = [*"\n".join(fences).splitlines(), *indented, *spans]
-    ours = (line for line in lines if re.match(r"(padir|make|snakemake)\b", line))
-    return [shlex.split(line, comments=True) for line in ours]
+    return [shlex.split(line, comments=True) for line in lines if OURS.match(line)]
+
+
+def whole_commands(text: str) -> list[str]:
+    """Command lines of fenced and indented blocks as they stand, without what is cut in the middle
+    of a sentence."""
+    text = text.replace("\\\n", " ")
+    fences = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    indented = re.findall(r"^ {4}(\S.*)$", text, re.MULTILINE)
+    lines = [*"\n".join(fences).splitlines(), *indented]
+    return [line for line in lines if OURS.match(line)]
 
 
 def snakemake_targets(words: list[str]) -> list[str]:
@@ -132,6 +146,23 @@ def test_every_command_in_a_document_exists(path):
         if command == "snakemake":
             for target in snakemake_targets(rest):
                 assert target in rules or "/" in target, f"snakemake ... {target}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_options_of_every_padir_command_in_a_document_exist(path):
+    text = path.read_text(encoding="utf-8")
+    for command, *rest in command_lines(text):
+        if command == "padir" and rest and rest[0] in VERBS:
+            verb = importlib.import_module(VERBS[rest[0]][0])
+            names = {"--help", *(option.name for option in verb.OPTIONS)}
+            used = {word.partition("=")[0] for word in rest if re.match(r"--[a-z]", word)}
+            assert used <= names, f"padir {rest[0]}: {used - names}"
+    for line in whole_commands(text):
+        words = shlex.split(re.sub(r"[<>|].*", "", line), comments=True)
+        if words[0] == "padir" and not {"EXPERIMENT", "..."} & {*words} and words[2:]:
+            verb = importlib.import_module(VERBS[words[1]][0])
+            # What argparse refuses ends the process.
+            read_arguments(words[1], verb.__doc__, verb.OPTIONS, words[2:])
 
 
 def test_commands_of_all_kinds_are_looked_at():

@@ -10,7 +10,13 @@ from typing import Any
 
 from padir.config.rows import DEFAULT_PASSES
 from padir.decode.candidates import LengthRule
-from padir.decode.load import LoadedModel, TunedDecoder, decoder_names, find_decoder
+from padir.decode.load import (
+    LoadedModel,
+    TunedDecoder,
+    decoder_names,
+    default_decoder,
+    find_decoder,
+)
 from padir.decode.load import load as load_bundle
 from padir.decode.rerank import Reranker
 from padir.decode.stream import Translation, translated
@@ -63,7 +69,7 @@ class Model:
             lines: an empty one gives an empty translation, one longer than the model reads is cut.
             steps: decoder passes of a parallel model, `DEFAULT_PASSES` by default.
             decoder: name of a decoder of the bundle or of a built-in one, or a file; by default
-                that of the model's system, greedy for AR.
+                that of the model's system (see `padir.decode.load.default_decoder`), greedy for AR.
             reranker: bundle of the AR model that the decoder names, where it names one.
 
         Raises:
@@ -110,7 +116,7 @@ class Model:
     def decoders(self) -> list[str]:
         """Names that `translate` takes, the default first: decoders that fit this model and need
         no reranker."""
-        default = self.system if self.parallel else "greedy"
+        default = default_decoder(self.loaded) if self.parallel else "greedy"
         return [
             name
             for name in dict.fromkeys([default, *decoder_names(self.loaded)])

@@ -102,11 +102,16 @@ def run_snakemake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, bufsize=1) as server:
         assert server.stdin is not None and server.stdout is not None
 
-        def run(*arguments: str, folder: Path, env: dict[str, str] | None = None):
+        def run(
+            *arguments: str,
+            folder: Path,
+            env: dict[str, str] | None = None,
+            cores: tuple[str, ...] = ("--cores", "2"),
+        ):
             environment = dict(os.environ) if env is None else env
             # Read when Python starts: the server's own holds.
             assert environment.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
-            words = ["--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+            words = ["--snakefile", str(ROOT / "Snakefile"), *cores]
             words += ["--directory", str(folder), *arguments]
             streams = {name: str(printed / name) for name in ("stdout", "stderr")}
             request = {"arguments": words, "folder": str(folder), "environment": environment}
@@ -122,10 +127,10 @@ def run_snakemake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 def snakemake(tmp_path: Path, run_snakemake: Run) -> Run:
     """Run snakemake with results in `folder` (default: a fresh one)."""
 
-    def run(*arguments: str, folder: Path | None = None, env: dict[str, str] | None = None):
+    def run(*arguments: str, folder: Path | None = None, **options):
         place = folder or tmp_path / "place"
         place.mkdir(parents=True, exist_ok=True)
-        return run_snakemake(*arguments, folder=place, env=env)
+        return run_snakemake(*arguments, folder=place, **options)
 
     return run
 

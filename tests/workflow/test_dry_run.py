@@ -322,6 +322,12 @@ def test_snakefmt_changes_nothing(repository):
     assert done.returncode == 0, done.stderr
 
 
+def test_the_graph_of_jobs_is_drawn_without_a_number_of_cores(snakemake, tiny):
+    drawn = snakemake("--configfile", str(tiny), "--dag", "--", "table1", "latency", cores=())
+    assert drawn.returncode == 0, drawn.stderr
+    assert "digraph" in drawn.stdout and "measure_latency" in drawn.stdout
+
+
 def rules(text: str) -> dict[str, str]:
     return dict(re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL))
 

@@ -1,4 +1,5 @@
-"""`snakemake --report`: tables, figures, claims and page in categories with captions, offline."""
+"""`snakemake --report`: tables, figures, claims and page in categories with captions, offline and
+without `--cores`."""
 
 import re
 
@@ -17,7 +18,7 @@ def test_the_report_of_the_workflow_has_categories_and_captions(
     assert done.returncode == 0, done.stderr
     # What is fetched would fail: nothing answers at this address.
     offline = {**stand_in, "https_proxy": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
-    made = snakemake(*arguments, "--report", "report.html", env=offline)
+    made = snakemake(*arguments, "--report", "report.html", env=offline, cores=())
     assert made.returncode == 0, made.stderr
     text = (tmp_path / "place/report.html").read_text(encoding="utf-8")
     (categories,) = re.findall(r"var categories = (\{.*?\});?\n", text)

@@ -114,6 +114,8 @@ def test_an_edit_changes_every_number_that_it_concerns(snakemake, config, tmp_pa
     # Nobody asks for a vocabulary by name, but decoding reads it.
     pieces = place / RUN / "raw/seed0/bundle/spm.model"
     pieces.unlink()
+    (place / RUN / "raw/seed0/decode/test.padir.T1.txt").unlink()
+    (place / RUN / "raw/seed0/score/test.padir.T1.json").unlink()
     done = snakemake(*config(merge(LONGER, changes)), "--", "table1", folder=place)
     assert done.returncode == 0, done.stderr[-2000:]
     assert pieces.is_file()

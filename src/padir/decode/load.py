@@ -1,5 +1,6 @@
 """Model bundles and decoders, read from files and ready to decode."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,13 +156,12 @@ def find_decoder(loaded: LoadedModel, choice: str | None) -> TunedDecoder:
     Args:
         loaded: the model that it decodes.
         choice: a file, or the name of one of the bundle's decoders or of a built-in one, which are
-            tried in this order; by default that of the model's system, or beam.
+            tried in this order; `default_decoder` by default.
 
     Raises:
         InputError: there is no such decoder.
     """
-    run = loaded.spec.run
-    name = choice or (run.system if run.parallel else "beam")
+    name = choice or default_decoder(loaded)
     for path in (Path(name), loaded.folder / DECODERS / f"{name}.json"):
         if path.is_file():
             return read_decoder(path)
@@ -173,8 +173,29 @@ def find_decoder(loaded: LoadedModel, choice: str | None) -> TunedDecoder:
     )
 
 
+def default_decoder(loaded: LoadedModel) -> str:
+    """The decoder of a model when none is named: its system's, or beam search for AR. If the bundle
+    has other tuned decoders alone, the first of them that needs no reranker.
+    """
+    run = loaded.spec.run
+    if not run.parallel:
+        return "beam"
+    tuned = tuned_decoders(loaded)
+    if run.system not in tuned:
+        for name in tuned:
+            with suppress(InputError):
+                settings = find_decoder(loaded, name).settings
+                if settings.parallel and settings.reranker is None:
+                    return name
+    return run.system
+
+
+def tuned_decoders(loaded: LoadedModel) -> list[str]:
+    """Names of the bundle's own decoders."""
+    stems = sorted(path.stem for path in (loaded.folder / DECODERS).glob("*.json"))
+    return [stem for stem in stems if not stem.endswith(".provenance")]
+
+
 def decoder_names(loaded: LoadedModel) -> list[str]:
     """The bundle's decoders and the built-in ones, whether or not they fit the model."""
-    tuned = sorted(path.stem for path in (loaded.folder / DECODERS).glob("*.json"))
-    tuned = [stem for stem in tuned if not stem.endswith(".provenance")]
-    return list(dict.fromkeys([*tuned, *builtin_decoders()]))
+    return list(dict.fromkeys([*tuned_decoders(loaded), *builtin_decoders()]))

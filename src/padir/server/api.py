@@ -1,4 +1,4 @@
-"""The HTTP server of `padir serve`: `GET /`, `GET /health`, `POST /translate`.
+"""The HTTP server of `padir serve`: `GET /`, `/health` and `/openapi.json`, `POST /translate`.
 
 One request is translated at a time. Every answer but the page is JSON; an error is
 `{"error": TEXT}` with its status.
@@ -14,6 +14,7 @@ from typing import Any
 
 from padir.files import InputError
 from padir.library import Model
+from padir.server import openapi
 from padir.server.page import page
 
 MOST_BYTES = 1 << 20
@@ -22,6 +23,7 @@ MOST_LINES = 1_000
 MOST_TRACED = 20
 MOST_CANDIDATES = 100
 SECONDS = 30
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 KEYS = {"lines": list, "text": str, "steps": int, "decoder": str, "nbest": int, "trace": bool}
 ALLOWED = {list: "a list of texts", str: "text", int: "1 and more", bool: "true or false"}
 
@@ -50,7 +52,10 @@ class Server(ThreadingHTTPServer):
     def __init__(self, model: Model, host: str, port: int):
         self.model, self.busy = model, threading.Lock()
         self.decoders = model.decoders()
-        self.page = page(model, self.decoders, most_lines=MOST_LINES, most_traced=MOST_TRACED)
+        limits = {"most_lines": MOST_LINES, "most_traced": MOST_TRACED}
+        self.page = page(model, self.decoders, **limits)
+        self.description = openapi.document(self.decoders, **limits)
+        self.private = host in LOOPBACK
         try:
             super().__init__((host, port), Handler)
         except (OSError, OverflowError) as error:
@@ -106,18 +111,26 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page, or what is served."""
-        if self.path == "/":
+        if foreign := self._foreign():
+            self._error(HTTPStatus.FORBIDDEN, foreign)
+        elif self.path == "/":
             self._answer(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
         elif self.path == "/health":
             self._json(HTTPStatus.OK, self.server.health())
+        elif self.path == "/openapi.json":
+            self._json(HTTPStatus.OK, self.server.description)
         elif self.path == "/translate":
             self._error(HTTPStatus.METHOD_NOT_ALLOWED, "allowed is POST")
         else:
-            self._error(HTTPStatus.NOT_FOUND, "allowed are /, /health and POST /translate")
+            self._error(
+                HTTPStatus.NOT_FOUND, "allowed are /, /health, /openapi.json and POST /translate"
+            )
 
     def do_POST(self) -> None:
         """A translation."""
         try:
+            if foreign := self._foreign():
+                raise RequestError(HTTPStatus.FORBIDDEN, foreign)
             if self.path != "/translate":
                 raise RequestError(HTTPStatus.NOT_FOUND, "allowed is POST /translate")
             self._json(HTTPStatus.OK, self.server.translate(self._request()))
@@ -125,6 +138,16 @@ class Handler(BaseHTTPRequestHandler):
             self._error(error.status, str(error))
         except InputError as error:
             self._error(HTTPStatus.BAD_REQUEST, str(error))
+
+    def _foreign(self) -> str | None:
+        """What is wrong with the name that the request gives this server. A page of another site
+        whose name leads to this machine could otherwise read answers that are for it alone.
+        """
+        host = self.headers.get("Host", "")
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if self.server.private and name.strip("[]") not in LOOPBACK:
+            return f"host {name[:60]!r}, allowed are {', '.join(LOOPBACK)}"
+        return None
 
     def _request(self) -> dict[str, Any]:
         """The body, checked.

@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 
+import jsonschema
 import pytest
 
 from padir.decode.candidates import LengthRule
@@ -108,6 +109,43 @@ def test_health_and_page(server):
 def test_a_wrong_request_is_answered_with_what_is_allowed(server, body, status, message):
     answered, answer = post(server, body)
     assert answered == status and message in answer["error"]
+
+
+def test_answers_and_requests_are_as_the_description_says(server):
+    status, kind, body = ask(server, "GET", "/openapi.json")
+    assert (status, kind) == (200, "application/json; charset=utf-8")
+    paths = json.loads(body)["paths"]
+
+    def schema(content):
+        return content["content"]["application/json"]["schema"]
+
+    health, translate = paths["/health"]["get"], paths["/translate"]["post"]
+    jsonschema.validate(
+        json.loads(ask(server, "GET", "/health")[2]), schema(health["responses"]["200"])
+    )
+    for request in ({"lines": ["ba", ""], "nbest": 2}, {"text": "ba", "trace": True}):
+        jsonschema.validate(request, schema(translate["requestBody"]))
+        status, answer = post(server, request)
+        assert status == 200
+        answered = schema(translate["responses"]["200"])
+        jsonschema.validate(answer, answered)
+        # Every key is described.
+        assert answer.keys() <= answered["properties"].keys()
+        for each in answer.get("translations", []):
+            described = answered["properties"]["translations"]["items"]["properties"]
+            assert each.keys() == described.keys()
+    for request in ({"text": "ba", "x": 1}, {"lines": "ba"}, {"text": "ba", "steps": 0}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(request, schema(translate["requestBody"]))
+        jsonschema.validate(post(server, request)[1], schema(translate["responses"]["400"]))
+
+
+def test_another_site_s_name_for_this_machine_is_refused(server):
+    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", ""):
+        for method, path in (("GET", "/"), ("GET", "/health"), ("POST", "/translate")):
+            assert ask(server, method, path, Host=host)[0] == 403, host
+    for host in ("localhost", "localhost:1", "127.0.0.1:99", "[::1]", "[::1]:80"):
+        assert ask(server, "GET", "/health", Host=host)[0] == 200, host
 
 
 def test_what_is_too_large_or_of_another_type_is_not_read(server):

@@ -143,6 +143,20 @@ def test_a_decoder_is_a_file_or_one_of_the_bundle_or_built_in(folders, tmp_path)
         find_decoder(loaded, "other")
 
 
+def test_the_default_is_a_tuned_decoder_where_the_system_s_own_is_not_tuned(folders, tmp_path):
+    folder = copied(folders, tmp_path)
+    ranked = tiny_decoder("padir", LengthRule(1.0, 0.5), name="a_ranked", reranker="ar")
+    write_decoder(folder / "decoders" / "a_ranked.json", ranked)
+    write_json(folder / "decoders" / "b_foreign.json", {"name": "b_foreign"})
+    assert find_decoder(load(folder), None).name == "padir"
+    masked = tiny_decoder("padir", LengthRule(1.0, 0.5), name="masked")
+    write_decoder(folder / "decoders" / "masked.json", masked)
+    assert find_decoder(load(folder), None).name == "masked"
+    own = tiny_decoder("padir", LengthRule(1.0, 0.5))
+    write_decoder(folder / "decoders" / "padir.json", own)
+    assert find_decoder(load(folder), None).name == "padir"
+
+
 def test_more_candidates_than_lengths_are_refused(tmp_path):
     decoder = tiny_decoder("padir", LengthRule(), length_candidates=12)
     with pytest.raises(InputError, match="length_candidates is 12; this model has 11 lengths"):
