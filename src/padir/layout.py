@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 from padir.config import identity
 from padir.config.experiment import Config
-from padir.config.identity import Digests
+from padir.config.identity import RESULTS, Digests
 from padir.config.rows import Row
-
-RESULTS = "results"
 
 
 class Place(NamedTuple):

@@ -1,6 +1,7 @@
 """An edit reruns what depends on it and nothing else; a stand-in for `padir` writes the files."""
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -147,3 +148,43 @@ def jobs_after(module_snakemake, stand_in) -> Callable[[Edit], dict[str, int]]:
 def test_an_edit_reruns_what_depends_on_it_and_nothing_else(jobs_after, kind):
     edit, expected = EDITS[kind]
     assert jobs_after(edit) == expected
+
+
+def test_edited_text_reruns_all_that_is_made_of_it_even_with_an_old_date(
+    snakemake, stand_in, tmp_path
+):
+    place = tmp_path / "place"
+    place.mkdir()
+    splits = {}
+    lines = "".join(f"{number} a{number} b{number}\n" for number in range(300))
+    for split in ("train", "valid", "test"):
+        splits[split] = {"files": {code: f"{split}.{code}" for code in ("de", "en")}}
+        for name in splits[split]["files"].values():
+            (place / name).write_text(lines, encoding="utf-8")
+    own = {"source": {"kind": "files", **splits}, "directions": ["de-en"]}
+    own["vocabulary"] = {"kind": "unigram", "size": 60}
+    settings = yaml.safe_load(TINY) | {
+        "datasets": {"own": own},
+        "trainings": {"ar": {"system": "ar"}},
+        "teachers": {},
+        "evaluation": {"core": [{"trainings": ["ar"], "decoders": ["greedy"]}]},
+    }
+    config = tmp_path / "own.yaml"
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    arguments = ("--configfile", str(config))
+    done = snakemake(*arguments, "--", "table1", env=stand_in)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+    def jobs() -> dict[str, int]:
+        planned = snakemake(*arguments, "--dry-run", "--", "table1", env=stand_in)
+        assert planned.returncode == 0, planned.stderr[-2000:]
+        counts = job_counts(planned.stdout + planned.stderr)
+        return {rule: count for rule, count in counts.items() if rule not in {*REPORT, "table1"}}
+
+    assert jobs() == {}
+    text = place / "test.en"
+    before = text.stat()
+    text.write_text(lines.replace("7", "8"), encoding="utf-8")
+    os.utime(text, ns=(before.st_atime_ns, before.st_mtime_ns))
+    data = {rule: count for rule, count in DATA.items() if rule != "write_grammar"}
+    assert jobs() == {**data, **trained(1), "tune": 1, "decode": 1, "score": 1}

@@ -3,17 +3,20 @@
 A training has a digest of all that training reads: its settings without seeds, the data, the
 vocabulary and the targets, and with them a teacher's training and decoder. A decoder has one of its
 settings, and of the reranker's training. Hypotheses have one of training, seed, decoder, passes and
-split. Every file that is made of them carries `digests`; the report shows a number only where these
-are the digests of the config at hand.
+split. The user's own files count by their bytes. Every file that is made of them carries `digests`;
+the report shows a number only where these are the digests of the config at hand.
 
 The functions are cached, as a workflow asks for digests many times: what they return is not to be
 changed.
 """
 
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from padir.config.base import Digests, short_digest
+from padir.config.contents import CONTENTS, contents
 from padir.config.data import Dataset, SyntheticSource, VocabularySpec
 from padir.config.decoder import decoder_digest as digest_of_decoder
 from padir.config.experiment import Config
@@ -22,23 +25,39 @@ from padir.config.teacher import CloudTeacher, ModelTeacher
 from padir.config.training import RunSpec
 from padir.files import InputError
 
+RESULTS = "results"
+
 
 def data_spec(config: Config, dataset: str) -> dict[str, Any]:
     """What getting and cleaning a dataset reads: a `Dataset` without vocabularies, and with the
-    pair as its one direction, so that a further direction or another vocabulary keeps the data."""
+    pair as its one direction, so that a further direction or another vocabulary keeps the data;
+    and the checksums of the local files that the source names."""
     settings = config.datasets[dataset]
     alone = Dataset(source=settings.source, directions=[settings.pair], cleaning=settings.cleaning)
-    return alone.model_dump(mode="json", exclude={"vocabulary", "vocabularies"})
+    spec = alone.model_dump(mode="json", exclude={"vocabulary", "vocabularies"})
+    record = f"{RESULTS}/data/{dataset}/{settings.pair}/dataset.json"
+    return _with_contents(spec, settings.source.local_files(), record)
+
+
+def _with_contents(spec: dict[str, Any], files: Sequence[str | Path], record: str | None = None):
+    """Settings, and checksums of the files that they name, if they name any."""
+    return {**spec, CONTENTS: contents(files, record)} if files else spec
 
 
 def extra_spec(config: Config, dataset: str) -> dict[str, Any]:
     """What getting and cleaning extra source text reads: what the dataset's own text does, and the
     files. The data's digest knows nothing of it, so that further text keeps what is trained."""
     settings = config.datasets[dataset]
-    return {
-        **data_spec(config, dataset),
-        "extra_sources": settings.model_dump(mode="json")["extra_sources"],
-    }
+    extra = settings.model_dump(mode="json")["extra_sources"]
+    spec = data_spec(config, dataset)
+    local = [
+        file
+        for file in map(settings.extra_file, extra["files"] if extra else {})
+        if isinstance(file, Path)
+    ]
+    record = f"{RESULTS}/data/{dataset}/{settings.pair}/extra.json"
+    checksums = {**spec.get(CONTENTS, {}), **contents(local, record)}
+    return {**spec, "extra_sources": extra, **({CONTENTS: checksums} if checksums else {})}
 
 
 def extra_language(config: Config, dataset: str, direction: str, targets: str) -> str | None:
@@ -55,8 +74,10 @@ def extra_language(config: Config, dataset: str, direction: str, targets: str) -
 def extra_digests(config: Config, dataset: str, language: str) -> Digests:
     """Digests of the data, and of the cleaned extra text in a language, which depends on it."""
     spec = extra_spec(config, dataset)
-    file = spec.pop("extra_sources")["files"][language]
-    return {**data_digests(config, dataset), "extra_sources": short_digest([spec, file])}
+    file = spec["extra_sources"]["files"][language]
+    checksum = spec.get(CONTENTS, {}).get(str(config.datasets[dataset].extra_file(language)))
+    read = [data_spec(config, dataset), file, checksum]
+    return {**data_digests(config, dataset), "extra_sources": short_digest(read)}
 
 
 def vocabulary_spec(config: Config, dataset: str, name: str | None) -> dict[str, Any]:
@@ -72,7 +93,10 @@ def vocabulary_spec(config: Config, dataset: str, name: str | None) -> dict[str,
         source = SyntheticSource()
     if not chosen.foreign_pairs:
         source = None
-    return VocabularySpec(**chosen.model_dump(), source=source).model_dump(mode="json")
+    spec = VocabularySpec(**chosen.model_dump(), source=source).model_dump(mode="json")
+    folder = f"{RESULTS}/vocab/{dataset}/{config.datasets[dataset].pair}"
+    record = f"{folder}/{name}/settings.json" if name else f"{folder}/settings.json"
+    return _with_contents(spec, chosen.extra_text, record)
 
 
 def teacher_seed(config: Config, teacher: str) -> int:
@@ -95,7 +119,7 @@ def targets_digest(config: Config, dataset: str, direction: str, targets: str) -
         # A higher limit or another ledger translates nothing anew.
         made_by = teacher.what_it_writes()
     else:
-        made_by = teacher.model_dump(mode="json")
+        made_by = _with_contents(teacher.model_dump(mode="json"), [teacher.train, teacher.valid])
     translated = {"data": data}
     if language := extra_language(config, dataset, direction, targets):
         translated = extra_digests(config, dataset, language)

@@ -18,6 +18,7 @@ import pydantic
 import yaml
 
 from padir.config.base import Settings
+from padir.config.contents import CONTENTS
 from padir.config.data import Dataset, VocabularySpec
 from padir.config.decoder import RefinementDecoder, SearchDecoder, builtin_decoders
 from padir.config.errors import describe
@@ -328,6 +329,9 @@ def _read_json_settings(kind: type[S], path: str | Path) -> S:
         raise InputError(f"{label}not JSON: {error}") from error
     if not isinstance(mapping, dict):
         raise InputError(f"{label}found {type(mapping).__name__}, allowed: an object of settings")
+    if kind in (Dataset, VocabularySpec):
+        # The workflow writes it beside the settings.
+        mapping.pop(CONTENTS, None)
     return _validate(kind, mapping, mapping, label)
 
 
