@@ -16,6 +16,7 @@ examples:
 import argparse
 import os
 import re
+import shlex
 from pathlib import Path
 
 from padir.commands.arguments import option, read_arguments
@@ -83,12 +84,22 @@ def main(argv: list[str]) -> int:
         f"wrote {shown(out)}\n\n"
         f"train, translate and score (about {duration(proposal.minutes)} until the first models, a"
         " third more for tables and the report):\n"
-        f"  snakemake --cores {machine.cores} --configfile {shown(out)}\n"
+        f"  snakemake{snakefile_option()} --cores {machine.cores} --configfile {shown(out)}\n"
         "how far it is, and then a sentence of your own:\n"
         "  padir status\n"
         f"  padir translate --model results/runs/{name}/{directions[0]}/padir/seed0/bundle"
     )
     return 0
+
+
+def snakefile_option() -> str:
+    """Where the workflow is, outside its own folder: that of the installed package."""
+    import padir
+
+    snakefile = Path(padir.__file__).resolve().parents[2] / "Snakefile"
+    if Path("Snakefile").exists() or not snakefile.is_file():
+        return ""
+    return f" --snakefile {shlex.quote(str(snakefile))}"
 
 
 def dataset_name(arguments: argparse.Namespace) -> str:
