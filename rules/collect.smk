@@ -79,11 +79,12 @@ def core_file(name):
 
 
 def files_of(parts):
-    """The files that stand for tables and figures."""
-    endings = {"table": "md", "figure": "svg"}
+    """The files of tables and figures: a deleted one is made again."""
+    endings = {"table": ("csv", "md", "tex"), "figure": ("svg", "csv")}
     return [
-        f"results/report/{part.kind}s/{part.name}.{endings[part.kind]}"
+        f"results/report/{part.kind}s/{part.name}.{ending}"
         for part in parts
+        for ending in endings[part.kind]
     ]
 
 
@@ -91,7 +92,8 @@ def files_in(scope):
     """The files of all parts of the report in a scope, and its claims and page."""
     folder = "results/report/core" if scope == "core" else "results/report"
     parts = catalogue.parts_in(SETTINGS, scope)
-    return [*files_of(parts), f"{folder}/claims.md", f"{folder}/index.html"]
+    decided = (f"{folder}/claims.{ending}" for ending in ("md", "json"))
+    return [*files_of(parts), *decided, f"{folder}/index.html"]
 
 
 def core_scores(wildcards):

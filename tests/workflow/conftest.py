@@ -136,12 +136,16 @@ def snakemake(tmp_path: Path, run_snakemake: Run) -> Run:
 
 
 @pytest.fixture(scope="module")
-def module_snakemake(
-    tmp_path_factory: pytest.TempPathFactory, run_snakemake: Run
-) -> Callable[..., str]:
+def module_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of `module_snakemake`."""
+    return tmp_path_factory.mktemp("place")
+
+
+@pytest.fixture(scope="module")
+def module_snakemake(module_place: Path, run_snakemake: Run) -> Callable[..., str]:
     """Run snakemake in one folder for all tests of a module, with a config given as JSON; what it
     prints."""
-    folder = tmp_path_factory.mktemp("place")
+    folder = module_place
 
     def run(config: str, *arguments: str, env: dict[str, str] | None = None) -> str:
         path = folder / "config.yaml"

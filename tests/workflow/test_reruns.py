@@ -144,6 +144,55 @@ def jobs_after(module_snakemake, stand_in) -> Callable[[Edit], dict[str, int]]:
     return jobs
 
 
+@pytest.fixture(scope="module")
+def report_jobs(module_place, module_snakemake, stand_in) -> Callable[..., dict[str, int]]:
+    """Jobs of the report after an edit of the finished experiment, or after files were deleted."""
+
+    def jobs(edit: Edit, *deleted: str) -> dict[str, int]:
+        config = json.dumps(merge(EXPERIMENT, edit))
+        for name in deleted:
+            (module_place / name).unlink()
+        printed = module_snakemake(config, "--dry-run", env=stand_in)
+        if deleted:
+            module_snakemake(config, env=stand_in)
+        counts = job_counts(printed)
+        return {rule: count for rule, count in counts.items() if rule in REPORT - {"all"}}
+
+    return jobs
+
+
+def test_any_edit_remakes_the_whole_report_as_its_parts_read_the_config(jobs_after, report_jobs):
+    jobs_after({})
+    assert report_jobs({}) == {}
+    every = report_jobs({"datasets": {"toy": {"vocabularies": {"second": SECOND}}}})
+    assert every.pop("write_report_settings") == 1
+    assert every.keys() == {"table", "figure", "decide_claims", "page"}
+    assert every["decide_claims"] == every["page"] == 1
+    assert every == {
+        key: value
+        for key, value in report_jobs({"evaluation": {"latency_sentences": 12}}).items()
+        if key != "write_report_settings"
+    }
+
+
+@pytest.mark.parametrize(
+    ("deleted", "rule"),
+    [
+        ("tables/table1.csv", "table"),
+        ("tables/table1.md", "table"),
+        ("tables/table1.tex", "table"),
+        ("figures/training.svg", "figure"),
+        ("figures/training.csv", "figure"),
+        ("claims.json", "decide_claims"),
+        ("claims.md", "decide_claims"),
+        ("index.html", "page"),
+    ],
+)
+def test_a_deleted_file_of_the_report_is_made_again(jobs_after, report_jobs, deleted, rule):
+    jobs_after({})
+    assert report_jobs({}, f"results/report/{deleted}").get(rule) == 1
+
+
 @pytest.mark.parametrize("kind", EDITS)
 def test_an_edit_reruns_what_depends_on_it_and_nothing_else(jobs_after, kind):
     edit, expected = EDITS[kind]

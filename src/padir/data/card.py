@@ -44,7 +44,8 @@ def _metadata(dataset: Dataset, splits: dict[str, Any]) -> dict[str, object]:
     real = not isinstance(dataset.source, SyntheticSource)
     return {
         **({"language": dataset.pair.split("-")} if real else {}),
-        "license": "unknown",
+        # Generated text is the project's own.
+        "license": "unknown" if real else "apache-2.0",
         "task_categories": ["translation"],
         "multilinguality": ["translation"],
         "size_categories": [_size(sum(split["files"][0]["lines"] for split in splits.values()))],
