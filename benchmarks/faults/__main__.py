@@ -76,7 +76,12 @@ def main(argv: list[str]) -> int:
     parse = argparse.ArgumentParser(
         "python -m benchmarks.faults", description=benchmarks.faults.__doc__
     )
-    parse.add_argument("--trials", type=int, default=20, help="most of each kind (default 20)")
+    parse.add_argument(
+        "--trials",
+        type=int,
+        default=20,
+        help="most of each kind (default 20); 0: render the table again",
+    )
     parse.add_argument(
         "--seconds", type=float, default=300, help="most for each kind (default 300)"
     )
@@ -103,7 +108,7 @@ def main(argv: list[str]) -> int:
         place = Path(name)
         for command in COMMANDS:
             kinds = [kind for kind in command.kinds if kind in given.kinds]
-            if command.name not in given.commands or not kinds:
+            if command.name not in given.commands or not kinds or not given.trials:
                 continue
             log = place / f"{command.name}.log"
             trial = None

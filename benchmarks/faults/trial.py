@@ -227,7 +227,9 @@ class Trial:
 
         def outcome(verdict, reason: str) -> Outcome:
             notes.append(reason)
-            return Outcome(verdict, strikes, untold, bool(self.leftovers()), ": ".join(notes))
+            return Outcome(
+                verdict, strikes, untold, bool(self.leftovers()), ": ".join(filter(None, notes))
+            )
 
         if status is not None:
             said(status)
