@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.faults.records import Outcome
@@ -120,17 +120,25 @@ def spoil(path: Path, draw: random.Random) -> str:
 
 def files(trial: Trial, patterns: tuple[str, ...]) -> list[Path]:
     """Files that may be damaged, none empty."""
-    found = {path for pattern in patterns for path in trial.folder.glob(pattern)}
-    return sorted(path for path in found if path.is_file() and path.stat().st_size)
+    found = []
+    for path in {path for pattern in patterns for path in trial.folder.glob(pattern)}:
+        # A command at work takes files away.
+        with suppress(FileNotFoundError):
+            if path.is_file() and path.stat().st_size:
+                found.append(path)
+    return sorted(found)
 
 
 def half_done(trial: Trial, draw: random.Random) -> bool:
     """Kill a run at work that has left something to damage; whether that could be done."""
+
+    def ready() -> bool:
+        return bool(files(trial, trial.command.damaged))
+
     for _ in range(ATTEMPTS):
         trial.clear()
-        if trial.kill_after(draw.uniform(0.4, 1) * trial.seconds) and files(
-            trial, trial.command.damaged
-        ):
+        # What is there when it dies may still be taken away.
+        if trial.kill_after(draw.uniform(0, 0.2) * trial.seconds, ready) and ready():
             return True
     return False
 

@@ -146,13 +146,20 @@ class Trial:
         """What SIGKILL is sent to."""
         os.kill(process, signal.SIGKILL)
 
-    def kill_after(self, seconds: float) -> bool:
-        """Start the command and kill it after some seconds; whether it was still at work."""
+    def kill_after(self, seconds: float, ready: Callable[[], bool] = lambda: True) -> bool:
+        """Start the command and kill it; whether it was still at work.
+
+        Args:
+            seconds: from the moment when it is ready to be killed.
+            ready: whether that has come.
+        """
         process = self.start()
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+        deadline = None
+        while deadline is None or time.monotonic() < deadline:
             if ended(process) is not None:
                 return False
+            if deadline is None and ready():
+                deadline = time.monotonic() + seconds
             time.sleep(0.002)
         self.kill(process)
         return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
