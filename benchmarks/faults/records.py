@@ -98,7 +98,12 @@ def read_records(path: Path) -> list[Record]:
 
 
 def merged(records: Iterable[Record], new: Record) -> list[Record]:
-    """The rows with a new one, which replaces that of the same command, fault and seed."""
+    """The rows with a new one, which replaces that of the same command, fault and seed.
+
+    A row whose faults never struck says nothing: it replaces none, and is not kept.
+    """
+    if not new["tried"]:
+        return list(records)
     key = ("command", "fault", "seed")
     kept = [old for old in records if any(old[name] != new[name] for name in key)]
     return [*kept, new]

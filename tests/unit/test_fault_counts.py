@@ -161,6 +161,12 @@ def test_another_seed_adds_to_the_counts_and_the_same_seed_replaces_them():
     assert "- `padir clean`: disk full\n" in text
 
 
+def test_a_run_whose_faults_all_missed_does_not_hide_a_lost_trial():
+    lost = [row(tried=1, lost=1)]
+    assert merged(lost, row(missed=3)) == lost
+    assert merged(lost, row(tried=1, survived=1)) == [row(tried=1, survived=1)]
+
+
 def test_the_page_shows_what_was_counted(repository):
     page = (repository / "docs/reliability.md").read_text(encoding="utf-8")
     assert table_of(page) == rendered(RECORDS)
