@@ -11,6 +11,7 @@ COPY Snakefile ./
 COPY config config
 COPY rules rules
 COPY workflow workflow
+COPY profiles profiles
 ENV PATH="/padir/.venv/bin:$PATH"
 ENTRYPOINT ["snakemake"]
 CMD ["core", "--cores", "all"]

@@ -1,5 +1,6 @@
 """After a kill of scheduler, job or both, the same command goes on, and trains nothing twice."""
 
+import base64
 import os
 import signal
 import time
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from padir.files import read_jsonl
-from tests.workflow.conftest import TINY
+from tests.workflow.conftest import TINY, job_counts
 from tests.workflow.test_stale import trainer_of
 
 pytestmark = pytest.mark.slow
@@ -62,3 +63,18 @@ def test_the_same_command_goes_on(snakemake, start_snakemake, longer, tmp_path, 
     # Nothing is left to do, and no lock is left.
     assert "Nothing to be done" in snakemake(*longer).stderr
     assert not list(place.glob(".snakemake/locks/*.lock"))
+
+
+def test_files_that_a_killed_run_left_in_part_are_made_again(snakemake, stand_in, tiny, tmp_path):
+    """A scheduler that is killed alone leaves jobs that finish their files, marked incomplete."""
+    vocabulary = "results/vocab/toy/xs-xt/spm.model"
+    command = ("--configfile", str(tiny), "--", vocabulary)
+    assert snakemake(*command, env=stand_in).returncode == 0
+    state = tmp_path / "place/.snakemake"
+    # Snakemake names its marks by the files that are being made.
+    (state / "incomplete" / base64.b64encode(vocabulary.encode()).decode()).touch()
+    again = snakemake(*command, env=stand_in)
+    assert again.returncode == 0, again.stderr
+    assert job_counts(again.stdout + again.stderr) == {"vocab": 1}
+    assert not [path for path in (state / "incomplete").iterdir() if path.is_file()]
+    assert "Nothing to be done" in snakemake(*command, env=stand_in).stderr

@@ -45,12 +45,14 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = read_arguments("distill", __doc__, OPTIONS, argv)
+    from padir.data.cleaned import check_cleaned
     from padir.distill.card import empty_lines
     from padir.distill.teacher import Span, parse_shard, shard_bounds
     from padir.files import count_aligned, iter_lines, write_lines
     from padir.provenance import write_provenance
 
     shard = parse_shard(arguments.shard or "1/1")
+    check_cleaned(arguments.source)
     if arguments.ready:
         bounds = shard_bounds(count_aligned(arguments.source, arguments.ready), *shard)
         write_lines(arguments.out, Span(arguments.ready, *bounds).lines())

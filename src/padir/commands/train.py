@@ -68,6 +68,7 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
     """Train, alone or with others; the first process writes the bundle."""
     from padir.bundle import MODEL_FILE, write_bundle
     from padir.config.read import read_spec
+    from padir.data.cleaned import check_cleaned
     from padir.data.parallel import cores
     from padir.files import read_jsonl, write_jsonl
     from padir.model.card import model_card
@@ -81,6 +82,7 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
         arguments.valid_source,
         arguments.valid_target,
     )
+    check_cleaned(*vars(text).values())
     try:
         trained = train(
             spec,

@@ -27,12 +27,14 @@ def main(argv: list[str]) -> int:
     from itertools import chain
 
     from padir.config.read import read_vocabulary_settings
+    from padir.data.cleaned import check_cleaned
     from padir.data.synthetic import foreign_text
     from padir.files import iter_lines
     from padir.provenance import write_provenance
     from padir.vocab import train_vocabulary
 
     settings = read_vocabulary_settings(arguments.settings)
+    check_cleaned(*arguments.text)
     foreign = (
         foreign_text(settings.source, settings.foreign_pairs) if settings.source is not None else ()
     )

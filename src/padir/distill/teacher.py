@@ -4,6 +4,7 @@ Text is read as a stream, so memory does not depend on its size.
 """
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -14,10 +15,10 @@ from padir.files import (
     InputError,
     digest,
     iter_lines,
-    read_lines,
     sha256_file,
     shown,
     write_lines,
+    write_text,
 )
 
 PART_LINES = 2048
@@ -67,7 +68,7 @@ class Span:
 def distill(
     translator: Translator, sources: Span, work: Path, report: Callable[[int], None]
 ) -> tuple[list[Path], int]:
-    """Translate lines part by part; finished parts of a killed run are reused.
+    """Translate lines part by part; finished parts of a killed run are reused, damaged ones not.
 
     A line that is too long for the model gets an empty translation, which training leaves out.
 
@@ -82,7 +83,7 @@ def distill(
         Files that in order hold one translation per line, and the number of lines too long.
 
     Raises:
-        InputError: a part is damaged; the text changed meanwhile.
+        InputError: the text changed meanwhile.
     """
     identity, too_long = _survey(translator, sources)
     folder = work / identity[:16]
@@ -90,21 +91,40 @@ def distill(
     done = 0
     for first, lines in sources.parts():
         path = folder / f"{first:09d}.txt"
-        if path.exists():
-            count = len(read_lines(path))
-            if count != len(lines):
-                raise InputError(f"{shown(path)}: {count} lines instead of {len(lines)}; delete it")
-            report(count)
+        if _is_whole(path):
+            report(len(lines))
         else:
             encoded = translator.encode(lines)
             part = [source if translator.reads(source) else [] for source in encoded]
             hypotheses = translator.finish(part, translator.candidates(part, report))
             write_lines(path, (translation.hypothesis for translation in hypotheses))
+            # Last: a part without its checksum is not finished.
+            write_text(_checksum(path), sha256_file(path) + "\n")
         paths.append(path)
         done += len(lines)
     if done != len(sources):
         raise InputError(f"{shown(sources.path)}: changed while it was translated")
     return paths, too_long
+
+
+def _checksum(path: Path) -> Path:
+    """The file that holds the checksum of a part."""
+    return path.with_suffix(".sha256")
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a finished part is as it was written; damage is named on stderr."""
+    checksum = _checksum(path)
+    if not (path.exists() and checksum.exists()):
+        return False
+    if sha256_file(path) == checksum.read_bytes().decode("ascii", errors="replace").strip():
+        return True
+    print(
+        f"{shown(path)}: damaged: its SHA-256 is not that of {checksum.name}; translated again",
+        file=sys.stderr,
+        flush=True,
+    )
+    return False
 
 
 def _survey(translator: Translator, sources: Span) -> tuple[str, int]:

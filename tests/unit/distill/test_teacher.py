@@ -151,12 +151,25 @@ def test_text_that_changes_meanwhile_is_noticed(tmp_path, small_parts):
         distilled(Shortener(tmp_path), tmp_path, bounds=(5, 11))
 
 
-def test_a_damaged_part_is_refused(tmp_path, small_parts):
+@pytest.mark.parametrize("damage", ["short", "flipped", "text missing", "checksum missing"])
+def test_a_damaged_part_is_translated_again_and_named(tmp_path, small_parts, capsys, damage):
     distilled(make(tmp_path), tmp_path)
     (part,) = (tmp_path / "parts").glob("*/000000004.txt")
-    write_lines(part, ["A"])
-    with pytest.raises(InputError, match=r"000000004.txt: 1 lines instead of 4; delete it"):
-        distilled(make(tmp_path), tmp_path)
+    checksum = part.with_suffix(".sha256")
+    if damage == "short":
+        write_lines(part, ["LINE 4"])
+    elif damage == "flipped":
+        part.write_bytes(part.read_bytes().replace(b"LINE 5", b"LINE 4"))
+    else:
+        (part if damage == "text missing" else checksum).unlink()
+    again = make(tmp_path)
+    assert distilled(again, tmp_path) == [line.upper() for line in LINES]
+    assert again.seen == 4
+    said = f"{part}: damaged: its SHA-256 is not that of {checksum.name}; translated again\n"
+    assert capsys.readouterr().err == (said if damage in ("short", "flipped") else "")
+    third = make(tmp_path)
+    distilled(third, tmp_path)
+    assert third.seen == 0
 
 
 @pytest.fixture

@@ -1,0 +1,119 @@
+"""Faults of the workflow: its scheduler, its process group, one of its jobs, two schedulers."""
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from benchmarks.faults.records import Outcome
+from benchmarks.faults.strikes import YEARS
+from benchmarks.faults.trial import Trial, ended, wait_for
+
+VERBS = ("clean", "vocab", "train", "decode", "score", "report")
+ORPHANS_SECONDS = 300
+
+
+class SchedulerTrial(Trial):
+    """Runs of Snakemake on a folder; `told` asks for no traceback, since it says a lot."""
+
+    group = False
+
+    def work(self) -> int:
+        import snakemake.cli
+
+        os.chdir(self.folder)
+        sys.argv[:] = ["snakemake", *self.arguments]
+        return snakemake.cli.main() or 0
+
+    def kill(self, process: int) -> None:
+        (os.killpg if self.group else os.kill)(process, signal.SIGKILL)
+
+    def told(self, log: Path | None = None) -> bool:
+        return "Traceback" not in (log or self.errors).read_text(errors="replace")
+
+    def jobs(self, verb: str | None = None) -> list[int]:
+        """Processes of `padir`, or of one verb, that work in the folder."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                words = (path / "cmdline").read_bytes().split(b"\0")
+                if Path(os.readlink(path / "cwd")) != self.folder:
+                    continue
+                names = [os.path.basename(word) for word in words[:3]]
+                if b"padir" in names:
+                    after = words[names.index(b"padir") + 1].decode()
+                    if verb in (None, after):
+                        found.append(int(path.name))
+        return found
+
+    def clear(self) -> None:
+        """Wait for jobs that a killed scheduler left, then remove all but the inputs."""
+        deadline = time.monotonic() + ORPHANS_SECONDS
+        while self.jobs() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        super().clear()
+
+
+def scheduler(trial: SchedulerTrial, draw: random.Random) -> Outcome:
+    """SIGKILL of the scheduler alone; its jobs go on."""
+    trial.group = False
+    struck = trial.kill_after(draw.uniform(0, trial.seconds))
+    return trial.judge("scheduler killed", int(struck))
+
+
+def group(trial: SchedulerTrial, draw: random.Random) -> Outcome:
+    """SIGKILL of the scheduler and its jobs."""
+    trial.group = True
+    struck = trial.kill_after(draw.uniform(0, trial.seconds))
+    return trial.judge("group killed", int(struck))
+
+
+def job(trial: SchedulerTrial, draw: random.Random) -> Outcome:
+    """SIGKILL of a job's process, some time after it started."""
+    verb = "score" if draw.random() < 0.5 else draw.choice(VERBS)
+    process = trial.start()
+    delay, struck, status = draw.uniform(0, 2), 0, None
+    while (status := ended(process)) is None:
+        if not struck and (jobs := trial.jobs(verb)):
+            time.sleep(delay)
+            with suppress(ProcessLookupError):
+                os.kill(jobs[0], signal.SIGKILL)
+                struck = 1
+        time.sleep(0.02)
+    # A job that was killed must not end well.
+    return trial.judge(f"{verb} killed after {delay:.1f} s", int(struck and status != 0), status)
+
+
+def two(trial: SchedulerTrial, draw: random.Random) -> Outcome:
+    """A second scheduler while the first is at work; it may refuse."""
+    log = trial.errors.with_suffix(".second")
+    first = trial.start()
+    time.sleep(draw.uniform(0, 0.9) * trial.seconds)
+    if (status := ended(first)) is not None:
+        return trial.judge("the second came late", 0, status)
+    second = trial.start(log=log)
+    statuses = [wait_for(process, trial.patience) for process in (first, second)]
+    return trial.judge(f"statuses {statuses}", 1, 0 if 0 in statuses else 1)
+
+
+def clock(trial: SchedulerTrial, draw: random.Random) -> Outcome:
+    """File times of the past and the future between two runs."""
+    trial.group = True
+    trial.kill_after(draw.uniform(0.3, 1) * trial.seconds)
+    for path in sorted((trial.folder / "results").rglob("*")):
+        moment = time.time() + draw.uniform(-YEARS, YEARS)
+        os.utime(path, (moment, moment))
+    return trial.judge("file times moved", 1)
+
+
+SCHEDULER_STRIKES: dict[str, Callable[[SchedulerTrial, random.Random], Outcome]] = {
+    "scheduler": scheduler,
+    "group": group,
+    "job": job,
+    "two": two,
+    "clock": clock,
+}

@@ -1,0 +1,37 @@
+"""Cleaned text is what `padir clean` wrote: its statistics hold the checksum of every file."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from padir.files import InputError, read_json, sha256_file, shown
+
+STATISTICS_FILE = "statistics.json"
+
+
+def check_cleaned(*paths: Path) -> None:
+    """Refuse cleaned text that was changed or damaged since it was cleaned.
+
+    Text beside which no statistics name it is not cleaned text, and not checked.
+
+    Args:
+        paths: of text that is about to be read.
+
+    Raises:
+        InputError: naming the first file that is not as it was written.
+    """
+    for path in paths:
+        recorded = dict(_checksums(path.parent / STATISTICS_FILE)).get(path.name)
+        if recorded is not None and path.is_file() and sha256_file(path) != recorded:
+            raise InputError(
+                f"{shown(path)}: is not what padir clean wrote: its SHA-256 is not that in"
+                f" {STATISTICS_FILE}; delete it and clean again"
+            )
+
+
+def _checksums(statistics: Path) -> Iterable[tuple[str, str]]:
+    """Names and checksums of the cleaned files of a folder; none for statistics of other things."""
+    try:
+        splits = read_json(statistics)["splits"].values()
+        return [(file["file"], file["sha256"]) for split in splits for file in split["files"]]
+    except (InputError, KeyError, TypeError, AttributeError):
+        return []

@@ -1,0 +1,86 @@
+"""Cleaned text that was damaged since is refused by what reads it, in one line."""
+
+import json
+import re
+
+import pytest
+
+from padir.cli import main
+from padir.config.data import Dataset, FilesSource, VocabularySettings
+from padir.data.cleaned import check_cleaned
+from padir.files import InputError, write_json, write_lines
+from tests.training import tiny_spec, train_arguments, write_toy
+
+
+@pytest.fixture
+def cleaned(tmp_path):
+    """A folder that `padir clean` wrote."""
+    raw = tmp_path / "raw"
+    for split in ("train", "valid", "test"):
+        for language in ("de", "en"):
+            lines = [f"{split} {language} line {n} ba ko" for n in range(40)]
+            write_lines(raw / f"{split}.{language}", lines)
+    sides = {
+        split: {"files": {language: str(raw / f"{split}.{language}") for language in ("de", "en")}}
+        for split in ("train", "valid", "test")
+    }
+    dataset = Dataset(source=FilesSource(**sides), directions=["de-en"])
+    write_json(tmp_path / "dataset.json", dataset.model_dump(mode="json"))
+    given = ["--config-dataset", str(tmp_path / "dataset.json"), "--raw", str(raw)]
+    assert main(["clean", *given, "--out", str(tmp_path / "data"), "--threads", "1"]) == 0
+    return tmp_path / "data"
+
+
+def flip(path):
+    path.write_bytes(path.read_bytes().replace(b"line 7", b"line 8"))
+
+
+def test_whole_text_is_read_and_damaged_text_named(cleaned):
+    paths = sorted(cleaned.glob("*.de")) + sorted(cleaned.glob("*.en"))
+    assert len(paths) == 6
+    check_cleaned(*paths)
+    flip(cleaned / "valid.en")
+    message = rf"{re.escape(str(cleaned))}/valid.en: is not what padir clean wrote: .* clean again"
+    with pytest.raises(InputError, match=message):
+        check_cleaned(*paths)
+
+
+@pytest.mark.parametrize("content", [None, "no JSON", "[]", '{"splits": {"train": 3}}', "{}"])
+def test_text_without_statistics_that_name_it_is_not_checked(tmp_path, content):
+    write_lines(tmp_path / "train.de", ["a"])
+    if content is not None:
+        (tmp_path / "statistics.json").write_text(content)
+    check_cleaned(tmp_path / "train.de")
+
+
+def test_a_vocabulary_is_not_learnt_from_damaged_text(cleaned, tmp_path, capsys):
+    settings = VocabularySettings(kind="word", size=100)
+    write_json(tmp_path / "settings.json", settings.model_dump(mode="json"))
+    texts = [str(cleaned / f"train.{language}") for language in ("de", "en")]
+    command = ["vocab", "--settings", str(tmp_path / "settings.json"), "--text", *texts]
+    command += ["--out", str(tmp_path / "spm.model")]
+    assert main(command) == 0
+    (tmp_path / "spm.model").unlink()
+    flip(cleaned / "train.en")
+    capsys.readouterr()
+    assert main(command) == 2
+    assert "train.en: is not what padir clean wrote" in capsys.readouterr().err
+    assert not (tmp_path / "spm.model").exists()
+
+
+def test_damaged_text_is_not_taken_with_ready_made_translations(cleaned, tmp_path, capsys):
+    flip(cleaned / "train.de")
+    command = ["distill", "--ready", str(cleaned / "train.en")]
+    command += ["--source", str(cleaned / "train.de"), "--out", str(tmp_path / "out.en")]
+    assert main(command) == 2
+    assert "train.de: is not what padir clean wrote" in capsys.readouterr().err
+
+
+def test_a_training_does_not_begin_with_damaged_text(tmp_path, capsys):
+    write_toy(tmp_path)
+    entry = {"file": "valid.target", "sha256": "0" * 64}
+    statistics = {"splits": {"valid": {"files": [entry]}}}
+    (tmp_path / "statistics.json").write_text(json.dumps(statistics))
+    assert main(["train", *train_arguments(tmp_path, tiny_spec("ar"))]) == 2
+    assert "valid.target: is not what padir clean wrote" in capsys.readouterr().err
+    assert not (tmp_path / "work").exists()

@@ -1,0 +1,183 @@
+"""benchmarks/faults: what is counted of a trial, and that the page shows what was counted."""
+
+import random
+
+import pytest
+
+from benchmarks.faults import strikes
+from benchmarks.faults.__main__ import POSSIBLE, RECORDS, count, rendered
+from benchmarks.faults.commands import Command
+from benchmarks.faults.records import Count, Outcome, merged, record, table, table_of
+from benchmarks.faults.trial import Trial
+
+
+def counted(*outcomes: Outcome) -> Count:
+    total = Count()
+    for outcome in outcomes:
+        total.add(outcome)
+    return total
+
+
+def test_a_wrong_or_lost_trial_stays_so_whatever_comes_after():
+    total = counted(
+        Outcome("wrong", 3), Outcome("lost", 2), Outcome("survived", 4), Outcome("refused")
+    )
+    assert (total.tried, total.strikes) == (4, 10)
+    assert (total.survived, total.refused, total.wrong, total.lost) == (2, 1, 1, 1)
+
+
+def test_a_trial_whose_fault_never_struck_is_not_counted():
+    total = counted(Outcome("survived", 0), Outcome("refused", 0, note="damaged"))
+    assert total == Count(missed=2)
+
+
+@pytest.mark.parametrize("bad", ["untold", "left"])
+def test_what_is_bad_counts_though_no_fault_struck_and_the_output_is_right(bad):
+    total = counted(Outcome("survived", 0, **{bad: 1}))
+    assert total.tried == total.survived == getattr(total, bad) == 1
+
+
+@pytest.mark.parametrize("verdict", ["wrong", "lost"])
+def test_a_bad_outcome_counts_also_where_no_fault_struck(verdict):
+    total = counted(Outcome(verdict, 0, note="why"))
+    assert total.tried == getattr(total, verdict) == 1
+    assert total.notes == [f"{verdict}: why"]
+
+
+class Scripted(Trial):
+    """A trial whose runs end and leave what a test says.
+
+    Args:
+        runs: of each run its exit status, its output and what it prints.
+    """
+
+    def __init__(self, folder, *runs, restarts=False):
+        self.command = Command("made up", lambda folder: [], (), (), restarts=restarts)
+        self.folder, self.errors, self.runs = folder, folder.parent / "log", list(runs)
+        self.arguments, self.output, self.commands = [], "", []
+        self.expected = self.expected_model = "right"
+        self.seconds = 1.0
+
+    def finish(self, disturb=None):
+        status, self.output, said = self.runs.pop(0)
+        self.commands.append(list(self.arguments))
+        self.errors.write_text(said)
+        return status
+
+    def outputs(self, patterns=None):
+        return self.output
+
+    def clear(self):
+        pass
+
+
+REFUSED = "padir made: error: checkpoints are damaged; --restart starts over\n"
+
+
+@pytest.fixture
+def trial(tmp_path):
+    (tmp_path / "place").mkdir()
+
+    def make(*runs, **settings):
+        return Scripted(tmp_path / "place", *runs, **settings)
+
+    return make
+
+
+def test_a_disturbed_run_that_ends_well_with_a_wrong_output_is_wrong(trial):
+    scripted = trial((0, "other", ""), (0, "right", ""))
+    status = scripted.finish()
+    assert scripted.judge("struck", 1, status).verdict == "wrong"
+
+
+def test_a_wrong_output_of_the_same_command_is_wrong(trial):
+    assert trial((0, "other", "")).judge("killed", 1).verdict == "wrong"
+
+
+def test_a_command_that_never_ends_well_is_lost_though_it_says_why(trial):
+    outcome = trial(*[(2, "", "padir made: error: no\n")] * 3).judge("killed", 1)
+    assert (outcome.verdict, outcome.untold) == ("lost", 0)
+
+
+def test_a_failure_without_one_line_is_counted_each_time(trial):
+    traceback = (1, "", "Traceback (most recent call last):\npadir made: error: no\n")
+    scripted = trial(traceback, (99, "", "Killed\n"), (0, "right", ""))
+    outcome = scripted.judge("struck", 1, scripted.finish())
+    assert (outcome.verdict, outcome.untold) == ("survived", 2)
+
+
+@pytest.mark.parametrize(
+    ("status", "output", "verdict"),
+    [(0, "right", "refused"), (0, "other", "wrong"), (2, "right", "lost")],
+)
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_was_refused_must_be_right_once_mended(trial, restarts, status, output, verdict):
+    mended = []
+    scripted = trial(*[(2, "", REFUSED)] * 3, (status, output, REFUSED), restarts=restarts)
+    outcome = scripted.judge("damaged", 1, mend=lambda: mended.append(True))
+    assert outcome.verdict == verdict
+    assert mended == [True]
+    assert scripted.commands == [[]] * 3 + [["--restart"] if restarts else []]
+
+
+def test_a_temporary_file_that_stays_is_counted(trial):
+    scripted = trial((0, "right", ""))
+    (scripted.folder / "a.tmp").write_text("")
+    assert counted(scripted.judge("killed", 1)).left == 1
+
+
+@pytest.mark.parametrize(("at_work", "strikes_made"), [(True, 1), (False, 0)])
+def test_kills_of_a_command_that_had_ended_do_not_count(trial, monkeypatch, at_work, strikes_made):
+    monkeypatch.setattr(strikes, "KILLS", 1)
+    scripted = trial((0, "right", ""))
+    scripted.kill_after = lambda seconds: at_work
+    outcome = strikes.kill(scripted, random.Random(0))
+    assert (outcome.verdict, outcome.strikes) == ("survived", strikes_made)
+
+
+def test_trials_of_one_kind_end_with_their_number(trial, monkeypatch):
+    outcomes = [Outcome("survived"), Outcome("wrong", note="x"), Outcome("survived", 0)]
+    monkeypatch.setitem(strikes.STRIKES, "kill", lambda trial, draw: outcomes.pop(0))
+    total = count(trial(), "kill", 3, 60.0, 0)
+    assert (total.tried, total.survived, total.wrong, total.missed) == (2, 1, 1, 1)
+
+
+def row(command="clean", fault="kill", seed=0, **counts):
+    run = {"arguments": f"--seed {seed}", "commit": "abc", "seed": seed}
+    return record(command, fault, Count(**counts), run)
+
+
+def test_another_seed_adds_to_the_counts_and_the_same_seed_replaces_them():
+    records = [row(tried=5, survived=5), row(fault="write", tried=1, wrong=1)]
+    records = merged(records, row(seed=1, tried=7, survived=6, lost=1))
+    records = merged(records, row(fault="write", tried=2, survived=2))
+    possible = [("clean", "kill"), ("clean", "write"), ("clean", "full")]
+    faults = {"kill": "killed", "write": "not written", "full": "disk full"}
+    text = table(records, {"clean": "`padir clean`"}, faults, possible)
+    assert "| `padir clean` | killed | 12 | 11 | 0 | 0 | 1 | 0 | 0 | 0 | 1, 2 |" in text
+    assert "| `padir clean` | not written | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |" in text
+    assert "| 2 | `python -m benchmarks.faults --seed 1` | abc |" in text
+    assert "Totals: 14 tried, 13 survived, 0 wrong, 1 lost." in text
+    assert "- `padir clean`: disk full\n" in text
+
+
+def test_a_run_whose_faults_all_missed_does_not_hide_a_lost_trial():
+    lost = [row(tried=1, lost=1)]
+    assert merged(lost, row(missed=3)) == lost
+    assert merged(lost, row(tried=1, survived=1)) == [row(tried=1, survived=1)]
+
+
+def test_the_page_shows_what_was_counted(repository):
+    page = (repository / "docs/reliability.md").read_text(encoding="utf-8")
+    assert table_of(page) == rendered(RECORDS)
+
+
+def test_every_trial_that_was_counted_had_one_outcome():
+    from benchmarks.faults.records import read_records
+
+    records = read_records(RECORDS)
+    assert records
+    for each in records:
+        assert (each["command"], each["fault"]) in POSSIBLE
+        assert each["tried"] == each["survived"] + each["wrong"] + each["lost"]
+        assert each["refused"] <= each["survived"]
