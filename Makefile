@@ -19,10 +19,10 @@ EXTRAS_STAMP := $(if $(filter tf,$(EXTRAS)),$(TF_STAMP),$(if $(EXTRAS),.venv/.pa
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help setup reproduce test test-slow lint lock docs bench
+.PHONY: help setup setup-slurm reproduce test test-slow lint lock docs bench
 
 help: ## list these targets
-	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: $(STAMP) $(EXTRAS_STAMP) ## create .venv with the locked packages and padir itself
 
@@ -45,6 +45,13 @@ $(STAMP): requirements.lock pyproject.toml
 $(TF_STAMP): $(STAMP) requirements-tf.lock
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements-tf.lock
 	@touch $@
+
+setup-slurm: ## as root on Debian: install Slurm, which tests of its profile need
+	@PATH="$$PATH:/usr/sbin"; if ! { command -v munged && command -v slurmctld && command -v slurmd; } > /dev/null; then \
+	  command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ] || { \
+	    echo "make setup-slurm: error: this takes root and apt-get; elsewhere install munge, slurmctld and slurmd by hand" >&2; exit 2; }; \
+	  apt-get update -qq || true; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends slurm-wlm munge > /dev/null; fi
 
 reproduce: setup ## make the core of CONFIG, show table 1, and say how to make everything
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake core --cores $(CORES) --configfile $(CONFIG) $(ARGS)

@@ -119,5 +119,6 @@ rule write_grammar:
         grammar="results/data/{dataset}/{first}-{second}/grammar.json",
     log:
         "results/data/{dataset}/{first}-{second}/logs/grammar.log",
+    localrule: True
     shell:
         "padir fetch --config-dataset {input.spec:q} --grammar {output.grammar:q} > {log:q} 2>&1"

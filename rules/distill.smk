@@ -9,6 +9,7 @@ rule join_sources:
         "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/join.{source}.log",
     wildcard_constraints:
         teacher=teachers_of_kind("model"),
+    localrule: True
     shell:
         "cat {input.train:q} {input.extra:q} > {output.train:q} 2> {log:q}"
 
@@ -60,6 +61,7 @@ rule join_distilled:
         teacher=teachers_of_kind("model"),
     # The distilled trainings wait for it: behind the decodings of raw models it cost them minutes.
     priority: 30
+    localrule: True
     shell:
         "(cat {input.train:q} > {output.train:q} && cat {input.valid:q} > {output.valid:q})"
         " 2> {log:q}"

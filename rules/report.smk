@@ -58,6 +58,7 @@ rule table:
         latex="results/report/tables/{table}.tex",
     log:
         "results/report/logs/{table}.table.log",
+    localrule: True
     shell:
         "padir report --config {input.settings:q} --only {wildcards.table} --out results/report"
         " > {log:q} 2>&1"
@@ -79,6 +80,7 @@ rule figure:
         points="results/report/figures/{figure}.csv",
     log:
         "results/report/logs/{figure}.figure.log",
+    localrule: True
     shell:
         "padir report --config {input.settings:q} --only {wildcards.figure} --out results/report"
         " > {log:q} 2>&1"

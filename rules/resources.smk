@@ -3,6 +3,8 @@
 They stand in rules and not in profiles: `--set-resources` on a command line replaces all that a profile says of any rule.
 """
 
+import os
+
 
 def growing(mem_mb):
     """Memory of a job, doubled each time that it is tried again."""
@@ -20,10 +22,21 @@ def memory_of_fetch(wildcards, attempt):
 
 
 def device(kind):
-    """One set of devices for each job that computes; none after `--resources gpu=0`."""
+    """One set of devices for each job that computes; none after `--resources gpu=0`.
+
+    Snakemake keeps such a limit from the jobs that it submits. They read it from the environment, which Slurm hands on:
+    without it each of them would ask its own allocation for a GPU.
+    """
+    handed_on = f"PADIR_LIMIT_{kind.upper()}"
+    limit = workflow.global_resources.get(kind).value
+    if workflow.is_main_process:
+        os.environ.pop(handed_on, None)
+        if limit is not None:
+            os.environ[handed_on] = str(limit)
+    elif handed_on in os.environ:
+        limit = int(os.environ[handed_on])
 
     def count(wildcards):
-        limit = workflow.global_resources.get(kind).value
         return 1 if limit is None else min(1, limit)
 
     return count

@@ -77,7 +77,7 @@ def snakemake_targets(words: list[str]) -> list[str]:
     found, rest = [], list(words)
     while rest:
         word = rest.pop(0)
-        if word in ("--set-threads", "--set-resources"):
+        if word in ("--set-threads", "--set-resources", "--resources"):
             while rest and "=" in rest[0]:
                 rest.pop(0)
         elif word in ("--cores", "--jobs", "--configfile", "--config", "--workflow-profile"):

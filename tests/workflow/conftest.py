@@ -161,7 +161,7 @@ def module_snakemake(module_place: Path, run_snakemake: Run) -> Callable[..., st
 def start_snakemake(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
     """Start the same in a process group of its own, and do not wait for it."""
 
-    def start(*arguments: str) -> subprocess.Popen[bytes]:
+    def start(*arguments: str, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         place = tmp_path / "place"
         place.mkdir(exist_ok=True)
         command = ["snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
@@ -169,6 +169,7 @@ def start_snakemake(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
             return subprocess.Popen(
                 [*command, "--directory", str(place), *arguments],
                 cwd=place,
+                env=env,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -10,8 +10,9 @@ PROFILES = Path(__file__).resolve().parents[2] / "workflow/profiles"
 
 
 def jobs(output: str, rule: str) -> list[str]:
-    """What a dry run prints of each job of a rule."""
-    return re.findall(rf"\nrule {rule}:\n(.*?)(?=\n(?:rule |local|Job stats))", output, re.DOTALL)
+    """What a dry run prints of each job of a rule, alone or in a group."""
+    end = r"\n *(?:rule |local|group |Job stats)"
+    return re.findall(rf"\n *rule {rule}:\n(.*?)(?={end})", output, re.DOTALL)
 
 
 def dry_run(snakemake, tiny, *arguments: str) -> str:
@@ -70,6 +71,15 @@ def test_preparing_text_fits_a_small_node(snakemake, tiny):
         memory = re.search(r"\bmem_mb=(\d+)", job)
         assert threads is None or int(threads[1]) <= 4, job
         assert memory is not None and int(memory[1]) <= 4000, job
+
+
+def test_short_jobs_of_the_slurm_profile_go_together(snakemake, tiny):
+    printed = dry_run(snakemake, tiny, *profile_arguments("slurm"))
+    groups = re.findall(r"Group job (\w+) .*?\n(.*?)(?=\n\[|\nJob stats)", printed, re.DOTALL)
+    members = {name: re.findall(r"^ +rule (\w+):", text, re.MULTILINE) for name, text in groups}
+    assert len(members) == len(groups)
+    assert sorted(members["data"]) == ["clean", "fetch", "vocab"]
+    assert members["scores"] == ["score"] * 4
 
 
 def test_rules_that_a_profile_names_exist(repository):
