@@ -92,7 +92,7 @@ def test_an_implausible_size_is_refused(path, size):
 
 
 def test_limits_of_a_download_are_read_and_change_no_digest():
-    address = {"url": "https://example.test/x.gz", "sha256": "0" * 64}
+    address = {"url": "https://example.test/x.gz", "sha256": "a" * 64}
     limits = {"max_bytes": 7, "max_unpacked_bytes": 70}
 
     def config(source: dict[str, Any], extra: dict[str, Any]) -> Config:
@@ -114,7 +114,7 @@ def test_limits_of_a_download_are_read_and_change_no_digest():
         lambda config: identity.training_digests(config, "real", "de-en", "padir"),
     ):
         assert digests(limited) == digests(without)
-    moved = config(address | {"sha256": "1" * 64}, address)
+    moved = config(address | {"sha256": "b" * 64}, address)
     assert identity.data_digests(moved, "real") != identity.data_digests(without, "real")
 
 
