@@ -19,7 +19,7 @@ EXTRAS_STAMP := $(if $(filter tf,$(EXTRAS)),$(TF_STAMP),$(if $(EXTRAS),.venv/.pa
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help setup setup-slurm reproduce test test-slow lint lock docs bench
+.PHONY: help setup setup-slurm reproduce test test-slow lint lock audit sbom docs bench
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -83,6 +83,20 @@ lock: setup ## solve both lock files again (ARGS=--upgrade for newer versions)
 	  printf 'name: padir\nchannels: [conda-forge]\ndependencies:\n  - python=3.11\n  - pip\n  - pip:\n'; \
 	  grep -E '^[a-z0-9].*==' requirements.lock | sed 's/ *\\$$//; s/^/      - /'; \
 	  echo '      - -e .'; } > environment.yml
+
+# Tools of these two targets run in environments of their own, which uv makes and removes.
+audit: setup ## look the locked packages up among known vulnerabilities (needs the network)
+	@$(BIN)/uv tool run --isolated --quiet pip-audit==2.10.1 --strict --disable-pip --progress-spinner off \
+	  -r requirements.lock -r requirements-tf.lock 2> .venv/audit.log && tail -n 1 .venv/audit.log || { \
+	  grep '^Found .*vulnerabilit' .venv/audit.log >&2 && exit 1; \
+	  echo "make audit: error: nothing was checked: the advisories or the tool cannot be reached, which needs the network ($$(tail -n 1 .venv/audit.log | cut -c 1-200))" >&2; exit 2; }
+
+sbom: setup ## list the locked packages with their hashes as CycloneDX: results/sbom.json
+	@mkdir -p results
+	@$(BIN)/uv tool run --isolated --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py requirements requirements.lock \
+	  --pyproject pyproject.toml --output-reproducible --of JSON -o results/sbom.json 2> .venv/sbom.log || { \
+	  echo "make sbom: error: $$(tail -n 1 .venv/sbom.log | cut -c 1-200)" >&2; exit 2; }
+	@echo results/sbom.json
 
 docs: setup ## build the documentation as a site: results/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import random
 import re
 from pathlib import Path
 
@@ -114,6 +115,28 @@ def test_a_flipped_bit_in_the_model_is_noticed(bundle):
     model.write_bytes(content)
     with fails("model.safetensors: damaged: its SHA-256 is not the model_sha256 in spec.json"):
         read_bundle(bundle[0])
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "spec.json", "spm.model"])
+def test_each_of_100_flipped_bits_is_refused_or_means_nothing(bundle, name):
+    folder, arrays = bundle
+    path, generator = folder / name, random.Random(name)
+    whole = path.read_bytes()
+    for _ in range(100):
+        place, bit = generator.randrange(len(whole)), generator.randrange(8)
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << bit
+        path.write_bytes(damaged)
+        where = f"bit {bit} of byte {place}"
+        try:
+            found = read_bundle(folder)
+        except InputError as error:
+            message = str(error)
+            assert "\n" not in message and message.isprintable() and str(folder) in message, where
+            continue
+        # What is accepted says the same: one kind of white space between tokens for another.
+        assert name == "spec.json" and json.loads(damaged) == json.loads(whole), where
+        assert found.spec == {"dataset": "demo"} and found.arrays.keys() == arrays.keys(), where
 
 
 def test_a_bundle_without_a_model_digest_is_read(bundle):

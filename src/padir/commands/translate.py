@@ -23,6 +23,7 @@ a draft to repair, every word of which may change (PaDIR and SUNDAE):
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 
 from padir.commands import options
 from padir.commands.arguments import (
@@ -67,7 +68,7 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = read_arguments("translate", __doc__, OPTIONS, argv)
-    from padir.files import InputError, decode_lines
+    from padir.files import InputError
 
     if sys.stdin is None or sys.stdout is None:
         closed = "input" if sys.stdin is None else "output"
@@ -86,8 +87,7 @@ def main(argv: list[str]) -> int:
     constraints = read_constraints(translator, given) if given else None
     # With --json all candidates, at most as many as --nbest says.
     best = arguments.nbest or (MOST_CANDIDATES if arguments.json else 0)
-    lines = decode_lines(sys.stdin.buffer, "standard input")
-    groups = as_they_come(lines, arguments.chunk)
+    groups = as_they_come(input_lines(), arguments.chunk)
     out = sys.stdout.buffer
     for translation in translated(translator, groups, warn, constraints, best):
         if arguments.json:
@@ -102,6 +102,20 @@ def main(argv: list[str]) -> int:
         if arguments.trace:
             show_passes(translator, translation.source)
     return 0
+
+
+def input_lines() -> Iterator[str]:
+    """The lines of standard input.
+
+    Raises:
+        InputError: a directory or a device that cannot be read, or no text.
+    """
+    from padir.files import InputError, decode_lines
+
+    try:
+        yield from decode_lines(sys.stdin.buffer, "standard input")
+    except OSError as error:
+        raise InputError(f"standard input: cannot read: {error.strerror}") from error
 
 
 def show_passes(translator, line: str) -> None:

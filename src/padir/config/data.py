@@ -14,17 +14,25 @@ from pydantic import Field, field_validator, model_validator
 from padir.config.base import Direction, FilePath, Language, Name, Settings
 
 SYNTHETIC_PAIR = "xs-xt"
+MOST_DOWNLOADED = 20_000_000_000
+MOST_UNPACKED = 200_000_000_000
+MOST_LINE_BYTES = 100_000_000
+DOWNLOAD_LIMITS = ("max_bytes", "max_unpacked_bytes")
 
 
 class SyntheticSource(Settings):
     """A seeded grammar of a synthetic language pair, with exact references and validity."""
 
     kind: Literal["synthetic"] = "synthetic"
-    train: int = Field(default=24_000, ge=1, description="Number of training pairs.")
-    valid: int = Field(default=500, ge=1, description="Number of validation pairs.")
-    test: int = Field(default=500, ge=1, description="Number of test pairs.")
+    train: int = Field(
+        default=24_000, ge=1, le=1_000_000_000, description="Number of training pairs."
+    )
+    valid: int = Field(
+        default=500, ge=1, le=1_000_000_000, description="Number of validation pairs."
+    )
+    test: int = Field(default=500, ge=1, le=1_000_000_000, description="Number of test pairs.")
     seed: int = Field(
-        default=1, ge=0, description="Seed of the lexicon, the grammar and the sentences."
+        default=1, ge=0, lt=2**32, description="Seed of the lexicon, the grammar and the sentences."
     )
     mode_strength: float = Field(
         default=0.8,
@@ -36,12 +44,16 @@ class SyntheticSource(Settings):
     references: int = Field(
         default=4, ge=1, le=4, description="References per validation and test source."
     )
-    nouns: int = Field(default=40, ge=4, description="Nouns in the lexicon.")
-    verbs: int = Field(default=24, ge=4, description="Verbs in the lexicon.")
-    adjectives: int = Field(default=16, ge=2, description="Adjectives in the lexicon.")
-    adverbs: int = Field(default=10, ge=2, description="Adverbs in the lexicon.")
-    postpositions: int = Field(default=6, ge=2, description="Postpositions in the lexicon.")
-    min_words: int = Field(default=4, ge=3, description="Shortest source sentence, in words.")
+    nouns: int = Field(default=40, ge=4, le=100_000, description="Nouns in the lexicon.")
+    verbs: int = Field(default=24, ge=4, le=100_000, description="Verbs in the lexicon.")
+    adjectives: int = Field(default=16, ge=2, le=100_000, description="Adjectives in the lexicon.")
+    adverbs: int = Field(default=10, ge=2, le=100_000, description="Adverbs in the lexicon.")
+    postpositions: int = Field(
+        default=6, ge=2, le=100_000, description="Postpositions in the lexicon."
+    )
+    min_words: int = Field(
+        default=4, ge=3, le=60, description="Shortest source sentence, in words."
+    )
     max_words: int = Field(
         default=12, ge=6, le=60, description="Longest source sentence, in words."
     )
@@ -71,6 +83,21 @@ class RemoteFile(Settings):
     )
     sha256: str = Field(
         pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the file as downloaded, in hexadecimal."
+    )
+    # Limits change no text, and are not written while they are these.
+    max_bytes: int = Field(
+        default=MOST_DOWNLOADED,
+        ge=1,
+        le=1_000_000_000_000,
+        exclude_if=MOST_DOWNLOADED.__eq__,
+        description="Most bytes that are downloaded; a longer file is an error.",
+    )
+    max_unpacked_bytes: int = Field(
+        default=MOST_UNPACKED,
+        ge=1,
+        le=10_000_000_000_000,
+        exclude_if=MOST_UNPACKED.__eq__,
+        description="Most bytes that a file ending in .gz is unpacked to; more is an error.",
     )
 
     @field_validator("url")
@@ -150,7 +177,9 @@ class TfdsSource(Settings):
     )
     valid: str = Field(default="validation", min_length=1, description="Same, for validation.")
     test: str = Field(default="test", min_length=1, description="Same, for testing.")
-    pairs: dict[Literal["train", "valid", "test"], Annotated[int, Field(ge=1)] | None] = Field(
+    pairs: dict[
+        Literal["train", "valid", "test"], Annotated[int, Field(ge=1, le=10_000_000_000)] | None
+    ] = Field(
         default_factory=dict,
         description="Pairs that a split must have; another number is an error. null: any number,"
         " as with `leave_out`. `padir plan` goes by them before the text is there.",
@@ -181,9 +210,14 @@ class Cleaning(Settings):
         description="Drop training pairs that share a side with the validation or test split.",
     )
     drop_empty: bool = Field(default=True, description="Drop training pairs with an empty side.")
-    min_words: int = Field(default=1, ge=0, description="Fewest words on either side.")
+    min_words: int = Field(
+        default=1, ge=0, le=1_000_000, description="Fewest words on either side."
+    )
     max_words: int = Field(
-        default=250, ge=1, description="Most words on either side (characters for zh)."
+        default=250,
+        ge=1,
+        le=1_000_000,
+        description="Most words on either side (characters for zh).",
     )
     max_ratio: float = Field(
         default=9.0,
@@ -191,7 +225,10 @@ class Cleaning(Settings):
         description="Largest ratio of the two lengths, in words (characters for zh).",
     )
     max_bytes: int = Field(
-        default=20_000, ge=16, description="Longest line in bytes, on either side."
+        default=20_000,
+        ge=16,
+        le=MOST_LINE_BYTES,
+        description="Longest line in bytes, on either side.",
     )
     # Not written while it says nothing: what was made without it stays valid.
     romanian_letters: Literal["comma", "cedilla"] | None = Field(
@@ -212,6 +249,7 @@ class VocabularySettings(Settings):
     size: int = Field(
         default=32_000,
         ge=16,
+        le=10_000_000,
         description="Pieces, special and reserved ids included; of kind word at most this many,"
         " as there are no more pieces than words.",
     )
@@ -228,12 +266,14 @@ class VocabularySettings(Settings):
     max_lines: int = Field(
         default=2_000_000,
         ge=100,
+        le=10_000_000_000,
         description="Most lines that the vocabulary is learnt from, drawn evenly from all of them.",
     )
     # These two are not written while they say nothing: what was made without them stays valid.
     foreign_pairs: int = Field(
         default=0,
         ge=0,
+        le=1_000,
         exclude_if=not_,
         description="Synthetic language pairs other than the dataset's own, those of the next"
         " seeds, that the vocabulary is learnt from too: `source.train` pairs of each. Beside other"

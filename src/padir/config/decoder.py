@@ -59,7 +59,7 @@ class SearchDecoder(Settings):
     """Left-to-right search with an AR model: greedy, or beam search after Wu et al. 2016."""
 
     kind: Literal["greedy", "beam"] = Field(description="Search.")
-    beam: int = Field(default=5, ge=1, description="Beam width (kind: beam).")
+    beam: int = Field(default=5, ge=1, le=10_000, description="Beam width (kind: beam).")
     length_alphas: list[float] = length_alphas(" (kind: beam)")
 
     @property
@@ -86,13 +86,16 @@ class RefinementDecoder(Settings):
         description="System whose decoder this is: its settings hold where the entry gives none.",
     )
     length_candidates: int = Field(
-        default=5, ge=1, description="Target lengths tried per sentence."
+        default=5, ge=1, le=10_000, description="Target lengths tried per sentence."
     )
     length_search: Literal["top", "window"] = Field(
         default="top", description="The likeliest lengths, or those around the likeliest."
     )
     restarts: int = Field(
-        default=1, ge=1, description="Starts per length, with random tokens of their own."
+        default=1,
+        ge=1,
+        le=10_000,
+        description="Starts per length, with random tokens of their own.",
     )
     start: StartName = Field(
         default="random",
@@ -106,7 +109,9 @@ class RefinementDecoder(Settings):
     temperature: float = Field(
         default=0.0, ge=0, description="Of sampled tokens; 0: the likeliest token."
     )
-    top_k: int = Field(default=0, ge=0, description="Sample among so many tokens; 0: among all.")
+    top_k: int = Field(
+        default=0, ge=0, le=10_000_000, description="Sample among so many tokens; 0: among all."
+    )
     top_p: float = Field(
         default=1.0, gt=0, le=1, description="Sample among the likeliest that hold this mass."
     )
@@ -163,7 +168,10 @@ class RefinementDecoder(Settings):
         default=0.3, ge=0, le=1, description="Share hidden again (remask: constant)."
     )
     remask_count: int = Field(
-        default=1, ge=1, description="Number hidden again (remask: count); all where fewer are."
+        default=1,
+        ge=1,
+        le=1_000_000,
+        description="Number hidden again (remask: count); all where fewer are.",
     )
     replacement: Literal["start", "mask", "previous", "summed"] = Field(
         default="start",

@@ -73,7 +73,7 @@ def schema_text() -> str:
 def readme_text() -> str:
     """The page of all settings, in Markdown: one table per group."""
     sections = [INTRODUCTION]
-    for path, kind in _groups():
+    for path, kind in groups():
         title = f"## `{path}`" if path else "## Top level"
         rows = [
             "| key | allowed | default | meaning |",
@@ -118,7 +118,7 @@ def _sizes_text() -> str:
     return "\n\n".join(["## Presets of `size`", "\n".join(rows)])
 
 
-def _groups() -> list[tuple[str, type[Settings]]]:
+def groups() -> list[tuple[str, type[Settings]]]:
     """Every group of settings with the path of its keys, outermost first."""
     groups: list[tuple[str, type[Settings]]] = []
 
@@ -170,13 +170,13 @@ def _allowed(annotation: Any, metadata: list[Any]) -> str:
     for item in metadata:
         match item:
             case Ge(bound):
-                limits.append(f"≥ {bound}")
+                limits.append(f"≥ {bound:,}")
             case Gt(bound):
-                limits.append(f"> {bound}")
+                limits.append(f"> {bound:,}")
             case Le(bound):
-                limits.append(f"≤ {bound}")
+                limits.append(f"≤ {bound:,}")
             case Lt(bound):
-                limits.append(f"< {bound}")
+                limits.append(f"< {bound:,}")
             case MinLen(length):
                 limits.append(f"at least {length}")
             case MaxLen(length):

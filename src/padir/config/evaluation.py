@@ -50,9 +50,9 @@ class ChainSampler(Settings):
     """k-Gibbs chains over translations, in the trained conditionals. Paper: 2.3, 2.4, slides."""
 
     training: Name = Field(description="Training of a parallel system; its first seed.")
-    chains: int = Field(default=4, ge=1, description="Chains per sentence.")
-    steps: int = Field(default=100, ge=1, description="Steps per chain.")
-    block: int = Field(default=1, ge=1, description="Tokens drawn per step (k).")
+    chains: int = Field(default=4, ge=1, le=1_000_000, description="Chains per sentence.")
+    steps: int = Field(default=100, ge=1, le=1_000_000_000, description="Steps per chain.")
+    block: int = Field(default=1, ge=1, le=1_000_000, description="Tokens drawn per step (k).")
     temperature: float = Field(default=1.0, gt=0, description="At the first step.")
     final_temperature: float = Field(
         default=1.0, gt=0, description="At the last step, linear between."
@@ -61,7 +61,10 @@ class ChainSampler(Settings):
         default=False, description="Whether moves are accepted or refused by Metropolis-Hastings."
     )
     energy_every: int = Field(
-        default=10, ge=1, description="Steps between energies; with `metropolis` every step."
+        default=10,
+        ge=1,
+        le=1_000_000_000,
+        description="Steps between energies; with `metropolis` every step.",
     )
 
 
@@ -79,10 +82,17 @@ class Analysis(Settings):
         min_length=1,
         description="Decoder passes looked at; the claims are about the first.",
     )
-    sentences: int = Field(default=500, ge=2, description="Evenly spread over the split.")
-    distance: int = Field(default=8, ge=1, description="Largest distance of a pair, in pieces.")
+    sentences: int = Field(
+        default=500, ge=2, le=1_000_000_000, description="Evenly spread over the split."
+    )
+    distance: int = Field(
+        default=8, ge=1, le=1_000_000, description="Largest distance of a pair, in pieces."
+    )
     alternatives: int = Field(
-        default=4, ge=2, description="Likeliest tokens that the probe tries at a position."
+        default=4,
+        ge=2,
+        le=10_000,
+        description="Likeliest tokens that the probe tries at a position.",
     )
 
 
@@ -91,7 +101,7 @@ class Evaluation(Settings):
 
     split: Literal["valid", "test"] = Field(default="test", description="Split that tables report.")
     bootstrap_samples: int = Field(
-        default=1000, ge=100, description="Resamples for intervals and tests."
+        default=1000, ge=100, le=1_000_000, description="Resamples for intervals and tests."
     )
     baseline: RowText | None = Field(
         default=None,
@@ -127,7 +137,9 @@ class Evaluation(Settings):
         description="Further scorers of table 3, by name; each runs in a process of its own.",
     )
     analysis: Analysis = Analysis()
-    latency_sentences: int = Field(default=200, ge=10, description="Sentences timed at batch 1.")
+    latency_sentences: int = Field(
+        default=200, ge=10, le=1_000_000, description="Sentences timed at batch 1."
+    )
     latency_repeats: int = Field(
-        default=3, ge=1, description="Timings per sentence; the median counts."
+        default=3, ge=1, le=10_000, description="Timings per sentence; the median counts."
     )

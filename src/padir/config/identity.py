@@ -17,7 +17,7 @@ from typing import Any
 
 from padir.config.base import Digests, short_digest
 from padir.config.contents import CONTENTS, contents
-from padir.config.data import Dataset, SyntheticSource, VocabularySpec
+from padir.config.data import DOWNLOAD_LIMITS, Dataset, SyntheticSource, VocabularySpec
 from padir.config.decoder import decoder_digest as digest_of_decoder
 from padir.config.experiment import Config
 from padir.config.rows import Row, with_hypotheses
@@ -42,6 +42,20 @@ def data_spec(config: Config, dataset: str) -> dict[str, Any]:
 def _with_contents(spec: dict[str, Any], files: Sequence[str | Path], record: str | None = None):
     """Settings, and checksums of the files that they name, if they name any."""
     return {**spec, CONTENTS: contents(files, record)} if files else spec
+
+
+def _data_digest(config: Config, dataset: str) -> str:
+    return short_digest(_without_limits(data_spec(config, dataset)))
+
+
+def _without_limits(settings: Any) -> Any:
+    """Settings without the limits of downloads, which change no text."""
+    if isinstance(settings, list):
+        return [_without_limits(value) for value in settings]
+    if not isinstance(settings, dict):
+        return settings
+    limits = DOWNLOAD_LIMITS if "sha256" in settings else ()
+    return {key: _without_limits(value) for key, value in settings.items() if key not in limits}
 
 
 def extra_spec(config: Config, dataset: str) -> dict[str, Any]:
@@ -77,7 +91,8 @@ def extra_digests(config: Config, dataset: str, language: str) -> Digests:
     file = spec["extra_sources"]["files"][language]
     checksum = spec.get(CONTENTS, {}).get(str(config.datasets[dataset].extra_file(language)))
     read = [data_spec(config, dataset), file, checksum]
-    return {**data_digests(config, dataset), "extra_sources": short_digest(read)}
+    extra = short_digest(_without_limits(read))
+    return {**data_digests(config, dataset), "extra_sources": extra}
 
 
 def vocabulary_spec(config: Config, dataset: str, name: str | None) -> dict[str, Any]:
@@ -108,7 +123,7 @@ def teacher_seed(config: Config, teacher: str) -> int:
 @cache
 def targets_digest(config: Config, dataset: str, direction: str, targets: str) -> str:
     """Of the training targets: the data alone if raw, else also of what made the text."""
-    data = short_digest(data_spec(config, dataset))
+    data = _data_digest(config, dataset)
     if targets == "raw":
         return data
     teacher, row = config.teachers[targets], config.teacher_row(targets)
@@ -131,7 +146,7 @@ def training_digests(config: Config, dataset: str, direction: str, training: str
     """Digests of the data, vocabulary and targets of a training, and of the training itself."""
     run = config.trainings[training]
     digests = {
-        "data": short_digest(data_spec(config, dataset)),
+        "data": _data_digest(config, dataset),
         "vocabulary": short_digest(vocabulary_spec(config, dataset, run.vocabulary)),
         "targets": targets_digest(config, dataset, direction, run.targets),
     }
@@ -162,7 +177,7 @@ def decoder_digest(config: Config, dataset: str, direction: str, decoder: str) -
 @cache
 def data_digests(config: Config, dataset: str) -> Digests:
     """Digest of the data alone."""
-    return {"data": short_digest(data_spec(config, dataset))}
+    return {"data": _data_digest(config, dataset)}
 
 
 @cache

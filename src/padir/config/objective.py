@@ -33,7 +33,7 @@ class Objective(Settings):
         description="Share of target tokens shown uncorrupted at stage 1 (hiding: rate).",
     )
     diffusion_steps: int = Field(
-        default=50, ge=1, description="Times that training draws from (hiding: time)."
+        default=50, ge=1, le=1_000_000, description="Times that training draws from (hiding: time)."
     )
     time_weight: Literal["none", "linear", "reciprocal"] = Field(
         default="none",

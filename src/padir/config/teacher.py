@@ -73,6 +73,7 @@ class CloudTeacher(Settings):
     characters_per_minute: int = Field(
         default=6_000_000,
         ge=30_000,
+        le=10_000_000_000,
         description="Quota of the project, shared by all processes with one ledger.",
     )
     concurrency: int = Field(default=8, ge=1, le=64, description="Requests at a time.")

@@ -4,11 +4,14 @@ The paper gives no sizes or couplings; all defaults are our choices.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from padir.config.base import Seed, Settings
+
+SampleSize = Annotated[int, Field(le=100_000_000)]
+BlockSize = Annotated[int, Field(le=1_000)]
 
 
 def _check_block_sizes(block_sizes: Sequence[int], largest: int) -> None:
@@ -25,7 +28,7 @@ class IsingModel(Settings):
         description="Graph; grid is the open square lattice, edges takes the list `edges`.",
     )
     spins: int = Field(default=6, ge=2, le=16, description="Number of spins (N).")
-    edges: list[list[int]] = Field(
+    edges: list[list[Annotated[int, Field(le=15)]]] = Field(
         default=[], description="Pairs of vertices 0 to N-1; only for graph edges."
     )
     coupling: float | list[float] = Field(
@@ -51,9 +54,9 @@ class LargeEstimation(Settings):
     spins: int = Field(default=100, ge=8, le=500, description="Number of spins (N).")
     coupling: float = Field(default=0.3, description="J of every edge.")
     field: float = Field(default=0.2, description="h of every spin.")
-    block_sizes: list[int] = Field(default=[1, 4, 8], min_length=2, description="k.")
-    samples: int = Field(default=4000, ge=100, description="Samples per trial.")
-    trials: int = Field(default=5, ge=2, description="Independent data sets.")
+    block_sizes: list[BlockSize] = Field(default=[1, 4, 8], min_length=2, description="k.")
+    samples: int = Field(default=4000, ge=100, le=100_000_000, description="Samples per trial.")
+    trials: int = Field(default=5, ge=2, le=1_000_000, description="Independent data sets.")
 
 
 class Estimation(Settings):
@@ -64,13 +67,15 @@ class Estimation(Settings):
         default=IsingModel(coupling=1.0, field=0.1),
         description="Truth of figure 2, with two modes.",
     )
-    block_sizes: list[int] = Field(
+    block_sizes: list[BlockSize] = Field(
         default=[1, 2, 3, 4, 5, 6], min_length=2, description="k, rising."
     )
-    samples: list[int] = Field(
+    samples: list[SampleSize] = Field(
         default=[1000, 4000, 16000], min_length=1, description="Samples per data set, rising."
     )
-    trials: int = Field(default=200, ge=30, description="Independent data sets per point.")
+    trials: int = Field(
+        default=200, ge=30, le=1_000_000, description="Independent data sets per point."
+    )
     large: LargeEstimation = LargeEstimation()
 
     @model_validator(mode="after")
@@ -87,15 +92,17 @@ class CliquePanel(Settings):
     """One panel of figure 3: equation 6 with equal fields, started in the smaller mode."""
 
     spins: int = Field(default=12, ge=2, le=1000, description="N.")
-    clique: int = Field(default=6, ge=2, description="Size m of the clique.")
+    clique: int = Field(default=6, ge=2, le=1_000, description="Size m of the clique.")
     couplings: list[float] = Field(default=[0.3, 0.5, 0.7], min_length=1, description="J.")
     field: float = Field(default=0.1, description="h on the clique.")
     outside_field: float = Field(default=0.0, description="h of the independent spins.")
-    block_sizes: list[int] = Field(
+    block_sizes: list[BlockSize] = Field(
         default=[1, 3, 6, 9, 11], min_length=1, description="k of k-Gibbs."
     )
-    steps: int = Field(default=500, ge=1, description="Steps of every chain.")
-    chains: int = Field(default=1000, ge=30, description="Simulated chains per sampler.")
+    steps: int = Field(default=500, ge=1, le=1_000_000, description="Steps of every chain.")
+    chains: int = Field(
+        default=1000, ge=30, le=1_000_000, description="Simulated chains per sampler."
+    )
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "CliquePanel":
@@ -108,14 +115,17 @@ class CliquePanel(Settings):
 class SeparationCase(Settings):
     """One model for the separation corollary (appendix H)."""
 
-    spins: int = Field(default=300, ge=2, description="N.")
-    clique: int = Field(default=12, ge=2, description="m.")
+    spins: int = Field(default=300, ge=2, le=1_000_000, description="N.")
+    clique: int = Field(default=12, ge=2, le=1_000_000, description="m.")
     coupling: float = Field(default=2.0, gt=0, description="J.")
     field: float = Field(default=0.16, description="h on the clique.")
-    block_size: int = Field(default=299, ge=1, description="k.")
+    block_size: int = Field(default=299, ge=1, le=1_000_000, description="k.")
     delta: float = Field(default=0.2, gt=0, lt=1, description="Failure probability.")
     steps: int = Field(
-        default=1000, ge=1, description="Steps that independent parallel is given (M)."
+        default=1000,
+        ge=1,
+        le=1_000_000_000,
+        description="Steps that independent parallel is given (M).",
     )
 
 
@@ -152,7 +162,7 @@ class ModeReaching(Settings):
 class Identities(Settings):
     """Every theorem of sections 2.1 and 2.2, by enumeration on random models."""
 
-    models: int = Field(default=12, ge=1, description="Random models per statement.")
+    models: int = Field(default=12, ge=1, le=1_000_000, description="Random models per statement.")
     spins: int = Field(default=4, ge=2, le=6, description="Spins of each.")
     coupling_scale: float = Field(
         default=0.6, gt=0, description="Standard deviation of the couplings."
@@ -176,12 +186,17 @@ class Tensorisation(Settings):
         min_length=1,
         description="h of the parameter grid.",
     )
-    samples: list[int] = Field(default=[1000, 100_000], min_length=1, description="Samples.")
-    masks_per_sample: int = Field(default=4, ge=1, description="Masks per sample (m).")
+    samples: list[SampleSize] = Field(default=[1000, 100_000], min_length=1, description="Samples.")
+    masks_per_sample: int = Field(
+        default=4, ge=1, le=1_000_000, description="Masks per sample (m)."
+    )
     delta: float = Field(default=0.1, gt=0, lt=1, description="Failure probability.")
-    trials: int = Field(default=200, ge=30, description="Independent data sets.")
+    trials: int = Field(default=200, ge=30, le=1_000_000, description="Independent data sets.")
     random_laws: int = Field(
-        default=300, ge=10, description="Random laws that try to break each inequality."
+        default=300,
+        ge=10,
+        le=1_000_000,
+        description="Random laws that try to break each inequality.",
     )
 
 
@@ -202,9 +217,9 @@ class MaskDesign(Settings):
         default=IsingModel(graph="path", spins=6, coupling=[1.5, 0.2, 1.5, 0.2, 1.5], field=0.1),
         description="A correlated chain.",
     )
-    block_size: int = Field(default=2, ge=1, description="k.")
+    block_size: int = Field(default=2, ge=1, le=16, description="k.")
     random_weights: int = Field(
-        default=300, ge=10, description="Random mask distributions compared."
+        default=300, ge=10, le=1_000_000, description="Random mask distributions compared."
     )
 
 
@@ -228,9 +243,9 @@ class DependentBlocks(Settings):
         min_length=1,
         description="A clique among independent spins, a chain of strong pairs, an even chain.",
     )
-    block_sizes: list[int] = Field(default=[2, 4], min_length=1, description="k.")
+    block_sizes: list[BlockSize] = Field(default=[2, 4], min_length=1, description="k.")
     samples: int = Field(
-        default=500, ge=2, description="Samples that dependence is estimated from."
+        default=500, ge=2, le=100_000_000, description="Samples that dependence is estimated from."
     )
 
     @model_validator(mode="after")
@@ -243,7 +258,7 @@ class Errata(Settings):
     """Statements as printed, and as they hold."""
 
     models: int = Field(
-        default=60, ge=5, description="Random models in searches for counterexamples."
+        default=60, ge=5, le=1_000_000, description="Random models in searches for counterexamples."
     )
 
 

@@ -5,7 +5,7 @@ a choice of ours and listed in docs/departures.md.
 """
 
 from operator import not_
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -25,13 +25,13 @@ else:
 class Architecture(Settings):
     """The T5-style encoder-decoder, shared by AR and PaDIR. Paper: L.2."""
 
-    width: int = Field(default=512, ge=4, description="Embedding dimensions (E).")
-    heads: int = Field(default=8, ge=1, description="Attention heads (H).")
-    head_width: int = Field(default=64, ge=1, description="Dimensions per head (D).")
-    encoder_layers: int = Field(default=6, ge=1, description="Encoder layers.")
-    decoder_layers: int = Field(default=6, ge=1, description="Decoder layers.")
+    width: int = Field(default=512, ge=4, le=65_536, description="Embedding dimensions (E).")
+    heads: int = Field(default=8, ge=1, le=65_536, description="Attention heads (H).")
+    head_width: int = Field(default=64, ge=1, le=65_536, description="Dimensions per head (D).")
+    encoder_layers: int = Field(default=6, ge=1, le=1_000, description="Encoder layers.")
+    decoder_layers: int = Field(default=6, ge=1, le=1_000, description="Decoder layers.")
     feed_forward_width: int = Field(
-        default=2048, ge=1, description="Hidden units of the feed-forward block."
+        default=2048, ge=1, le=1_000_000, description="Hidden units of the feed-forward block."
     )
     activation: Literal["relu", "gelu", "gated_gelu"] = Field(
         default="relu", description="Feed-forward activation; gelu is the tanh form."
@@ -53,15 +53,19 @@ class Architecture(Settings):
         default=True, description="Output matrix = embedding table / sqrt(width)."
     )
     extra_ids: int = Field(
-        default=0, ge=0, description="Unused rows added to the embedding table (T5 keeps 100)."
+        default=0,
+        ge=0,
+        le=10_000_000,
+        description="Unused rows added to the embedding table (T5 keeps 100).",
     )
     table_multiple: int = Field(
         default=1,
         ge=1,
+        le=1_000_000,
         description="The embedding table's row count is rounded up to a multiple of this.",
     )
     max_positions: int = Field(
-        default=256, ge=8, description="Longest source and target, in tokens."
+        default=256, ge=8, le=1_000_000, description="Longest source and target, in tokens."
     )
     length_predictor: Literal["token", "pooled", "affine", "fertility", "oracle"] = Field(
         default="token",
@@ -70,7 +74,7 @@ class Architecture(Settings):
         " fertilities, or taken from the reference (a bound, no system).",
     )
     length_classes: int = Field(
-        default=128, ge=8, description="Longest predictable target, EOS included."
+        default=128, ge=8, le=1_000_000, description="Longest predictable target, EOS included."
     )
     dropout: float = Field(default=0.1, ge=0, lt=1, description="Dropout rate.")
     attention_dropout: bool = Field(
@@ -97,7 +101,7 @@ class Optimizer(Settings):
         default=1e-5, ge=0, description="Learning rate at the end of the cosine decay."
     )
     warmup_steps: int = Field(
-        default=10_000, ge=0, description="Steps of the linear ramp from zero."
+        default=10_000, ge=0, le=1_000_000_000, description="Steps of the linear ramp from zero."
     )
     relative_steps: bool = Field(
         default=True,
@@ -119,11 +123,14 @@ class Optimizer(Settings):
 class Training(Settings):
     """How long and on what. A batch is `batch_tokens` padded target tokens of one length bucket."""
 
-    steps: int = Field(default=500_000, ge=1, description="Optimizer steps.")
+    steps: int = Field(default=500_000, ge=1, le=1_000_000_000, description="Optimizer steps.")
     batch_tokens: int = Field(
-        default=262_144, ge=8, description="Padded target tokens per step, over all devices."
+        default=262_144,
+        ge=8,
+        le=1_000_000_000,
+        description="Padded target tokens per step, over all devices.",
     )
-    buckets: list[int] = Field(
+    buckets: list[Annotated[int, Field(le=1_000_000)]] = Field(
         default=[16, 32, 64, 128],
         min_length=1,
         description="Padded lengths; a pair goes to the first that holds both sides, EOS included.",
@@ -133,24 +140,28 @@ class Training(Settings):
         description="AR model whose trained encoder and embeddings training starts from (its first"
         " seed); null: all parameters start fresh. Reports and model cards say so.",
     )
-    accumulate: int = Field(default=1, ge=1, description="Micro-batches per step.")
+    accumulate: int = Field(default=1, ge=1, le=1_000_000, description="Micro-batches per step.")
     shard_parameters: bool = Field(
         default=False,
         description="Deal parameters and optimizer state out to the devices instead of copying them"
         " to each: less memory, more communication, the same result.",
     )
     dispatch_steps: int = Field(
-        default=8, ge=1, description="Most steps per call of the compiled loop."
+        default=8, ge=1, le=1_000_000, description="Most steps per call of the compiled loop."
     )
-    validate_every: int = Field(default=1_000, ge=1, description="Steps between validations.")
-    checkpoint_every: int = Field(default=1_000, ge=1, description="Steps between checkpoints.")
+    validate_every: int = Field(
+        default=1_000, ge=1, le=1_000_000_000, description="Steps between validations."
+    )
+    checkpoint_every: int = Field(
+        default=1_000, ge=1, le=1_000_000_000, description="Steps between checkpoints."
+    )
     selection: Literal["last", "best", "average"] = Field(
         default="best",
         description="Which parameters are kept: last, best by validation loss, or the mean"
         " of the `average_count` best.",
     )
     average_count: int = Field(
-        default=5, ge=1, description="Checkpoints averaged when selection is average."
+        default=5, ge=1, le=10_000, description="Checkpoints averaged when selection is average."
     )
 
     @model_validator(mode="after")

@@ -8,6 +8,7 @@ Downloads must have the right SHA-256.
 import gzip
 import hashlib
 import http.client
+import io
 import urllib.error
 import urllib.request
 import zlib
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from padir.config.data import FilesSource, RemoteFile
+from padir.config.data import MOST_LINE_BYTES, MOST_UNPACKED, FilesSource, RemoteFile
 from padir.files import InputError, atomic_path, decode_lines, shown, write_lines
 
 SPLITS = ("train", "valid", "test")
@@ -60,28 +61,64 @@ def copy_text(item: str | RemoteFile, folder: Path, target: Path) -> tuple[str, 
     """
     if isinstance(item, str):
         path = folder / item
-        return shown(path), write_lines(target, _unpacked_lines(path, shown(path), item))
+        return shown(path), write_lines(target, _unpacked_lines(path, item))
     packed = target.with_name(target.name + ".download")
     name = shown(item.url)
     try:
         download(item, packed)
-        return name, write_lines(target, _unpacked_lines(packed, name, item.url))
+        return name, write_lines(target, _unpacked_lines(packed, item))
     finally:
         packed.unlink(missing_ok=True)
 
 
-def _unpacked_lines(path: Path, name: str, address: str) -> Iterator[str]:
-    """The lines of a file, unpacked if its address ends in .gz."""
-    opened = gzip.open if address.endswith(".gz") else open
+def _unpacked_lines(path: Path, item: str | RemoteFile) -> Iterator[str]:
+    """The lines of a file that lies at `path`, unpacked if its address ends in .gz."""
+    if isinstance(item, str):
+        name, address, most = shown(path), item, MOST_UNPACKED
+        advice = "unpack it yourself if that is right"
+    else:
+        name, address, most = shown(item.url), item.url, item.max_unpacked_bytes
+        advice = "raise max_unpacked_bytes if that is right"
     try:
-        with opened(path, "rb") as file:
-            yield from decode_lines(file, name)
+        if not address.endswith(".gz"):
+            with open(path, "rb") as file:
+                yield from decode_lines(file, name)
+            return
+        with gzip.open(path, "rb") as packed:
+            yield from decode_lines(_limited_lines(packed, name, most, advice), name)
     except gzip.BadGzipFile as error:
         raise InputError(f"{name}: not a gzip file: {error}") from error
     except (EOFError, zlib.error) as error:
         raise InputError(f"{name}: damaged or cut short: {error}") from error
     except OSError as error:
         raise InputError(f"{name}: cannot read: {error.strerror}") from error
+
+
+def _limited_lines(packed: gzip.GzipFile, name: str, most: int, advice: str) -> Iterator[bytes]:
+    """Lines of a packed file, which may unpack to a thousand times its size, or to one line."""
+    file, total = io.BufferedReader(_Readable(packed), _BLOCK), 0
+    while line := file.readline(min(most - total, MOST_LINE_BYTES) + 1):
+        total += len(line)
+        if total > most:
+            raise InputError(f"{name}: unpacks to more than {most:,} bytes; {advice}")
+        if len(line) > MOST_LINE_BYTES:
+            raise InputError(f"{name}: a line unpacks to more than {MOST_LINE_BYTES:,} bytes")
+        yield line
+
+
+class _Readable(io.RawIOBase):
+    """An unpacking file for a buffer, which splits lines faster."""
+
+    def __init__(self, file: gzip.GzipFile):
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        block = self._file.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
 
 
 class _SameScheme(urllib.request.HTTPRedirectHandler):
@@ -100,10 +137,10 @@ def download(remote: RemoteFile, path: str | PathLike[str]) -> None:
     """Download a file to `path`.
 
     Raises:
-        InputError: unreachable, or of another digest (the message names both); `path` is then
-            left as it was.
+        InputError: unreachable, longer than `max_bytes`, or of another digest (the message names
+            both); `path` is then left as it was.
     """
-    digest = hashlib.sha256()
+    digest, length = hashlib.sha256(), 0
     with atomic_path(path) as temporary:
         try:
             with (
@@ -113,12 +150,21 @@ def download(remote: RemoteFile, path: str | PathLike[str]) -> None:
                 temporary.open("wb") as file,
             ):
                 while block := response.read(_BLOCK):
+                    length += len(block)
+                    if length > remote.max_bytes:
+                        raise InputError(
+                            f"{shown(remote.url)}: longer than {remote.max_bytes:,} bytes; raise"
+                            " max_bytes if that is right"
+                        )
                     digest.update(block)
                     file.write(block)
+        except InputError:
+            raise
         except urllib.error.URLError as error:
-            raise InputError(f"{shown(remote.url)}: cannot download: {error.reason}") from error
+            reason = shown(str(error.reason))
+            raise InputError(f"{shown(remote.url)}: cannot download: {reason}") from error
         except (http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as error:
-            reason = str(error) or type(error).__name__
+            reason = shown(str(error)) or type(error).__name__
             raise InputError(f"{shown(remote.url)}: cannot download: {reason}") from error
         if digest.hexdigest() != remote.sha256:
             raise InputError(

@@ -20,12 +20,14 @@ from typing import NamedTuple
 from padir.config.teacher import CloudTeacher
 from padir.distill.ledger_reader import (
     APPLICATION_ID,
+    TASK_KEY,
     VERSION,
     DiskFull,
     LedgerReader,
     Task,
     checksum,
     split_digests,
+    task_checksum,
 )
 from padir.distill.ledger_tables import CHECKSUMS, RESERVATIONS, SUMS, TABLES
 from padir.distill.owners import Owner, is_alive, sweep
@@ -135,6 +137,14 @@ class Ledger(LedgerReader):
                 if not self._exists(table):
                     for statement in statements:
                         db.execute(statement)
+            self._check_rows()
+            for number, *task in db.execute("SELECT * FROM tasks").fetchall():
+                self._sign(number, Task(*task))
+
+    def _sign(self, number: int, task: Task) -> None:
+        """Keep a task's checksum; one from before tasks had checksums is taken as it is."""
+        row = (number, TASK_KEY, task_checksum(task))
+        self._db.execute("INSERT OR IGNORE INTO checksums VALUES (?, ?, ?)", row)
 
     def close(self) -> None:
         """Close the file and leave."""
@@ -153,7 +163,9 @@ class Ledger(LedgerReader):
         with self._transaction() as db:
             db.execute("INSERT OR IGNORE INTO tasks VALUES (NULL, ?, ?, ?, ?)", task)
             where = "provider = ? AND model = ? AND source = ? AND target = ?"
-            return db.execute(f"SELECT id FROM tasks WHERE {where}", task).fetchone()[0]
+            number = db.execute(f"SELECT id FROM tasks WHERE {where}", task).fetchone()[0]
+            self._sign(number, task)
+            return number
 
     # A request's life
 

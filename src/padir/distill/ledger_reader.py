@@ -29,6 +29,15 @@ def checksum(digest: bytes, text: bytes) -> bytes:
     return hashlib.blake2b(digest + text, digest_size=8).digest()
 
 
+# In the table of checksums a task has this in place of a text's digest.
+TASK_KEY = b"task"
+
+
+def task_checksum(task: "Task") -> bytes:
+    """Eight bytes that a task is checked by."""
+    return checksum(TASK_KEY, "\0".join(task).encode())
+
+
 def split_digests(joined: bytes) -> list[bytes]:
     """Split digests that the ledger stores in one value."""
     return [joined[i : i + DIGEST_BYTES] for i in range(0, len(joined), DIGEST_BYTES)]
@@ -79,6 +88,7 @@ class LedgerReader:
             undo.callback(self._db.close)
             with self._input_errors():
                 self._check_kind()
+                self._check_rows()
             undo.pop_all()
 
     def _connect(self, path: Path, mode: str) -> None:
@@ -103,6 +113,35 @@ class LedgerReader:
             raise InputError(
                 f"{shown(self.path)}: a ledger of version {version}; this padir reads {VERSION}"
             )
+
+    def _check_rows(self) -> None:
+        """Refuse damage by which a line would be bought again, or spending be forgotten.
+
+        Tasks without a checksum, and ledgers without sums, are of older versions.
+        """
+        # Of the indices too, which quick_check leaves out.
+        for table in ("tasks", "requests"):
+            finding = self._db.execute(f"PRAGMA integrity_check({table})").fetchone()[0]
+            if finding != "ok":
+                raise self._damaged(finding)
+        if self._exists("checksums"):
+            query = "SELECT task, checksum FROM checksums WHERE digest = ?"
+            expected = dict(self._db.execute(query, (TASK_KEY,)).fetchall())
+            for number, *task in self._db.execute("SELECT * FROM tasks").fetchall():
+                if expected.pop(number, None) not in (None, task_checksum(Task(*task))):
+                    raise self._damaged(f"task {number} is not as it was written")
+            if expected:
+                raise self._damaged(f"task {min(expected)} is missing")
+        if self._exists("sums"):
+            counted = (
+                "SELECT task, state, usd_per_million, sum(characters) AS characters FROM requests"
+                " GROUP BY task, state, usd_per_million"
+            )
+            summed = "SELECT task, state, usd_per_million, characters FROM sums"
+            for one, other in ((counted, summed), (summed, counted)):
+                query = f"SELECT * FROM ({one}) WHERE characters <> 0 EXCEPT {other}"
+                if self._db.execute(query).fetchone():
+                    raise self._damaged("requests and their sums differ")
 
     def __enter__(self: "Reader") -> "Reader":
         return self
@@ -217,7 +256,7 @@ class LedgerReader:
     # SQLite
 
     def _damaged(self, reason: object) -> InputError:
-        words = " ".join(str(reason).split())
+        words = shown(" ".join(str(reason).split()))
         return InputError(
             f"{shown(self.path)}: the ledger is damaged ({words}); it was left as it is: put a copy"
             " in its place, or save what is there with sqlite3's .recover; with an empty one every"
@@ -228,11 +267,14 @@ class LedgerReader:
     def _input_errors(self) -> Iterator[None]:
         try:
             yield
+        except UnicodeDecodeError as error:
+            raise self._damaged("its own text is not UTF-8") from error
         except sqlite3.Error as error:
             extended = getattr(error, "sqlite_errorcode", 0)
             # Of the extended code the low byte says what kind it is.
             code = extended & 0xFF
-            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            no_text = "decode to UTF-8" in str(error)
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or no_text:
                 raise self._damaged(error) from error
             if code == sqlite3.SQLITE_FULL:
                 raise DiskFull(
@@ -244,4 +286,5 @@ class LedgerReader:
                     f"{shown(self.path)}: a process was killed while it wrote; padir distill-cloud"
                     " puts that right, also without a limit, when it sends nothing"
                 ) from error
-            raise InputError(f"{shown(self.path)}: cannot use the ledger: {error}") from error
+            words = shown(" ".join(str(error).split()))
+            raise InputError(f"{shown(self.path)}: cannot use the ledger: {words}") from error

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from padir.commands.translate import CONSTRAINTS, main
+from padir.files import InputError
 from tests.decoding import write_tiny_bundle
 
 PADIR = [sys.executable, "-m", "padir", "translate", "--model"]
@@ -38,6 +40,32 @@ def test_a_directory_as_input_is_refused_by_python_itself():
     done = shell("< /")
     assert done.returncode == 1 and done.stdout == ""
     assert "is a directory" in done.stderr.splitlines()[0] and "Traceback" not in done.stderr
+
+
+DIRECTORY_AS_INPUT = """\
+import os, sys
+from padir.cli import main
+os.dup2(os.open("/", os.O_RDONLY), 0)
+sys.exit(main(["translate", "--model", *sys.argv[1:]]))
+"""
+
+
+def test_a_directory_that_reaches_the_command_is_one_line(bundle):
+    command = [sys.executable, "-c", DIRECTORY_AS_INPUT, str(bundle)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        "padir translate: error: standard input: cannot read: Is a directory\n",
+    )
+
+
+def test_a_directory_as_a_file_of_constraints_is_one_line(tmp_path):
+    model = write_tiny_bundle(tmp_path / "padir", "padir")
+    for name in CONSTRAINTS:
+        given = ["--model", str(model), "--length-alpha", "1", f"--{name}", str(tmp_path)]
+        with pytest.raises(InputError, match=rf"^{tmp_path}: cannot read: Is a directory$"):
+            main(given)
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,12 @@
 """Damage to a ledger: it is named, nothing is changed, and nothing is bought again."""
 
+import random
 import sqlite3
+from collections import Counter
 
 import pytest
 
+from padir.distill import owners
 from padir.distill.ledger import Ledger
 from padir.distill.ledger_reader import LedgerReader
 from padir.distill.packing import text_digest
@@ -81,4 +84,94 @@ def test_a_ledger_without_checksums_is_readable_and_gets_them(path):
         assert len(reader.translations(1, all_digests(lines))) == 3
     with Ledger(path) as ledger:
         assert len(ledger.translations(1, all_digests(lines))) == 3
-        assert ledger._db.execute("SELECT count(*) FROM checksums").fetchone() == (3,)
+        # Three lines and the task.
+        assert ledger._db.execute("SELECT count(*) FROM checksums").fetchone() == (4,)
+
+
+def answers(path, lines):
+    """All that a ledger is asked, open for reading and for writing."""
+    with LedgerReader(path) as reader:
+        number = reader.find_task(TASK)
+        told = (
+            number,
+            reader.has_translations(number or 0),
+            reader.translations(number or 0, all_digests(lines)),
+            reader.left_out(number or 0),
+            reader.spent(TASK.provider),
+        )
+    with Ledger(path) as ledger:
+        number = ledger.task(TASK)
+        return (
+            *told,
+            ledger.translations(number, all_digests(lines)),
+            ledger.spent(TASK.provider),
+            ledger._spent(TASK.provider),
+            ledger.claim(TASK, lines, FREE),
+        )
+
+
+def test_none_of_300_flipped_bits_is_accepted_silently(path, monkeypatch):
+    """Of the bytes that hold something: named in one line, or of no consequence for any answer."""
+    monkeypatch.setattr(owners.Owner.__init__, "__defaults__", (2**16,))
+    lines = lines_of(*(f"Satz {n}" for n in range(40)))
+    with Ledger(path) as ledger:
+        for start in range(0, 40, 10):
+            claim = ledger.claim(TASK, lines[start : start + 10], FREE)
+            texts = [f"sentence {line.number}" for line in claim.lines]
+            ledger.finish(claim.request, claim.lines, texts)
+        ledger.doubt(ledger.claim(TASK, lines_of("a" * 100), FREE).request)
+    whole = path.read_bytes()
+    expected = answers(path, lines)
+    held = [place for place, byte in enumerate(whole) if byte]
+    generator, outcomes = random.Random(18), Counter()
+    for _ in range(300):
+        place, bit = generator.choice(held), generator.randrange(8)
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << bit
+        path.with_name("ledger.sqlite-journal").unlink(missing_ok=True)
+        path.write_bytes(damaged)
+        try:
+            accepted = answers(path, lines)
+        except InputError as error:
+            assert "\n" not in str(error) and str(error).isprintable(), (place, bit)
+            outcomes["named"] += 1
+        else:
+            assert accepted == expected, f"bit {bit} of byte {place}"
+            outcomes["of no consequence"] += 1
+    assert outcomes.total() == 300 and outcomes["named"] > 150, outcomes
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        ("UPDATE tasks SET model = 'other'", "task 1 is not as it was written"),
+        ("UPDATE tasks SET id = 2", "task 1 is missing"),
+        ("DELETE FROM tasks", "task 1 is missing"),
+        ("UPDATE requests SET characters = 1", "requests and their sums differ"),
+        ("UPDATE sums SET characters = 0", "requests and their sums differ"),
+        ("UPDATE sums SET usd_per_million = 1.0", "requests and their sums differ"),
+        ("DELETE FROM sums", "requests and their sums differ"),
+    ],
+)
+def test_what_would_be_bought_again_or_forgotten_is_named(path, edit, reason):
+    filled(path)
+    with sqlite3.connect(path) as db:
+        db.execute(edit)
+    db.close()
+    for opened in (Ledger, LedgerReader):
+        with pytest.raises(InputError, match=rf"the ledger is damaged \({reason}\); it was left"):
+            opened(path)
+
+
+def test_a_task_of_an_older_ledger_gets_its_checksum(path):
+    filled(path)
+    with sqlite3.connect(path) as old:
+        old.execute("DELETE FROM checksums WHERE digest = CAST('task' AS BLOB)")
+    old.close()
+    LedgerReader(path).close()
+    Ledger(path).close()
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE tasks SET target = 'fr'")
+    db.close()
+    with pytest.raises(InputError, match="task 1 is not as it was written"):
+        Ledger(path)

@@ -1,5 +1,8 @@
 """Tables 1 to 3 beside the paper's: differences and statuses by hand, and what has not been run."""
 
+import re
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -149,7 +152,23 @@ def test_only_the_papers_checkpoint_is_above_or_below_the_paper(wmt):
 
 def test_table_3_asks_for_scores_and_ratings(wmt):
     paths = [artifact.path for artifact in artifacts(wmt.config, "table3")]
-    assert any("/score/" in path for path in paths) and any("/rate/" in path for path in paths)
+    # 2 rows of AR, 3 of one seed and 3 of two seeds, in two directions; one scorer.
+    hypotheses = 2 * (2 + 3 + 3 * 2)
+    kinds = Counter(re.findall(r"/(score|rate)/", " ".join(paths)))
+    assert kinds == {"score": hypotheses, "rate": hypotheses}
+    assert len(paths) == len(set(paths)) == 2 * hypotheses
+    rows = wmt.config.core_rows()
+    expected = {
+        made(place, row, seed)
+        for place in layout.places(wmt.config)
+        for row in rows
+        for seed in layout.seeds(wmt.config, row)
+        for made in (
+            lambda place, row, seed: layout.score_path(place, row, seed, "test"),
+            lambda place, row, seed: layout.rating_path(place, row, seed, "test", "bleurt"),
+        )
+    }
+    assert set(paths) == expected
 
 
 def test_without_a_scorer_there_is_no_table_3(made_up):

@@ -180,3 +180,18 @@ def test_a_broken_file_is_named(made_up, path, changes, message):
     made_up.write(path, [] if changes is None else document | changes)
     with pytest.raises(InputError, match=f"{path}: {message}"):
         made_up.load()
+
+
+@pytest.mark.parametrize("planted", ["stranger", "idle"])
+def test_a_planted_card_gets_no_row(made_up, planted):
+    """Of a teacher that the config does not name, or of one that teaches nobody."""
+    made_up.settings["teachers"]["idle"] = {"kind": "files", "train": "x", "valid": "y"}
+    before = made_up.table("distillation").rows
+    assert [row["teacher"] for row in before] == ["own"]
+    card = json.loads(made_up.card().read_text())
+    for seed in (0, 1):
+        path = layout.card_path(made_up.place, planted, seed)
+        made_up.write(path, {**card, "teacher": planted, "row": f"{planted}/beam"})
+    assert made_up.table("distillation").rows == before
+    assert list(made_up.load().cards) == [(made_up.place, "own", 0)]
+    assert planted not in made_up.table("distillation").markdown()

@@ -1,0 +1,275 @@
+"""Hostile names, values and text: nothing runs, nothing is written elsewhere, errors are lines."""
+
+import copy
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from padir import cli
+from padir.config.read import check_config, load_config
+from padir.files import InputError
+from tests.decoding import write_tiny_bundle
+from tests.hostile import CANARY, NAMES, TEXT, contents, outside, watched
+from tests.unit.config.small import SMALL
+
+LINES = st.lists(TEXT, min_size=1, max_size=4)
+
+
+def examples(count: int) -> settings:
+    """So many examples, however long each takes."""
+    slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    return settings(max_examples=count, deadline=None, suppress_health_check=slow)
+
+
+def paths_of(value: Any, before: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The paths of all values and groups in a config."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items:
+        yield (*before, key)
+        if isinstance(inner, dict | list):
+            yield from paths_of(inner, (*before, key))
+
+
+CLOUD = {"kind": "cloud", "project": "p", "location": "global", "ledger": "l", "endpoint": None}
+WHOLE: dict[str, Any] = copy.deepcopy(SMALL) | {
+    "decoders": {"mine": {"kind": "padir", "reranker": "ar"}},
+    "evaluation": {
+        "core": [{"trainings": ["padir"], "decoders": ["padir"], "passes": [1]}],
+        "baseline": "ar/beam",
+        "scorers": {"bleurt": {"kind": "bleurt", "checkpoint": "BLEURT-20"}},
+    },
+}
+WHOLE["teachers"] |= {"paid": CLOUD, "ready": {"kind": "files", "train": "x", "valid": "y"}}
+WHOLE["datasets"]["tfds"] = {
+    "source": {"kind": "tfds", "name": "wmt14_translate/de-en", "data_dir": "d"},
+    "directions": ["de-en"],
+}
+WHOLE["datasets"]["real"]["source"]["train"] = {
+    "files": {"de": {"url": "https://example.test/x", "sha256": "a" * 64}, "en": "x.en"}
+}
+PATHS = sorted(paths_of(WHOLE), key=str)
+
+
+def at(config: Any, path: tuple[str | int, ...]) -> Any:
+    for key in path:
+        config = config[key]
+    return config
+
+
+def lines_of(message: str) -> None:
+    """An error for people: lines that a terminal shows as they are."""
+    assert message and all(line.isprintable() for line in message.split("\n")), message
+
+
+@contextmanager
+def place() -> Iterator[Path]:
+    """A folder with `cwd`, where a command runs, and `given`; nothing but `cwd/out` may change."""
+    before = Path.cwd()
+    with TemporaryDirectory(prefix="hostile") as name:
+        root = Path(name).resolve()
+        for folder in ("given", "cwd"):
+            (root / folder).mkdir()
+        os.chdir(root / "cwd")
+        try:
+            yield root
+        finally:
+            os.chdir(before)
+
+
+@examples(300)
+@given(path=st.sampled_from(PATHS), text=TEXT, as_key=st.booleans(), as_file=st.booleans())
+def test_a_config_with_hostile_names_and_values_is_read_or_refused_in_lines(
+    path, text, as_key, as_file
+):
+    config = copy.deepcopy(WHOLE)
+    holder = at(config, path[:-1])
+    if as_key and isinstance(holder, dict):
+        holder[text] = holder.pop(path[-1])
+    else:
+        holder[path[-1]] = text
+    with place() as root, watched() as watch:
+        file = root / "given/config.yaml"
+        if as_file:
+            with suppress_watch(watch):
+                file.write_text(yaml.safe_dump(config), encoding="utf-8", errors="surrogatepass")
+        before = contents(root)
+        try:
+            read = load_config([file]) if as_file else check_config(config)
+        except InputError as error:
+            lines_of(str(error))
+        else:
+            # Names that become parts of paths, and paths that become words of commands.
+            for names in (read.datasets, read.teachers, read.trainings, read.decoders):
+                assert all(name.isidentifier() and name.isascii() for name in names)
+            read.model_dump_json()
+        assert contents(root) == before
+    assert not watch.started and not outside(watch)
+
+
+@contextmanager
+def suppress_watch(watch) -> Iterator[None]:
+    """What the test itself writes."""
+    before = set(watch.written)
+    yield
+    watch.written = before
+
+
+def run(root: Path, *words: str, stdin: str = "") -> tuple[int, str]:
+    """A verb in this process; its status and its stderr. Changes only `cwd/out`."""
+    before = contents(root)
+    err = io.StringIO()
+    streams = SimpleNamespace(buffer=io.BytesIO(stdin.encode("utf-8", "surrogatepass")))
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
+    with (
+        watched() as watch,
+        redirect_stderr(err),
+        mock.patch.object(sys, "stdin", streams),
+        mock.patch.object(sys, "stdout", out),
+    ):
+        try:
+            status = cli.main(list(words))
+        except SystemExit as end:
+            # The words that argparse refuses.
+            status = int(end.code or 0)
+    asked = root / "cwd/out"
+    assert not watch.started
+    assert outside(watch, asked) == []
+    inside = os.fspath(asked)
+    after = {path: held for path, held in contents(root).items() if not path.startswith(inside)}
+    assert after == before
+    assert not any(Path(path).name == CANARY for path in contents(root))
+    assert status in (0, 2), err.getvalue()
+    if status == 2:
+        lines = err.getvalue().splitlines()
+        errors = [line for line in lines if line.startswith(f"padir {words[0]}: error: ")]
+        usage = [line for line in lines if line.startswith(("usage: ", " "))]
+        notes = [line for line in lines if ": warning: " in line or "byte order mark" in line]
+        assert len(errors) == 1 and len(lines) <= 1 + len(usage) + len(notes), err.getvalue()
+        assert errors[0].isprintable()
+    return status, err.getvalue()
+
+
+def file_of(lines: list[str], path: Path) -> Path:
+    path.write_bytes("".join(line + "\n" for line in lines).encode("utf-8", "surrogatepass"))
+    return path
+
+
+@examples(60)
+@given(names=st.lists(NAMES, min_size=2, max_size=2, unique=True), lines=LINES, out=NAMES)
+def test_fetch_clean_and_vocab_of_hostile_files(names, lines, out):
+    with place() as root:
+        given = root / "given"
+        files = {}
+        for name, language in zip(names, ("de", "en"), strict=True):
+            files[language] = file_of(lines, given / name).name
+        source = {"kind": "files", "folder": os.fspath(given)}
+        source |= {split: {"files": files} for split in ("train", "valid", "test")}
+        dataset = {
+            "source": source,
+            "directions": ["de-en"],
+            "cleaning": {"drop_overlap": False, "max_ratio": 1000, "max_bytes": 20_000},
+        }
+        spec = given / "dataset.json"
+        spec.write_text(json.dumps(dataset))
+        place_of = f"out/{out}"
+        status, _ = run(root, "fetch", "--config-dataset", str(spec), "--out", f"{place_of}/raw")
+        if status == 0:
+            words = ("--config-dataset", str(spec), "--raw", f"{place_of}/raw")
+            run(root, "clean", *words, "--out", f"{place_of}/data", "--threads", "1")
+        size = given / "vocabulary.json"
+        size.write_text(json.dumps({"kind": "word", "size": 60}))
+        texts = [os.fspath(given / name) for name in names]
+        words = ("--settings", str(size), "--text", *texts)
+        run(root, "vocab", *words, "--out", f"{place_of}/spm.model")
+
+
+@examples(40)
+@given(text=TEXT)
+def test_fetch_of_hostile_settings(text):
+    with place() as root:
+        spec = root / "given/dataset.json"
+        for source in (
+            {"kind": "files", "folder": text},
+            {"kind": text},
+            {"kind": "tfds", "name": text},
+            {"kind": "tfds", "name": "wmt14_translate/de-en", "train": text, "data_dir": "none"},
+            {"kind": "files", "train": {"files": {"de": {"url": text, "sha256": "a" * 64}}}},
+            {
+                "kind": "files",
+                **{
+                    split: {
+                        "files": {
+                            "de": {"url": f"file:///nowhere/{text}", "sha256": "a" * 64},
+                            "en": text,
+                        }
+                    }
+                    for split in ("train", "valid", "test")
+                },
+            },
+        ):
+            spec.write_text(json.dumps({"source": source, "directions": ["de-en"]}))
+            status, _ = run(root, "fetch", "--config-dataset", str(spec), "--out", "out")
+            assert status == 2
+
+
+@examples(40)
+@given(names=st.lists(NAMES, min_size=2, max_size=2, unique=True), lines=LINES, word=TEXT)
+def test_scores_of_hostile_files(names, lines, word):
+    with place() as root:
+        paths = [os.fspath(file_of(lines, root / "given" / name)) for name in names]
+        words = ("--hypotheses", paths[0], "--references", paths[1])
+        language = ("--target-language", "en", "--samples", "40")
+        run(root, "score", *words, *language, "--json", "out/score.json")
+        run(root, "score", *words, "--target-language", word.replace("\0", ""))
+        run(root, "score", *words, *language, "--digests", word)
+
+
+@examples(40)
+@given(folder=NAMES, lines=LINES, name=TEXT)
+def test_init_of_a_hostile_folder(folder, lines, name):
+    with place() as root:
+        given = root / "given" / folder
+        given.mkdir()
+        many = [f"{line} {number}" for number in range(220) for line in lines]
+        for ending in ("de", "en"):
+            file_of(many, given / f"train.{ending}")
+        out = ("--out", "out/config.yaml", "--size", "tiny")
+        run(root, "init", os.fspath(given), *out, "--name", name.replace("\0", ""))
+        run(root, "init", os.fspath(given / name.replace("\0", "")), *out)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory) -> Callable[[str], Path]:
+    model = write_tiny_bundle(tmp_path_factory.mktemp("models") / "ar", "ar")
+
+    def named(name: str) -> Path:
+        link = model.parent / name
+        if not link.is_symlink():
+            link.symlink_to(model, target_is_directory=True)
+        return link
+
+    return named
+
+
+@examples(20)
+@given(name=NAMES, lines=LINES, word=TEXT)
+def test_translations_of_hostile_lines(bundle, name, lines, word):
+    model = os.fspath(bundle(f"model {name}"))
+    text = "".join(line + "\n" for line in lines)
+    with place() as root:
+        run(root, "translate", "--model", model, stdin=text)
+        run(root, "translate", "--model", model, "--decoder", word.replace("\0", ""))
+        run(root, "translate", "--model", f"out/{word}".replace("\0", ""))
