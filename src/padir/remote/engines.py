@@ -74,11 +74,13 @@ class Query:
         call: for a job.
         read: the engine's words for its state, from the output and the name; none where the engine
             has no such job. May raise ValueError, LookupError, TypeError or AttributeError.
+        final: whether no words mean that there is no such job, so that no other query is asked.
         unknowing: what a failed call prints where the engine keeps no record of jobs at all.
     """
 
     call: Callable[[Request], Call]
     read: Callable[[str, str], list[str]]
+    final: bool = False
     unknowing: str = "\0"
 
 
@@ -282,7 +284,7 @@ ENGINES = {
         takes=("workdir",),
         submit=_queue,
         queries=(
-            Query(_gcloud("list", "--format=json"), _read_queue),
+            Query(_gcloud("list", "--format=json"), _read_queue, final=True),
             Query(_unit, _read_units),
         ),
         states={

@@ -7,10 +7,11 @@ such a handle asks the engine for the job's name, and so learns whether the step
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from padir.files import InputError, shown
 from padir.progress import PLAIN_SECONDS, clock
@@ -23,6 +24,7 @@ SUBMIT_FACTOR = 10
 # The first wait is this share of the longest.
 FIRST_WAIT = 1 / 16
 GROWTH = 1.5
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class Follower:
         """
         try:
             if self.handle.phase is not Phase.CHOSEN:
-                self._free()
+                self._end()
         except Trouble as trouble:
             raise InputError(f"{self.handle.name}: not cancelled: {trouble}") from trouble
         self._write(Phase.CANCELLED)
@@ -118,12 +120,12 @@ class Follower:
         taken up; one that has ended must not pass for this one.
         """
         write_handle(self.path, self.handle)
-        state = self._asked()
+        state = self._persist(self._look)
         if state is None:
             self._write(Phase.SUBMITTING)
             self._submit()
         elif state.ended:
-            self._free_in_time()
+            self._persist(self._free)
             self._write(Phase.CHOSEN, attempt=self.handle.attempt + 1)
         else:
             self._say("is there already, without a handle; it is taken up")
@@ -152,29 +154,18 @@ class Follower:
         for look in range(looks):
             if look:
                 time.sleep(self.pace.poll)
-            if self._asked() is not None:
+            if self._persist(self._look) is not None:
                 return True
         return False
 
     def _wait(self) -> None:
         """Look until the job ends, and say so in the handle."""
-        wait, before = self.pace.poll * FIRST_WAIT, None
-        self._good = time.monotonic()
-        while True:
-            try:
-                state = self._look()
-                if state is None:
-                    raise Trouble(f"{self.engine.title} knows no such job")
-            except Trouble as trouble:
-                self._put_up_with(trouble)
-            else:
-                self._well()
-                if state.ended:
-                    break
-                if state is not before or self._is_time():
-                    since = clock(time.monotonic() - self._began)
-                    self._say(f"{state.value}, followed for {since}{self._count()}")
-                before = state
+        before, wait = None, self.pace.poll * FIRST_WAIT
+        while not (state := self._persist(self._seen)).ended:
+            if state is not before or self._is_time():
+                since = clock(time.monotonic() - self._began)
+                self._say(f"{state.value}, followed for {since}{self._count()}")
+            before = state
             time.sleep(wait)
             wait = min(wait * GROWTH, self.pace.poll)
         ends = {State.DONE: Phase.FINISHED, State.PREEMPTED: Phase.PREEMPTED}
@@ -183,12 +174,12 @@ class Follower:
             self._fail(f"failed ({self.handle.word})")
 
     def _finish(self) -> None:
-        self._free_in_time()
+        self._persist(self._free)
         self._write(Phase.DONE)
         self._say("done")
 
     def _next(self) -> None:
-        self._free_in_time()
+        self._persist(self._free)
         if self.handle.tries >= self.pace.attempts:
             self._write(Phase.FAILED)
             self._fail(f"preempted or stopped {self.handle.tries} times; --attempts allows no more")
@@ -199,7 +190,7 @@ class Follower:
         """After a failure the same command means: try again."""
         self._say(f"{self.handle.phase.value} before; submitted again")
         if self.handle.phase is Phase.FAILED:
-            self._free_in_time()
+            self._persist(self._free)
         self._write(Phase.CHOSEN, attempt=self.handle.attempt + 1, tries=1)
 
     # The engine
@@ -214,6 +205,8 @@ class Follower:
                 self.handle = replace(self.handle, word=states[first])
                 self._tell_of_others(words)
                 return first
+            if query.final and not words:
+                break
         return None
 
     def _words(self, query: Query) -> list[str]:
@@ -241,34 +234,34 @@ class Follower:
             self._twice = True
             self._say(f"{self.engine.title} reports it {alive} times ({', '.join(words)})")
 
-    def _asked(self) -> State | None:
-        """As `_look`, again and again until the engine answers."""
-        self._good = time.monotonic()
+    def _seen(self) -> State:
+        """As `_look`, for a job that the engine must have."""
+        state = self._look()
+        if state is None:
+            raise Trouble(f"{self.engine.title} knows no such job")
+        return state
+
+    def _persist(self, step: Callable[[], Result]) -> Result:
+        """Do a step again and again, with ever longer waits, until it meets no trouble."""
+        self._good, wait = time.monotonic(), self.pace.poll * FIRST_WAIT
         while True:
             try:
-                state = self._look()
+                result = step()
             except Trouble as trouble:
                 self._put_up_with(trouble)
-                time.sleep(self.pace.poll * FIRST_WAIT)
             else:
                 self._well()
-                return state
-
-    def _free_in_time(self) -> None:
-        """Free what an ended job holds, again and again until that is heard."""
-        self._good = time.monotonic()
-        while self.engine.holds:
-            try:
-                self._free()
-            except Trouble as trouble:
-                self._put_up_with(trouble)
-                time.sleep(self.pace.poll * FIRST_WAIT)
-            else:
-                self._well()
-                return
+                return result
+            time.sleep(wait)
+            wait = min(wait * GROWTH, self.pace.poll)
 
     def _free(self) -> None:
-        """Cancel; that there is nothing to cancel is no trouble."""
+        """Cancel what ended but is still held; that there is nothing to cancel is no trouble."""
+        if not self.engine.holds:
+            return
+        self._end()
+
+    def _end(self) -> None:
         try:
             answer(self.engine.cancel(self.request), self.pace.timeout)
         except Trouble:

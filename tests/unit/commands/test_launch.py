@@ -41,17 +41,24 @@ GIVEN = {
 ALL = [*GIVEN]
 # Tells of preemption in a word of its own; the others go on by themselves.
 PREEMPTING = ["queued-resources", "slurm", "kubernetes"]
+# Processes that are killed, for all engines: the others take long.
+SPARE = [
+    name if name in ("slurm", "kubernetes") else pytest.param(name, marks=pytest.mark.slow)
+    for name in GIVEN
+]
 UNIQUE = {"queued-resources", "xpk", "kubernetes"}
 
 
 @pytest.fixture
 def engines(tmp_path, monkeypatch):
-    """Stand-ins on PATH, in a folder of their own."""
+    """Stand-ins on PATH, in a folder of their own; a test that blocks for ever is ended."""
+    signal.alarm(100)
     stand_ins = Engines(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{stand_ins.folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(MANIFEST))
-    return stand_ins
+    yield stand_ins
+    signal.alarm(0)
 
 
 def arguments(engine: str, *more: str, command: list[str] = COMMAND) -> list[str]:
@@ -162,7 +169,7 @@ def test_xpk_is_asked_as_it_documents(engines):
     assert listed == [["xpk", "workload", "list", f"--filter-by-job={name}", *place]] * 4
     engines.plan("running")
     os.unlink("h.json")
-    with_cancel(engines, "xpk")
+    name = with_cancel(engines, "xpk")
     deleted = [*("xpk", "workload", "delete", f"--workload={name}"), *place, "--force"]
     assert engines.calls("xpk", "workload", "delete") == [deleted]
 
@@ -181,7 +188,7 @@ def test_skypilot_is_asked_as_it_documents(engines):
     assert engines.calls("sky", "jobs", "queue") == [queue] * 4
     engines.plan("running")
     os.unlink("h.json")
-    with_cancel(engines, "skypilot")
+    name = with_cancel(engines, "skypilot")
     cancel = ["sky", "jobs", "cancel", f"--name={name}", "--yes"]
     assert engines.calls("sky", "jobs", "cancel") == [cancel]
 
@@ -208,7 +215,7 @@ def test_slurm_is_asked_as_it_documents(engines, tmp_path):
     ]
     engines.plan("running")
     os.unlink("h.json")
-    with_cancel(engines, "slurm")
+    name = with_cancel(engines, "slurm")
     assert engines.calls("scancel") == [["scancel", "--quiet", f"--name={name}"]]
 
 
@@ -230,13 +237,13 @@ def test_kubernetes_is_asked_as_it_documents(engines):
     assert engines.calls("kubectl", "get") == [get] * 4
     engines.plan("running")
     os.unlink("h.json")
-    with_cancel(engines, "kubernetes")
+    name = with_cancel(engines, "kubernetes")
     delete = ["kubectl", "delete", "job", name, "--ignore-not-found", *place]
     assert engines.calls("kubectl", "delete") == [delete]
 
 
-def with_cancel(engines: Engines, engine: str) -> None:
-    """Launch until the job runs, stop following it, and cancel by the handle alone."""
+def with_cancel(engines: Engines, engine: str) -> str:
+    """Launch until the job runs, stop following it, cancel by the handle alone; the job's name."""
     engines.edit(looks=["", "", "block"])
     process = start(engine)
     engines.reached()
@@ -246,6 +253,7 @@ def with_cancel(engines: Engines, engine: str) -> None:
     assert handle()["phase"] == "submitted"
     assert main(["launch", "--cancel", "--handle", "h.json"]) == 0
     assert handle()["phase"] == "cancelled"
+    return handle()["name"]
 
 
 # Once
@@ -262,7 +270,7 @@ def test_a_done_job_is_not_submitted_again(engines, engine, capsys):
     assert "done before; delete h.json to run it again" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("engine", SPARE)
 def test_killed_before_submission_it_submits_once(engines, engine):
     engines.plan("running done", unique=engine in UNIQUE, looks=["block"])
     process = start(engine)
@@ -274,7 +282,7 @@ def test_killed_before_submission_it_submits_once(engines, engine):
     assert engines.book["submissions"] == 1
 
 
-@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("engine", SPARE)
 def test_killed_while_it_submits_it_waits_for_what_goes_on(engines, engine):
     """The engine's command outlives its parent, and is heard later."""
     engines.plan("running done", unique=engine in UNIQUE, submits=["block before"])
@@ -294,7 +302,7 @@ def test_killed_while_it_submits_it_waits_for_what_goes_on(engines, engine):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("engine", SPARE)
 def test_killed_with_the_submission_one_job_is_there(engines, engine, when):
     """Before and after the engine heard it."""
     engines.plan("running done", unique=engine in UNIQUE, submits=[f"block {when}"])
@@ -311,7 +319,7 @@ def test_killed_with_the_submission_one_job_is_there(engines, engine, when):
 
 
 @pytest.mark.parametrize("look", [1, 2, 3])
-@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("engine", SPARE)
 def test_killed_while_it_waits_it_takes_the_job_up(engines, engine, look, capsys):
     """While the job waits, while it runs, and when it is done and the handle does not say so."""
     engines.plan("waiting running done", looks=[*[""] * look, "block"])
@@ -337,7 +345,7 @@ def test_killed_between_done_and_freed_it_frees(engines):
     assert handle()["phase"] == "done"
 
 
-@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("engine", SPARE)
 def test_two_launches_at_once_submit_one_job(engines, engine):
     engines.plan("running done", looks=["", "block"])
     first = start(engine)
