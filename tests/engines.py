@@ -5,10 +5,13 @@ are refused or wait for the test. A blocked call tells through one named pipe th
 far, and goes on when another one is opened.
 """
 
+import fcntl
 import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 TOOLS = ("gcloud", "xpk", "sky", "sbatch", "squeue", "sacct", "scancel", "kubectl")
@@ -242,16 +245,26 @@ class Engines:
         given = {"submits": [], "looks": [], "cancels": [], **calls}
         plans = [each.split() for each in states]
         book |= {"plans": plans, "unique": unique, **given}
-        (self.folder / "book.json").write_text(json.dumps(book))
+        with self._locked() as path:
+            path.write_text(json.dumps(book))
 
     @property
     def book(self) -> dict:
         """Jobs, calls, and what was cancelled."""
-        return json.loads((self.folder / "book.json").read_text())
+        with self._locked() as path:
+            return json.loads(path.read_text())
 
     def edit(self, **values: object) -> None:
         """Change what the stand-ins remember."""
-        (self.folder / "book.json").write_text(json.dumps({**self.book, **values}))
+        with self._locked() as path:
+            path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+    @contextmanager
+    def _locked(self) -> Iterator[Path]:
+        """The file of what is remembered, while no stand-in uses it."""
+        with open(self.folder / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield self.folder / "book.json"
 
     def names(self) -> list[str]:
         """Names of all jobs that were ever accepted and not deleted."""
