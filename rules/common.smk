@@ -6,6 +6,7 @@ depend on in `padir.config.identity`; the parts of the report in `padir.report.c
 
 import json
 import logging
+import shlex
 import sys
 from functools import cache
 from pathlib import Path
@@ -217,9 +218,13 @@ def bundle_flags(option, key):
 
 
 def launcher(wildcards, resources):
-    """Params function: what starts one training process per host, where a profile gives it several
-    (`mpi` and `tasks`, as the Slurm executor reads them).
+    """Params function: what starts a training elsewhere (`launch`: engine and options of `padir launch`), or one
+    process per host where a profile gives it several (`mpi` and `tasks`, as the Slurm executor reads them).
     """
+    if engine := resources.get("launch"):
+        work = asked(jobs.work_folder, "place", "training", "seed")(wildcards)
+        launch = ["padir", "launch", "--forget", "--handle", f"{work}.launch"]
+        return [*launch, "--engine", *shlex.split(engine), "--"]
     tasks = resources.get("tasks", 1)
     return [resources.get("mpi", "srun"), f"--ntasks={tasks}"] if tasks > 1 else []
 

@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "launch": {"peers"},
     "peers": {"files"},
     "locks": {"files"},
+    "remote": {"files", "progress"},
     "imports": set(),
     "layout": {"config"},
     "jobs": {"config", "layout"},

@@ -23,6 +23,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "plan": ("padir.commands.plan", "what a config would run, and what it would cost"),
         "doctor": ("padir.commands.doctor", "check machine and folder, and say what mends them"),
         "status": ("padir.commands.status", "what runs, how far it is, and what is done"),
+        "launch": ("padir.commands.launch", "run a command on a cluster or cloud, submitted once"),
     },
     "use a model": {
         "translate": ("padir.commands.translate", "translate standard input line by line"),

@@ -82,6 +82,10 @@ class Lock:
     ) -> None:
         self.close()
 
+    def fileno(self) -> int:
+        """The descriptor; a child that inherits it holds the lock too, as long as it lives."""
+        return self._file.fileno()
+
     def close(self) -> None:
         """Release the lock."""
         with suppress(OSError):

@@ -120,3 +120,20 @@ def test_several_hosts_start_one_process_each(snakemake, tiny):
     for command in commands:
         assert "Shell command: srun --ntasks=4 padir train --spec " in command
         assert " --distributed --seed 0 " in command
+
+
+def test_a_training_is_launched_on_an_engine_by_one_resource(snakemake, tiny):
+    engine = "slurm --option=--gres=gpu:1 --workdir='/a b'"
+    done = snakemake(
+        *("--configfile", str(tiny), "--dry-run", "--printshellcmds"),
+        *("--set-resources", f'train:launch="{engine}"', "--", "table1"),
+    )
+    assert done.returncode == 0, done.stderr
+    commands = re.findall(r"^.*padir train .*$", done.stdout + done.stderr, re.MULTILINE)
+    assert len(commands) == 3
+    launched = (
+        r"Shell command: padir launch --forget --handle results/runs/\S+/seed0/work/[0-9a-f]+"
+        r"\.launch --engine slurm --option=--gres=gpu:1 '--workdir=/a b' -- padir train --spec "
+    )
+    for command in commands:
+        assert re.match(launched, command), command
