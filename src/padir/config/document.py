@@ -55,11 +55,11 @@ def schema() -> dict[str, Any]:
         "size": {"enum": list(SIZES), "description": SIZE_MEANING},
         "training_defaults": {
             "$ref": "#/$defs/TrainingRun",
-            "description": "Settings of all trainings, with the keys of an entry under `trainings`.",
+            "description": "Settings of all trainings; keys as of an entry under `trainings`.",
         },
         "decoder_defaults": {
             "type": "object",
-            "description": "What all decoders share; same keys as an entry under `decoders`.",
+            "description": "Settings of all decoders; keys as of an entry under `decoders`.",
         },
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **written}
