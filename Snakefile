@@ -5,8 +5,8 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-# The timers of Snakemake's default limit, 100 jobs a second, keep a core busy after some hundred jobs, and
-# no setting turns it off; a longer timespan delays the exit. A limit that was asked for stays.
+# Remove Snakemake's default limit of 100 jobs a second: after some hundred jobs its timers keep a core busy,
+# no setting turns it off, and a longer timespan delays the exit. A limit set by the user is kept.
 onstart:
     limiter = getattr(workflow.scheduler, "job_rate_limiter", None)
     if (
@@ -17,7 +17,7 @@ onstart:
         workflow.scheduler.job_rate_limiter = None
 
 
-# One named on the command line stands instead of this one.
+# A config file named on the command line replaces this one.
 if not workflow.overwrite_configfiles:
 
     configfile: f"{workflow.current_basedir}/config/config.yaml"
@@ -49,7 +49,7 @@ localrules:
 
 
 rule all:
-    """What the config's `default_target` says: everything, or the core."""
+    """The config's `default_target`: everything, or the core."""
     default_target: True
     input:
         files_in(SETTINGS.default_target),
@@ -74,7 +74,7 @@ rule translation:
 
 
 rule theory:
-    """Figures 1 to 3 and every theorem, from nothing."""
+    """Figures 1 to 3 and the table of theorems, which need no training."""
     input:
         files_of(catalogue.parts(SETTINGS, "theory")),
 

@@ -1,9 +1,9 @@
-"""Files of scorers, what an exact analysis reads, and parts of the report."""
+"""Input and params functions of scoring, analysis and report."""
 
 
 def scorer_files(wildcards):
-    """Input function: a scorer's checkpoint where it lies there; without it the score is "not run",
-    and is made as soon as the checkpoint has come.
+    """Input function: files of a scorer's checkpoint, if it exists. Without it the score is "not run";
+    once it exists, the score is made.
     """
     scorer = SETTINGS.evaluation.scorers[wildcards.scorer]
     if not hasattr(scorer, "checkpoint") or not Path(scorer.checkpoint).is_dir():
@@ -12,7 +12,7 @@ def scorer_files(wildcards):
 
 
 def exact_flags(wildcards, input):
-    """What lets dependence on a synthetic dataset be computed exactly."""
+    """Params function: options for the exact dependence, on a synthetic dataset."""
     if not input.grammar:
         return []
     strength = SETTINGS.datasets[wildcards.dataset].source.mode_strength
@@ -26,7 +26,7 @@ def paths_of(artifacts):
 
 
 def artifacts_of(kind):
-    """Input function: what one table or figure is made of."""
+    """Input function: results that one table or figure reads."""
 
     def paths(wildcards):
         return paths_of(catalogue.artifacts(SETTINGS, getattr(wildcards, kind)))
@@ -39,7 +39,7 @@ def scope_of(wildcards):
 
 
 def section_of(kind):
-    """Report function: the section in which a table or figure stands."""
+    """Report function: the section of a table or figure."""
 
     def title(wildcards):
         part = catalogue.part(SETTINGS, getattr(wildcards, kind))
@@ -49,7 +49,7 @@ def section_of(kind):
 
 
 def labels_of(part):
-    """Report function: a part that each scope has, and the scope."""
+    """Report function: labels of one part of the report of a scope: its name and the scope."""
 
     def labels(wildcards):
         return {"part": part, "scope": scope_of(wildcards)}
@@ -58,13 +58,13 @@ def labels_of(part):
 
 
 def artifacts_in_scope(wildcards):
-    """Input function: what the claims of a scope are made of."""
+    """Input function: results that the claims of a scope read."""
     parts = catalogue.parts_in(SETTINGS, scope_of(wildcards))
     return paths_of(catalogue.needs_of(SETTINGS, parts))
 
 
 def traces(wildcards):
-    """Input function: what the page's viewer shows."""
+    """Input function: traces that the page's viewer shows."""
     return paths_of(layout.traces(SETTINGS))
 
 

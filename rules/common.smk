@@ -1,4 +1,4 @@
-"""What the rules share: the validated config, the shape of wildcards, input and params functions.
+"""Shared by all rules: the validated config, wildcard constraints, input and params functions.
 
 What belongs to an experiment, and where it lies, stands in `padir.layout` and `padir.jobs`; digests of what results
 depend on in `padir.config.identity`; the parts of the report in `padir.report.catalogue`.
@@ -46,7 +46,7 @@ NAME = NAME_PATTERN.strip("^$")
 
 
 def one_of(names):
-    """Constraint on a wildcard; where there is no name it matches no path."""
+    """Wildcard constraint: one of some names; without names it matches no path."""
     return "|".join(names) or "(?!)"
 
 
@@ -83,7 +83,7 @@ wildcard_constraints:
 
 
 def known(wildcards, key):
-    """A wildcard, or what several say together."""
+    """A wildcard, or an object made from several."""
     if key == "direction":
         return f"{wildcards.source}-{wildcards.target}"
     if key == "place":
@@ -95,7 +95,7 @@ def known(wildcards, key):
 
 
 def asked(function, *keys, **fixed):
-    """Input or params function: what `function` says of the config and these wildcards."""
+    """Input or params function: `function` of the config and these wildcards."""
 
     def answer(wildcards):
         return function(SETTINGS, *(known(wildcards, key) for key in keys), **fixed)

@@ -1,5 +1,5 @@
 rule write_data_settings:
-    """Cut out what one dataset reads from the config."""
+    """Write the settings that the data of one dataset depends on."""
     output:
         spec="results/data/{dataset}/{first}-{second}/dataset.json",
     log:
@@ -12,7 +12,7 @@ rule write_data_settings:
 
 
 rule fetch:
-    """Get the text of all splits as the source has it, or generate it from the grammar."""
+    """Fetch the raw text of all splits, or generate it from the grammar."""
     input:
         spec="results/data/{dataset}/{first}-{second}/dataset.json",
         files=asked(jobs.local_sources, "dataset"),
@@ -33,7 +33,7 @@ rule fetch:
 
 
 rule clean:
-    """Drop unusable pairs, count them by reason, and describe the dataset."""
+    """Drop unusable pairs, count them by reason, and write the data card."""
     input:
         spec="results/data/{dataset}/{first}-{second}/dataset.json",
         raw="results/data/{dataset}/{first}-{second}/raw",
@@ -70,7 +70,7 @@ rule clean:
 
 
 rule write_extra_settings:
-    """Cut out of the config what a dataset's extra source text depends on."""
+    """Write the settings that a dataset's extra source text depends on."""
     output:
         spec="results/data/{dataset}/{first}-{second}/extra.json",
     log:

@@ -1,5 +1,5 @@
 rule write_decoder_settings:
-    """Cut out one decoder from the config."""
+    """Write the settings of one decoder."""
     output:
         spec="results/decoders/{dataset}/{source}-{target}/{decoder}.json",
     log:
@@ -12,7 +12,7 @@ rule write_decoder_settings:
 
 
 rule tune:
-    """Choose a decoder's length rule on validation data; the tuned decoder joins the bundle."""
+    """Choose a decoder's length rule on validation data, and add the tuned decoder to the bundle."""
     input:
         spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
         model=asked(jobs.bundle, "place", "training", "seed"),

@@ -1,5 +1,5 @@
 rule join_sources:
-    """Put a dataset's extra sources behind its training sources, for teachers that translate both."""
+    """Append a dataset's extra sources to its training sources, for teachers that translate both."""
     input:
         train=text("source", "train"),
         extra=asked(jobs.extra_path, "place", "teacher"),
@@ -15,7 +15,7 @@ rule join_sources:
 
 
 rule distill:
-    """Translate one part of the training or validation sources with a teacher of our own."""
+    """Translate one part of the training or validation sources with an AR teacher."""
     input:
         model=asked(jobs.teacher_bundle, "place", "teacher", "seed"),
         decoder=asked(jobs.teacher_decoder, "place", "teacher", "seed"),
@@ -48,7 +48,7 @@ rule distill:
 
 
 rule join_distilled:
-    """Put the parts of a teacher's translations together, in corpus order."""
+    """Join the parts of a teacher's translations, in corpus order."""
     input:
         train=asked(jobs.shards, "place", "teacher", "seed", split="train"),
         valid=asked(jobs.shards, "place", "teacher", "seed", split="valid"),
@@ -84,7 +84,7 @@ rule take_ready_made:
 
 
 rule distill_cloud:
-    """Buy translations of the training or validation sources; what the ledger has costs nothing.
+    """Translate training or validation sources with the paid service; lines in the ledger cost nothing.
 
     The settings are a resource, a change of which makes Snakemake rerun nothing: a higher limit or
     another speed makes no translation anew. What the translations depend on is a param. The rule
@@ -112,7 +112,7 @@ rule distill_cloud:
 
 
 rule describe_distilled:
-    """Say how good a teacher's translations are: its card goes into the report."""
+    """Write the card of a teacher's translations: their quality, for the report."""
     input:
         train="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/train.{target}",
         valid="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/valid.{target}",

@@ -1,5 +1,5 @@
 rule write_report_settings:
-    """Write the merged, validated config, which says what belongs to the report."""
+    """Write the merged and validated config, from which the report is made."""
     output:
         spec="results/report/config.json",
     log:
@@ -87,7 +87,7 @@ rule figure:
 
 
 rule decide_claims:
-    """The paper's claims, each with the test that decides it and the verdict."""
+    """Verdicts on the paper's claims, each with its statistical test."""
     input:
         settings="results/report/config.json",
         core=core_file("claims.json"),

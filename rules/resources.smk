@@ -1,13 +1,13 @@
-"""Resources of jobs, which a cluster is asked for. One machine alone heeds those that it is given limits for.
+"""Resources of jobs. A cluster is asked for them; on one machine only those count that have a limit.
 
-They stand in rules and not in profiles: `--set-resources` on a command line replaces all that a profile says of any rule.
+Rules set them, not profiles: `--set-resources` on the command line replaces the whole table of a profile.
 """
 
 import os
 
 
 def growing(mem_mb):
-    """Memory of a job, doubled each time that it is tried again."""
+    """Memory of a job, doubled on each retry."""
 
     def memory(wildcards, attempt):
         return mem_mb * 2 ** (attempt - 1)
@@ -16,7 +16,7 @@ def growing(mem_mb):
 
 
 def memory_of_fetch(wildcards, attempt):
-    """TensorFlow Datasets holds whole files of text while it prepares a dataset."""
+    """Memory of fetching: TensorFlow Datasets holds whole files while it prepares a dataset."""
     prepares = SETTINGS.datasets[wildcards.dataset].source.kind == "tfds"
     return growing(32000 if prepares else 4000)(wildcards, attempt)
 
@@ -43,10 +43,10 @@ def device(kind):
 
 
 def all_cores(wildcards):
-    """Every core that this run may use; `--dag` and `--report` run nothing and are given none."""
+    """All cores of this run; 1 with `--dag` and `--report`, which are given none."""
     return workflow.resource_settings.cores or 1
 
 
 def few_cores(wildcards):
-    """More than four cores gain little in reading and writing text."""
+    """At most four cores: more gain little in reading and writing text."""
     return min(4, all_cores(wildcards))

@@ -1,5 +1,5 @@
 rule sample:
-    """Run k-Gibbs chains over the translations of one split."""
+    """Sample translations of one split with k-Gibbs chains."""
     input:
         model=asked(jobs.sampled_bundle, "place", "sampler"),
         source=text("source"),

@@ -31,7 +31,7 @@ rule score:
 
 
 rule rate:
-    """One further score of one output, by one scorer, in a process of its own."""
+    """Score one output with one further scorer, in its own process."""
     input:
         hypotheses="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/decode/{split}.{decoding}.txt",
         provenance="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/decode/{split}.{decoding}.jsonl.provenance.json",

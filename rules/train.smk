@@ -1,5 +1,5 @@
 rule write_training_settings:
-    """Cut out what one training reads from the config."""
+    """Write the settings of one training."""
     output:
         spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
     log:
@@ -12,7 +12,7 @@ rule write_training_settings:
 
 
 rule train:
-    """Make one training with one seed; an interrupted run goes on from its work folder.
+    """Train one model with one seed; an interrupted run resumes from its work folder.
 
     One thread: on small CPUs two runs side by side finish before two runs of two threads each.
     """

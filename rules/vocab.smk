@@ -1,5 +1,5 @@
 rule write_vocabulary_settings:
-    """Cut out a vocabulary's settings from the config."""
+    """Write the settings of a vocabulary."""
     output:
         spec="results/vocab/{dataset}/{first}-{second}/{further}settings.json",
     log:

@@ -22,14 +22,14 @@ ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FILES = {
     "system": ["config/systems.py"],
-    "decoding policy": ["decode/policies.py"],
+    "decoding policy": ["decode/policies.py", "tests/parity/plain_refine.py"],
     "table": ["report/lengths.py", "report/catalogue.py"],
     "metric": ["score/exact.py", "config/evaluation.py"],
 }
 
 # Trains with the system, decodes with its own policy and the new one, rates, and writes the table.
 SCRIPT = """
-import json, os, sys
+import json, os, runpy, sys
 from pathlib import Path
 import jax.numpy as jnp
 import padir
@@ -71,6 +71,8 @@ state = refine(
     jnp.zeros((1, 2), jnp.uint32),
 )
 found["fed"], found["kept"] = state.fed[0].tolist(), state.tokens[0].tolist()
+twin = runpy.run_path(str(folder / "tests/parity/plain_refine.py"))["hidden_again"]
+found["twin"] = sorted(twin(decoder, [9] * 4, [0.0] * 4, [0, 1, 2, 3], 1, 1, [0.0] * 4))
 
 write_lines(folder / "hypotheses", ["a b", "c", "d", "e"])
 write_lines(folder / "references", ["a b", "c", "x", "e"])
@@ -123,6 +125,9 @@ def test_the_examples_touch_as_many_files_as_the_page_says_and_work(tmp_path):
     shutil.copytree(
         ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
     )
+    twin = tmp_path / "tests/parity/plain_refine.py"
+    twin.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "tests/parity/plain_refine.py", twin)
     settings = {"datasets": {"toy": {"source": {"kind": "synthetic"}, "directions": ["xs-xt"]}}}
     settings |= {"teachers": {"ar": {"kind": "model", "row": "ar/beam"}}}
     settings |= {"trainings": {"ar": {"system": "ar"}}}
@@ -149,6 +154,7 @@ def test_the_examples_touch_as_many_files_as_the_page_says_and_work(tmp_path):
     assert found["start"] == "mask"
     # The system's start token, 8 here, stands at every second position; the result has none.
     assert (found["fed"], found["kept"]) == ([8, 9, 8, 9, 1, 0], [9, 9, 9, 9, 1, 0])
+    assert found["twin"] == [0, 2]
     plain, changed = found["masked_padir"], found["every_second"]
     assert len(plain) == len(changed) == 20 and plain != changed
     for tokens, others in zip(plain, changed, strict=True):

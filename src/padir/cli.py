@@ -1,4 +1,4 @@
-"""The `padir` command: its verbs, each found in one table and loaded when asked for.
+"""Entry point of the `padir` command: a table of verbs, each loaded when it is called.
 
 A command is `padir.commands.<verb>.main(argv) -> int`. Errors that the user can mend come out as
 one line on stderr with exit status 2; anything else is a defect and keeps its traceback.
@@ -162,25 +162,25 @@ def _run(arguments: list[str], is_process: bool) -> int:
 
 
 def _say(message: str) -> None:
-    """Write to stderr, unless it is lost: a closed terminal, a full disk under the log."""
+    """Write to stderr; errors such as a closed terminal or a full disk are ignored."""
     with suppress(OSError):
         print(message, file=sys.stderr, flush=True)
 
 
 def _restart_with_allocator() -> None:
-    """Start this process again under `ALLOCATOR`, unless the user has chosen settings."""
+    """Restart this process with allocator settings `ALLOCATOR`, unless the user has set others."""
     if sys.platform == "linux" and "GLIBC_TUNABLES" not in os.environ:
         environment = {**os.environ, "GLIBC_TUNABLES": ALLOCATOR}
         os.execve(sys.executable, [sys.executable, "-m", "padir", *sys.argv[1:]], environment)
 
 
 def _end_on_interrupt(verb: str) -> None:
-    """End the process with one line on SIGINT, whatever the main thread is at.
+    """Exit with one line on SIGINT, even while the main thread is compiling.
 
-    Python runs a signal's handler between two instructions of the main thread, which compiles a
-    program for seconds: the signal is written to a pipe at once too, and a thread of its own reads
-    it. Whoever comes first ends the process; the handler alone is in time when the signal and the
-    end of the input come together.
+    Python runs signal handlers between two instructions of the main thread, and compiling a program
+    can take seconds. So the signal is also written to a pipe, which a second thread reads. The
+    handler or this thread, whichever runs first, ends the process. The handler is needed where the
+    signal arrives at the end of the input, as the process may end before the thread runs.
     """
     ending = threading.Lock()
 

@@ -17,12 +17,12 @@ def data_mesh() -> Mesh:
 
 
 def replicated(mesh: Mesh) -> NamedSharding:
-    """The same values on every device."""
+    """Sharding with a full copy on every device."""
     return NamedSharding(mesh, PartitionSpec())
 
 
 def split_sentences(mesh: Mesh, axis: int) -> NamedSharding:
-    """Sentences, counted along `axis`, dealt out evenly to the devices."""
+    """Sharding of sentences, along `axis`, evenly over the devices."""
     return NamedSharding(mesh, PartitionSpec(*(None,) * axis, "data"))
 
 
@@ -43,7 +43,7 @@ def sharded_leaves(mesh: Mesh, shapes: Any) -> Any:
 
 
 def placed(values: np.ndarray, sharding: NamedSharding) -> jax.Array:
-    """An array that every process holds whole, with each device's share on that device."""
+    """Place an array that every process has whole, each shard on its device."""
     return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
 
 
@@ -67,7 +67,7 @@ def process_count() -> int:
 
 
 def on_any_process(flag: bool) -> bool:
-    """Whether the flag is set on at least one process; all must ask at the same place."""
+    """Whether the flag is set on any process; a collective call of all processes."""
     if jax.process_count() == 1:
         return flag
     from jax.experimental import multihost_utils
@@ -76,7 +76,7 @@ def on_any_process(flag: bool) -> bool:
 
 
 def wait_for_all(name: str) -> None:
-    """Go on when every process has come to this place."""
+    """Barrier: wait until every process has reached this call."""
     if jax.process_count() > 1:
         from jax.experimental import multihost_utils
 

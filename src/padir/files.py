@@ -22,11 +22,11 @@ BOM = b"\xef\xbb\xbf"
 
 
 class InputError(ValueError):
-    """What was given cannot be used; the message is one line for the person who gave it."""
+    """An error in the user's input; the message is one line."""
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """The path for a message: as it is, or escaped and quoted where it would break the line."""
+    """A path as messages show it: escaped and quoted if it would break the line."""
     text = os.fspath(path)
     return text if text.isprintable() else ascii(text)
 
@@ -40,7 +40,7 @@ def _readable(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def why_not_written(path: Path, error: OSError, needed: int | None = None) -> str:
-    """Why a write failed, and for a full disk what to do.
+    """Reason of a failed write, and for a full disk what to do.
 
     Args:
         path: of the file.

@@ -1,4 +1,4 @@
-"""Which source files a module's result depends on: the module and all that it imports of ours.
+"""Source files that a module depends on: the closure of its imports within this package.
 
 The workflow lists them as input of cheap stages: an edit of the code reruns what it changes. Only
 imports are followed. `padir.config.decoder` reads the names of policies from the text of

@@ -1,4 +1,4 @@
-"""What one job of the workflow reads: its input files and settings, by its wildcards.
+"""Inputs of the jobs of the workflow: files and settings, by wildcards.
 
 Bound to rules by `asked` in rules/common.smk.
 """
@@ -34,12 +34,12 @@ def text_path(config: Config, dataset: str, split: str, language: str) -> str:
 
 
 def local_sources(config: Config, dataset: str) -> list[str]:
-    """Files of the user's that a dataset is read from; addresses are left out."""
+    """Local files that a dataset is read from; addresses are left out."""
     return [str(path) for path in config.datasets[dataset].source.local_files()]
 
 
 def grammar(config: Config, dataset: str) -> list[str]:
-    """The grammar by which translations of synthetic data are checked exactly; else nothing."""
+    """The grammar of a synthetic dataset, for validity; nothing for other datasets."""
     synthetic = config.datasets[dataset].source.kind == "synthetic"
     return [f"{data_folder(config, dataset)}/grammar.json"] if synthetic else []
 
@@ -62,7 +62,7 @@ def vocabulary(config: Config, dataset: str, training: str) -> str:
 
 
 def local_extra_sources(config: Config, dataset: str, language: str) -> list[str]:
-    """The user's file of extra source text; nothing where it is fetched from an address."""
+    """The local file of extra source text; nothing where it is downloaded."""
     file = config.datasets[dataset].extra_file(language)
     return [str(file)] if isinstance(file, Path) else []
 
@@ -91,7 +91,7 @@ def sources(config: Config, place: Place, training: str, split: str) -> str:
 
 
 def targets(config: Config, place: Place, training: str, split: str) -> str:
-    """Training targets: raw text, or what the training's teacher made of it."""
+    """Training targets: raw, or distilled by the training's teacher."""
     teacher, language = config.trainings[training].targets, place.direction.split("-")[1]
     if teacher == "raw":
         return text_path(config, place.dataset, split, language)
@@ -108,7 +108,7 @@ def shards(config: Config, place: Place, teacher: str, seed: int, split: str) ->
 
 
 def ready_made(config: Config, teacher: str, split: str) -> str:
-    """A file of translations made elsewhere."""
+    """A file of ready-made translations."""
     return getattr(config.teachers[teacher], split)
 
 
@@ -135,19 +135,19 @@ def bundle(config: Config, place: Place, training: str, seed: int) -> list[str]:
 
 
 def teacher_bundle(config: Config, place: Place, teacher: str, seed: int) -> list[str]:
-    """The model of a teacher of ours."""
+    """The bundle of an AR teacher."""
     row = config.teacher_row(teacher)
     return bundle_paths(place, row.training if row else teacher, seed)
 
 
 def teacher_decoder(config: Config, place: Place, teacher: str, seed: int) -> str:
-    """The tuned decoder of a teacher of ours."""
+    """The tuned decoder of an AR teacher."""
     row = config.teacher_row(teacher)
     return row_decoder(config, place, row, seed) if row else ""
 
 
 def teaches(config: Config, training: str, decoder: str) -> bool:
-    """Whether this training under this decoder is a teacher."""
+    """Whether a training with a decoder is a teacher."""
     rows = [row for row in map(config.teacher_row, config.teachers) if row]
     return (training, decoder) in [(row.training, row.decoding.decoder) for row in rows]
 
@@ -232,7 +232,7 @@ def sampler_flags(config: Config, sampler: str) -> list[Any]:
 
 
 def analysis_flags(config: Config) -> list[Any]:
-    """Options of `padir analyse` that the settings decide."""
+    """Options of `padir analyse`, one for each setting of the analysis."""
     analysis, evaluation = config.evaluation.analysis, config.evaluation
     return [
         *("--passes", *analysis.passes, "--sentences", analysis.sentences),

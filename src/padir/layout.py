@@ -1,4 +1,4 @@
-"""Where each result lies below `results/`, and the digests that it must carry for a config.
+"""Paths of all results below `results/`, and the digests that they must carry for a config.
 
 The one list of what an experiment consists of: the workflow's rules ask for these files, and the
 report reads them and nothing else.
@@ -35,7 +35,7 @@ class Artifact(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What makes it, or makes it anew."""
+        """The command that makes the file, or makes it again."""
         return f"snakemake --cores all {self.path}"
 
 
@@ -54,7 +54,7 @@ def run_folder(place: Place, training: str, seed: int) -> str:
 
 
 def bundle_paths(place: Place, training: str, seed: int) -> list[str]:
-    """What any use of a trained model reads of its bundle: parameters, settings and vocabulary."""
+    """Files of a bundle that every use of the model reads: parameters, settings and vocabulary."""
     folder = f"{run_folder(place, training, seed)}/bundle"
     return [f"{folder}/{name}" for name in ("model.safetensors", "spec.json", "spm.model")]
 

@@ -1,4 +1,4 @@
-"""The package from Python: models from bundles, translation, stutter.
+"""The Python interface: load a bundle, translate, measure stutter.
 
 `padir.load`, `padir.score` and the other short names of `padir` lead here.
 """
@@ -105,7 +105,7 @@ class Model:
         reranker: str | Path | None = None,
         warn: Callable[[str], None] = lambda message: None,
     ) -> list[dict[str, Any]]:
-        """As `translate`, with what each pass does: objects as `padir.decode.trace` describes them.
+        """As `translate`, with a trace of the passes, as `padir.decode.trace` describes it.
 
         Args:
             lines, steps, decoder, reranker: as of `translate`.
@@ -137,7 +137,7 @@ class Model:
         steps: int | None,
         reranker: str | Path | None,
     ) -> Translator:
-        """The translator for these arguments, made once."""
+        """The translator for these arguments, cached."""
         if isinstance(lines, str):
             raise InputError("lines is one text; a list of lines is needed")
         key = decoder, steps, None if reranker is None else Path(reranker)

@@ -1,4 +1,4 @@
-"""Locks that end with their process, however it ends: on folders of work and runs of Snakemake.
+"""File locks that end with their process, for work folders and runs of Snakemake.
 
 A lock is `flock` on a file, so the system releases it when the process dies. The file names the
 holder's host and process, for messages.

@@ -1,4 +1,4 @@
-"""Progress of a long loop: a bar on a terminal, a plain line a minute elsewhere."""
+"""Progress of a long loop: a bar on a terminal, else a plain line every minute."""
 
 import re
 import sys

@@ -57,7 +57,7 @@ def devices() -> list[str]:
 def checked_digests(
     expected: Mapping[str, str], carried: Mapping[str, str], path: str | Path
 ) -> None:
-    """Refuse an input that other settings made than those of the config.
+    """Refuse an input that was made with other settings than those of the config.
 
     Args:
         expected: digests of the config, by stage; empty checks nothing.
@@ -129,7 +129,7 @@ def write_provenance(
 
 
 def was_written_by(output: Path, argv: Iterable[str]) -> bool:
-    """Whether a file exists that, by its provenance, this command wrote from inputs as they are.
+    """Whether this command wrote a file from the present inputs, by the file's provenance.
 
     Args:
         output: the file.

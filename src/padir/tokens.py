@@ -1,4 +1,4 @@
-"""Choices among tokens and among positions, shared by training and decoding."""
+"""Functions on tokens and positions, shared by training and decoding."""
 
 import math
 
@@ -11,7 +11,7 @@ from padir.shapes import Mask, Tokens
 
 
 def is_piece(target: Tokens) -> Mask:
-    """True at tokens of text: neither EOS nor padding."""
+    """True at pieces of text: neither EOS nor padding."""
     return (target != PAD) & (target != EOS)
 
 

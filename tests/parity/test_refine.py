@@ -9,6 +9,7 @@ import pytest
 
 from padir.config.decoder import RefinementDecoder
 from padir.config.systems import SYSTEMS
+from padir.decode.policies import REMASKS
 from padir.decode.refine import Prediction, easy_first_context, refine
 from padir.decode.refiner import policies_of
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
@@ -40,6 +41,12 @@ SETTINGS = {
         **{"joint": "neighbours", "remask": "linear", "update": "hidden", "stop": "fixed"},
         **{"replacement": "mask", "rescore_kept": True},
     },
+}
+# A remasking policy that no entry above has is tested with the other settings at their defaults.
+SETTINGS |= {
+    name: {"remask": name, "stop": "fixed"}
+    for name in REMASKS
+    if not any(settings.get("remask") == name for settings in SETTINGS.values())
 }
 
 

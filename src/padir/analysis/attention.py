@@ -1,4 +1,4 @@
-"""What a chosen pass of a parallel model shows of every pair of target positions, batch by batch.
+"""Extracts attention and predictions of one pass of a parallel model for pairs of positions.
 
 Decoding itself is left alone: for pass t of a hypothesis the earlier passes are made again, with
 the same start, draws and policies as in decoding with t passes, and pass t is made once more with
@@ -50,7 +50,7 @@ class Chosen(NamedTuple):
 
 
 class PassInput(NamedTuple):
-    """What a pass reads, and where each position may look: for all alike, or by query and key."""
+    """Input of a pass, and the visible positions: the same for all, or by query and key."""
 
     tokens: Int[Array, "B L"]
     visible: Bool[Array, "B L"] | Bool[Array, "B L L"]
@@ -82,7 +82,7 @@ class Pass(NamedTuple):
 
 
 class Extractor:
-    """Makes single passes of one parallel model again, with attention.
+    """Recomputes single passes of a parallel model with their attention weights.
 
     Args:
         loaded: the model.
@@ -169,7 +169,7 @@ class Extractor:
     def passes(
         self, sources: Sequence[Sequence[int]], chosen: Sequence[Chosen], number: int
     ) -> Iterator[tuple[Batch, Pass, CrossMemory]]:
-        """Pass `number` of each hypothesis, batch by batch, in an order of its own.
+        """Pass `number` of each hypothesis, batch by batch; batches are ordered by length.
 
         Args:
             sources: piece ids without EOS, none empty.

@@ -1,4 +1,5 @@
-"""How strongly two target positions depend on each other, as one pass of the model shows it.
+"""Measures of the dependence between two target positions under the model: attention,
+predictions and a probe.
 
 Attention. Paper: 3.4, L.5. Self-attention is read in both directions. Cross-attention of the two
 positions is compared by total variation (half the sum of absolute differences), cosine distance
@@ -7,9 +8,9 @@ positions is compared by total variation (half the sum of absolute differences),
 Predictions. Entropy, confidence, and the overlap sum_v min(p_i(v), p_j(v)): at 1 the two positions
 predict the same words.
 
-The probe. What the others are judged against: the token that the pass reads at position i is
-replaced by v, v being one of the k likeliest there in the pass's own view, with weights w_v, its
-probabilities made to sum to 1. The probe is
+The probe, the measure that the others are evaluated against. The input token at position i is
+replaced by each v of the k likeliest tokens of this pass at i, with weights w_v, their normalised
+probabilities. The probe is
 
     sum_v w_v KL(p_j(. | v) || sum_u w_u p_j(. | u)),
 
@@ -41,7 +42,8 @@ PairNumbers = Float[Array, "B L"]
 
 
 class Measures(NamedTuple):
-    """Of each position i and its right neighbour j at one distance, by layer and head.
+    """Attention measures of each position i and the position j at a distance to its right, by layer
+    and head.
 
     Attributes:
         self_right: attention of i to j.
@@ -59,7 +61,8 @@ class Measures(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """Of each position and its right neighbour: shares of layers and heads (and directions).
+    """Agreement of the most attended keys of each position and its right neighbour: shares of
+    layers and heads (and directions).
 
     What the last two columns of the paper's tables 4 and 5 may be; their headings are lost.
 
@@ -83,7 +86,7 @@ class Ranks(NamedTuple):
 
 
 def neighbours(length: int, distance: int) -> tuple[Int[Array, " L"], Int[Array, " L"]]:
-    """Positions, and for each the one so far to the right; the last where there is none."""
+    """Each position and the one at this distance to its right, or else the last position."""
     left = jnp.arange(length)
     return left, jnp.minimum(left + distance, length - 1)
 
@@ -110,7 +113,7 @@ def measures(attentions: Attentions, distance: int) -> Measures:
 
 
 def ranks(attentions: Attentions) -> Ranks:
-    """Which keys come first for adjacent positions."""
+    """Compare the most attended keys of adjacent positions."""
     attention, source = attentions
     length = attention.shape[-1]
     left, right = neighbours(length, 1)
@@ -140,8 +143,8 @@ def _heads(values) -> PairNumbers:
 
 
 def _first_keys(source: Float[Array, "B layer H L S"], left, right):
-    """Of the first keys of each position, the shares of heads `same_first`, `first_in_few` and
-    `few_common` of `Ranks`.
+    """From the most attended keys of each position, the shares of heads `same_first`,
+    `first_in_few` and `few_common` of `Ranks`.
     """
     few = min(FEW, source.shape[-1])
     # jax.lax.top_k sorts all keys; a few maxima are found in as many passes over them.
@@ -158,7 +161,7 @@ def _first_keys(source: Float[Array, "B layer H L S"], left, right):
 
 
 def overlap(log_probability: Float[Array, "B L V"], distance: int) -> PairNumbers:
-    """Probability that two positions' predictions share."""
+    """Overlap of two positions' predictions: probability mass that both share."""
     probability = jnp.exp(log_probability)
     _, right = neighbours(probability.shape[1], distance)
     return jnp.sum(jnp.minimum(probability, probability[:, right]), axis=-1)

@@ -1,4 +1,4 @@
-"""The dependency analysis of one model: tables 4 and 5, prediction of stutter, the exact side.
+"""Dependency analysis of one model: tables 4 and 5, predictors of stutter, exact dependence.
 
 Paper: 3.4, L.5. What is compared, and with which tests: docs/dependency.md.
 """
@@ -37,7 +37,7 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class Options:
-    """What is measured.
+    """Options of the analysis.
 
     Attributes:
         passes: decoder passes looked at, each at the end of a decoding with so many; the claims
@@ -53,7 +53,7 @@ class Options:
 
 @dataclass(frozen=True)
 class TestSet:
-    """Sentences, none empty.
+    """Source and reference sentences of a test set, none of them empty.
 
     Attributes:
         lines: sources.
@@ -75,7 +75,7 @@ def analyse(
     options: Options,
     report: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
-    """Measure, compare and decide.
+    """Run the whole analysis: measurements, comparisons and verdicts.
 
     Args:
         translator: of the model; its number of passes does not matter.
@@ -133,7 +133,7 @@ def _pass(translator, extractor, test, sources, number, resamples, report) -> di
 
 
 def compared(pairs: Pairs, repeated: Repeats, sentences: int, samples: int) -> dict[str, Any]:
-    """Stuttering against other adjacent pairs: what tables 4 and 5 and the heat maps show."""
+    """Compare stuttering with other adjacent pairs, for tables 4 and 5 and the heat maps."""
     kept = ~repeated.licensed
     both = np.stack([pairs.heads["self_right"], pairs.heads["self_left"]], axis=-1)
     by_head = {"self_attention": both.mean(axis=-1)}
@@ -186,7 +186,7 @@ def _feature(result: Contrasts, place: int) -> dict[str, Any]:
 
 
 def predicted(pairs: Pairs, repeated: Repeats, resamples: np.ndarray) -> list[dict[str, Any]]:
-    """How well each predictor tells stutter, and pairs of the strongest probe."""
+    """How well each predictor detects stutter, and the pairs with the largest probe values."""
     next_to = pairs.adjacent
     kept = np.flatnonzero(next_to)[~repeated.licensed]
     rows = []
@@ -222,7 +222,7 @@ def _correlation(score, graded, sentence, resamples) -> dict[str, Any]:
 
 
 def _exact(extractor, translator, test, sources, options, resamples, report) -> dict[str, Any]:
-    """The proxies at the first pass against the true dependence, at a reference's length."""
+    """Compare the measures at the first pass with the exact dependence, at a reference's length."""
     encode = translator.encode
     laws = [
         exact.at_likeliest_length(

@@ -1,4 +1,4 @@
-"""The true dependence between target positions on the synthetic pair, from its modes.
+"""Exact dependence between target positions on the synthetic pair, from its modes.
 
 A source has at most four translations, one for each mode (register and order), with known
 probabilities. Given the source and the number of pieces, the law of the target is therefore a
@@ -30,7 +30,7 @@ def target_law(
     mode_strength: float,
     encode: Callable[[Sequence[str]], list[list[int]]],
 ) -> Law:
-    """The law of the target given the source.
+    """Distribution of the target given the source.
 
     Args:
         grammar: of the pair.
@@ -50,7 +50,7 @@ def target_law(
 
 
 def at_likeliest_length(law: Mapping[tuple[int, ...], float]) -> Law:
-    """The law given the number of pieces, at its likeliest; of equals the least."""
+    """Distribution given the likeliest number of pieces; ties go to the smallest."""
     lengths: dict[int, float] = {}
     for sequence, probability in law.items():
         lengths[len(sequence)] = lengths.get(len(sequence), 0.0) + probability

@@ -1,4 +1,5 @@
-"""Do two groups of pairs differ, and does a number tell them apart? Sentences are the clusters.
+"""Statistical tests on pairs of positions, clustered by sentence: contrasts between two groups,
+and the discrimination of a score.
 
 Pairs of one sentence are not independent, so intervals are bootstrapped over sentences, and the
 permutation test exchanges labels within sentences only: it asks whether the stuttering pair stands
@@ -16,14 +17,14 @@ from padir.score.significance import SEED, interval, resample_counts
 
 PERMUTATIONS = 2000
 TOP_SHARE = 0.1
-"""The share of pairs that counts as strongly dependent, by a graded measure."""
+"""Share of pairs that counts as strongly dependent by a continuous measure."""
 FEWEST = 10
-"""Pairs of a kind that an area is told of at least: fewer are an anecdote with an interval."""
+"""Smallest number of pairs of each kind for which an area under the ROC curve is reported."""
 
 
 @dataclass(frozen=True)
 class Contrasts:
-    """Two groups of pairs compared in F numbers at once; arrays are [F] or [F, 2] (intervals).
+    """Two groups of pairs compared in F measures at once; arrays are [F] or [F, 2] (intervals).
 
     Attributes:
         count, other_count: pairs.
@@ -66,7 +67,7 @@ def _moments(count, total, square):
 
 
 def _differences(first, other):
-    """Differences of means and pooled deviations from counts, sums and sums of squares."""
+    """Differences of means and pooled deviations, from counts, sums and sums of squares."""
     (n, total, square), (m, total_other, square_other) = first, other
     mean, deviation = _moments(n, total, square)
     mean_other, deviation_other = _moments(m, total_other, square_other)
@@ -76,7 +77,7 @@ def _differences(first, other):
 
 
 def _in_deviations(value, deviation):
-    """An effect size; 0 where nothing deviates."""
+    """Effect size in standard deviations; 0 where the deviation is 0."""
     return np.where(deviation > 0, value / np.where(deviation > 0, deviation, 1), 0.0)
 
 
@@ -93,7 +94,7 @@ def contrast(
     permutations: int = PERMUTATIONS,
     seed: int = SEED,
 ) -> Contrasts:
-    """Compare chosen pairs with the others.
+    """Compare a group of pairs with all others.
 
     Args:
         values: F numbers of each pair.
@@ -159,7 +160,7 @@ def within_sentences(
     permutations: int,
     generator: np.random.Generator,
 ) -> tuple[Float[np.ndarray, "S F"], Float[np.ndarray, " S"], Float[np.ndarray, " F"]]:
-    """What chosen pairs are above their sentence's mean, and whether chance alone would do it.
+    """Mean excess of chosen pairs over the other pairs of their sentence, with a permutation test.
 
     Returns:
         of each sentence the sum of that excess over its chosen pairs, and their number, both 0
@@ -191,8 +192,8 @@ def _clusters(sentence: np.ndarray) -> list[np.ndarray]:
 
 
 def strongest(values: Float[np.ndarray, " P"], share: float = TOP_SHARE) -> Bool[np.ndarray, " P"]:
-    """The given share of the pairs with the largest values, but none that is not above 0; ties at
-    the edge go to the first."""
+    """The given share of the pairs with the largest values, values of 0 or less excluded; ties go
+    to the first."""
     count = round(share * len(values))
     top = np.zeros(len(values), bool)
     top[np.argsort(-values, kind="stable")[:count]] = True
@@ -201,8 +202,8 @@ def strongest(values: Float[np.ndarray, " P"], share: float = TOP_SHARE) -> Bool
 
 @dataclass(frozen=True)
 class Discrimination:
-    """Area under the ROC curve: the chance that a positive pair has the larger score, half of
-    equal ones counted. None where one kind has fewer than `FEWEST` pairs."""
+    """Area under the ROC curve: the chance that a positive pair has the larger score, ties
+    counting half. None where one kind has fewer than `FEWEST` pairs."""
 
     auc: float | None
     interval: tuple[float, float] | None
@@ -216,7 +217,7 @@ def discrimination(
     sentence: Int[np.ndarray, " P"],
     resamples: Float[np.ndarray, "samples sentences"],
 ) -> Discrimination:
-    """How well a score tells positive pairs from the others.
+    """Area under the ROC curve of a score for positive against other pairs.
 
     Args:
         score: of each pair.
@@ -245,7 +246,7 @@ def concordance(
     sentence: Int[np.ndarray, " P"],
     sentences: int,
 ) -> Float[np.ndarray, "S S"]:
-    """Of positives in one sentence against the others in another: won, and half of the ties."""
+    """Wins plus half of the ties of one sentence's positive pairs against another's other pairs."""
     high, owner = score[positive], sentence[positive]
     won = np.zeros((sentences, sentences))
     low, low_owner = score[~positive], sentence[~positive]
@@ -266,7 +267,7 @@ def rank_correlation(
     sentence: Int[np.ndarray, " P"],
     resamples: Float[np.ndarray, "samples sentences"],
 ) -> tuple[float, tuple[float, float]]:
-    """Spearman's correlation with its interval; ranks are those among all pairs throughout."""
+    """Spearman's correlation with its interval; ranks are taken once, among all pairs."""
     x, y = rankdata(first), rankdata(second)
     x, y = x - x.mean(), y - y.mean()
     columns = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
@@ -282,5 +283,5 @@ def _pearson(sums: np.ndarray) -> np.ndarray:
 
 
 def oriented(values: Sequence[float] | np.ndarray, sign: int) -> np.ndarray:
-    """As float64, turned so that more means more dependence."""
+    """The measure as float64, its sign chosen so that larger means more dependence."""
     return sign * np.asarray(values, np.float64)

@@ -1,4 +1,4 @@
-"""Pairs of target positions of a test set, with all that was measured of each.
+"""Pairs of target positions of a test set, with every measure of each pair.
 
 Pairs are (i, j), i < j, of pieces of one hypothesis; EOS is in none. Values are collected batch by
 batch: what is held of a pair is one number per measure, and of adjacent pairs one per layer and
@@ -39,7 +39,7 @@ overlap: of the two predictions. distance: of the positions, in pieces.
 
 @dataclass(frozen=True)
 class Pairs:
-    """Measured pairs; P of them, A of which are adjacent.
+    """P measured pairs, A of which are adjacent.
 
     Attributes:
         sentence: index of the sentence.
@@ -59,12 +59,12 @@ class Pairs:
 
     @property
     def adjacent(self) -> Bool[np.ndarray, " P"]:
-        """Which pairs are adjacent."""
+        """True at adjacent pairs."""
         return self.distance == 1
 
 
 class _Rows(NamedTuple):
-    """Places of a batch's pairs: rows of the batch, sentences, positions, distances."""
+    """Indices of a batch's pairs: rows of the batch, sentences, positions, distances."""
 
     row: Int[np.ndarray, " P"]
     sentence: Int[np.ndarray, " P"]
@@ -153,7 +153,7 @@ def _gathered(measured: Pass, answers: np.ndarray | None, rows: _Rows) -> Pairs:
 
 
 def joined(parts: Sequence[Pairs]) -> Pairs:
-    """All parts' pairs, by sentence, position and distance.
+    """Join batches of pairs, ordered by sentence, position and distance.
 
     Raises:
         ValueError: there is no part.

@@ -1,4 +1,4 @@
-"""The two hypotheses of section 3.4, decided by stated tests."""
+"""Statistical tests that decide the two hypotheses of section 3.4."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ LEVEL = 0.05
 
 
 def claims_of(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Both claims, from one pass's comparison of stuttering with other adjacent pairs."""
+    """Verdicts on both claims, from the comparison of stuttering with other adjacent pairs."""
     return [self_attention_no_larger(comparison), cross_attention_closer(comparison)]
 
 
@@ -39,7 +39,7 @@ def _means(contrast: Mapping[str, Any]) -> str:
 
 
 def self_attention_no_larger(comparison: Mapping[str, Any]) -> dict[str, Any]:
-    """Hypothesis 1 fails: stutters are surely not much above others, nor their sentence's."""
+    """Hypothesis 1 fails: self-attention of stuttering pairs is not much larger than elsewhere."""
     contrast = comparison["contrasts"]["self_attention mean"]
     low, high = contrast["effect_interval"]
     within = contrast["within_effect_interval"]
@@ -63,7 +63,7 @@ def self_attention_no_larger(comparison: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cross_attention_closer(comparison: Mapping[str, Any]) -> dict[str, Any]:
-    """Hypothesis 2: both distances of the paper are surely smaller at stutters."""
+    """Hypothesis 2: both cross-attention distances are significantly smaller at stutter."""
     names = ("total_variation mean", "cosine mean")
     parts = [comparison["contrasts"][name] for name in names]
     holds = all(part["difference_interval"][1] < 0 and part["p_value"] < LEVEL for part in parts)

@@ -32,23 +32,42 @@ from padir.launch import prepare
 OPTIONS = (
     BUNDLE,
     *DECODER,
-    needed("--source F", "one sentence a line, UTF-8"),
-    needed("--references F ...", "one file each"),
+    needed("--source F", "source text, UTF-8, one sentence a line"),
+    needed("--references F ...", "reference translations, one file for each set of references"),
     TARGET_LANGUAGE,
-    needed("--out F", "JSON to write"),
-    option("--passes T ...", "passes looked at; the claims are about the first", default=[1, 2, 4]),
-    option("--sentences N", "evenly spread over the file", default=500, least=2),
-    option("--distance N", "largest distance of a pair, pieces", default=8, least=1),
+    needed("--out F", "JSON file to write the analysis to"),
+    option(
+        "--passes T ...",
+        "decoder passes to analyse; the claims are about the first of them",
+        default=[1, 2, 4],
+    ),
+    option(
+        "--sentences N",
+        "number of sentences to analyse, evenly spread over the source",
+        default=500,
+        least=2,
+    ),
+    option(
+        "--distance N",
+        "largest distance of a pair of target positions, in pieces",
+        default=8,
+        least=1,
+    ),
     option(
         "--alternatives K",
-        "likeliest tokens that the probe tries",
+        "number of likeliest tokens that the probe substitutes at a position",
         default=4,
         least=2,
     ),
-    option("--samples N", "bootstrap resamples", default=1000, least=40),
-    option("--grammar F", "grammar.json of the synthetic pair"),
-    option("--mode-strength X", "source.mode_strength of its settings, with --grammar"),
-    option("--split NAME", "label", default="test"),
+    option("--samples N", "number of bootstrap resamples", default=1000, least=40),
+    option(
+        "--grammar F",
+        "grammar.json of the synthetic pair: adds the exact dependence (with --mode-strength)",
+    ),
+    option(
+        "--mode-strength X", "setting source.mode_strength of the synthetic pair, for --grammar"
+    ),
+    option("--split NAME", "name of the split in the output", default="test"),
     DIGESTS,
     *BATCH,
 )

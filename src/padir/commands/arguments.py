@@ -1,4 +1,4 @@
-"""A verb's command line as a table of options, and those that verbs share."""
+"""Command lines: a verb's options as a table, and the options that several verbs share."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ ONE_OF, AT_MOST_ONE_OF = "one of", "at most one of"
 
 @dataclass(frozen=True)
 class Option:
-    """One argument: its name, what argparse is told, the least value, the title of its group."""
+    """One argument: name, settings of argparse, smallest allowed value, title of its group."""
 
     name: str
     settings: dict[str, Any]
@@ -39,7 +39,7 @@ def option(
     group: str | None = None,
     **settings: Any,
 ) -> Option:
-    """An option that may be left out.
+    """An optional argument.
 
     Args:
         usage: as the help page shows it: `--json F` is a path, `--steps N` an integer (`TYPES`),
@@ -66,12 +66,12 @@ def option(
 
 
 def needed(usage: str, meaning: str, **settings: Any) -> Option:
-    """An option that must be given; arguments as of `option`."""
+    """A required argument; parameters as in `option`."""
     return option(usage, meaning, required=True, **settings)
 
 
 class ReadDigests(argparse.Action):
-    """Refuses what is no JSON object of texts, by InputError."""
+    """Parses a JSON object with text values; raises InputError for anything else."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         """Store the digests."""
@@ -98,8 +98,10 @@ def thread_count(text: str) -> int:
 
 
 def threads(limited: str = "CPU threads") -> Option:
-    """CPU threads, or processes."""
-    return option("--threads N", f"most {limited} (default: all cores)", type=thread_count)
+    """The option `--threads`, for threads or processes."""
+    return option(
+        "--threads N", f"maximum number of {limited} (default: all cores)", type=thread_count
+    )
 
 
 DIGESTS = Option(
@@ -108,51 +110,52 @@ DIGESTS = Option(
         "action": ReadDigests,
         "default": {},
         "metavar": "JSON",
-        "help": "digests of the settings that the output is expected to depend on, by stage; inputs"
-        " of other settings are refused",
+        "help": "expected digests of the settings that the output depends on, by stage; inputs made"
+        " with other settings are refused",
     },
 )
-DATASET = needed("--config-dataset F", "the dataset's settings")
+DATASET = needed("--config-dataset F", "JSON file with the settings of the dataset")
 BUNDLE = needed("--bundle BUNDLE", "folder of the model bundle")
-TARGET_LANGUAGE = needed("--target-language L", "language code, such as en or zh")
-PASSES = option("--passes T", "decoder passes (parallel models)")
+TARGET_LANGUAGE = needed("--target-language L", "code of the target language, such as en or zh")
+PASSES = option("--passes T", "number of decoder passes (parallel models)")
 DECODER = (
     option(
         "--decoder NAME_OR_FILE",
-        "file of a decoder, or the name of one in BUNDLE/decoders or of a built-in one (default:"
-        " that of the model's system; beam for AR)",
+        "decoder: a JSON file, the name of one in BUNDLE/decoders, or a built-in one (default:"
+        " the decoder of the model's system; beam for AR)",
     ),
     option(
-        "--reranker BUNDLE", "the AR model that the decoder's `reranker` names, where it names one"
+        "--reranker BUNDLE", "bundle of the AR model that the decoder's setting `reranker` names"
     ),
 )
 RULE = (
-    option("--length-alpha X", "length penalty (default: as padir tune chose)"),
-    option("--length-weight X", "weight of the length's log-probability (parallel)"),
+    option("--length-alpha X", "length penalty alpha (default: as chosen by padir tune)"),
+    option("--length-weight X", "weight of the length's log-probability (parallel models)"),
 )
 BATCH = (
     option(
         "--batch-sentences N",
-        "sentences decoded together; changes no result (default: 16 on CPU, 256 on accelerators)",
+        "batch size in sentences; changes no result (default: 16 on CPU, 256 on accelerators)",
         least=1,
     ),
     threads(),
 )
-REPORTED = "what the report reads from the full document"
+REPORTED = "labels and digests in the file of --json"
 SCORED = (
-    needed("--hypotheses F", "output to score"),
+    needed("--hypotheses F", "hypotheses to score, one a line"),
     needed(
         "--references F ...",
-        "one file each, or one .jsonl with a JSON list of all references a line",
+        "reference translations: one file for each set of references, or one .jsonl file with a"
+        " JSON list of all references of a sentence a line",
     ),
 )
 SCORE_OUTPUT = (
-    option("--samples N", "bootstrap resamples", default=1000, least=40),
-    option("--json F", "also write the full document here"),
+    option("--samples N", "number of bootstrap resamples", default=1000, least=40),
+    option("--json F", "JSON file to write the scores with labels and all resamples to"),
     option(
         "--provenance F",
-        "what padir decode or sample wrote beside the hypotheses: labels and digests of training,"
-        " decoder and data",
+        "provenance.json that padir decode or sample wrote beside the hypotheses: labels and"
+        " digests of training, decoder and data",
         group=REPORTED,
     ),
     replace(DIGESTS, group=REPORTED),
@@ -162,7 +165,7 @@ SCORE_OUTPUT = (
 def read_arguments(
     verb: str, document: str | None, options: Sequence[Option], argv: Sequence[str]
 ) -> argparse.Namespace:
-    """The arguments of `padir VERB`; `--help` and what argparse refuses end the process.
+    """Parse the command line of `padir VERB`. `--help` and errors of argparse end the process.
 
     Args:
         verb: as it is called.

@@ -1,7 +1,8 @@
-"""Drop unusable training pairs, count them by reason, describe the dataset.
+"""Clean a dataset: drop unusable training pairs, count them by reason, and write a data card.
 
-The settings say which training pairs are dropped: empty, too long, with unlike lengths, overlapping
-with valid or test, duplicate. Valid and test sets stay whole: what is wrong there is an error. A
+The settings say which training pairs are dropped: empty, too long, of too different lengths,
+overlapping with valid or test, duplicate. Valid and test sets are kept whole: defects there are
+errors. A
 carriage return at the end of a line is removed and counted.
 
 In: the dataset's settings and the folder of `padir fetch`. Out: the same files cleaned; of valid
@@ -16,10 +17,10 @@ from padir.commands.arguments import DATASET, DIGESTS, needed, read_arguments, t
 
 OPTIONS = (
     DATASET,
-    needed("--raw DIR", "what fetch wrote"),
-    needed("--out DIR", "folder to write to"),
+    needed("--raw DIR", "folder with the raw text that padir fetch wrote"),
+    needed("--out DIR", "folder to write the cleaned text to"),
     DIGESTS,
-    threads("processes that work"),
+    threads("worker processes"),
 )
 
 

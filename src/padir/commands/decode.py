@@ -1,5 +1,7 @@
-"""Translate a file with a trained model: one JSON line per sentence, and the hypotheses alone as
-text, both in the order of the source. Or trace how its first sentences are decoded, pass by pass.
+"""Translate a file with a trained model, or trace how its first sentences are decoded.
+
+Writes one JSON line per sentence, and the hypotheses alone as text, both in the order of the
+source. A trace shows every pass.
 
 In: bundle, decoder, sources. Out: JSON lines, plain text; with --trace JSON lines as
 `padir.decode.trace` describes them.
@@ -37,16 +39,23 @@ OPTIONS = (
     BUNDLE,
     *DECODER,
     PASSES,
-    needed("--source F", "one sentence a line, UTF-8"),
-    option("--out F", "JSON lines to write"),
-    option("--text F", "hypotheses to write"),
+    needed("--source F", "source text, UTF-8, one sentence a line"),
+    option("--out F", "file to write the hypotheses to with their records, as JSON lines"),
+    option("--text F", "file to write the hypotheses to as plain text"),
     option(
         "--trace F",
-        "instead of --out and --text: JSON lines with each pass of the first sentences",
+        "file to write the passes of the first sentences to, as JSON lines, instead of --out and"
+        " --text",
     ),
-    option("--trace-sentences N", f"sentences of a trace (default {TRACED_SENTENCES})", least=1),
-    option("--references F", "whose lengths an oracle length predictor reads; shown in traces"),
-    option("--split NAME", "label", default="test"),
+    option(
+        "--trace-sentences N", f"number of sentences to trace (default {TRACED_SENTENCES})", least=1
+    ),
+    option(
+        "--references F",
+        "reference translations: traces show them, and an oracle length predictor reads their"
+        " lengths",
+    ),
+    option("--split NAME", "name of the split in the provenance", default="test"),
     *RULE,
     DIGESTS,
     *BATCH,

@@ -29,14 +29,14 @@ from padir.commands.arguments import (
 from padir.launch import prepare
 
 OPTIONS = (
-    option("--bundle BUNDLE", "the teacher's model bundle", group=ONE_OF),
-    option("--ready F", "translations made elsewhere, line for line", group=ONE_OF),
+    option("--bundle BUNDLE", "folder of the teacher's model bundle", group=ONE_OF),
+    option("--ready F", "ready-made translations of the sources, one a line", group=ONE_OF),
     *DECODER,
     PASSES,
-    needed("--source F", "sources, one a line"),
-    needed("--out F", "translations to write"),
-    option("--shard i/n", "part i of n of the sources, from 1"),
-    option("--work DIR", "folder for finished parts (default OUT.parts), removed at the end"),
+    needed("--source F", "training sources, one sentence a line"),
+    needed("--out F", "file to write the translations to, one a line"),
+    option("--shard i/n", "translate only part i of n of the sources, counted from 1"),
+    option("--work DIR", "folder for intermediate results (default OUT.parts), removed at the end"),
     DIGESTS,
     *BATCH,
 )

@@ -15,25 +15,29 @@ from typing import Any
 from padir.commands.arguments import DIGESTS, TARGET_LANGUAGE, needed, option, read_arguments
 
 OPTIONS = (
-    needed("--teacher NAME", "its name"),
+    needed("--teacher NAME", "name of the teacher"),
     needed(
         "--row NAME",
-        "training and decoder, such as ar/beam; files if ready-made, cloud if bought",
+        "what translated: training and decoder, such as ar/beam; files for ready-made"
+        " translations; cloud for Cloud Translation",
     ),
-    needed("--train F", "translated training sources"),
+    needed("--train F", "the teacher's translations of the training sources"),
     needed("--train-reference F", "raw training targets"),
-    needed("--valid F", "translated validation sources"),
-    needed("--valid-references F ...", "one file per reference"),
+    needed("--valid F", "the teacher's translations of the validation sources"),
+    needed(
+        "--valid-references F ...",
+        "references of the validation sources, one file for each set of references",
+    ),
     TARGET_LANGUAGE,
-    option("--grammar F", "grammar.json of synthetic data"),
-    option("--sources F", "training sources, needed with --grammar"),
+    option("--grammar F", "grammar.json of the synthetic pair: adds validity (with --sources)"),
+    option("--sources F", "training sources, required by --grammar"),
     option(
         "--extra-statistics F",
-        "extra.LANGUAGE.statistics.json of extra sources, which stand behind the training sources"
-        " and have no raw targets",
+        "extra.LANGUAGE.statistics.json of extra sources, whose translations follow those of the"
+        " training sources and have no raw targets",
     ),
     DIGESTS,
-    needed("--out F", "card.json to write"),
+    needed("--out F", "file to write the card to, such as card.json"),
 )
 
 

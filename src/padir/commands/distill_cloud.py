@@ -24,17 +24,17 @@ from padir.commands.arguments import needed, option, read_arguments
 # Of the refused lines, so many are named on the screen.
 LISTED_LINES = 100
 OPTIONS = (
-    needed("--source F", "sources, one a line"),
-    needed("--source-language L", "such as de"),
-    needed("--target-language L", "such as en"),
-    needed("--out F", "translations to write"),
+    needed("--source F", "source text, one sentence a line"),
+    needed("--source-language L", "code of the source language, such as de"),
+    needed("--target-language L", "code of the target language, such as en"),
+    needed("--out F", "file to write the translations to, one a line"),
     option(
         "--teacher JSON",
-        "settings of a teacher of kind cloud (config/README.md): JSON, or a file with it",
+        "settings of a teacher of kind cloud (config/README.md), as JSON text or a JSON file",
     ),
-    option("--max-usd X", "dollars that the ledger may reach"),
-    option("--project NAME", "Google Cloud project (default: the credentials')"),
-    option("--ledger F", "SQLite file with what was bought before", type=str),
+    option("--max-usd X", "spending limit in dollars, over all requests in the ledger"),
+    option("--project NAME", "Google Cloud project (default: that of the credentials)"),
+    option("--ledger F", "SQLite file with all translations paid for so far", type=str),
 )
 
 
@@ -111,7 +111,7 @@ def main(argv: list[str]) -> int:
 
 
 def _listed(numbers: list[int], reason: str) -> str:
-    """Which lines are concerned; those past the first ones stand in the provenance."""
+    """List the numbers of the affected lines; the provenance has those past the first few."""
     some = ", ".join(map(str, numbers[:LISTED_LINES]))
     more = len(numbers) - LISTED_LINES
     rest = f" and {more} more, see the provenance" if more > 0 else ""

@@ -39,7 +39,9 @@ class Finding:
     text: str
 
 
-OPTIONS = (option("--results DIR", "where results will be written", default=Path("results")),)
+OPTIONS = (
+    option("--results DIR", "folder that results will be written to", default=Path("results")),
+)
 
 
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
@@ -82,7 +84,7 @@ def check_packages(distribution: str = "padir") -> Iterator[Finding]:
 
 
 def check_devices() -> Finding:
-    """What JAX computes on, and whether a GPU is left unused."""
+    """Devices that JAX uses, and whether a GPU is unused."""
     import jax
 
     try:
@@ -123,7 +125,7 @@ def check_results(folder: Path) -> Iterator[Finding]:
 
 
 def check_tools() -> Iterator[Finding]:
-    """Programs that are started by name."""
+    """Required programs: whether they are on PATH."""
     for name, need in (("snakemake", "mend"), ("git", "note")):
         if shutil.which(name):
             yield Finding("ok", f"{name}: {shutil.which(name)}")
@@ -134,7 +136,7 @@ def check_tools() -> Iterator[Finding]:
 
 
 def check_run(folder: Path) -> Iterator[Finding]:
-    """What a killed run left in a working folder, and what mends it."""
+    """Locks and incomplete files of a killed run, and how to resume it."""
     from padir.planning.status import last_line, run_status
 
     run = run_status(folder)

@@ -1,9 +1,9 @@
-"""Write a bundle for a model hub, or as a program that runs without this package.
+"""Export a bundle to a model hub's format, or as a program that runs without this package.
 
 --hub copies the bundle to a folder that a hub accepts and that is still a bundle: parameters
 (safetensors), settings, vocabulary, decoders, and a card that begins with the hub's metadata.
---program writes all passes of a parallel model with one decoder as one program of jax.export, the
-parameters inside, and FILE.json, which describes inputs and outputs. The program needs JAX and
+--program writes all passes of a parallel model with one decoder as one program of jax.export,
+parameters included, and FILE.json, which describes inputs and outputs. The program needs JAX and
 NumPy alone.
 
 In: a model bundle. Out: a folder, or a file and its description.
@@ -19,11 +19,14 @@ from padir.launch import prepare
 
 OPTIONS = (
     needed("--model BUNDLE", "folder of the model bundle"),
-    option("--hub DIR", "folder to write for a hub", group=ONE_OF),
-    option("--program F", "file to write a program to", group=ONE_OF),
-    option("--license ID", "licence of the model, such as apache-2.0 (--hub needs it)"),
-    option("--decoder NAME_OR_FILE", "of the program (default: that of the model's system)"),
-    option("--steps T", "decoder passes of the program", default=DEFAULT_PASSES, least=1),
+    option("--hub DIR", "folder to write the bundle to for a model hub", group=ONE_OF),
+    option("--program F", "file to write the decoding program to", group=ONE_OF),
+    option("--license ID", "licence of the model, such as apache-2.0; required by --hub"),
+    option(
+        "--decoder NAME_OR_FILE",
+        "decoder of the program (default: the decoder of the model's system)",
+    ),
+    option("--steps T", "number of decoder passes of the program", default=DEFAULT_PASSES, least=1),
 )
 
 

@@ -1,4 +1,4 @@
-"""Get and clean monolingual text that a teacher translates too.
+"""Fetch and clean monolingual source text for teachers with `extra_sources`.
 
 One file of the dataset's extra_sources is cleaned like training text: lines that are unusable,
 occurred before, or stand in the training, validation or test text are dropped and counted by
@@ -18,13 +18,13 @@ from padir.commands.arguments import DATASET, DIGESTS, needed, read_arguments, t
 
 OPTIONS = (
     DATASET,
-    needed("--language L", "of the text, such as de"),
-    needed("--train F", "cleaned training text in it"),
-    needed("--valid F", "all references of the valid split in it, one JSON list a line"),
-    needed("--test F", "all references of the test split in it, one JSON list a line"),
-    needed("--out DIR", "folder to write to"),
+    needed("--language L", "language code of the extra text, such as de"),
+    needed("--train F", "cleaned training text in that language"),
+    needed("--valid F", "all references of the valid split in that language, one JSON list a line"),
+    needed("--test F", "all references of the test split in that language, one JSON list a line"),
+    needed("--out DIR", "folder to write the cleaned extra text to"),
     DIGESTS,
-    threads("processes that work"),
+    threads("worker processes"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Get the raw text of a dataset, or generate it.
+"""Fetch the raw text of a dataset, or generate it.
 
 All splits come as the source has them: generated from the grammar (synthetic), read from paths and
 addresses (files), or from TensorFlow Datasets (tfds). Files must be UTF-8 without NUL or byte order
@@ -16,9 +16,11 @@ from padir.commands.arguments import DATASET, ONE_OF, option, read_arguments, th
 
 OPTIONS = (
     DATASET,
-    option("--out DIR", "folder to write to", group=ONE_OF),
-    option("--grammar F", "write the grammar of synthetic data alone", group=ONE_OF),
-    threads("processes that read tfds"),
+    option("--out DIR", "folder to write the raw text to", group=ONE_OF),
+    option(
+        "--grammar F", "write only the grammar of the synthetic pair, to this file", group=ONE_OF
+    ),
+    threads("processes that read TFDS datasets"),
 )
 
 

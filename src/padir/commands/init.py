@@ -1,4 +1,4 @@
-"""Write a config for your own text that fits the text and this machine.
+"""Write a config for your own parallel text, sized for the text and this machine.
 
 The config has an AR teacher, and a PaDIR model that learns from it. Missing validation and test
 sets are drawn from the training text; the new files are written to data/NAME. Nothing is trained
@@ -24,27 +24,32 @@ from padir.config.presets import SIZES
 
 CPU_MINUTES = 12.0
 OPTIONS = (
-    option("text PATH ...", "a folder, or two files"),
-    option("--languages L", "codes of the two sides (default: the endings)", nargs=2),
-    option("--directions L-L ...", "directions to train (default: the first)"),
+    option("text PATH ...", "your parallel text: a folder, or two aligned files"),
+    option(
+        "--languages L", "language codes of the two sides (default: the files' suffixes)", nargs=2
+    ),
+    option(
+        "--directions L-L ...",
+        "directions to train, such as de-en (default: first to second language)",
+    ),
     option(
         "--size NAME",
-        f"preset: {', '.join(SIZES)} (default: the largest that fits text, machine and time)",
+        f"size preset: {', '.join(SIZES)} (default: the largest that fits text, machine and time)",
         choices=tuple(SIZES),
     ),
     option(
         "--minutes X",
-        f"time for training (default: {CPU_MINUTES:g} on a CPU, 60 on accelerators; with --size"
-        " what its steps take)",
+        f"training time in minutes (default: {CPU_MINUTES:g} on a CPU, 60 on accelerators; with"
+        " --size as long as the steps of the preset take)",
     ),
-    option("--name NAME", "of the dataset (default: from the path)"),
-    option("--out F", "config file (default: config/NAME.yaml)"),
-    option("--force", "replace the config file"),
+    option("--name NAME", "name of the dataset (default: from the path)"),
+    option("--out F", "config file to write (default: config/NAME.yaml)"),
+    option("--force", "overwrite an existing config file"),
 )
 
 
 def main(argv: list[str]) -> int:
-    """Look, propose, write, and say what to run."""
+    """Examine text and machine, write the config, and print what to run."""
     arguments = read_arguments("init", __doc__, OPTIONS, argv)
     from padir.config.read import load_config
     from padir.files import InputError, shown, write_text

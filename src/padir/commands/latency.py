@@ -1,4 +1,4 @@
-"""Time whole translations, text to text, one sentence at a time.
+"""Measure latency: the time of whole translations, text to text, at batch size 1.
 
 In: bundles, source text. Out: JSON.
 
@@ -19,18 +19,18 @@ from padir.launch import prepare
 OPTIONS = (
     needed(
         "--rows BUNDLE:DECODER[.T4] ...",
-        "what is timed: a bundle, one of its decoders or a built-in one, and for parallel models"
+        "rows to time: a bundle, one of its decoders or a built-in one, and for parallel models"
         " the number of passes",
     ),
     option(
         "--reranker BUNDLE ...",
-        "AR models that rank candidates, each used for the decoders whose `reranker` names it;"
-        " their time is part of the sentence's",
+        "bundles of AR rerankers, each for the decoders whose setting `reranker` names it; the"
+        " latency includes their time",
     ),
-    needed("--source F", "one sentence a line"),
-    option("--sentences N", "lines timed", default=200, least=1),
-    option("--repeats N", "timings per line", default=3, least=1),
-    needed("--out F", "JSON to write"),
+    needed("--source F", "source text, one sentence a line"),
+    option("--sentences N", "number of sentences to time", default=200, least=1),
+    option("--repeats N", "number of measurements per sentence", default=3, least=1),
+    needed("--out F", "JSON file to write the timings to"),
     DIGESTS,
     threads(),
 )

@@ -1,4 +1,4 @@
-"""What the options of the decoding verbs stand for: a bundle, a length rule, a translator."""
+"""Opens the bundle, length rule and translator that the options of a decoding verb name."""
 
 import argparse
 import math

@@ -59,10 +59,12 @@ class TrainingPlan:
 
 
 OPTIONS = (
-    option("--config F ...", "config files, merged in order", default=[Path("config/config.yaml")]),
+    option(
+        "--config F ...", "config files, merged in this order", default=[Path("config/config.yaml")]
+    ),
     option(
         "--gflops X",
-        "sustained GFLOP/s of one training process; by default that of one CPU core",
+        "sustained GFLOP/s of one training process; the default is that of a CPU core",
         default=CPU_GFLOPS,
     ),
     option(
@@ -70,8 +72,8 @@ OPTIONS = (
         "sustained GFLOP/s of one decoding process, on one device (default: --gflops / --devices;"
         " token after token, as AR models decode, accelerators reach far less)",
     ),
-    option("--devices N", "devices of one training, for its memory on each", default=1),
-    option("--usd-per-hour X", "what an hour of one training's machine costs, for dollars"),
+    option("--devices N", "number of devices of one training, for memory per device", default=1),
+    option("--usd-per-hour X", "dollars per hour of the machine of one training"),
 )
 
 
@@ -101,7 +103,7 @@ def training_plans(
 
 @dataclass(frozen=True)
 class Rates:
-    """What a plan is reckoned with.
+    """Rates that a plan assumes.
 
     Attributes:
         gflops: sustained by one training process, all its devices together.

@@ -1,4 +1,4 @@
-"""Score translations by one further scorer, in a process of its own.
+"""Score translations with one further scorer, such as BLEURT.
 
 Prints one JSON document: score, 95% bootstrap interval over sentences, signature. BLEURT is the
 mean over sentences times 100, with the best of several references; it needs TensorFlow
@@ -20,10 +20,11 @@ from padir.commands.arguments import SCORE_OUTPUT, SCORED, needed, option, read_
 from padir.config.evaluation import SCORERS
 
 OPTIONS = (
-    needed("--scorer NAME", "which score", choices=list(SCORERS)),
+    needed("--scorer NAME", f"scorer: {', '.join(SCORERS)}", choices=list(SCORERS)),
     option("--checkpoint DIR", "folder of the scorer's checkpoint"),
     option(
-        "--allow-missing", 'where there is no such folder, write a document that says "not run"'
+        "--allow-missing",
+        'if the folder of --checkpoint does not exist, write a document that says "not run"',
     ),
     *SCORED,
     threads(),

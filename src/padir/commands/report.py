@@ -19,16 +19,16 @@ from padir.report.catalogue import CATALOGUE, SCOPES
 
 PARTS = [*(part.name for part in CATALOGUE), "claims", "page"]
 OPTIONS = (
-    needed("--config F", "merged config, JSON"),
+    needed("--config F", "JSON file of the merged config"),
     needed("--out PATH", "output folder, or one output file"),
     option(
         "--only NAME",
-        f"write this one part alone: {', '.join(PARTS)}",
+        f"part to write alone: {', '.join(PARTS)}",
         choices=PARTS,
     ),
     option(
         "--scope NAME",
-        f"which parts the claims and the page are about: {', '.join(SCOPES)}",
+        f"scope of the claims and the page: {', '.join(SCOPES)}",
         default="everything",
         choices=SCOPES,
     ),

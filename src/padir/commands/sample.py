@@ -1,4 +1,4 @@
-"""Run k-Gibbs chains over the translations of each line.
+"""Sample translations of each line with k-Gibbs chains.
 
 One JSON line per sentence has every chain's last and best text, the share of accepted moves and the
 trace of its energy, which is minus the sum of each token's log-probability with that token alone
@@ -25,31 +25,35 @@ from padir.launch import prepare
 POINTS = 100
 OPTIONS = (
     BUNDLE,
-    needed("--source F", "one sentence a line, UTF-8"),
-    needed("--out F", "JSON lines to write"),
-    option("--text F", "also write each line's text of least energy"),
-    option("--chains N", "per sentence", default=4),
-    option("--steps N", "per chain", default=100),
-    option("--block K", "tokens drawn per step", default=1),
-    option("--temperature X", "at first", default=1.0),
-    option("--final-temperature X", "at last, linear between (default: as at first)"),
-    option("--mh", "accept or refuse moves by Metropolis-Hastings"),
+    needed("--source F", "source text, UTF-8, one sentence a line"),
+    needed("--out F", "file to write the chains to, as JSON lines"),
+    option("--text F", "file to write the sampled translation of least energy of each line to"),
+    option("--chains N", "number of chains per sentence", default=4),
+    option("--steps N", "number of steps per chain", default=100),
+    option("--block K", "number of tokens drawn per step (k)", default=1),
+    option("--temperature X", "initial sampling temperature", default=1.0),
     option(
-        "--lengths N", "target lengths that the chains take in turn, the likeliest first", default=1
+        "--final-temperature X",
+        "final sampling temperature, linear between (default: the initial one)",
+    ),
+    option("--mh", "accept or reject moves by Metropolis-Hastings"),
+    option(
+        "--lengths N", "number of likeliest target lengths that the chains use in turn", default=1
     ),
     option(
         "--energy-every N",
-        "steps between energies; each costs a row per token. With --mh always 1",
+        "steps between measurements of the energy, each of which costs one row per token; with"
+        " --mh always 1",
         default=1,
     ),
-    option("--seed N", "of all draws (default: that of training)"),
+    option("--seed N", "random seed of the chains (default: the seed of training)"),
     DIGESTS,
     *BATCH,
 )
 
 
 def thinned(energies, most: int = POINTS) -> list[int]:
-    """At most `most` of the steps with an energy, evenly, the first and the last among them."""
+    """At most `most` of the steps with an energy, evenly spaced, first and last included."""
     measured = [step for step, value in enumerate(energies.tolist()) if value == value]
     last = len(measured) - 1
     return sorted({measured[round(i * last / (most - 1))] for i in range(most)})
@@ -95,7 +99,7 @@ def record(
 
 
 def least_energy(line: dict[str, Any]) -> str:
-    """The text of least energy that any chain of a sentence measured, of the first among equals."""
+    """The text of least energy over all chains of a sentence; ties go to the first chain."""
     best = min(line["chains"], key=lambda chain: chain["best_energy"], default=None)
     return "" if best is None else best["best_text"]
 

@@ -1,4 +1,4 @@
-"""Write the config's JSON schema and the page of all settings, from the models of the settings.
+"""Write the JSON schema of config files and config/README.md from the settings models.
 
 In: the models. Out: workflow/schemas/config.schema.json and config/README.md.
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from padir.commands.arguments import option, read_arguments
 from padir.config import document
 
-OPTIONS = (option("--root DIR", "root of the checkout", default=Path()),)
+OPTIONS = (option("--root DIR", "root folder of the checkout", default=Path()),)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -25,13 +25,13 @@ OPTIONS = (
     TARGET_LANGUAGE,
     option(
         "--decode F",
-        "JSON lines of padir decode: token-level stutter, stutter before the final drop, decoder"
-        " passes",
+        "JSON lines of padir decode: adds token-level stutter, stutter before the final drop, and"
+        " decoder passes",
     ),
-    option("--baseline F", "other output, for paired tests"),
-    option("--baseline-name NAME", "its label (default: the path)"),
-    option("--grammar F", "grammar.json of synthetic data"),
-    option("--sources F", "source lines, with --grammar"),
+    option("--baseline F", "hypotheses of a baseline, for paired tests"),
+    option("--baseline-name NAME", "name of the baseline in the output (default: its path)"),
+    option("--grammar F", "grammar.json of the synthetic pair: adds validity (with --sources)"),
+    option("--sources F", "source text, required by --grammar"),
     *SCORE_OUTPUT,
 )
 

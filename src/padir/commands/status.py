@@ -1,4 +1,4 @@
-"""Show what is running here, its progress, what is done, and what failed.
+"""Show the state of a run: what is running, its progress, what is done, and what failed.
 
 Reads the logs and metrics in the folder, and changes nothing; no run needs to be active.
 

@@ -1,15 +1,15 @@
-"""Run one experiment of the paper's theory on Ising models, with one seed.
+"""Run one theory experiment on Ising models with one seed.
 
 Prints the constants of each model's regime and the claims with their verdicts:
 
-  estimation       error against k, figures 1 and 2
-  mode_reaching    steps to the larger mode, figure 3
-  identities       theorems of sections 2.1 and 2.2, by enumeration
-  tensorisation    entropy tensorisation and the finite-sample bound
-  product_kernels  distance from a k-Gibbs step to product laws
+  estimation       estimation error against k: figures 1 and 2
+  mode_reaching    steps until a chain reaches the larger mode: figure 3
+  identities       theorems of sections 2.1 and 2.2, by exact enumeration
+  tensorisation    tensorisation of entropy, and the finite-sample bound
+  product_kernels  distance of a k-Gibbs step from product distributions
   mask_design      optimal mask distributions
-  dependent_blocks dependency-aware blocks
-  errata           statements as printed, and as they hold
+  dependent_blocks blocks chosen by the dependence between spins
+  errata           counterexamples to printed statements, and corrected ones
 
 In: the experiment's settings as JSON. Out: one JSON document with its settings, the constants of
 its models, the series of its figures, and its claims with verdicts.
@@ -28,10 +28,12 @@ NAMES = (
     *("product_kernels", "mask_design", "dependent_blocks", "errata"),
 )
 OPTIONS = (
-    option("experiment", "the experiment", choices=NAMES),
-    option("--settings F", "settings as JSON (default: the defaults)"),
-    option("--seed N", "random seed", default=0, least=0),
-    needed("--out F", "JSON to write"),
+    option("experiment", "name of the experiment", choices=NAMES),
+    option(
+        "--settings F", "JSON file with settings of the experiment (default: none, all defaults)"
+    ),
+    option("--seed N", "random seed of the experiment", default=0, least=0),
+    needed("--out F", "JSON file to write the results to"),
 )
 
 

@@ -11,9 +11,11 @@ from padir.commands.arguments import needed, option, read_arguments
 
 NAMES = ("figure1", "figure2", "figure3", "product_steps", "mask_design")
 OPTIONS = (
-    option("part", "what to write", choices=(*NAMES, "theorems")),
-    needed("--results F ...", "one for a figure"),
-    needed("--out DIR", "folder to write to"),
+    option("part", "figure to draw, or theorems for the table", choices=(*NAMES, "theorems")),
+    needed(
+        "--results F ...", "results of padir theory: one file for a figure, several for theorems"
+    ),
+    needed("--out DIR", "folder to write the figure or table to"),
 )
 
 

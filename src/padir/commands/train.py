@@ -21,29 +21,34 @@ from padir.files import InputError
 from padir.launch import AUTOMATIC, join, prepare
 
 OPTIONS = (
-    needed("--spec F", "the model's spec.json"),
-    needed("--vocabulary F", "SentencePiece model"),
-    needed("--train-source F", "training sources"),
-    needed("--train-target F", "training targets"),
-    needed("--valid-source F", "validation sources"),
-    needed("--valid-target F", "validation targets"),
+    needed("--spec F", "spec.json with the settings of the training"),
+    needed("--vocabulary F", "SentencePiece model of the vocabulary"),
+    needed("--train-source F", "training sources, one sentence a line"),
+    needed("--train-target F", "training targets, one sentence a line"),
+    needed("--valid-source F", "validation sources, one sentence a line"),
+    needed("--valid-target F", "validation targets, one sentence a line"),
     option(
         "--warm-start BUNDLE",
-        "the AR model that training.warm_start names: encoder and embeddings start from it",
+        "bundle of the AR model that training.warm_start names, which initialises encoder and"
+        " embeddings",
     ),
     option("--seed N", "random seed of parameters, data order and corruption", default=0),
-    needed("--work DIR", "folder for checkpoints"),
+    needed("--work DIR", "work folder for checkpoints"),
     option(
         "--restart",
         "delete the checkpoints in --work and start over; metrics and model card record it",
     ),
-    option("--wait", "wait while another trainer uses --work, then go on from where it ended"),
-    needed("--out DIR", "folder of the finished bundle"),
+    option(
+        "--wait",
+        "wait while another process trains in --work, then resume from its last checkpoint",
+    ),
+    needed("--out DIR", "folder to write the finished bundle to"),
     threads(),
     option(
         "--distributed HOST:PORT,N,I",
-        "train together with other processes that share this folder, one a host; without a value"
-        " they are found through Slurm, Open MPI or the TPU",
+        "train on several hosts that share this folder, one process each: address of the first,"
+        " number of processes, index of this one; without a value taken from Slurm, Open MPI or"
+        " the TPU",
         nargs="?",
         const=AUTOMATIC,
     ),

@@ -1,4 +1,4 @@
-"""Translate standard input to standard output with a trained model: one line out for each line in.
+"""Translate standard input to standard output, line by line, with a trained model.
 
 A line longer than the model can read is truncated, with a warning. Files of constraints have a line
 for each input line; an empty one sets no constraint. --prefix and --suffix may be combined, the
@@ -40,11 +40,11 @@ from padir.launch import prepare
 
 MOST_CANDIDATES = 1_000
 CONSTRAINTS = {
-    "prefix": "how each translation begins",
-    "suffix": "how each translation ends; punctuation without a space before it joins a word",
-    "infill": "translations with gaps to fill, each written ___ (one token or more)",
-    "draft": "translations to repair; their number of tokens stays",
-    "terms": "words or phrases that each translation holds, separated by tabs",
+    "prefix": "file of texts that the translations begin with",
+    "suffix": "file of texts that the translations end with; leading punctuation joins a word",
+    "infill": "file of translations with gaps to fill, each written ___ (one token or more)",
+    "draft": "file of translations to repair; their number of tokens stays the same",
+    "terms": "file of words or phrases that each translation must contain, separated by tabs",
 }
 
 
@@ -52,15 +52,31 @@ OPTIONS = (
     needed("--model BUNDLE", "folder of the model bundle"),
     *DECODER,
     option(
-        "--steps T", f"decoder passes of PaDIR (default {DEFAULT_PASSES})", group=AT_MOST_ONE_OF
+        "--steps T",
+        f"number of decoder passes of a parallel model (default {DEFAULT_PASSES})",
+        group=AT_MOST_ONE_OF,
     ),
-    option("--beam N", "beam width of AR (default: greedy search)", least=1, group=AT_MOST_ONE_OF),
+    option(
+        "--beam N",
+        "beam width of an AR model (default: greedy search)",
+        least=1,
+        group=AT_MOST_ONE_OF,
+    ),
     *RULE,
     *(option(f"--{name} F", meaning, group="constraints") for name, meaning in CONSTRAINTS.items()),
-    option("--nbest N", "the N best distinct candidates, between tabs", least=1, group="output"),
-    option("--trace", "show the passes on stderr, coloured on a terminal", group="output"),
-    option("--json", "an object a line: translation, passes, candidates", group="output"),
-    option("--chunk N", "most lines translated together", default=64, least=1),
+    option(
+        "--nbest N",
+        "print the N best distinct candidates, separated by tabs",
+        least=1,
+        group="output",
+    ),
+    option("--trace", "show every pass on stderr, coloured on a terminal", group="output"),
+    option(
+        "--json",
+        "print one JSON object a line with translation, passes and candidates",
+        group="output",
+    ),
+    option("--chunk N", "maximum number of lines translated together", default=64, least=1),
     threads(),
 )
 
@@ -119,7 +135,7 @@ def input_lines() -> Iterator[str]:
 
 
 def show_passes(translator, line: str) -> None:
-    """The passes of one line on stderr: changed tokens bold, tokens to be predicted again red."""
+    """Show the passes of one line on stderr: changed tokens bold, remasked tokens red."""
     from padir.decode.trace import traces
 
     [trace] = traces(translator, [line], "standard input", warn=lambda message: None)
@@ -143,12 +159,12 @@ def show_passes(translator, line: str) -> None:
 
 
 def warn(message: str) -> None:
-    """Tell of a line that was cut."""
+    """Warn of a line that was truncated."""
     print(f"padir translate: warning: {message}", file=sys.stderr)
 
 
 def open_translator(arguments: argparse.Namespace):
-    """The translator of the command line; an AR model searches greedily unless it says otherwise.
+    """The translator of the command line; AR models decode greedily by default.
 
     Raises:
         InputError: parts that do not fit each other.

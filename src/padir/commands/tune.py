@@ -17,9 +17,9 @@ from padir.launch import prepare
 OPTIONS = (
     BUNDLE,
     *DECODER,
-    needed("--source F", "validation sources"),
-    needed("--references F ...", "one file per reference"),
-    needed("--out F", "tuned decoder to write"),
+    needed("--source F", "validation sources, one sentence a line"),
+    needed("--references F ...", "validation references, one file for each set of references"),
+    needed("--out F", "JSON file to write the tuned decoder to"),
     DIGESTS,
     *BATCH,
 )

@@ -15,9 +15,9 @@ from pathlib import Path
 from padir.commands.arguments import needed, read_arguments
 
 OPTIONS = (
-    needed("--settings F", "the vocabulary's settings"),
-    needed("--text F ...", "text of both languages"),
-    needed("--out F", "model file to write"),
+    needed("--settings F", "JSON file with the settings of the vocabulary"),
+    needed("--text F ...", "files with training text of both languages"),
+    needed("--out F", "file to write the SentencePiece model to"),
 )
 
 

@@ -1,4 +1,4 @@
-"""What every group of settings has in common: frozen, and no key that nothing reads."""
+"""Base class and shared types of all settings."""
 
 import re
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ Direction = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}-[a-z]{2,3}$")
 
 
 def _without_braces(path: str) -> str:
-    """A path that reaches rules as it is: Snakemake reads braces as wildcards."""
+    """Refuse paths with braces, which Snakemake would read as wildcards, or control characters."""
     wrong = re.search(r"[{}\x00-\x1f\x7f]", path)
     if wrong or path.startswith("-"):
         raise ValueError(

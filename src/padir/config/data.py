@@ -1,4 +1,4 @@
-"""Settings of data: where pairs come from, which are dropped, and the vocabulary.
+"""Settings of datasets: source, cleaning and vocabularies.
 
 Paper: section L.2 (datasets, bilingual 32k vocabulary, no other preprocessing).
 """
@@ -21,7 +21,7 @@ DOWNLOAD_LIMITS = ("max_bytes", "max_unpacked_bytes")
 
 
 class SyntheticSource(Settings):
-    """A seeded grammar of a synthetic language pair, with exact references and validity."""
+    """A synthetic language pair from a seeded grammar, with exact references and validity."""
 
     kind: Literal["synthetic"] = "synthetic"
     train: int = Field(
@@ -38,18 +38,26 @@ class SyntheticSource(Settings):
         default=0.8,
         ge=0,
         le=1,
-        description="How evenly register and word order vary between translations: each binary"
-        " mode takes its second value with probability half of this. 0: one mode; 1: even odds.",
+        description="Strength of the two binary modes of a translation, register and word order:"
+        " each takes its second value with probability `mode_strength` / 2. 0: one mode; 1: even"
+        " odds.",
     )
     references: int = Field(
-        default=4, ge=1, le=4, description="References per validation and test source."
+        default=4,
+        ge=1,
+        le=4,
+        description="References per sentence of the validation and test splits.",
     )
-    nouns: int = Field(default=40, ge=4, le=100_000, description="Nouns in the lexicon.")
-    verbs: int = Field(default=24, ge=4, le=100_000, description="Verbs in the lexicon.")
-    adjectives: int = Field(default=16, ge=2, le=100_000, description="Adjectives in the lexicon.")
-    adverbs: int = Field(default=10, ge=2, le=100_000, description="Adverbs in the lexicon.")
+    nouns: int = Field(default=40, ge=4, le=100_000, description="Number of nouns in the lexicon.")
+    verbs: int = Field(default=24, ge=4, le=100_000, description="Number of verbs in the lexicon.")
+    adjectives: int = Field(
+        default=16, ge=2, le=100_000, description="Number of adjectives in the lexicon."
+    )
+    adverbs: int = Field(
+        default=10, ge=2, le=100_000, description="Number of adverbs in the lexicon."
+    )
     postpositions: int = Field(
-        default=6, ge=2, le=100_000, description="Postpositions in the lexicon."
+        default=6, ge=2, le=100_000, description="Number of postpositions in the lexicon."
     )
     min_words: int = Field(
         default=4, ge=3, le=60, description="Shortest source sentence, in words."
@@ -59,7 +67,7 @@ class SyntheticSource(Settings):
     )
 
     def local_files(self) -> list[Path]:
-        """Files that the data comes from: none."""
+        """Local files of the data: none, as the grammar generates it."""
         return []
 
     def reference_count(self, split: str, language: str) -> int:
@@ -112,13 +120,13 @@ class RemoteFile(Settings):
 
 
 class SplitFiles(Settings):
-    """The aligned files of one split: language code -> path or address."""
+    """The aligned files of one split, local or to be downloaded."""
 
     files: dict[Language, FilePath | RemoteFile] = Field(
-        description="Language code -> path (relative paths start at `folder`) or {url, sha256}."
+        description="File of each language code: a path, relative to `folder`, or {url, sha256}."
     )
     references: dict[Language, list[FilePath | RemoteFile]] = Field(
-        default_factory=dict, description="Language code -> further reference files, if any."
+        default_factory=dict, description="Further reference files of each language code, if any."
     )
 
 
@@ -126,10 +134,12 @@ class FilesSource(Settings):
     """Aligned plain UTF-8 text, one sentence a line, split at newline only."""
 
     kind: Literal["files"] = "files"
-    folder: FilePath = Field(default=".", description="Folder that relative paths start from.")
-    train: SplitFiles = Field(description="Training pairs.")
-    valid: SplitFiles = Field(description="Validation pairs.")
-    test: SplitFiles = Field(description="Test pairs.")
+    folder: FilePath = Field(
+        default=".", description="Folder that relative paths of files start from."
+    )
+    train: SplitFiles = Field(description="Files of the training split.")
+    valid: SplitFiles = Field(description="Files of the validation split.")
+    test: SplitFiles = Field(description="Files of the test split.")
 
     def local_files(self) -> list[Path]:
         """Every file that is named by its path, with `folder` before relative ones."""
@@ -157,32 +167,36 @@ class TfdsSource(Settings):
     data_dir: str = Field(
         default="data/tensorflow_datasets",
         min_length=1,
-        description="TFDS's folder, where prepared datasets lie or are put. A copy in array_record"
-        " is read as it is; one in TFRecord needs TensorFlow (the extra tf).",
+        description="Folder of prepared TFDS datasets. Copies in array_record format need nothing"
+        " else; TFRecord needs TensorFlow (the extra tf).",
     )
     download: bool = Field(
         default=False,
-        description="Whether a dataset that is not prepared yet is downloaded and prepared, as"
-        " array_record; false: that is an error.",
+        description="Whether a dataset that is not prepared yet is downloaded and prepared, in"
+        " array_record format; false: a missing dataset is an error.",
     )
     leave_out: list[Name] = Field(
         default_factory=list,
-        description="Parts of a WMT dataset's training text that are not downloaded, by their TFDS"
-        " names, such as casia2015. What is prepared then has a folder of its own.",
+        description="Parts of a WMT training set to leave out, by their TFDS names, such as"
+        " casia2015. The dataset prepared without them has its own folder.",
     )
     train: str = Field(
         default="train",
         min_length=1,
-        description="TFDS's split for training, or a slice of one such as train[:1000000].",
+        description="TFDS split for training, or a slice of one such as train[:1000000].",
     )
-    valid: str = Field(default="validation", min_length=1, description="Same, for validation.")
-    test: str = Field(default="test", min_length=1, description="Same, for testing.")
+    valid: str = Field(
+        default="validation", min_length=1, description="TFDS split for validation, or a slice."
+    )
+    test: str = Field(
+        default="test", min_length=1, description="TFDS split for testing, or a slice."
+    )
     pairs: dict[
         Literal["train", "valid", "test"], Annotated[int, Field(ge=1, le=10_000_000_000)] | None
     ] = Field(
         default_factory=dict,
-        description="Pairs that a split must have; another number is an error. null: any number,"
-        " as with `leave_out`. `padir plan` goes by them before the text is there.",
+        description="Expected number of pairs of each split; another number is an error. null: any"
+        " number, as with `leave_out`. `padir plan` uses these before the text exists.",
     )
 
     def local_files(self) -> list[Path]:
@@ -198,45 +212,48 @@ DataSource = Annotated[SyntheticSource | FilesSource | TfdsSource, Field(discrim
 
 
 class Cleaning(Settings):
-    """Which training pairs are dropped. Validation and test sets stay whole: there a line over
-    `max_bytes` is an error, empty lines are counted and kept, and no other rule applies but
-    `romanian_letters`."""
+    """Rules by which training pairs are dropped. Validation and test sets are kept whole: a line
+    over `max_bytes` is an error there, empty lines are counted and kept, and of the other rules
+    only `romanian_letters` applies."""
 
     drop_duplicates: bool = Field(
-        default=True, description="Drop training pairs whose two sides both occurred before."
+        default=True, description="Drop training pairs that occurred before, with both sides equal."
     )
     drop_overlap: bool = Field(
         default=True,
-        description="Drop training pairs that share a side with the validation or test split.",
+        description="Drop training pairs of which a side is in the validation or test split.",
     )
     drop_empty: bool = Field(default=True, description="Drop training pairs with an empty side.")
     min_words: int = Field(
-        default=1, ge=0, le=1_000_000, description="Fewest words on either side."
+        default=1,
+        ge=0,
+        le=1_000_000,
+        description="Minimum length of each side of a training pair, in words.",
     )
     max_words: int = Field(
         default=250,
         ge=1,
         le=1_000_000,
-        description="Most words on either side (characters for zh).",
+        description="Maximum length of each side of a training pair, in words (characters for zh).",
     )
     max_ratio: float = Field(
         default=9.0,
         ge=1,
-        description="Largest ratio of the two lengths, in words (characters for zh).",
+        description="Maximum ratio of the lengths of both sides, in words (characters for zh).",
     )
     max_bytes: int = Field(
         default=20_000,
         ge=16,
         le=MOST_LINE_BYTES,
-        description="Longest line in bytes, on either side.",
+        description="Maximum length of a line of any split, in bytes.",
     )
     # Not written while it says nothing: what was made without it stays valid.
     romanian_letters: Literal["comma", "cedilla"] | None = Field(
         default=None,
         exclude_if=not_,
-        description="Write s and t with a mark below in one way in all Romanian text, references"
-        " included: with a comma (the standard) or a cedilla (older files). null: leave them as"
-        " they are. Scores into Romanian then compare only with those on such references.",
+        description="Normalisation of the Romanian letters s and t with a mark below, references"
+        " included. comma: the standard; cedilla: as in older files; null: left as they are. Scores"
+        " into Romanian compare only with scores on references normalised in the same way.",
     )
 
 
@@ -250,24 +267,25 @@ class VocabularySettings(Settings):
         default=32_000,
         ge=16,
         le=10_000_000,
-        description="Pieces, special and reserved ids included; of kind word at most this many,"
-        " as there are no more pieces than words.",
+        description="Vocabulary size in pieces, special and reserved ids included; kind word may"
+        " have fewer, as there are only as many pieces as words.",
     )
     character_coverage: float = Field(
         default=1.0,
         gt=0.9,
         le=1,
-        description="Share of the training text's characters that must be covered.",
+        description="Share of the characters of the training text that pieces cover.",
     )
     byte_fallback: bool = Field(
         default=False,
-        description="Spell unknown characters as bytes, so that nothing becomes unknown.",
+        description="Encode unknown characters as bytes, so that no token is unknown.",
     )
     max_lines: int = Field(
         default=2_000_000,
         ge=100,
         le=10_000_000_000,
-        description="Most lines that the vocabulary is learnt from, drawn evenly from all of them.",
+        description="Maximum number of lines that the vocabulary is learnt from, evenly spaced over"
+        " the text.",
     )
     # These two are not written while they say nothing: what was made without them stays valid.
     foreign_pairs: int = Field(
@@ -275,15 +293,15 @@ class VocabularySettings(Settings):
         ge=0,
         le=1_000,
         exclude_if=not_,
-        description="Synthetic language pairs other than the dataset's own, those of the next"
-        " seeds, that the vocabulary is learnt from too: `source.train` pairs of each. Beside other"
-        " data they are drawn as synthetic data is by default.",
+        description="Number of further synthetic language pairs, of the next seeds, whose text the"
+        " vocabulary is learnt from too: `source.train` pairs of each, or for other data sources as"
+        " many as synthetic data has by default.",
     )
     extra_text: list[FilePath] = Field(
         default_factory=list,
         exclude_if=not_,
-        description="Paths of further UTF-8 text files, one sentence a line, that the vocabulary"
-        " is learnt from too; relative paths start at the working folder.",
+        description="Further UTF-8 text files that the vocabulary is learnt from, one sentence a"
+        " line; relative paths start at the working folder.",
     )
 
     @model_validator(mode="after")
@@ -296,7 +314,7 @@ class VocabularySettings(Settings):
 
 
 class VocabularySpec(VocabularySettings):
-    """What a vocabulary's `settings.json` holds: also the source that foreign pairs vary."""
+    """Content of a vocabulary's `settings.json`, with the source that foreign pairs vary."""
 
     source: SyntheticSource | None = Field(default=None, exclude_if=not_)
 
@@ -308,35 +326,35 @@ class VocabularySpec(VocabularySettings):
 
 
 class ExtraSources(Settings):
-    """Monolingual source text, which a teacher translates besides the training sources."""
+    """Monolingual source text that teachers translate besides the training sources."""
 
     files: dict[Language, str | RemoteFile] = Field(
         min_length=1,
-        description="Language code -> path or {url, sha256} of text in that language, one sentence"
-        " a line. It is cleaned like training text: no line of it stands in the validation, test or"
-        " training text. Relative paths start at `source.folder`, or at the working folder where"
-        " the source has none.",
+        description="Text file of each language code, one sentence a line: a path or {url, sha256}."
+        " It is cleaned like training text, and lines of the training, validation and test text are"
+        " dropped. Relative paths start at `source.folder`, or else at the working folder.",
     )
 
 
 class Dataset(Settings):
-    """One language pair: its text, cleaning, vocabularies and the directions to run."""
+    """One language pair: source of the text, cleaning, vocabularies and directions."""
 
     source: DataSource
     directions: list[Direction] = Field(
-        min_length=1, description="Directions to run, such as de-en (German to English)."
+        min_length=1,
+        description="Translation directions to train, such as de-en (German to English).",
     )
     cleaning: Cleaning = Cleaning()
     vocabulary: VocabularySettings = VocabularySettings()
     vocabularies: dict[Name, VocabularySettings] = Field(
         default_factory=dict,
-        description="Further vocabularies, by name, that models may use instead of `vocabulary`.",
+        description="Further vocabularies, by name, for trainings that do not use `vocabulary`.",
     )
     extra_sources: ExtraSources | None = Field(
         default=None,
         exclude_if=not_,
-        description="Monolingual text that teachers with `extra_sources` translate too, in the"
-        " directions that start from its language; null: none.",
+        description="Monolingual text that teachers with `extra_sources` translate too, in"
+        " directions from its language; null: none.",
     )
 
     @model_validator(mode="after")

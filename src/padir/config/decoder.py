@@ -46,7 +46,7 @@ else:
 
 
 def length_alphas(scope: str = "") -> Any:
-    """The setting that the length rules of all decoders share."""
+    """The setting `length_alphas`, which beam search and refinement share."""
     return Field(
         default=[0.0, 0.6, 1.0, 1.5],
         min_length=1,
@@ -58,23 +58,23 @@ def length_alphas(scope: str = "") -> Any:
 class SearchDecoder(Settings):
     """Left-to-right search with an AR model: greedy, or beam search after Wu et al. 2016."""
 
-    kind: Literal["greedy", "beam"] = Field(description="Search.")
+    kind: Literal["greedy", "beam"] = Field(description="Search algorithm.")
     beam: int = Field(default=5, ge=1, le=10_000, description="Beam width (kind: beam).")
     length_alphas: list[float] = length_alphas(" (kind: beam)")
 
     @property
     def parallel(self) -> bool:
-        """Whether it decodes parallel models: it does not."""
+        """Whether it decodes parallel models: False."""
         return False
 
     @property
     def reranker(self) -> None:
-        """An AR search ranks its own hypotheses."""
+        """No reranker: an AR search ranks its own hypotheses."""
         return None
 
     @property
     def tuned(self) -> bool:
-        """Whether validation chooses a length rule: greedy search has no candidates."""
+        """Whether its length rule is tuned on validation data: greedy search has none."""
         return self.kind == "beam"
 
 
@@ -83,141 +83,172 @@ class RefinementDecoder(Settings):
 
     kind: SystemName = Field(
         default="padir",
-        description="System whose decoder this is: its settings hold where the entry gives none.",
+        description="System whose decoder settings are the defaults of this entry.",
     )
     length_candidates: int = Field(
-        default=5, ge=1, le=10_000, description="Target lengths tried per sentence."
+        default=5,
+        ge=1,
+        le=10_000,
+        description="Length candidates: target lengths tried per sentence.",
     )
     length_search: Literal["top", "window"] = Field(
-        default="top", description="The likeliest lengths, or those around the likeliest."
+        default="top",
+        description="Which lengths are tried. top: the likeliest ones; window: the likeliest one"
+        " and its neighbours.",
     )
     restarts: int = Field(
         default=1,
         ge=1,
         le=10_000,
-        description="Starts per length, with random tokens of their own.",
+        description="Hypotheses per length, each from its own random start tokens.",
     )
     start: StartName = Field(
         default="random",
-        description="Initial hypothesis: random pieces, the mask token, or each position's own.",
+        description="Tokens of the initial hypothesis. random: random pieces; mask: the mask token;"
+        " position_mask: a mask token for each position.",
     )
     context: Literal["all", "easy_first"] = Field(
         default="all",
-        description="What a position sees of the hypothesis: all of it, or what the first pass"
-        " was surer of (DisCo).",
+        description="Target positions that each position attends to. all: every one; easy_first:"
+        " those that the first pass predicted with more confidence (DisCo).",
     )
     temperature: float = Field(
-        default=0.0, ge=0, description="Of sampled tokens; 0: the likeliest token."
+        default=0.0, ge=0, description="Sampling temperature of the tokens; 0: the likeliest token."
     )
     top_k: int = Field(
-        default=0, ge=0, le=10_000_000, description="Sample among so many tokens; 0: among all."
+        default=0,
+        ge=0,
+        le=10_000_000,
+        description="Tokens are sampled from the k likeliest; 0: from all.",
     )
     top_p: float = Field(
-        default=1.0, gt=0, le=1, description="Sample among the likeliest that hold this mass."
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Tokens are sampled from the smallest set of likeliest ones with at least this"
+        " probability mass.",
     )
     update: UpdateName = Field(
         default="all",
-        description="Positions that take a pass's prediction: all, those hidden before it, a"
-        " random share, or the least certain share; the first pass fills all.",
+        description="Positions that take the prediction of a pass. all: every position; hidden:"
+        " those hidden before the pass; share: a random share; uncertain: the share with the least"
+        " probable tokens. The first pass fills all.",
     )
     update_share: float = Field(
-        default=1.0, gt=0, le=1, description="That share (update: share, uncertain)."
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Share of the positions that take the prediction (update: share, uncertain).",
     )
     rescore_kept: bool = Field(
         default=False,
-        description="Whether kept tokens are judged by the latest pass's prediction at their"
-        " position, likely or not to be the token kept, as in RDM.",
+        description="Whether the confidence of a kept token is that of the latest pass at its"
+        " position, also where that pass predicts another token (RDM).",
     )
     remask: RemaskName = Field(
         default="stutter",
-        description="What is remasked between passes. none: nothing; stutter: tokens equal to their"
+        description="Tokens remasked between passes. none: no token; stutter: tokens equal to their"
         " left neighbour; weaker_stutter: the less certain of two equal neighbours; coupled: tokens"
-        " less certain than every neighbour they are coupled with; linear, cosine: the n least"
-        " confident tokens, n decaying to 0; constant, count: a fixed share or number of them;"
-        " critic: tokens that the model's critic rejects.",
+        " less certain than every coupled neighbour (blocks); linear, cosine: the n least"
+        " confident tokens, n decaying to 0; constant, count: a fixed share or number of the"
+        " least confident tokens; critic: tokens that the model's critic rejects.",
     )
     coupled_by: Literal["attention", "predictions", "entropy"] = Field(
         default="attention",
-        description="What couples neighbours: the overlap of their cross-attention, that of their"
-        " predictions, or the smaller entropy of the two predictions, in nats (remask: coupled).",
+        description="Measure of the coupling of two neighbours. attention: overlap of their"
+        " cross-attention; predictions: overlap of their predictions; entropy: the smaller entropy"
+        " of their predictions, in nats (remask: coupled).",
     )
     coupling_threshold: float = Field(
         default=0.6,
         gt=0,
-        description="Least coupling of neighbours that count as coupled: an overlap, at most 1, or"
-        " nats (remask: coupled).",
+        description="Smallest coupling at which neighbours count as coupled: an overlap, at most 1,"
+        " or an entropy in nats (remask: coupled).",
     )
     joint: Literal["none", "neighbours", "attention"] = Field(
         default="none",
-        description="How a pass chooses its tokens. none: each on its own; neighbours: jointly, the"
-        " likeliest sequence under a pairwise repetition penalty, `joint_penalty`; attention: the"
+        description="Joint decoding of the tokens of a pass. none: each token independently;"
+        " neighbours: the likeliest sequence under a pairwise repetition penalty; attention: the"
         " same, the penalty scaled by the overlap of the two positions' cross-attention. No penalty"
-        " where the source itself repeats a token that close.",
+        " where the source itself repeats a token at that distance or less.",
     )
     joint_reach: int = Field(
         default=1,
         ge=1,
         le=2,
-        description="Largest distance of two equal tokens that are penalised: 1, neighbours; 2,"
-        " also with one token between (joint).",
+        description="Largest distance of two equal tokens that are penalised. 1: neighbours; 2:"
+        " also tokens with one between them (with `joint`).",
     )
     joint_penalty: float = Field(
-        default=10.0, gt=0, le=100, description="Penalty of a repeated pair, in nats (joint)."
+        default=10.0,
+        gt=0,
+        le=100,
+        description="Pairwise repetition penalty of joint decoding, in nats (with `joint`).",
     )
     remask_share: float = Field(
-        default=0.3, ge=0, le=1, description="Share hidden again (remask: constant)."
+        default=0.3,
+        ge=0,
+        le=1,
+        description="Share of tokens remasked between passes (remask: constant).",
     )
     remask_count: int = Field(
         default=1,
         ge=1,
         le=1_000_000,
-        description="Number hidden again (remask: count); all where fewer are.",
+        description="Number of tokens remasked between passes, all of a shorter hypothesis"
+        " (remask: count).",
     )
     replacement: Literal["start", "mask", "previous", "summed"] = Field(
         default="start",
-        description="What stands at positions hidden again: their start token, the mask token, the"
-        " token read by the pass before, or the likeliest by the summed logits of all passes.",
+        description="Tokens at remasked positions. start: the start token of the position; mask:"
+        " the mask token; previous: the token that the last pass read there; summed: the likeliest"
+        " token by the summed logits of all passes.",
     )
     stop: StopName = Field(
         default="unchanged",
-        description="When a hypothesis is finished before the last pass: never, when the next pass"
-        " would read what this one did, or when every token is surer than `stop_confidence`.",
+        description="When a hypothesis is finished before the last pass. fixed: never; unchanged:"
+        " when the next pass would read the same input as this one; confidence: when every token"
+        " has probability `stop_confidence` or more.",
     )
     stop_confidence: float = Field(
-        default=0.9, gt=0, le=1, description="Least probability of every token (stop: confidence)."
+        default=0.9,
+        gt=0,
+        le=1,
+        description="Probability that every token of a finished hypothesis has at least"
+        " (stop: confidence).",
     )
     drop_repeats: Literal["none", "words", "tokens"] = Field(
         default="words",
-        description="What the final drop removes from the last hypothesis: nothing, repeated words,"
-        " or repeated tokens (parallel systems). Repeats that the source has too are kept. Words"
-        " of Chinese and Japanese are pieces.",
+        description="Adjacent repeats that the final drop removes from the finished hypothesis."
+        " none: no repeats; words: repeated words; tokens: repeated tokens. Repeats that the source"
+        " has too are kept. Words of Chinese and Japanese are pieces.",
     )
     reranker: Name | None = Field(
         default=None,
-        description="AR training whose first seed ranks the candidates by its own log-probability;"
-        " null: the decoded model ranks them itself.",
+        description="AR training whose model of the first seed ranks the length candidates by its"
+        " own log-probability; null: the decoded model ranks them.",
     )
     tuning_passes: int = Field(
         default=4,
         ge=1,
         le=MOST_PASSES,
-        description="Decoder passes (T) with which validation chooses the length rule.",
+        description="Decoder passes (T) with which `padir tune` chooses the length rule.",
     )
     length_alphas: list[float] = length_alphas()
     length_weights: list[float] = Field(
         default=[0.0, 1.0],
         min_length=1,
-        description="Weights of the length's log-probability that validation chooses from.",
+        description="Weights of the length's log-probability that `padir tune` chooses from.",
     )
 
     @property
     def parallel(self) -> bool:
-        """Whether it decodes parallel models: it does."""
+        """Whether it decodes parallel models: True."""
         return True
 
     @property
     def tuned(self) -> bool:
-        """Whether validation chooses a length rule."""
+        """Whether its length rule is tuned on validation data: True."""
         return True
 
     @model_validator(mode="before")
@@ -272,7 +303,7 @@ def decoder_digest(
     reranker: str | None = None,
     reranker_seed: int | None = None,
 ) -> str:
-    """Of a decoder's settings, and of its reranker.
+    """Digest of a decoder's settings, and of its reranker.
 
     Args:
         decoder: settings.

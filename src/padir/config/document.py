@@ -1,4 +1,4 @@
-"""The JSON schema of a config file and the page of all settings, written from the models.
+"""The JSON schema of config files, and config/README.md, generated from the settings models.
 
 The models are the only definition of a setting; a test compares both files with what this
 module writes (`padir schema`).
@@ -24,25 +24,25 @@ INTRODUCTION = """\
 
 Written by `padir schema` from the models in `src/padir/config`; do not edit by hand.
 
-- `config.yaml` is what a bare `snakemake --cores N` runs. `--configfile config/multi30k.yaml`
-  runs that file instead of it: a config file is complete in itself. Several files after
-  `--configfile` are merged in order, mapping by mapping, and everything else is replaced.
-- `extends: grid.yaml` in a file puts that file below it: one level, relative to the file.
-- A single value on the command line:
-  `snakemake --cores 2 --config 'trainings={padir: {training: {steps: 100}}}'`. It is merged over
+- `snakemake --cores N` runs `config.yaml`. `--configfile config/multi30k.yaml` runs that file
+  instead: a config file is complete in itself. Several files after `--configfile` are merged in
+  order: mappings key by key, everything else is replaced.
+- `extends: grid.yaml` in a file makes `grid.yaml`, in the same folder, its base: one level of
+  inheritance.
+- `--config` sets single values on the command line:
+  `snakemake --cores 2 --config 'trainings={padir: {training: {steps: 100}}}'`. They are merged over
   the files and validated in the same way.
-- `training_defaults` takes every key of an entry under `trainings`, which gives its differences;
-  `decoder_defaults` likewise for `decoders`. A value that an entry gives itself wins.
+- `training_defaults` takes every key of an entry under `trainings`, and `decoder_defaults` every
+  key of an entry under `decoders`. The entries give their differences from these defaults.
 - A row is a training, its decoder and the number of passes: `padir/joint/T4`, or `ar/beam`.
-- Editing a training trains it anew; editing a decoder decodes anew what uses it. Nothing else runs.
-- Threads, memory and accelerators are no settings: they stand in `workflow/profiles` and change no
-  result.
-- Names of datasets, teachers and models become parts of paths: a letter, then letters, digits and
-  underscores, 40 characters at most.
+- After an edit of a training, it is trained again; after an edit of a decoder, the rows that use it
+  are decoded again. Results that depend on neither are kept.
+- Threads, memory and accelerators are not settings: `workflow/profiles` sets them, and they change
+  no result.
+- Names of datasets, teachers, trainings and decoders become parts of paths: a letter, then letters,
+  digits and underscores, at most 40 characters.
 """
-SIZE_MEANING = (
-    "Preset of architecture, optimizer and training below `training_defaults`, whose settings win."
-)
+SIZE_MEANING = "Preset of architecture, optimizer and training; `training_defaults` override it."
 
 
 def schema() -> dict[str, Any]:
@@ -51,27 +51,27 @@ def schema() -> dict[str, Any]:
     # Files are merged, and no key has to stand in each.
     del written["required"]
     written["properties"] |= {
-        "extends": {"type": "string", "description": "Config file below this one."},
+        "extends": {"type": "string", "description": "Config file that this one is merged over."},
         "size": {"enum": list(SIZES), "description": SIZE_MEANING},
         "training_defaults": {
             "$ref": "#/$defs/TrainingRun",
-            "description": "What all trainings share; same keys as an entry under `trainings`.",
+            "description": "Settings of all trainings; keys as of an entry under `trainings`.",
         },
         "decoder_defaults": {
             "type": "object",
-            "description": "What all decoders share; same keys as an entry under `decoders`.",
+            "description": "Settings of all decoders; keys as of an entry under `decoders`.",
         },
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **written}
 
 
 def schema_text() -> str:
-    """The schema as it stands in its file."""
+    """Text of the schema file."""
     return json.dumps(schema(), indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def readme_text() -> str:
-    """The page of all settings, in Markdown: one table per group."""
+    """Text of config/README.md: one table per group of settings."""
     sections = [INTRODUCTION]
     for path, kind in groups():
         title = f"## `{path}`" if path else "## Top level"
@@ -82,9 +82,9 @@ def readme_text() -> str:
         ]
         if kind is Config:
             rows += [
-                "| `training_defaults` | keys of a training | `{}` | What all trainings share. |",
-                "| `decoder_defaults` | keys of a decoder | `{}` | What all decoders share. |",
-                "| `extends` | text | none | Config file below this one. |",
+                "| `training_defaults` | keys of a training | `{}` | Settings of all trainings. |",
+                "| `decoder_defaults` | keys of a decoder | `{}` | Settings of all decoders. |",
+                "| `extends` | text | none | Config file that this one is merged over. |",
                 f"| `size` | {_type(Literal[*SIZES])} | none | {SIZE_MEANING} |",
             ]
         sections.append(
@@ -95,7 +95,7 @@ def readme_text() -> str:
 
 
 def _sizes_text() -> str:
-    """The presets of `size`: a column each."""
+    """Table of the presets of `size`, one column each."""
     columns = [
         {
             f"{group}.{key}": value
@@ -160,7 +160,9 @@ def _row(name: str, field: FieldInfo) -> str:
         groups = value if isinstance(value, list) else [value]
         grouped = any(isinstance(item, Settings) for item in groups)
         default = "its defaults" if grouped else f"`{json.dumps(value)}`"
-    meaning = field.description or ("What it is." if name == "kind" else "A group, below.")
+    meaning = field.description or (
+        "Selects this kind." if name == "kind" else "See its own section."
+    )
     cells = (f"`{name}`", _allowed(field.annotation, field.metadata), default, meaning)
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
 

@@ -76,7 +76,7 @@ def describe(
 def _sentence(
     problem: Any, path: list[str], kind: type[Settings], settings: Mapping[str, Any]
 ) -> tuple[str, str]:
-    """What is wrong, and what is allowed, of one pydantic problem."""
+    """One pydantic error in words: what is wrong, and what is allowed."""
     context = problem.get("ctx", {})
     match problem["type"]:
         case "extra_forbidden":
@@ -123,7 +123,7 @@ def _found(value: Any) -> str:
 
 
 def _path(problem: Any, settings: Mapping[str, Any]) -> list[str]:
-    """The keys that lead to the problem; pydantic's location names union members besides."""
+    """Keys that lead to the error, without the union members in pydantic's location."""
     path: list[str] = []
     here: Any = settings
     location = [part for part in problem["loc"] if part != "[key]"]
@@ -143,7 +143,7 @@ def _path(problem: Any, settings: Mapping[str, Any]) -> list[str]:
 
 
 def _as_written(path: list[str], given: Mapping[str, Any]) -> list[str]:
-    """`trainings.NAME.KEY` as `training_defaults.KEY` where the user wrote it there."""
+    """The key as written: `training_defaults.KEY` for a `trainings.NAME.KEY` that is set there."""
     if len(path) < 3 or path[0] not in DEFAULTS or _holds(given, path):
         return path
     written = [DEFAULTS[path[0]], *path[2:]]
@@ -171,7 +171,7 @@ def _keys_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any])
 
 
 def _types_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]) -> list[Any]:
-    """The types that may stand at a path; of a tagged union, only the member that was chosen."""
+    """Types allowed at a path; of a tagged union, only the selected member."""
     candidates: list[Any] = [kind]
     here: Any = settings
     for part in path:

@@ -1,4 +1,4 @@
-"""Settings of what is scored, timed, compared, sampled and analysed."""
+"""Settings of the evaluation: rows, scores, latency, ablations, samplers and analysis."""
 
 from typing import Annotated, ClassVar, Literal, get_args
 
@@ -15,13 +15,12 @@ class BleurtScorer(Settings):
     kind: Literal["bleurt"] = "bleurt"
     checkpoint: FilePath = Field(
         min_length=1,
-        description="Folder of the checkpoint, as unpacked; where there is none, its scores say"
-        " `not run`.",
+        description="Folder of the unpacked checkpoint; without it, tables say `not run`.",
     )
 
 
 class ChrfWordsScorer(Settings):
-    """chrF++: chrF with words and pairs of words."""
+    """chrF++: chrF with word unigrams and bigrams."""
 
     counts: ClassVar[str] = "padir.score.bleu:chrf_words_counts"
     kind: Literal["chrf++"] = "chrf++"
@@ -35,27 +34,32 @@ SCORERS = {scorer.model_fields["kind"].default: scorer for scorer in get_args(ge
 
 
 class Ablation(Settings):
-    """Two rows that differ in little: what the difference does."""
+    """Two rows that differ in few settings, compared over seeds."""
 
-    name: Name = Field(description="Claim or question that the comparison decides.")
+    name: Name = Field(description="Name of the claim or question that the comparison is about.")
     base: RowText = Field(description="Row with the feature, such as padir/padir/T4.")
-    variant: RowText = Field(description="Row without it, or with it changed.")
+    variant: RowText = Field(description="Row without the feature, or with it changed.")
     helps: bool = Field(
         default=True,
-        description="Whether the claim is that base is better, or else within 1 BLEU.",
+        description="What the claim says. true: base is better than variant; false: the two are"
+        " within 1 BLEU.",
     )
 
 
 class ChainSampler(Settings):
-    """k-Gibbs chains over translations, in the trained conditionals. Paper: 2.3, 2.4, slides."""
+    """k-Gibbs chains over translations, from a model's conditionals. Paper: 2.3, 2.4, slides."""
 
-    training: Name = Field(description="Training of a parallel system; its first seed.")
+    training: Name = Field(
+        description="Training of a parallel system; the model of its first seed is sampled."
+    )
     chains: int = Field(default=4, ge=1, le=1_000_000, description="Chains per sentence.")
     steps: int = Field(default=100, ge=1, le=1_000_000_000, description="Steps per chain.")
     block: int = Field(default=1, ge=1, le=1_000_000, description="Tokens drawn per step (k).")
-    temperature: float = Field(default=1.0, gt=0, description="At the first step.")
+    temperature: float = Field(
+        default=1.0, gt=0, description="Sampling temperature at the first step."
+    )
     final_temperature: float = Field(
-        default=1.0, gt=0, description="At the last step, linear between."
+        default=1.0, gt=0, description="Sampling temperature at the last step; linear between."
     )
     metropolis: bool = Field(
         default=False, description="Whether moves are accepted or refused by Metropolis-Hastings."
@@ -64,7 +68,7 @@ class ChainSampler(Settings):
         default=10,
         ge=1,
         le=1_000_000_000,
-        description="Steps between energies; with `metropolis` every step.",
+        description="Steps between measurements of the energy; with `metropolis` every step.",
     )
 
 
@@ -73,35 +77,46 @@ class Analysis(Settings):
 
     rows: list[RowText] | None = Field(
         default=None,
-        description="Parallel trainings and their decoders, such as padir/padir/T1, each with its"
-        " first seed; the passes looked at are those of `passes`. null: the parallel trainings of"
-        " `core`, each with its first decoder there.",
+        description="Rows of parallel trainings that are analysed, such as padir/padir/T1, each"
+        " with its first seed; their T is ignored in favour of `passes`. null: each parallel"
+        " training of `core` with its first decoder there.",
     )
     passes: list[Passes] = Field(
         default=[1, 2, 4],
         min_length=1,
-        description="Decoder passes looked at; the claims are about the first.",
+        description="Decoder passes that are analysed; the claims are about the first of them.",
     )
     sentences: int = Field(
-        default=500, ge=2, le=1_000_000_000, description="Evenly spread over the split."
+        default=500,
+        ge=2,
+        le=1_000_000_000,
+        description="Sentences analysed, evenly spread over the split.",
     )
     distance: int = Field(
-        default=8, ge=1, le=1_000_000, description="Largest distance of a pair, in pieces."
+        default=8,
+        ge=1,
+        le=1_000_000,
+        description="Largest distance of a pair of target positions, in pieces.",
     )
     alternatives: int = Field(
         default=4,
         ge=2,
         le=10_000,
-        description="Likeliest tokens that the probe tries at a position.",
+        description="Likeliest tokens that the probe substitutes at a position.",
     )
 
 
 class Evaluation(Settings):
-    """What is scored, and how sure we are of it."""
+    """Rows of the report, and how they are scored, timed and compared."""
 
-    split: Literal["valid", "test"] = Field(default="test", description="Split that tables report.")
+    split: Literal["valid", "test"] = Field(
+        default="test", description="Split that is decoded and scored."
+    )
     bootstrap_samples: int = Field(
-        default=1000, ge=100, le=1_000_000, description="Resamples for intervals and tests."
+        default=1000,
+        ge=100,
+        le=1_000_000,
+        description="Bootstrap resamples for intervals and paired tests.",
     )
     baseline: RowText | None = Field(
         default=None,
@@ -110,16 +125,18 @@ class Evaluation(Settings):
     )
     candidate: RowText | None = Field(
         default=None,
-        description="PaDIR row that the claims speak of; null: the first PaDIR training of `core`"
+        description="PaDIR row that the claims are about; null: the first PaDIR training of `core`"
         f" on distilled targets, with up to {DEFAULT_PASSES} passes.",
     )
     core: list[Rows] | None = Field(
         default=None,
         description="Rows of table 1, the figures and most claims; null: every training, AR with"
-        " greedy and beam, parallel systems with their decoder and T = 1, 2, 4, 8 and 10.",
+        " greedy and beam, parallel systems with their own decoder and T = 1, 2, 4, 8, 10.",
     )
     systems: list[Rows] | None = Field(
-        default=None, description="Rows of table 2, trained at like cost; null: those of `core`."
+        default=None,
+        description="Rows of table 2, which compares systems trained at similar cost; null: those"
+        " of `core`.",
     )
     dependency: list[Rows] = Field(
         default_factory=list,
@@ -127,19 +144,25 @@ class Evaluation(Settings):
         " under its system's decoder.",
     )
     ablations: list[Ablation] = Field(
-        default_factory=list, description="Comparisons of table `ablations`."
+        default_factory=list, description="Pairs of rows that table `ablations` compares."
     )
     samplers: dict[Name, ChainSampler] = Field(
-        default_factory=dict, description="Rows of table `samplers`, by name."
+        default_factory=dict, description="k-Gibbs samplers of table `samplers`, by name."
     )
     scorers: dict[Name, Scorer] = Field(
         default_factory=dict,
-        description="Further scorers of table 3, by name; each runs in a process of its own.",
+        description="Scorers of table 3 besides BLEU, by name; each runs in its own process.",
     )
     analysis: Analysis = Analysis()
     latency_sentences: int = Field(
-        default=200, ge=10, le=1_000_000, description="Sentences timed at batch 1."
+        default=200,
+        ge=10,
+        le=1_000_000,
+        description="Sentences translated at batch size 1 to measure latency.",
     )
     latency_repeats: int = Field(
-        default=3, ge=1, le=10_000, description="Timings per sentence; the median counts."
+        default=3,
+        ge=1,
+        le=10_000,
+        description="Latency measurements per sentence; their median is used.",
     )

@@ -1,4 +1,4 @@
-"""The whole experiment: datasets, teachers, trainings, decoders, and what is made of them.
+"""The whole experiment: datasets, teachers, trainings, decoders, evaluation and theory.
 
 What a part of the report shows is a list of rows (`padir.config.rows`): a training, its decoder and
 the number of passes.
@@ -25,28 +25,30 @@ SWEPT_PASSES = (1, 2, 4, 8, 10)
 class Config(Settings):
     """The merged configuration of one experiment."""
 
-    datasets: dict[Name, Dataset] = Field(min_length=1, description="Datasets by name.")
-    teachers: dict[Name, Teacher] = Field(default_factory=dict, description="Teachers by name.")
+    datasets: dict[Name, Dataset] = Field(min_length=1, description="Datasets, by name.")
+    teachers: dict[Name, Teacher] = Field(
+        default_factory=dict, description="Teachers of distilled targets, by name."
+    )
     trainings: dict[Name, TrainingRun] = Field(
-        min_length=1, description="Trainings by name: differences from `training_defaults`."
+        min_length=1, description="Trainings, by name: their differences from `training_defaults`."
     )
     decoders: dict[Name, Decoder] = Field(
         default_factory=dict,
-        description="Decoders by name: differences from `decoder_defaults`. greedy, beam and one"
-        " per parallel system exist without an entry.",
+        description="Decoders, by name: their differences from `decoder_defaults`. greedy, beam and"
+        " one per parallel system exist without an entry.",
     )
     evaluation: Evaluation = Evaluation()
     theory: Theory = Field(
         default=Theory(seeds=[]),
-        description="A group, below. Without it the Ising experiments are left out; `theory: {}`"
-        " runs them.",
+        description="Ising experiments; without this key there are none, and `theory: {}` runs them"
+        " with their defaults.",
     )
     default_target: Literal["core", "everything"] = Field(
-        default="everything", description="What a bare `snakemake` makes."
+        default="everything", description="What `snakemake` makes without a target."
     )
 
     def __hash__(self) -> int:
-        """Of the object: what is computed of a config is kept by it."""
+        """Hash of the object's identity, so that results computed from a config can be cached."""
         return id(self)
 
     # Rows of the report's parts, in the order of the config.
@@ -68,7 +70,7 @@ class Config(Settings):
         return list(dict.fromkeys(row for named in rows for row in (self.plain_row(named), named)))
 
     def plain_row(self, row: Row) -> Row:
-        """The same training and passes under its system's decoder."""
+        """The row of the same training and passes with the decoder of the training's system."""
         return Row(row.training, row.decoding._replace(decoder=self.trainings[row.training].system))
 
     def ablation_rows(self) -> list[Row]:
@@ -86,7 +88,7 @@ class Config(Settings):
         return first[-1] if first else None
 
     def candidate(self) -> Row | None:
-        """The PaDIR row that the claims speak of; None where the core has no PaDIR training."""
+        """The PaDIR row that the claims are about; None where the core has no PaDIR training."""
         if self.evaluation.candidate is not None:
             return Row.parse(self.evaluation.candidate)
         core = [row for row in self.core_rows() if self.trainings[row.training].system == "padir"]
@@ -108,7 +110,7 @@ class Config(Settings):
         return list(first.values())
 
     def teacher_row(self, name: str) -> Row | None:
-        """The training and decoder behind a teacher; None where it is no model of ours."""
+        """The AR row that a teacher translates with; None for files and paid services."""
         teacher = self.teachers.get(name)
         return Row.parse(teacher.row) if isinstance(teacher, ModelTeacher) else None
 
@@ -121,7 +123,7 @@ class Config(Settings):
         return list(dict.fromkeys(row for rows in lists for row in rows))
 
     def trainings_behind(self, rows: Iterable[Row]) -> list[str]:
-        """Trainings of rows and those that they build on: rerankers, teachers, warm starts."""
+        """Trainings that rows need: their own, rerankers, teachers and warm starts."""
         waiting = [
             name
             for row in rows
@@ -281,7 +283,7 @@ class Config(Settings):
                 _known(key, run.vocabulary, settings.vocabularies, where)
 
     def _warm_start_resolves(self, name: str, run: TrainingRun) -> None:
-        """A warm start needs an AR training that starts fresh, with an encoder of this shape."""
+        """Check that a warm start names an AR training, itself without one, of the same shape."""
         start = run.training.warm_start
         if start is None:
             return
@@ -308,7 +310,7 @@ def _unique(groups: list[Rows]) -> list[Row]:
 
 
 def _known(key: str, name: str, allowed: Mapping[str, object], kind: str = "") -> None:
-    """Refuse a name that is none of the allowed ones.
+    """Refuse a name that is not allowed.
 
     Raises:
         ValueError: naming the key, the name and what is allowed.

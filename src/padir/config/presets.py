@@ -1,4 +1,4 @@
-"""Sizes by name: what `size` sets in `training_defaults`.
+"""Presets of `size`: what each sets in `training_defaults`.
 
 A preset holds architecture, optimizer and training of one scale. Settings in `training_defaults` or
 of a training come over it, so that digests follow the expanded values. `padir init` proposes one
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 
 class Size(NamedTuple):
-    """One preset: what it is for, and its differences from the defaults, by group."""
+    """One preset: its purpose, and its differences from the defaults, by group of settings."""
 
     purpose: str
     training: Mapping[str, Mapping[str, Any]]

@@ -1,4 +1,4 @@
-"""Reading settings: YAML files to one validated `Config`, and spec files to a `RunSpec`.
+"""Reads YAML config files into one validated `Config`, and spec files into a `RunSpec`.
 
 Several files are merged in order: mappings key by key, everything else replaced. `trainings.NAME`
 is then `training_defaults` merged with the entry's differences, and likewise for decoders. `size`
@@ -42,7 +42,7 @@ _PLAIN_TAGS = {
 
 
 def _check_nodes(root: yaml.Node) -> None:
-    """Refuse what is valid YAML and no config.
+    """Refuse YAML that no config may contain.
 
     YAML itself forbids a key given twice; PyYAML keeps the last. Aliases may stand for more nodes
     than memory holds, or for themselves.
@@ -149,7 +149,7 @@ def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _plain(value: Any, path: tuple[str, ...] = ()) -> Any:
-    """The value in JSON's types, with numbers that only look like text made numbers.
+    """Convert a value to JSON types, and text that reads as a number to a number.
 
     Text that YAML 1.2 reads as a number or truth value becomes one: YAML 1.1 takes 1e-3 for
     text, and Snakemake hands over every nested `--config` value as text.
@@ -264,7 +264,7 @@ def check_config(mapping: Mapping[str, Any]) -> Config:
 
 
 def with_base(mapping: Mapping[str, Any], paths: Sequence[str | Path]) -> dict[str, Any]:
-    """A merged mapping over the file that its key `extends` names.
+    """Merge a mapping over the file that its key `extends` names.
 
     Args:
         mapping: of all config files and the command line.
@@ -314,7 +314,7 @@ def load_config(paths: Sequence[str | Path], overrides: Mapping[str, Any] | None
 
 
 def refuse_repeated_keys(paths: Iterable[str | Path]) -> None:
-    """Read files for the one error that is lost once they are merged: a key given twice."""
+    """Refuse files in which a key is given twice, which merging would hide."""
     for path in paths:
         read_yaml(path)
 

@@ -13,7 +13,7 @@ from padir.config.base import NAME_PATTERN, Digests, Name, Settings, short_diges
 from padir.config.decoder import MOST_PASSES
 
 DEFAULT_PASSES = 4
-"""Passes of a parallel model where none are asked for: the paper's T between quality and time."""
+"""Passes of a parallel model by default: the paper's compromise between quality and latency."""
 
 Passes = Annotated[int, Field(ge=1, le=MOST_PASSES)]
 
@@ -41,12 +41,12 @@ class Decoding(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As in file names, such as `padir.T4` or `beam`."""
+        """Name in file names, such as `padir.T4` or `beam`."""
         return self.decoder if self.passes is None else f"{self.decoder}.T{self.passes}"
 
     @property
     def label(self) -> str:
-        """For people, such as `padir T4` or `beam`."""
+        """Name in tables and messages, such as `padir T4` or `beam`."""
         return self.name.replace(".", " ")
 
     @property
@@ -56,7 +56,7 @@ class Decoding(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A training, decoded.
+    """A training and how it is decoded.
 
     Attributes:
         training: its name.
@@ -83,17 +83,17 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As in a config, such as `padir/joint/T4`."""
+        """Name in a config, such as `padir/joint/T4`."""
         return "/".join([self.training, *self.decoding.name.split(".")])
 
     @property
     def label(self) -> str:
-        """For people, such as `padir joint T4`."""
+        """Name in tables and messages, such as `padir joint T4`."""
         return f"{self.training} {self.decoding.label}"
 
 
 def with_hypotheses(digests: Digests, seed: int, passes: int | None) -> Digests:
-    """Digests of a training and a decoder with that of the hypotheses they make together."""
+    """Digests of a training and a decoder, with the digest of their hypotheses added."""
     made_by = [digests["training"], seed, digests["decoder"], passes]
     return {**digests, "hypotheses": short_digest(made_by)}
 
@@ -102,7 +102,7 @@ def parse_passes(text: str, where: str) -> int:
     """Read a number of passes, such as `T4`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not one.
     """
     number = re.fullmatch(r"T([1-9][0-9]{0,2})", text)
     if not number or int(number[1]) > MOST_PASSES:
@@ -127,10 +127,12 @@ RowText = Annotated[str, AfterValidator(_row_text)]
 class Rows(Settings):
     """Several trainings, each decoded by several decoders with several numbers of passes."""
 
-    trainings: list[Name] = Field(min_length=1, description="Entries under `trainings`.")
-    decoders: list[Name] = Field(min_length=1, description="Decoders that fit all of them.")
+    trainings: list[Name] = Field(min_length=1, description="Names of trainings.")
+    decoders: list[Name] = Field(
+        min_length=1, description="Names of decoders; each must fit all of `trainings`."
+    )
     passes: list[Passes] = Field(
-        default=[], description="Numbers of decoder passes (T); none for AR decoders."
+        default=[], description="Numbers of decoder passes (T); [] for AR decoders."
     )
 
     def rows(self) -> list[Row]:

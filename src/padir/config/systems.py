@@ -1,4 +1,4 @@
-"""The systems by name: what each one changes in the settings of a training and of a decoder.
+"""Systems by name: the settings of training and decoder that define each of them.
 
 The defaults are PaDIR's. A system is no code of its own but a combination of the choices in
 `Architecture`, `Objective` and `RefinementDecoder`; settings of a training or decoder come over
@@ -19,7 +19,7 @@ class System(NamedTuple):
     """A system's full name, for model cards, and the settings that it changes.
 
     Attributes:
-        title: for model cards.
+        title: full name, for model cards.
         training: settings of a training, by group.
         decoder: settings of its refinement decoder; unused for AR.
     """

@@ -1,4 +1,4 @@
-"""Who writes the training targets: one of the project's own models, files, or a paid service."""
+"""Settings of teachers for sequence-level distillation: an AR model, files, or a paid service."""
 
 import os
 from ipaddress import ip_address
@@ -16,16 +16,20 @@ class ModelTeacher(Settings):
 
     kind: Literal["model"] = "model"
     row: RowText = Field(
-        description="AR training and its decoder, such as ar/beam; the first seed teaches."
+        description="AR training and decoder that translate, such as ar/beam; of the training's"
+        " seeds, the first."
     )
     shards: int = Field(
-        default=1, ge=1, le=1024, description="Parts that the training set is cut into."
+        default=1,
+        ge=1,
+        le=1024,
+        description="Jobs that the translation of the training set is divided into.",
     )
     extra_sources: bool = Field(
         default=False,
-        description="Translate the dataset's `extra_sources` besides the training sources; who"
-        " learns from this teacher learns from both. Directions without such text have the"
-        " training sources alone, and tables and cards say so.",
+        description="Whether the dataset's `extra_sources` are translated besides the training"
+        " sources. Students of this teacher train on both. Directions without extra text use the"
+        " training sources only. Tables and cards say so.",
     )
 
 
@@ -38,7 +42,7 @@ class FileTeacher(Settings):
 
 
 class CloudTeacher(Settings):
-    """Translations by the Cloud Translation API v3, paid for once: see docs/cloud-translation.md.
+    """Translations by the Cloud Translation API v3, each paid for once (docs/cloud-translation.md).
 
     Credentials are Application Default Credentials and no setting.
     """
@@ -47,8 +51,8 @@ class CloudTeacher(Settings):
     max_usd: float | None = Field(
         default=None,
         ge=0,
-        description="Dollars that all requests of the ledger together may cost, earlier runs and"
-        " other datasets included; null: nothing is sent.",
+        description="Spending limit in dollars, over all requests in the ledger, those of earlier"
+        " runs and other datasets included; null: nothing is sent.",
     )
     usd_per_million: float = Field(
         default=20.0, gt=0, description="Price of a million characters, in dollars."
@@ -56,7 +60,7 @@ class CloudTeacher(Settings):
     price_date: str = Field(
         default="2026-11",
         pattern=r"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$",
-        description="When that price was looked up; shown with every estimate.",
+        description="Date of the price `usd_per_million`; shown with every estimate.",
     )
     project: str | None = Field(
         default=None,
@@ -64,41 +68,44 @@ class CloudTeacher(Settings):
         description="Google Cloud project; null: that of the credentials.",
     )
     location: str = Field(
-        default="global", pattern=r"^[a-z0-9-]{1,40}$", description="Where the service runs."
+        default="global",
+        pattern=r"^[a-z0-9-]{1,40}$",
+        description="Location of the service in Google Cloud.",
     )
     model: Literal["general/nmt"] = Field(
         default="general/nmt",
-        description="Model; others are billed by what they write too, which no estimate knows.",
+        description="Translation model. Others bill their output too, which no estimate knows.",
     )
     characters_per_minute: int = Field(
         default=6_000_000,
         ge=30_000,
         le=10_000_000_000,
-        description="Quota of the project, shared by all processes with one ledger.",
+        description="Characters sent per minute, at most: the project's quota, shared by all"
+        " processes with one ledger.",
     )
-    concurrency: int = Field(default=8, ge=1, le=64, description="Requests at a time.")
+    concurrency: int = Field(default=8, ge=1, le=64, description="Concurrent requests.")
     request_characters: int = Field(
         default=30_000,
         ge=1,
         le=30_000,
-        description="Characters in a request. A killed run has at most this many times"
-        " `concurrency` in doubt, which may be billed twice.",
+        description="Characters per request, at most. After a killed run, up to `concurrency`"
+        " requests of this size may be billed twice.",
     )
     refused: Literal["stop", "leave_empty"] = Field(
         default="stop",
-        description="What to do about a line that the service refuses: stop, or leave its"
-        " translation empty, which is counted and listed.",
+        description="Treatment of a line that the service refuses. stop: an error; leave_empty: an"
+        " empty translation, counted and listed.",
     )
     ledger: str = Field(
         default="~/.local/share/padir/translations.sqlite",
         min_length=1,
-        description="SQLite file with all translations ever paid for, not below `results`; without"
-        " it everything is paid for again.",
+        description="Path of the SQLite file with all translations paid for, not below `results`."
+        " If it is lost, everything is paid for again.",
     )
     endpoint: str | None = Field(
         default=None,
-        description="ADDRESS:PORT of a test server on this machine, spoken to without credentials;"
-        " null: the service.",
+        description="ADDRESS:PORT of a test server on this machine, used without credentials; null:"
+        " the real service.",
     )
 
     @model_validator(mode="after")
@@ -124,7 +131,7 @@ class CloudTeacher(Settings):
         return self
 
     def what_it_writes(self) -> dict[str, str | None]:
-        """The settings that its translations depend on; money, speed and places are none.
+        """The settings that its translations depend on: none about money, speed or location.
 
         Nor is `refused`: where `stop` has written a file, no line was refused.
         """

@@ -1,4 +1,4 @@
-"""Settings of one training: architecture, objective, optimizer, length.
+"""Settings of one training: targets, architecture, objective, optimizer, batches and steps.
 
 The defaults are the paper's (sections 3.2, L.1, L.2); what the paper's text does not give is
 a choice of ours and listed in docs/departures.md.
@@ -27,7 +27,9 @@ class Architecture(Settings):
 
     width: int = Field(default=512, ge=4, le=65_536, description="Embedding dimensions (E).")
     heads: int = Field(default=8, ge=1, le=65_536, description="Attention heads (H).")
-    head_width: int = Field(default=64, ge=1, le=65_536, description="Dimensions per head (D).")
+    head_width: int = Field(
+        default=64, ge=1, le=65_536, description="Dimensions per attention head (D)."
+    )
     encoder_layers: int = Field(default=6, ge=1, le=1_000, description="Encoder layers.")
     decoder_layers: int = Field(default=6, ge=1, le=1_000, description="Decoder layers.")
     feed_forward_width: int = Field(
@@ -37,20 +39,23 @@ class Architecture(Settings):
         default="relu", description="Feed-forward activation; gelu is the tanh form."
     )
     positional_attention: bool = Field(
-        default=True, description="Attention by absolute position in each parallel decoder layer."
+        default=True,
+        description="Whether each layer of a parallel decoder attends by absolute position too.",
     )
     input_positions: bool = Field(
         default=False,
-        description="Add a vector of its absolute position to each token that a parallel decoder"
-        " reads; without, mask tokens are told apart by their distance from other tokens alone.",
+        description="Whether a position embedding is added to each input token of a parallel"
+        " decoder; without it, mask tokens differ only in their distance to other tokens.",
     )
     disentangled: bool = Field(
         default=False,
-        description="Whether decoder keys and values stay those of the bare tokens and positions,"
-        " so that a position can be predicted from any subset of the others (DisCo).",
+        description="Whether keys and values of decoder self-attention are computed from the input"
+        " embeddings in every layer, so that a position can be predicted from any subset of the"
+        " others (DisCo).",
     )
     tied_output: bool = Field(
-        default=True, description="Output matrix = embedding table / sqrt(width)."
+        default=True,
+        description="Whether the output matrix is the embedding table, divided by sqrt(width).",
     )
     extra_ids: int = Field(
         default=0,
@@ -62,31 +67,37 @@ class Architecture(Settings):
         default=1,
         ge=1,
         le=1_000_000,
-        description="The embedding table's row count is rounded up to a multiple of this.",
+        description="The row count of the embedding table is rounded up to a multiple of this.",
     )
     max_positions: int = Field(
-        default=256, ge=8, le=1_000_000, description="Longest source and target, in tokens."
+        default=256,
+        ge=8,
+        le=1_000_000,
+        description="Maximum length of source and target, in tokens.",
     )
     length_predictor: Literal["token", "pooled", "affine", "fertility", "oracle"] = Field(
         default="token",
-        description="How target lengths are predicted: from an extra source token, from the mean"
-        " of the encoder's vectors, as a line through the source's length, as a sum of learned"
-        " fertilities, or taken from the reference (a bound, no system).",
+        description="Target length predictor. token: reads an extra source token; pooled: reads the"
+        " mean of the encoder's output; affine: a linear function of the source length; fertility:"
+        " a sum of learned fertilities; oracle: the length of the reference, as an upper bound.",
     )
     length_classes: int = Field(
-        default=128, ge=8, le=1_000_000, description="Longest predictable target, EOS included."
+        default=128,
+        ge=8,
+        le=1_000_000,
+        description="Longest target length that can be predicted, EOS included.",
     )
     dropout: float = Field(default=0.1, ge=0, lt=1, description="Dropout rate.")
     attention_dropout: bool = Field(
-        default=True, description="Whether attention weights are dropped too."
+        default=True, description="Whether dropout applies to attention weights too."
     )
     compute_dtype: Literal["float32", "bfloat16"] = Field(
         default="float32", description="Precision of activations; parameters stay float32."
     )
     rematerialise: bool = Field(
         default=False,
-        description="Keep only each layer's input for the backward pass and compute the rest again:"
-        " less memory, about a third more work, the same result.",
+        description="Recompute activations within each layer in the backward pass (gradient"
+        " checkpointing): less memory, about a third more work, the same result.",
     )
 
 
@@ -101,53 +112,66 @@ class Optimizer(Settings):
         default=1e-5, ge=0, description="Learning rate at the end of the cosine decay."
     )
     warmup_steps: int = Field(
-        default=10_000, ge=0, le=1_000_000_000, description="Steps of the linear ramp from zero."
+        default=10_000,
+        ge=0,
+        le=1_000_000_000,
+        description="Warm-up steps, in which the learning rate rises linearly from 0.",
     )
     relative_steps: bool = Field(
         default=True,
-        description="Scale each parameter's step by its root mean square, as Adafactor does;"
-        " the embeddings, which start at N(0, 1), learn too slowly under Adam without.",
+        description="Scale the update of each parameter by its root mean square, as Adafactor does."
+        " Without it the embeddings, initialised from N(0, 1), learn too slowly under Adam.",
     )
-    adam_b1: float = Field(default=0.9, ge=0, lt=1, description="Adam's decay of the mean.")
-    adam_b2: float = Field(default=0.98, ge=0, lt=1, description="Adam's decay of the square.")
+    adam_b1: float = Field(
+        default=0.9, ge=0, lt=1, description="Adam's beta 1, decay of the first moment."
+    )
+    adam_b2: float = Field(
+        default=0.98, ge=0, lt=1, description="Adam's beta 2, decay of the second moment."
+    )
     weight_decay: float = Field(
         default=0.0, ge=0, description="Decoupled weight decay (Adam only)."
     )
     clip_norm: float = Field(
         default=0.0,
         ge=0,
-        description="Largest gradient norm; 0: no clipping by norm (Adafactor clips updates).",
+        description="Gradients are clipped to this norm; 0: not clipped (Adafactor clips updates).",
     )
 
 
 class Training(Settings):
-    """How long and on what. A batch is `batch_tokens` padded target tokens of one length bucket."""
+    """Length of training, batches and checkpoints. A batch holds pairs of one length bucket."""
 
     steps: int = Field(default=500_000, ge=1, le=1_000_000_000, description="Optimizer steps.")
     batch_tokens: int = Field(
         default=262_144,
         ge=8,
         le=1_000_000_000,
-        description="Padded target tokens per step, over all devices.",
+        description="Batch size: padded target tokens per step, over all devices.",
     )
     buckets: list[Annotated[int, Field(le=1_000_000)]] = Field(
         default=[16, 32, 64, 128],
         min_length=1,
-        description="Padded lengths; a pair goes to the first that holds both sides, EOS included.",
+        description="Padded lengths of batches, in tokens with EOS; a pair goes to the first bucket"
+        " that holds both of its sides.",
     )
     warm_start: Name | None = Field(
         default=None,
-        description="AR model whose trained encoder and embeddings training starts from (its first"
-        " seed); null: all parameters start fresh. Reports and model cards say so.",
+        description="AR training whose encoder and embeddings, of its first seed, initialise this"
+        " training; null: random initialisation. Reports and model cards say so.",
     )
-    accumulate: int = Field(default=1, ge=1, le=1_000_000, description="Micro-batches per step.")
+    accumulate: int = Field(
+        default=1, ge=1, le=1_000_000, description="Gradient accumulation: micro-batches per step."
+    )
     shard_parameters: bool = Field(
         default=False,
-        description="Deal parameters and optimizer state out to the devices instead of copying them"
+        description="Shard parameters and optimizer state over the devices instead of copying them"
         " to each: less memory, more communication, the same result.",
     )
     dispatch_steps: int = Field(
-        default=8, ge=1, le=1_000_000, description="Most steps per call of the compiled loop."
+        default=8,
+        ge=1,
+        le=1_000_000,
+        description="Maximum number of steps per call of the compiled loop.",
     )
     validate_every: int = Field(
         default=1_000, ge=1, le=1_000_000_000, description="Steps between validations."
@@ -157,11 +181,14 @@ class Training(Settings):
     )
     selection: Literal["last", "best", "average"] = Field(
         default="best",
-        description="Which parameters are kept: last, best by validation loss, or the mean"
-        " of the `average_count` best.",
+        description="Parameters of the finished model. last: those of the last step; best: those"
+        " with the lowest validation loss; average: the mean of the `average_count` best.",
     )
     average_count: int = Field(
-        default=5, ge=1, le=10_000, description="Checkpoints averaged when selection is average."
+        default=5,
+        ge=1,
+        le=10_000,
+        description="Number of checkpoints that are averaged (selection: average).",
     )
 
     @model_validator(mode="after")
@@ -172,23 +199,22 @@ class Training(Settings):
 
 
 class TrainingRun(Settings):
-    """One training: what is learnt, from which targets, with which seeds."""
+    """One training: system, targets, vocabulary, seeds and everything that is learnt from them."""
 
     system: SystemName = Field(
         default="padir",
-        description="Autoregressive, PaDIR, or another parallel system, whose settings hold where"
-        " the training gives none of its own.",
+        description="Published system whose settings are the defaults of this training.",
     )
     targets: Name = Field(
         default="raw",
-        description="Training targets: raw, or the name of an entry under `teachers`.",
+        description="Training targets: raw, or distilled by an entry under `teachers`.",
     )
     vocabulary: Name | None = Field(
         default=None,
-        description="Entry of `vocabularies` that every dataset must have; null: the dataset's"
-        " `vocabulary`.",
+        description="Name of a vocabulary that every dataset has under `vocabularies`; null: the"
+        " dataset's `vocabulary`.",
     )
-    seeds: list[Seed] = Field(default=[0], min_length=1, description="Seeds to train with.")
+    seeds: list[Seed] = Field(default=[0], min_length=1, description="Random seeds, one run each.")
     architecture: Architecture = Architecture()
     objective: Objective = Objective()
     optimizer: Optimizer = Optimizer()
@@ -201,20 +227,20 @@ class TrainingRun(Settings):
 
     @property
     def parallel(self) -> bool:
-        """Whether all positions are predicted at once: every system but AR."""
+        """Whether the system is parallel: every system but AR."""
         return self.system != AUTOREGRESSIVE
 
     @property
     def first_seed(self) -> int:
-        """The seed that stands for the training: of teachers, rerankers, timings, analyses."""
+        """The seed used where one model is enough: teachers, rerankers, timings and analyses."""
         return self.seeds[0]
 
     def check_decoder(self, name: str, decoder: SearchDecoder | RefinementDecoder) -> None:
-        """Refuse a decoder that needs what this training does not teach.
+        """Refuse a decoder that does not fit this training.
 
         Args:
-            name: of the decoder, for the message.
-            decoder: its settings.
+            name: name of the decoder, for the message.
+            decoder: settings of the decoder.
 
         Raises:
             ValueError: with what would fit.
@@ -286,7 +312,7 @@ class TrainingRun(Settings):
 
 
 class RunSpec(Settings):
-    """What `spec.json` holds: one training on one dataset in one direction.
+    """Content of `spec.json`: one training on one dataset in one direction.
 
     `digests` identifies what the training depends on (see `padir.config.identity`).
     """
@@ -304,11 +330,11 @@ class RunSpec(Settings):
 
     @property
     def identity(self) -> str:
-        """The digest of all that the training depends on; without digests, of its settings."""
+        """Digest of everything that the training depends on; without digests, of its settings."""
         settings = self.run.model_dump(mode="json", exclude={"seeds"})
         return self.digests.get("training") or digest(settings)
 
     @property
     def label(self) -> str:
-        """For messages and documents, such as `synthetic xs-xt, padir`."""
+        """Name in messages and documents, such as `synthetic xs-xt, padir`."""
         return f"{self.dataset} {self.direction}, {self.training}"

@@ -1,4 +1,4 @@
-"""Encoded pairs and the batch that step n trains on: a function of (seed, n) alone.
+"""Encoded pairs, and the batch of each training step, which depends on seed and step alone.
 
 Pairs are put into length buckets; an epoch visits every pair about once, in groups of
 consecutive steps that share a bucket, so that several steps run in one compiled call.
@@ -66,7 +66,7 @@ class Pairs:
     target: Ragged
 
     def longer(self) -> np.ndarray:
-        """The longer side's length of each pair, EOS included."""
+        """Length of the longer side of each pair, EOS included."""
         longer = self.source.lengths
         return np.maximum(longer, self.target.lengths, out=longer)
 
@@ -87,7 +87,7 @@ def sentences_per_batch(batch_tokens: int, bucket: int) -> int:
 
 
 def _buckets(training: Training, pairs: Pairs) -> np.ndarray:
-    """The bucket of each pair; their number if it fits none, one more if a side is empty."""
+    """Bucket index of each pair; their number if it fits none, one more if a side is empty."""
     limits, count = np.array(training.buckets), len(pairs.source)
     which = np.empty(count, np.uint8 if len(limits) < 255 else np.int32)
     for start in range(0, count, _CHUNK):
@@ -102,7 +102,7 @@ def _buckets(training: Training, pairs: Pairs) -> np.ndarray:
 
 
 class BatchPlan:
-    """Which pairs make which batch.
+    """The assignment of pairs to batches.
 
     Attributes:
         too_long: pairs that fit no bucket; training leaves them out.
@@ -166,7 +166,7 @@ class BatchPlan:
 
 
 def in_order(pairs: Pairs, training: Training) -> list[tuple[int, np.ndarray]]:
-    """Every fitting pair without an empty side once, for validation, in training's micro-batches.
+    """Batches for validation: each pair that fits and has no empty side, once.
 
     Returns:
         Buckets with the pair numbers, padded with -1.

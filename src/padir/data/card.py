@@ -40,7 +40,7 @@ def data_card(dataset: Dataset, statistics: dict[str, Any]) -> str:
 
 
 def _metadata(dataset: Dataset, splits: dict[str, Any]) -> dict[str, object]:
-    """What a hub files the dataset under. The synthetic pair is of no real languages."""
+    """Metadata for a dataset hub. The synthetic pair has no language codes."""
     real = not isinstance(dataset.source, SyntheticSource)
     return {
         **({"language": dataset.pair.split("-")} if real else {}),

@@ -1,4 +1,4 @@
-"""Cleaning of parallel text: pairs dropped by reason, and statistics of the rest.
+"""Cleaning of parallel text: drops pairs, counts them by reason, and gathers statistics.
 
 A training pair is dropped for the first reason that holds, in the order of `REASONS`. Validation
 and test sets stay whole, so that scores on them stay comparable. In every file a carriage return
@@ -95,7 +95,7 @@ class Side:
 
 @dataclass(frozen=True)
 class SideText:
-    """Lines of one side, and the numbers of lines changed in reading."""
+    """Lines of one side, with counts of lines that reading has changed."""
 
     lines: list[str]
     carriage_returns: int
@@ -114,7 +114,7 @@ class SideBlock:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A block's pairs judged alone, before comparison with other blocks.
+    """Which pairs of a block are kept, before duplicates in other blocks are known.
 
     Attributes:
         reasons: code of the reason to drop a pair, or `KEPT`.
@@ -244,7 +244,7 @@ def clean_training(
     scored: dict[str, set[bytes]],
     workers: int = 1,
 ) -> dict[str, Any]:
-    """Write the training pairs that stay, in order.
+    """Write the training pairs that are kept, in order.
 
     Args:
         settings: rules of cleaning.
@@ -267,7 +267,7 @@ def clean_sides(
     workers: int = 1,
     earlier: tuple[Spill, int] | None = None,
 ) -> dict[str, Any]:
-    """Write the lines of one or two aligned files that stay, in order.
+    """Write the lines of one or two aligned files that are kept, in order.
 
     Two passes in one byte of memory per pair: the first judges each pair alone and finds duplicates
     by their fingerprints, the second writes.
@@ -327,7 +327,7 @@ def clean_sides(
 def _judge(
     settings: Cleaning, sides: Sequence[Side], scored: dict[str, set[bytes]], rows: Rows
 ) -> Judgement:
-    """Judge each pair of a block alone."""
+    """Decide for each pair of a block whether it is kept, without looking at other blocks."""
     texts = [side.read(block).lines for side, block in zip(sides, rows, strict=True)]
     reasons = np.zeros(rows[0].lines, np.uint8)
     overlap = dict.fromkeys(scored, 0)

@@ -1,4 +1,4 @@
-"""Duplicates among very many fingerprints, in memory that does not grow with their number.
+"""Finds duplicates among very many fingerprints in bounded memory, by spilling to disk.
 
 Fingerprints are split into parts by their first bits, through a temporary file if they are many;
 equal ones meet in one small part.
@@ -18,7 +18,7 @@ BUFFER_ROWS = 1 << 18
 
 
 class Spill:
-    """Rows of unsigned 64-bit numbers, in parts by the top bits of the first column.
+    """Rows of unsigned 64-bit numbers on disk, partitioned by the top bits of the first column.
 
     Args:
         columns: numbers per row; the first two are a fingerprint.
@@ -37,7 +37,7 @@ class Spill:
         self._file = None
 
     def add(self, rows: UInt64[np.ndarray, "N C"]) -> None:
-        """Keep some rows."""
+        """Add rows."""
         self._buffer.append(rows)
         self._rows += len(rows)
         if self._rows > self._limit:

@@ -1,4 +1,4 @@
-"""Aligned text to ids, block by block on all cores, into arrays on disk or in memory.
+"""Encodes aligned text as token ids, block by block on all cores, in memory or on disk.
 
 Ids take two bytes each (four for vocabularies past 65,536 pieces), offsets eight a line. Files on
 disk have no names, so a killed process leaves nothing behind.

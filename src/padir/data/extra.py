@@ -1,4 +1,4 @@
-"""Extra source text: monolingual lines that a teacher translates besides the training sources.
+"""Cleans extra sources: monolingual text that a teacher translates besides the training sources.
 
 They are cleaned by the rules of training text, as pairs with one side.
 """
@@ -28,7 +28,7 @@ def clean_extra(
     out: Path,
     workers: int = 1,
 ) -> dict[str, Any]:
-    """Write the lines of a file that stay: usable, new, and in no validation or test set.
+    """Write the lines of a file that are usable, new, and in no validation or test set.
 
     Args:
         settings: rules of cleaning.

@@ -1,4 +1,4 @@
-"""The synthetic language pair: what a source sentence means, its four translations, validity.
+"""The grammar of the synthetic language pair: parsing, the four translations, validity.
 
 Source (xs), one order only; several clauses are joined by the conjunction:
 
@@ -73,7 +73,7 @@ Sentence = tuple[Clause, ...]
 
 
 class Grammar:
-    """Writes, reads and translates sentences over one lexicon."""
+    """Generates, parses and translates sentences over one lexicon."""
 
     def __init__(self, lexicon: Lexicon):
         self.lexicon = lexicon

@@ -1,4 +1,4 @@
-"""Blocks of lines of a text file, and ordered work on them by several processes."""
+"""Splits text files into blocks of lines and processes these in parallel, in order."""
 
 import io
 import os

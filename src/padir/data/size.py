@@ -1,4 +1,4 @@
-"""How much text an experiment has: counted, or stated by its settings while it does not exist.
+"""Size of an experiment's text: counted, or taken from the settings before it exists.
 
 Stated pairs are `source.pairs` of a TFDS dataset, the numbers of a synthetic one, or the lines of
 local files before cleaning; their lines have a typical length.

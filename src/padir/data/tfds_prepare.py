@@ -1,4 +1,4 @@
-"""TFDS builders for the `tfds` source: found by name, downloaded part by part, prepared.
+"""Downloads and prepares TFDS datasets for the `tfds` source, part by part.
 
 A dataset without some parts of its training text is TFDS's `wmt_translate` with its own config, as
 TFDS documents it, so its folder differs from the whole dataset's.
@@ -245,7 +245,7 @@ def _download_errors() -> tuple[type[Exception], ...]:
 
 
 def _host(address: str) -> str:
-    """The host only, as addresses of TFDS may hold a user name and password."""
+    """The host of an address, without user name and password."""
     return urlsplit(address).hostname or "this machine"
 
 
@@ -267,7 +267,7 @@ def _without_user(word: str) -> str:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep TFDS from printing addresses, which may hold passwords."""
+    """Prevent TFDS from printing addresses, which may contain passwords."""
     from absl import logging
 
     before = logging.get_verbosity()

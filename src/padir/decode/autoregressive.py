@@ -27,7 +27,7 @@ def target_limit(source_length: int, max_positions: int) -> int:
 
 
 class Memory(NamedTuple):
-    """What a step needs of its rows: their past and their sources."""
+    """State of a decoding step: cached keys and values of the targets, and encoded sources."""
 
     cache: Cache
     cross: CrossMemory
@@ -60,7 +60,7 @@ def beam_step(model: Transformer, allowed):
 
 
 def smaller_batches(rows: int) -> tuple[int, ...]:
-    """Sizes of the batches in which the last open rows go on; each adds to the compile time."""
+    """Batch sizes to which search shrinks as rows finish; each adds to the compile time."""
     return tuple(size for size in (rows // 4, rows // 16) if size >= LEAST_ROWS)
 
 
@@ -128,7 +128,7 @@ class Searcher:
     def batches(
         self, sources: Sequence[Sequence[int]]
     ) -> Iterator[tuple[Batch, list[list[Candidate]]]]:
-        """Decode, batch by batch, in an order of its own.
+        """Decode batch by batch; batches are ordered by length, not as given.
 
         Args:
             sources: piece ids without EOS, none empty.

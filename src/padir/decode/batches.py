@@ -1,4 +1,4 @@
-"""Sentences grouped by their own source length, so that few programs are compiled.
+"""Batches of sentences of similar source length, so that few programs are compiled.
 
 The bucket of a sentence depends on that sentence alone; what it shares a batch with, and how far
 the batch is padded, changes no result.

@@ -1,4 +1,4 @@
-"""Candidates of one sentence: the rule that chooses among them, and the final drop of repeats.
+"""Length candidates of one sentence, the length rule that ranks them, and the final drop.
 
 Rule: score = log-probability / ((5 + length) / 6) ** alpha + weight * length log-probability
 
@@ -63,7 +63,7 @@ def length_penalty(length, alpha):
 
 @dataclass(frozen=True)
 class LengthRule:
-    """How much a candidate's length counts; see the module's formula."""
+    """Weights of the length in a candidate's score; see the module's formula."""
 
     alpha: float = 0.0
     weight: float = 0.0
@@ -79,12 +79,12 @@ class LengthRule:
 
 
 def token_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit]:
-    """Each token for itself."""
+    """Each token as a unit of its own."""
     return [(token, (token,)) for token in tokens]
 
 
 def word_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit]:
-    """Tokens grouped into words; each piece of punctuation, of ideographs or kana is one."""
+    """Tokens grouped into words; each piece of punctuation, ideographs or kana is its own word."""
     groups: list[tuple[str, list[int]]] = []
     after_alone = False
     for token in tokens:
@@ -119,7 +119,7 @@ def longest_run(units: Sequence[Unit]) -> int:
 def drop_repeats(
     tokens: Sequence[int], source: Sequence[int], mode: str, piece: Callable[[int], str]
 ) -> tuple[int, ...]:
-    """The hypothesis with its runs cut to what the source allows.
+    """The hypothesis with each run of repeats cut to the length that the source allows.
 
     Args:
         tokens: of the hypothesis, without EOS.

@@ -1,16 +1,16 @@
-"""Translation with given target text: templates with gaps, drafts to repair, terms to hold.
+"""Constrained translation: templates with gaps, drafts to repair, terms that must appear.
 
 A parallel model refines any hypothesis, so text may be given anywhere in it. Given tokens never
 change and are seen by every pass; `Refiner.proposed` predicts the others.
 
-Template: fixed texts and gaps. The model's own lengths are tried where they hold it; the rest is
-shared evenly among the gaps and starts as in plain decoding. A reranker ranks these candidates as
-it does free ones.
-Draft: the hypothesis to start from, at its own length; nothing is fixed.
-Terms: texts that have to stand somewhere. The free translation says where (see `_hold`).
+Template: fixed texts and gaps. Those predicted lengths are tried that the fixed texts fit in. The
+other tokens are shared evenly among the gaps and start as in unconstrained decoding. A reranker
+ranks these candidates like others.
+Draft: the initial hypothesis, whose length is kept; no token is fixed.
+Terms: texts that must appear somewhere. An unconstrained translation decides where (see `_hold`).
 
-A model that learnt to predict hidden tokens alone (`Objective.hidden_only`: CMLM, RDM) predicts
-nothing of use where it sees a token. It takes no drafts, and around terms it starts from masks.
+A model trained to predict hidden tokens only (`Objective.hidden_only`: CMLM, RDM) makes no useful
+prediction at a visible token. It takes no drafts, and around terms it starts from masks.
 
 How text becomes given tokens: `padir.decode.given`.
 """
@@ -83,7 +83,7 @@ class Constraints:
         width: int,
         passes: int | None = None,
     ) -> list[list[Candidate]]:
-        """As `Refiner.proposed`, in rows of `width` proposals each: few programs are compiled."""
+        """`Refiner.proposed` with `width` proposals per row, so that few programs are compiled."""
         rows = [
             (index, start)
             for index, source_proposals in enumerate(proposals)
@@ -106,7 +106,7 @@ class Constraints:
     def _fill(
         self, sources: Sequence[Sequence[int]], templates: Sequence[Template]
     ) -> list[list[Candidate]]:
-        """Candidates of the lengths that hold the template, or of the least such length."""
+        """Candidates at the predicted lengths that fit the template, or at its smallest length."""
         if self.translator.needs_lengths:
             raise self.translator.lengths_missing()
         refiner = self.translator.refiner
@@ -144,7 +144,7 @@ class Constraints:
     def _hold(
         self, sources: Sequence[Sequence[int]], terms: Sequence[Terms]
     ) -> list[list[Candidate]]:
-        """One candidate each: the free translation, refined around its terms.
+        """One candidate each: the unconstrained translation, refined around its terms.
 
         A term that stands in it stays there. Each other term is tried in every place for one pass
         and given the place that makes the rest likeliest, the leftmost of equals.
@@ -182,7 +182,7 @@ class Constraints:
 
 @dataclass
 class Holding:
-    """A hypothesis in which terms get their places.
+    """A hypothesis in which terms are being placed.
 
     Attributes:
         tokens: of the hypothesis.
@@ -207,7 +207,7 @@ class Holding:
         return [owner > 0 for owner in self.owner]
 
     def next_missing(self) -> bool:
-        """Fix all terms that stand already; return whether a term is missing."""
+        """Fix the terms that already appear; return whether a term is missing."""
         for term in list(self.missing):
             for place in self._free_places(len(term)):
                 after = place + len(term)
@@ -218,7 +218,7 @@ class Holding:
         return bool(self.missing)
 
     def placements(self) -> list["Holding"]:
-        """The first missing term at each place where it covers no other.
+        """Every placement of the first missing term that covers no other term.
 
         Where there is none, the hypothesis grows to take it in between two tokens; past the
         model's limit, the last free tokens go.

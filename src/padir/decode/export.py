@@ -1,4 +1,4 @@
-"""A parallel model with one decoder as one program of `jax.export`, which needs none of this code.
+"""Exports a parallel model with one decoder as a stand-alone program of `jax.export`.
 
 The program has the parameters inside. It takes
 
@@ -40,7 +40,7 @@ PLATFORMS = ("cpu", "cuda", "tpu")
 
 
 def exported(translator: Translator) -> Any:
-    """The program of a translator.
+    """Compile a translator into a program.
 
     Raises:
         InputError: an AR model, an oracle length predictor, or a decoder that samples, reranks or
@@ -109,7 +109,7 @@ def inputs(translator: Translator, source: Sequence[int]) -> tuple[np.ndarray, n
 
 
 def write_program(translator: Translator, path: Path) -> None:
-    """Write the program to `path`, and what goes in and out to `path`.json.
+    """Write the program to `path`, and a description of inputs and outputs to `path`.json.
 
     Raises:
         InputError: as `exported`, a package that is missing, or a file that cannot be written.

@@ -1,29 +1,33 @@
-"""k-Gibbs over the positions of a translation, and its Metropolis-Hastings correction.
+"""k-Gibbs sampling of translations from a parallel model, with optional Metropolis-Hastings
+correction.
 
 A state x is a hypothesis of fixed length. A step draws a block S, a uniform k-subset of the
 pieces, hides it in what the decoder reads, and samples all of S at once at temperature T:
 
     q(y_S | x_-S) = prod_{i in S} softmax(logits_i(x_-S, fill_S) / T)[y_i]
 
-Plain k-Gibbs always moves. Within a block the draws are independent, all that one decoder pass can
-do (paper: 2.4.1): for k > 1 this is no k-Gibbs step of definition 10. Trained conditionals need
-not belong to one joint, so that even k = 1 has no known stationary law.
+Without correction every move is accepted. Within a block the draws are independent, since one
+decoder pass gives only the marginals (paper: 2.4.1): for k > 1 this is not the k-Gibbs step of
+definition 10. Trained conditionals need not be consistent with a joint distribution, so that even
+for k = 1 the stationary distribution is unknown.
 
 The correction makes p(x) = exp(-E(x) / T) / Z stationary on the hypotheses of this length, with
 
     E(x) = - sum_i log P(x_i | x_-i), each position hidden alone: a row for each in one batch.
 
 The move is taken with probability min(1, exp((E(x) - E(y)) / T) q(x_S | y_-S) / q(y_S | x_-S)).
-The ratio is exact, as S and its fill are drawn without a look at x and y_-S = x_-S: the way back
-reads the same input, so both q come from the same logits, and the kernel, a mixture over (S, fill)
-of kernels in detailed balance with p, is in detailed balance too.
+The ratio is exact: S and its fill are drawn independently of x, and y_-S = x_-S, so that the
+reverse move reads the same input and both q come from the same logits. The kernel is a mixture over
+(S, fill) of kernels in detailed balance with p, and so in detailed balance itself.
 
-A position is hidden as in training: by the mask token (or its own one), in a disentangled decoder
-by not being seen, else, as in PaDIR, by a random piece. These are drawn anew at each step; for E
-once per sentence, so that E is a function of x, the same for all its chains, but of the seed too.
-To a model that was trained to trust part of what it reads, a random piece is evidence as well.
+A position is hidden as in training: by the mask token (or the mask token of the position), in a
+disentangled decoder by attention, and otherwise, as in PaDIR, by a random piece. Random pieces are
+drawn anew at each step. For E they are drawn once per sentence, so that E is a function of x and
+the seed, the same for all chains of a sentence. A model that was trained to trust part of its input
+may take a random piece for evidence.
 
-T changes linearly over the steps; an annealed chain has no stationary law. Paper: 2.3, 2.4.
+T changes linearly over the steps; an annealed chain has no stationary distribution.
+Paper: 2.3, 2.4.
 Sources: Wang and Cho 2019 (plain chains); Goyal et al. 2022 (the correction; an energy of theirs);
 Salazar et al. 2020 (-E is their pseudo-log-likelihood, there always behind the mask token).
 """
@@ -64,7 +68,7 @@ _BLOCK, _FILL, _TOKEN, _TEST = range(4)
 
 @dataclass(frozen=True)
 class Sampling:
-    """How chains run.
+    """Settings of the chains.
 
     Attributes:
         steps: after the start.
@@ -96,13 +100,13 @@ class Sampling:
 
     @property
     def temperatures(self) -> Float[np.ndarray, " T"]:
-        """T of each step."""
+        """Temperature of each step."""
         return np.linspace(self.temperature, self.final_temperature, self.steps, dtype=np.float32)
 
 
 @dataclass(frozen=True)
 class Hiding:
-    """The filler of hidden positions.
+    """The tokens that hide positions from the model.
 
     Attributes:
         kind: mask, position_mask or random.
@@ -115,7 +119,7 @@ class Hiding:
     unseen: bool = False
 
     def fill(self, keys: Array, length: int) -> Int[Array, "B L"]:
-        """A filler for every position; `keys` has one key per row."""
+        """A token to hide each position with; `keys` has one key per row."""
         position = _rows(jnp.arange(length, dtype=jnp.int32), keys.shape[0])
         if self.kind == "mask":
             return jnp.full_like(position, MASK)
@@ -127,7 +131,7 @@ class Hiding:
 
 
 def hiding_of(run: TrainingRun, vocabulary_size: int) -> Hiding:
-    """How the model's training hid tokens: with the mask where there is one, else random pieces."""
+    """How to hide tokens: as masks if the model was trained with them, else as random pieces."""
     if run.architecture.disentangled:
         return Hiding("mask", vocabulary_size, unseen=True)
     kind = run.objective.corruption
@@ -135,7 +139,7 @@ def hiding_of(run: TrainingRun, vocabulary_size: int) -> Hiding:
 
 
 class Frame(NamedTuple):
-    """What stays as it is while chains run.
+    """Data that is constant over the steps of a chain.
 
     Attributes:
         keys: of each chain's draws.
@@ -181,7 +185,7 @@ def _each(keys: Array, numbers: Array) -> Array:
 def choose_block(
     keys: Array, is_piece: Bool[Array, "B L"], size: int
 ) -> tuple[Int[Array, "B K"], Bool[Array, "B K"]]:
-    """Positions of a uniform subset of each row's pieces; False at those past a row's pieces."""
+    """A uniform subset of the positions of each row's pieces; False beyond a row's pieces."""
     chance = uniform(_each(keys, _rows(jnp.arange(is_piece.shape[1]), is_piece.shape[0])))
     order = jnp.argsort(jnp.where(is_piece, chance, jnp.inf), axis=1, stable=True)
     at = order[:, :size].astype(jnp.int32)
@@ -199,7 +203,7 @@ class KGibbs:
     def propose(
         self, frame: Frame, tokens: Int[Array, "B L"], step: Array, temperature: Array, block: int
     ) -> tuple[Int[Array, "B L"], Float[Array, " B"]]:
-        """Draw a block: the new states, and log q of the way back minus log q of the way there."""
+        """Draw a block: the new states, and log q of the reverse move minus log q of the move."""
         keys = _fold(frame.keys, step)
         rows = jnp.arange(tokens.shape[0])[:, None]
         at, counts = choose_block(_fold(keys, _BLOCK), frame.is_piece, block)
@@ -216,7 +220,7 @@ class KGibbs:
         return tokens.at[rows, at].set(new), jnp.sum(back, axis=1)
 
     def energy(self, frame: Frame, tokens: Int[Array, "B L"]) -> Float[Array, " B"]:
-        """E of each row: one call with a row per position, whose logits alone are computed."""
+        """Energy E of each row, from one call with a row per position."""
         rows, length = tokens.shape
         alone = jnp.broadcast_to(jnp.eye(length, dtype=bool)[None], (rows, length, length))
         fed = jnp.where(alone, frame.fill[:, None, :], tokens[:, None, :])
@@ -230,7 +234,7 @@ class KGibbs:
         return -jnp.sum(jnp.where(frame.is_piece, scores, 0.0), axis=1)
 
     def init(self, frame: Frame, temperature: Array) -> State:
-        """A draw of all pieces at once."""
+        """Initial state: all pieces drawn at once."""
         # Pieces of no meaning: all are hidden.
         unread = jnp.where(frame.is_piece, FIRST_PIECE, jnp.where(frame.visible, EOS, PAD))
         tokens, _ = self.propose(frame, unread, jnp.int32(0), temperature, unread.shape[1])
@@ -240,7 +244,7 @@ class KGibbs:
     def step(
         self, frame: Frame, state: State, number: Array, temperature: Array
     ) -> tuple[State, Bool[Array, " B"]]:
-        """Step `number`, counted from 1, of every chain, and which of them took their move.
+        """Step `number`, counted from 1, of every chain, and which of them accepted their move.
 
         Where moves are tested, the energy of `state` must have been measured.
         """
@@ -267,7 +271,7 @@ class KGibbs:
     def run(
         self, frame: Frame, temperatures: Float[Array, " T"]
     ) -> tuple[State, Float[Array, "B T1"], Bool[Array, "B T"]]:
-        """All steps in one loop: the last states, all energies from the start's, moves taken."""
+        """All steps in one loop: last states, energies from the initial one on, accepted moves."""
 
         def one_step(state: State, now: tuple[Array, Array]):
             state, taken = self.step(frame, state, *now)
@@ -298,7 +302,7 @@ class Chain:
 
 
 class Sampler:
-    """Runs chains over the translations of token ids with one parallel model.
+    """Samples translations of encoded sources with one parallel model.
 
     A chain depends on the model, the seed, the sentence, its number and the way of sampling alone:
     not on the number of chains, the batch or its padding.
@@ -371,7 +375,7 @@ class Sampler:
     def batches(
         self, sources: Sequence[Sequence[int]]
     ) -> Iterator[tuple[Batch, list[list[Chain]]]]:
-        """Each batch, in an order of its own, with the chains of each of its sentences.
+        """Each batch with the chains of its sentences; batches are ordered by length.
 
         `sources` are piece ids without EOS, none empty.
         """

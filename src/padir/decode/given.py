@@ -1,4 +1,4 @@
-"""Target text that is given to a parallel model, as tokens: templates, drafts and terms.
+"""Constraints on the target text as tokens: templates, drafts and terms.
 
 Given texts are whole words: a space goes before each, and the token after one has to open a word
 or be punctuation. Only punctuation right after a gap joins the word before it ("___.").
@@ -69,7 +69,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Terms:
-    """Tokens of each term; one that is named twice has to stand twice."""
+    """Tokens of each term; a term listed twice must appear twice."""
 
     terms: tuple[Tokens, ...]
 
@@ -78,12 +78,12 @@ Constraint = Template | Draft | Terms
 
 
 def even_shares(tokens: int, gaps: int) -> list[int]:
-    """Tokens of each gap: as equal as can be, the earlier gaps having the more."""
+    """Number of tokens of each gap: as equal as possible, earlier gaps being larger."""
     return [tokens // gaps + (gap < tokens % gaps) for gap in range(gaps)]
 
 
 class Speller:
-    """Turns given text into tokens, and knows where words begin.
+    """Encodes constraint texts as tokens, and knows where words begin.
 
     Args:
         translator: of a parallel model.
@@ -130,7 +130,7 @@ class Speller:
         return tuple(tokens)
 
     def proposal(self, tokens: Sequence[int], given: Sequence[bool]) -> Proposal:
-        """The hypothesis, with words ending where given text does."""
+        """A hypothesis to start from in which words end where given text ends."""
         opening = [False] * len(tokens)
         for place in range(1, len(tokens)):
             after = given[place - 1] and tokens[place - 1] not in self._brackets
@@ -138,7 +138,7 @@ class Speller:
         return Proposal(tuple(tokens), tuple(given), tuple(opening))
 
     def template(self, parts: Sequence[str], where: str) -> Template | None:
-        """Read the texts between which gaps lie, empty at an end that is a gap; None where all are.
+        """Encode a template: texts around gaps, empty beside an outer gap; None if all are empty.
 
         Raises:
             InputError: no spelling, or too long for the model.
@@ -176,5 +176,5 @@ class Speller:
 
 
 def _mark(character: str) -> bool:
-    """Whether it is punctuation or a symbol."""
+    """Whether a character is punctuation or a symbol."""
     return unicodedata.category(character)[0] in "PS"

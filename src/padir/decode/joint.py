@@ -1,4 +1,4 @@
-"""Tokens of one pass chosen jointly: the likeliest sequence under a pairwise repetition penalty.
+"""Joint decoding: the likeliest sequence of a pass under a pairwise repetition penalty.
 
 A parallel pass predicts each position on its own, so its joint law is a product (paper, section
 2.4.1). Where two translations compete at neighbouring positions, both may take the same word: a
@@ -57,7 +57,7 @@ def shifted(values: Array, distance: int) -> Array:
 
 
 def overlap(weights: Float[Array, "B L S"], reach: int) -> Float[Array, "B L R"]:
-    """How far each position's weights are those of the ones before it: 1 - total variation.
+    """Overlap of each position's weights with those of the position before it: 1 - total variation.
 
     Args:
         weights: attention weights or predictions, which sum to 1 over the last axis.
@@ -156,7 +156,7 @@ class PairwiseRepetitionPenalty:
 
     @property
     def top_k(self) -> int:
-        """Tokens of a position among which the best sequence over the whole vocabulary is."""
+        """Number of top-k tokens per position that is enough for the search to be exact."""
         return 2 * self.reach + 1
 
     def __call__(
@@ -167,7 +167,7 @@ class PairwiseRepetitionPenalty:
         coupling: Float[Array, "B L D"] | None = None,
         may_repeat: Bool[Array, "B R"] | None = None,
     ) -> tuple[Int[Array, "B L"], Float[Array, "B L"]]:
-        """The best sequence in which some positions keep their tokens.
+        """The likeliest sequence with the tokens of some positions fixed.
 
         Args:
             top_tokens: of each position, the `top_k` likeliest.
@@ -208,7 +208,7 @@ class PairwiseRepetitionPenalty:
 
 
 def joint_choice(settings: RefinementDecoder) -> PairwiseRepetitionPenalty | None:
-    """The joint choice that the settings name; None where each position chooses on its own."""
+    """The joint decoding that the settings name; None where tokens are chosen independently."""
     if settings.joint == "none":
         return None
     return PairwiseRepetitionPenalty(

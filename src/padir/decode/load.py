@@ -41,7 +41,7 @@ class LoadedModel:
 
     @property
     def files(self) -> list[Path]:
-        """What decoding depends on, for provenance."""
+        """Files that decoding depends on, for provenance."""
         return [self.folder / part for part in (MODEL_FILE, SPEC_FILE, VOCABULARY_FILE)]
 
     @property

@@ -1,4 +1,4 @@
-"""The interchangeable decisions of parallel decoding, each a frozen dataclass behind a protocol.
+"""Policies of parallel decoding: initial tokens, updates, remasking and stopping.
 
 start: the hypothesis before the first pass, drawn on the host.
 update: the positions that take a pass's prediction.
@@ -79,7 +79,7 @@ class MaskStart:
 
 @dataclass(frozen=True)
 class PositionMaskStart:
-    """A mask token of each position's own: rows of the table past the vocabulary."""
+    """A mask token for each position: rows of the embedding table past the vocabulary."""
 
     seed: int
     vocabulary_size: int
@@ -90,7 +90,7 @@ class PositionMaskStart:
 
 
 class PassView(NamedTuple):
-    """What a policy may read after a pass.
+    """Information about a pass that a policy may use.
 
     Attributes:
         fed: the tokens that the pass read.
@@ -119,14 +119,14 @@ class PassView(NamedTuple):
     coupling: Float[Array, "B L"] | None = None
 
     def share(self, share: float | Float[Array, ""]) -> Int[Array, " B"]:
-        """That share of each row's pieces, rounded down."""
+        """Number of positions in a share of each row's pieces, rounded down."""
         # The small number takes up the rounding of the product: 0.1 * 10 pieces are 1.
         return jnp.floor(share * jnp.sum(self.is_piece, axis=1) + 1e-4).astype(jnp.int32)
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """Chooses positions: those that take the prediction, or those to hide again."""
+    """Chooses positions: those that take the prediction, or those to remask."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         """True at the chosen positions."""
@@ -169,7 +169,7 @@ class RandomShare:
 
 @dataclass(frozen=True)
 class LeastCertainShare:
-    """The share of the positions with the least probable tokens; all in the first pass."""
+    """The least confident share of the positions; all of them in the first pass."""
 
     share: float
 
@@ -180,7 +180,7 @@ class LeastCertainShare:
 
 @dataclass(frozen=True)
 class StutterRemask:
-    """A token that equals its left neighbour, as later training stages do. Paper: 3.2."""
+    """Remasks tokens equal to their left neighbour, as later training stages do. Paper: 3.2."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         return stutters(view.tokens) & view.is_piece
@@ -189,7 +189,7 @@ class StutterRemask:
 def neighbour_pairs(
     view: PassView, pair: Bool[Array, "B L"]
 ) -> tuple[Bool[Array, "B L"], Bool[Array, "B L"]]:
-    """Pairs of neighbours of which both are predicted, and which of the two is less certain.
+    """Adjacent pairs of predicted tokens, and which token of each pair is less certain.
 
     Args:
         view: after the pass.
@@ -205,13 +205,13 @@ def neighbour_pairs(
 
 
 def at_left(flags: Bool[Array, "B L"]) -> Bool[Array, "B L"]:
-    """What is true of each position's right neighbour; False where there is none."""
+    """Each position's value at its right neighbour; False where there is none."""
     return jnp.pad(flags[:, 1:], ((0, 0), (0, 1)))
 
 
 @dataclass(frozen=True)
 class WeakerStutterRemask:
-    """The less certain of two equal neighbours, wherever it stands."""
+    """Remasks the less certain of two equal neighbours, left or right."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         pair, right = neighbour_pairs(view, stutters(view.tokens))
@@ -220,7 +220,7 @@ class WeakerStutterRemask:
 
 @dataclass(frozen=True)
 class CoupledRemask:
-    """The least certain of coupled neighbours: independent blocks.
+    """Remasks the least certain of coupled neighbours, so that blocks are decoded independently.
 
     A position is remasked if it is less certain than each neighbour that it is coupled with; of
     equals the right one. So no two coupled neighbours are remasked at once, and of a run at least
@@ -245,7 +245,7 @@ class CoupledRemask:
 
 @dataclass(frozen=True)
 class DecayingSchedule:
-    """The n least probable tokens, n decaying to 0 at the last pass.
+    """Remasks the n least confident tokens, n decaying to 0 at the last pass.
 
     Attributes:
         cosine: whether n decays as a quarter of a cosine; else linearly.
@@ -261,7 +261,7 @@ class DecayingSchedule:
 
 @dataclass(frozen=True)
 class ConstantShare:
-    """The least probable share of the tokens, the same after every pass."""
+    """Remasks the least confident tokens, a constant share after every pass."""
 
     share: float
 
@@ -271,7 +271,7 @@ class ConstantShare:
 
 @dataclass(frozen=True)
 class ConstantCount:
-    """The same number of least probable tokens after every pass."""
+    """Remasks the least confident tokens, a constant number after every pass."""
 
     count: int
 
@@ -282,7 +282,7 @@ class ConstantCount:
 
 @dataclass(frozen=True)
 class CriticRemask:
-    """Tokens that the model's critic rejects."""
+    """Remasks the tokens that the model's critic rejects."""
 
     def __call__(self, view: PassView) -> Bool[Array, "B L"]:
         return (view.critic_probability < 0.5) & view.is_piece
@@ -317,7 +317,7 @@ class StopNever:
 
 @dataclass(frozen=True)
 class StopUnchanged:
-    """Finished when the next pass would be fed what this one was, as it would predict the same."""
+    """Finished when the next pass would read the same input, and so predict the same."""
 
     def __call__(self, before, after, log_probability) -> Bool[Array, " B"]:
         return jnp.all(before == after, axis=1)

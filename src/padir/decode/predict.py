@@ -1,4 +1,4 @@
-"""From logits to tokens: which ids may be predicted, the likeliest ones, and draws.
+"""Turns logits into tokens: allowed ids, likeliest tokens, and sampling.
 
 A draw depends on the sentence, the pass and the position alone: not on the batch or its padding.
 """
@@ -45,7 +45,7 @@ def log_normaliser(logits: Float[Array, "*axes V"]) -> Float[Array, "*axes"]:
 
 
 def entropy(log_probability: Float[Array, "*axes V"]) -> Float[Array, "*axes"]:
-    """In nats; tokens of probability 0 add nothing."""
+    """Entropy in nats; tokens of probability 0 add nothing."""
     probability = jnp.exp(log_probability)
     return -jnp.sum(jnp.where(probability > 0, probability * log_probability, 0.0), axis=-1)
 
@@ -97,12 +97,12 @@ def position_keys(keys: RowKeys, done: Int[Array, ""], length: int) -> Array:
 
 
 def uniform(keys: Array) -> Float[Array, "B L"]:
-    """A number on [0, 1) for each key."""
+    """A uniform number on [0, 1) for each key."""
     return jax.vmap(jax.vmap(lambda key: jax.random.uniform(key)))(keys)
 
 
 def chances(keys: Array) -> Float[Array, "B L"]:
-    """A number on [0, 1) for each key, independent of the one that `choose` draws its token with.
+    """A uniform number on [0, 1) for each key, independent of the draw of `choose`.
 
     With one number for both, positions that take a draw with a small number would never take the
     tokens that stand for the large ones.
@@ -113,7 +113,7 @@ def chances(keys: Array) -> Float[Array, "B L"]:
 def restricted(
     logits: Float[Array, "*axes V"], top_k: int, top_p: float
 ) -> Float[Array, "*axes V"]:
-    """The logits with -inf outside the `top_k` likeliest and the least set that holds `top_p`.
+    """The logits with -inf outside the `top_k` likeliest and the smallest set of mass `top_p`.
 
     Tokens as likely as the last one kept are kept too.
 

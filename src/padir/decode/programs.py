@@ -1,4 +1,4 @@
-"""Compiled functions of one model, on one device or with a batch's rows dealt out to all.
+"""Compiled functions of one model, on one device or with the batch split over all devices.
 
 Sentences do not mix, so no device waits for another: each runs the same program on its share, and
 stops when its own rows are finished.
@@ -64,7 +64,7 @@ class CompiledModel:
     def batches(
         self, sources: Sequence[Sequence[int]]
     ) -> Iterator[tuple[Batch, Int[np.ndarray, "B S"]]]:
-        """Batches of sources, in an order of their own, and their padded ids.
+        """Batches of sources, ordered by length, with their padded ids.
 
         Args:
             sources: piece ids without EOS, none empty.
@@ -90,7 +90,7 @@ class CompiledModel:
     def compiled(
         self, function: Callable[..., Any], has_rows: Sequence[bool], fixed: int = 0
     ) -> Callable[..., Any]:
-        """A function of the arguments that follow the model.
+        """Compile a function; the compiled one takes the arguments after the model.
 
         Args:
             function: of the model, of arguments that are arrays, trees of arrays or None, and of

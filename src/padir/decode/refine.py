@@ -1,4 +1,4 @@
-"""Parallel refinement: positions of a hypothesis are predicted again in each of T passes.
+"""Parallel decoding by iterative refinement: each of T passes predicts all positions in parallel.
 
 A hypothesis of length l holds EOS at position l - 1 in every pass, as in training; start tokens
 before it; padding after it. Each pass predicts every position before EOS; the update policy says
@@ -86,7 +86,7 @@ class Refinement(NamedTuple):
 def easy_first_context(
     first: Float[Array, "B L"], is_piece: Bool[Array, "B L"], known: Bool[Array, "B L"]
 ) -> Bool[Array, "B L L"]:
-    """What each position sees: EOS and given tokens, and those that the first pass was surer of.
+    """Visible positions of each: EOS, given tokens, and more confident ones of the first pass.
 
     Equally sure ones count from the left. Kasai et al. 2020, section 3.2.
     """
@@ -101,7 +101,7 @@ def easy_first_context(
 def visible_positions(
     policies: Policies, state: Refinement, is_piece: Bool[Array, "B L"], known: Bool[Array, "B L"]
 ) -> Bool[Array, "B L"] | Bool[Array, "B L L"]:
-    """Where the pass after `state` may look: the same for all positions, or by query and key.
+    """Visible positions of the pass after `state`: the same for all, or by query and key.
 
     Args:
         policies: of the decoder.
@@ -117,7 +117,7 @@ def visible_positions(
 
 
 class Passes(NamedTuple):
-    """The passes of one decoding: `refine` makes them in a loop, a trace one after another.
+    """The passes of one decoding: `refine` runs them in a loop, a trace one by one.
 
     Attributes:
         state: before the first pass.

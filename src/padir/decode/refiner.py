@@ -1,4 +1,4 @@
-"""Decoding token ids with one parallel model: length candidates, starts, compiled passes.
+"""Decodes encoded sources with one parallel model: length candidates, starts, compiled passes.
 
 Paper: 3.2, L.1.1. One call encodes and predicts lengths, one makes all passes.
 """
@@ -34,7 +34,7 @@ SHORTEST = 2
 
 @dataclass(frozen=True)
 class Proposal:
-    """A hypothesis to start from, where it is not drawn.
+    """A given initial hypothesis.
 
     Attributes:
         tokens: without EOS.
@@ -65,7 +65,7 @@ def length_candidates(
 
 
 def repeats_within(source: Sequence[int], reach: int) -> bool:
-    """Whether a token stands again at most `reach` positions after itself."""
+    """Whether a token occurs again at most `reach` positions later."""
     apart = range(1, reach + 1)
     return any(a == b for step in apart for a, b in zip(source, source[step:], strict=False))
 
@@ -135,7 +135,7 @@ def predictor(
 
 
 class Refiner:
-    """Decodes token ids with one parallel model.
+    """Decodes encoded sources with one parallel model.
 
     Args:
         model: a parallel model.
@@ -232,7 +232,7 @@ class Refiner:
         passes: int,
         lengths: Sequence[int] | None = None,
     ) -> Iterator[tuple[Batch, list[list[Candidate]]]]:
-        """Decode, batch by batch, in an order of its own.
+        """Decode batch by batch; batches are ordered by length, not as given.
 
         Args:
             sources: piece ids without EOS, none empty.
@@ -297,7 +297,7 @@ class Refiner:
         passes: int,
         openings: Bool[np.ndarray, " V"] | None = None,
     ) -> list[list[Candidate]]:
-        """Decode from given hypotheses; their length scores are 0.
+        """Decode from given initial hypotheses; their length scores are 0.
 
         Args:
             sources: piece ids without EOS, none empty.

@@ -1,4 +1,4 @@
-"""Ranking the candidates of a parallel model by an AR model, the decoder's `reranker`.
+"""Reranker: scores the length candidates of a parallel model with an AR model.
 
 The log-probability that the length rule reads becomes the AR model's, of all tokens and EOS, each
 given the source and the tokens before it. That is one decoder pass over whole hypotheses, all
@@ -66,7 +66,7 @@ class Reranker:
 
     @property
     def files(self) -> list[Path]:
-        """What the log-probabilities depend on, for provenance."""
+        """Files that the log-probabilities depend on, for provenance."""
         return self.loaded.files
 
     def rerank(
@@ -103,7 +103,7 @@ class Reranker:
     def _targets(
         self, batch: Batch, candidates: Sequence[Sequence[Candidate]], width: int
     ) -> Int[np.ndarray, "B K L"]:
-        """Tokens and EOS, padded; rows and places without a candidate hold padding alone."""
+        """Tokens and EOS, padded; rows without a candidate hold padding only."""
         longest = max(len(candidate.tokens) + 1 for row in candidates for candidate in row)
         length = self._compiled.padded(longest, batch.rows)
         ids = np.full((batch.rows, width, length), PAD, np.int32)
@@ -115,7 +115,7 @@ class Reranker:
 
 
 def check_reranker(ranked: LoadedModel, decoder: TunedDecoder, reranker: Reranker | None) -> None:
-    """Refuse a reranker that is not the decoder's, or none where the decoder has one.
+    """Refuse a missing reranker, or one that the decoder does not name.
 
     Args:
         ranked: the model whose candidates are ranked.

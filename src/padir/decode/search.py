@@ -21,16 +21,17 @@ def narrowing_loop(
     search: Any,
     sizes: Sequence[int],
 ) -> Any:
-    """Repeat `body` until all rows are finished, in ever smaller batches.
+    """Repeat `body` until all rows are finished, shrinking the batch as they finish.
 
-    A few long rows would else keep the whole batch at work. Rows do not mix, so their results
-    are the same in any batch.
+    Otherwise a few long rows would keep the whole batch running. Rows are independent, so that
+    their results do not depend on the batch.
 
     Args:
         body: one step of a search; `finished` tells its finished rows.
         finished: reads them from a search.
         search: a NamedTuple: `position` without rows, everything else with rows first.
-        sizes: falling batch sizes: as soon as so few rows are open, they go on alone.
+        sizes: batch sizes in descending order; once no more rows than the next one are unfinished,
+            the batch shrinks to it.
 
     Returns:
         the last state of every row. `position` and `state` are those of the first batch.
@@ -325,5 +326,5 @@ def beam_search(
 
 
 def _like(rows: Bool[Array, " B"], array: Array) -> Array:
-    """A mask of rows, shaped to select among arrays like `array`."""
+    """A mask of rows, reshaped to broadcast against `array`."""
     return rows.reshape(-1, *[1] * (array.ndim - 1))

@@ -1,4 +1,4 @@
-"""Translation of lines as they come: groups of what has arrived, and what is told of each line."""
+"""Streaming translation: batches input lines as they arrive and reports each hypothesis."""
 
 import queue
 import threading
@@ -12,7 +12,7 @@ from padir.decode.translate import Hypothesis, Translator, shortened
 from padir.files import InputError
 
 MOST_CHARACTERS = 100_000
-"""Of a line; more is cut before it is encoded, far beyond what any model reads."""
+"""Maximum line length; longer lines are truncated before encoding. No model reads as much."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Alternative:
     length_log_probability: float
 
     def record(self) -> dict[str, Any]:
-        """For JSON; numbers are rounded as in `Hypothesis.record`."""
+        """JSON record; numbers are rounded as in `Hypothesis.record`."""
         return {
             key: round(value, 3) if isinstance(value, float) else value
             for key, value in vars(self).items()
@@ -44,7 +44,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Translation:
-    """One line and what became of it.
+    """One input line and its translation.
 
     Attributes:
         number: of the line, from 0.
@@ -71,7 +71,7 @@ class Translation:
 
 
 def as_they_come(lines: Iterable[str], most: int) -> Iterator[list[str]]:
-    """Group lines by what has arrived: the first line alone, then up to `most`.
+    """Batch lines as they arrive: the first line alone, then up to `most` at a time.
 
     A slow input is answered line by line, a fast one in groups. Groups change no translation.
 
@@ -116,7 +116,7 @@ def translated(
     constraints: Constraints | None = None,
     best: int = 0,
 ) -> Iterator[Translation]:
-    """Translate lines group by group, in order: one translation per line, whatever it holds.
+    """Translate lines batch by batch, in order, with exactly one translation per line.
 
     Args:
         translator: of the model and its decoder.

@@ -1,4 +1,4 @@
-"""Traces: what each pass of a decoding does to each length candidate, for readers.
+"""Traces: the state of each length candidate after every pass, for the viewer.
 
 A trace has one JSON object per sentence, in order:
 
@@ -41,7 +41,7 @@ DIGITS = 3
 
 
 class Steps(NamedTuple):
-    """What the passes of some hypotheses give, pass by pass: [..., T, L].
+    """States of some hypotheses after each pass: [..., T, L].
 
     Attributes:
         tokens: after each pass.
@@ -57,7 +57,7 @@ class Steps(NamedTuple):
 
 
 def _tracer(refiner: Refiner, passes: int) -> Callable[..., Any]:
-    """A compiled function that makes `passes` passes one after another.
+    """A compiled function that runs `passes` passes and returns each state.
 
     It takes the arguments of a call of `Refiner.calls` and returns tokens [B, K, L],
     log-probability [B, K] and passes [B, K] of the result, as decoding does, and then the `Steps`.
@@ -186,7 +186,7 @@ def _refined(
 def _state(
     translator: Translator, tokens: Any, log_probability=None, hidden=None, attended=None
 ) -> dict[str, Any]:
-    """A state of one candidate; `hidden` True hides all positions."""
+    """JSON of one candidate's state; `hidden` True hides all positions."""
     state: dict[str, Any] = {
         "tokens": [translator.loaded.vocabulary.piece(int(token)) for token in tokens]
     }
@@ -203,5 +203,5 @@ def _state(
 
 
 def _rounded(value: float) -> float | None:
-    """Rounded as hypotheses are; None where no number is."""
+    """The number rounded as in hypotheses; None for None."""
     return round(value, DIGITS) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Text to text with one model: encode, decode, choose, drop repeats, and back to text."""
+"""Translates text with one model and one decoder: encoding, decoding, ranking, final drop."""
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
@@ -103,7 +103,7 @@ class Translator:
 
     @property
     def files(self) -> list[Path]:
-        """What translations depend on, for provenance."""
+        """Files that translations depend on, for provenance."""
         decoder = [self.decoder.path] if self.decoder.path else []
         return [*self.loaded.files, *decoder, *(self.reranker.files if self.reranker else [])]
 
@@ -115,7 +115,7 @@ class Translator:
 
     @property
     def digests(self) -> dict[str, str]:
-        """Of the training, the decoder and the hypotheses that they make."""
+        """Digests of the training, the decoder and their hypotheses."""
         digests = dict(self.loaded.spec.digests)
         ranking = self.reranker.loaded if self.reranker else None
         digests["decoder"] = decoder_digest(
@@ -154,7 +154,7 @@ class Translator:
         raise ValueError("no decoder")
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Piece ids of each line, however long."""
+        """Piece ids of each line, without a limit on the length."""
         return self.loaded.vocabulary.encode(lines)
 
     @property
@@ -177,7 +177,7 @@ class Translator:
         return self.loaded.model.length_oracle
 
     def lengths_missing(self) -> InputError:
-        """The error of an oracle length predictor without references."""
+        """The error to raise for an oracle length predictor without references."""
         return InputError(
             f"{shown(self.loaded.folder)}: length_predictor oracle reads the references' lengths:"
             " name the references"
@@ -186,7 +186,7 @@ class Translator:
     def reference_lengths(
         self, sources: Sequence[Sequence[int]], references: Sequence[str] | None
     ) -> list[int] | None:
-        """What an oracle length predictor reads: lengths with EOS of the references whose source
+        """Lengths that an oracle length predictor reads, with EOS, of the references whose source
         is not empty; None for other models.
 
         Raises:
@@ -273,15 +273,15 @@ class Translator:
         ]
 
     def reads(self, source: Sequence[int]) -> bool:
-        """Whether the model has positions for all of a source's tokens."""
+        """Whether a source fits in the model's positions."""
         return len(source) <= self.longest_source
 
     def readable(self, lines: Sequence[str]) -> list[bool]:
-        """Which lines the model has positions for."""
+        """Which lines fit in the model's positions."""
         return [self.reads(source) for source in self.encode(lines)]
 
     def fit(self, sources: list[list[int]], name: str, warn: Callable[[str], None] | None) -> None:
-        """Cut sources to what the model reads, in place.
+        """Truncate sources to the model's maximum length, in place.
 
         Args:
             name: of their file.
@@ -321,7 +321,7 @@ class Translator:
 
 
 def check_lengths(sources: Sequence[Sequence[int]], name: str, longest: int) -> None:
-    """Refuse sources longer than a model reads.
+    """Refuse sources longer than the model's maximum length.
 
     Raises:
         InputError: with the first such line's number, from 1, in the file `name`.
@@ -335,7 +335,7 @@ def check_lengths(sources: Sequence[Sequence[int]], name: str, longest: int) -> 
 
 
 def shortened(sources: list[list[int]], longest: int, first_line: int) -> Iterator[str]:
-    """Cut sources to what the model reads, in place; yield a warning for each line cut."""
+    """Truncate sources to the model's maximum length, in place; yield a warning for each."""
     for index, source in enumerate(sources):
         if len(source) > longest:
             yield (
@@ -358,7 +358,7 @@ def _check_passes(decoder: TunedDecoder, passes: int | None) -> None:
 
 
 def _default_rule(decoder: TunedDecoder, loaded: LoadedModel) -> LengthRule:
-    """The rule of a decoder that was not tuned, where it has no choice or nothing to choose."""
+    """The length rule of an untuned decoder that has a single rule or needs none."""
     settings = decoder.settings
     searches = isinstance(settings, SearchDecoder)
     weights = [0.0] if searches else settings.length_weights

@@ -1,4 +1,4 @@
-"""Choosing the length rule on validation data, among the decoder's alphas and weights.
+"""Tunes the length rule on validation data, among the decoder's alphas and weights.
 
 A parallel model decodes once: its candidates do not depend on the rule. A beam is searched again
 for each alpha, as the penalty decides which hypotheses finish.
@@ -13,7 +13,7 @@ from padir.decode.translate import Translator
 
 
 def length_rules(settings: SearchDecoder | RefinementDecoder) -> list[LengthRule]:
-    """The rules that validation chooses from; the neutral one where nothing is chosen."""
+    """The length rules to choose from; the neutral one alone for a decoder without length rule."""
     if not settings.tuned:
         return [LengthRule()]
     weights = [0.0] if isinstance(settings, SearchDecoder) else settings.length_weights

@@ -1,4 +1,4 @@
-"""Translating a file with a paid service, many requests at a time, through the ledger.
+"""Translates a file with a paid service, by concurrent requests recorded in the ledger.
 
 The ledger is the only memory: an interrupted run continues with the same command, whatever the
 order of the lines and the number of processes.
@@ -46,7 +46,7 @@ def doubtful_delays() -> Iterator[float]:
 
 
 class StopSignal(Exception):
-    """The run is ending: a thread stops between two calls."""
+    """Raised in a thread between two calls when the run is ending."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Sender:
             yield from self._without_refused([x for x in window if x.digest not in known])
 
     def _round(self, path: Path, report: Callable[[int], None]) -> bool:
-        """Send what is missing; whether another process had some of it in flight."""
+        """Send the missing lines; return whether another process had some of them in flight."""
         pending: set[Future[tuple[int, bool]]] = set()
         elsewhere = False
 
@@ -185,7 +185,7 @@ class Sender:
             return [line for line in lines if line.digest not in refused]
 
     def _suspect(self, line: Line, reason: str) -> None:
-        """Leave a line out, unless the service takes none at all."""
+        """Mark a refused line as left out, unless the service refuses every line."""
         with self._lock:
             self._suspects[line.digest] = line, reason
             lines = [line for line, _ in self._suspects.values()]

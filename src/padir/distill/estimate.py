@@ -1,4 +1,4 @@
-"""What translating files with a paid service would take: characters, dollars, hours.
+"""Estimates of translation by a paid service: characters, dollars, hours.
 
 Distinct lines of the files are counted, without those in the ledger. The size of text that does
 not exist yet comes from the settings (`padir.data.size`).
@@ -33,7 +33,7 @@ CHARACTER_BYTES = 3
 
 
 class Estimate(NamedTuple):
-    """Distinct lines that are not blank, and their characters: to send, and paid for already."""
+    """Distinct non-blank lines and their characters: to be sent, and already paid for."""
 
     lines: int
     characters: int
@@ -49,7 +49,7 @@ def windows(items: Iterable[T]) -> Iterator[list[T]]:
 
 
 def estimate(paths: Iterable[Path], known: Known) -> Estimate:
-    """Count what is to be sent for some files together, in 13 bytes of memory a line.
+    """Count the lines and characters to send for some files, in 13 bytes of memory a line.
 
     Lines count as equal by 64 bits of their digest: among 25 million, the estimate misses one with
     a chance of one in 60,000.
@@ -140,7 +140,7 @@ def plan_lines(config: Config, results: Path) -> list[str]:
 def _direction(
     corpus: Corpus, direction: str, teacher: CloudTeacher, known: Known
 ) -> tuple[str, float | None]:
-    """What a direction would cost, as text and in dollars; None while that is unknown."""
+    """Cost of a direction, as text and in dollars; None while it is unknown."""
     source = direction.split("-")[0]
     sides = [corpus.side(split, source) for split in TAUGHT_SPLITS]
     files = [corpus.path(split, source) for split in TAUGHT_SPLITS]

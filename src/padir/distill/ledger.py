@@ -1,4 +1,5 @@
-"""The ledger of paid translations: SQLite, keyed by content, so that no line is paid for twice.
+"""The ledger: a SQLite database of paid translations, keyed by content, so that no line is paid
+for twice.
 
 A request is recorded and synced to disk before it is sent, its translations after it. A request of
 unknown outcome (its process was killed, the answer never came) becomes doubtful: it counts as
@@ -39,7 +40,7 @@ MINUTE = 60.0 + 5.0
 
 
 class Limits(NamedTuple):
-    """What may be spent.
+    """Spending limits.
 
     Attributes:
         usd: dollars, of all requests to the provider that the ledger has ever held.
@@ -74,7 +75,7 @@ def in_dollars(first: float, second: float, *others: float) -> list[str]:
 
 
 class Claim(NamedTuple):
-    """What may be sent now.
+    """Lines that may be sent now.
 
     Attributes:
         request: number in the ledger; None: nothing is to be sent now.
@@ -170,7 +171,7 @@ class Ledger(LedgerReader):
     # A request's life
 
     def settle(self) -> None:
-        """Mark requests in flight of killed processes as doubtful."""
+        """Mark the in-flight requests of killed processes as doubtful."""
         with self._lock:
             sweep(self.path)
             with self._transaction():
@@ -206,7 +207,7 @@ class Ledger(LedgerReader):
         return sum((usd for owner, usd in rows if is_alive(self.path, owner)), start=0.0)
 
     def claim(self, task: Task, lines: Sequence[Line], limits: Limits) -> Claim:
-        """Record that those lines which need a translation are about to be sent.
+        """Record as in flight those of the lines that need a translation.
 
         A returned request is on disk and counts as paid until `refuse` revokes it.
 
@@ -243,7 +244,7 @@ class Ledger(LedgerReader):
         return Claim(request, free, elsewhere=elsewhere)
 
     def finish(self, request: int, lines: Sequence[Line], texts: Sequence[str]) -> None:
-        """Keep the translations of a request, one per line; a full disk gets the reserve."""
+        """Store the translations of a request, one per line; on a full disk with the reserve."""
         try:
             self._keep(request, lines, texts)
         except DiskFull:
@@ -275,7 +276,7 @@ class Ledger(LedgerReader):
             self._end(request, "refused")
 
     def leave_out(self, task: Task, lines: Sequence[Line]) -> None:
-        """Record lines that the service takes in no request, see `left_out`."""
+        """Record lines that the service refuses in every request; see `left_out`."""
         number = self.task(task)
         with self._transaction() as db:
             db.execute(
@@ -284,7 +285,7 @@ class Ledger(LedgerReader):
             )
 
     def doubt(self, request: int) -> None:
-        """End a request of unknown outcome; it stays counted as paid."""
+        """End a request of unknown outcome, which counts as paid."""
         with self._transaction():
             self._end(request, "doubt")
 
@@ -294,7 +295,7 @@ class Ledger(LedgerReader):
         )
 
     def _present(self) -> str:
-        """This process's name, which shows others that it is at work."""
+        """Name of this process, by which others see that it is alive."""
         if self._owner is None:
             try:
                 self._owner = Owner(self.path)
@@ -340,7 +341,7 @@ class Ledger(LedgerReader):
             )
 
     def _seconds_to_wait(self, provider: str, characters: int, limits: Limits) -> float:
-        """Seconds until the minute has room; a request alone in its minute never waits."""
+        """Seconds until the minute's quota has room; a request alone in its minute never waits."""
         now = self._clock()
         used, first = self._db.execute(
             "SELECT total(characters), min(sent) FROM requests JOIN tasks ON tasks.id = task"

@@ -25,7 +25,7 @@ Reader = TypeVar("Reader", bound="LedgerReader")
 
 
 def checksum(digest: bytes, text: bytes) -> bytes:
-    """Eight bytes that a translation is checked by: of the source's digest and the UTF-8 text."""
+    """Checksum of a translation, 8 bytes, over the source's digest and the UTF-8 text."""
     return hashlib.blake2b(digest + text, digest_size=8).digest()
 
 
@@ -44,7 +44,7 @@ def split_digests(joined: bytes) -> list[bytes]:
 
 
 class Task(NamedTuple):
-    """What a translation depends on besides its text; languages are ISO 639 codes."""
+    """What a translation depends on besides the source text; languages are ISO 639 codes."""
 
     provider: str
     model: str
@@ -58,7 +58,7 @@ class Task(NamedTuple):
 
 
 class Spending(NamedTuple):
-    """What a provider may have billed: dollars in total, characters and dollars in doubt."""
+    """Amounts that a provider may have billed: total dollars; doubtful characters and dollars."""
 
     usd: float
     doubt_characters: int
@@ -66,7 +66,7 @@ class Spending(NamedTuple):
 
 
 class DiskFull(InputError):
-    """The ledger cannot be written for want of room."""
+    """Raised when the disk is too full to write the ledger."""
 
 
 class LedgerReader:
@@ -167,7 +167,7 @@ class LedgerReader:
         return None if row is None else row[0]
 
     def known(self, task: int, digests: Sequence[bytes]) -> set[bytes]:
-        """Those texts that are translated. Raises InputError as `translations` does."""
+        """The texts that have a translation. Raises InputError as `translations` does."""
         return set(self.translations(task, digests))
 
     def translations(self, task: int, digests: Sequence[bytes]) -> dict[bytes, str]:

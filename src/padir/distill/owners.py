@@ -1,4 +1,4 @@
-"""Which processes are at work on a ledger: each holds a lock that dies with it.
+"""Processes at work on a ledger, each known by a lock that ends with it.
 
 A process keeps one locked file beside the ledger. The file also reserves disk space, which is given
 up when the disk is full so that paid translations can be written.
@@ -22,7 +22,7 @@ def _lock(descriptor: int) -> bool:
 
 
 class Owner:
-    """This process's place beside a ledger.
+    """Lock file of this process beside a ledger, with disk space in reserve.
 
     Args:
         ledger: path of the ledger; its folder must exist.

@@ -1,4 +1,4 @@
-"""Requests to a translation service: as many lines, in their order, as its limits allow.
+"""Packs lines into requests to a translation service, within its limits.
 
 Limits of the Cloud Translation API v3: 1,024 strings (reference of TranslateTextRequest) and
 30,000 code points (page "Quotas and limits") in one request.

@@ -1,4 +1,4 @@
-"""One call of the Cloud Translation API v3, and what each of its errors means for the next.
+"""Calls of the Cloud Translation API v3, with a classification of its errors.
 
 Credentials are Application Default Credentials and go into the client only. An `endpoint` in the
 settings is a test server on this machine: no credentials, no encryption, and its own provider name
@@ -27,7 +27,7 @@ CALL_SECONDS = 120.0
 
 
 class Failure(Enum):
-    """What a failed call means."""
+    """Classification of a failed call."""
 
     QUOTA = "over the quota of a minute: not billed, later it works"
     DAILY = "over the quota of a day: not billed"

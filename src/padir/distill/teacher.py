@@ -1,4 +1,4 @@
-"""Translating training sources with a model of our own, in parts that survive a killed run.
+"""Translates training sources with an AR teacher, in parts that survive a killed run.
 
 Text is read as a stream, so memory does not depend on its size.
 """

@@ -48,7 +48,8 @@ class Cache(NamedTuple):
 
 
 class Bare(NamedTuple):
-    """Keys and values that self-attention reads in every layer of a disentangled decoder.
+    """Keys and values of the input embeddings, which self-attention reads in every layer of a
+    disentangled decoder.
 
     `sighted` is False at queries without a visible key, where attention would mix all keys alike.
     """

@@ -1,4 +1,4 @@
-"""Norm, dropout, embedding and feed-forward: the parts that need no other position.
+"""Layers that act on each position alone: norm, dropout, embedding and feed-forward.
 
 Paper: L.2 (T5 size and recipe); Raffel et al. 2020 for the T5 form of each part.
 """

@@ -1,4 +1,4 @@
-"""Models from specs, and their parameters as named arrays: `encoder/layers/0/...`."""
+"""Builds models from specs, and converts parameters to and from named arrays."""
 
 from collections.abc import Mapping
 

@@ -1,1 +1,1 @@
-"""What an experiment would take, before anything runs: operations, memory, disk."""
+"""Estimates of an experiment before it runs: operations, memory, disk, time."""

@@ -1,4 +1,4 @@
-"""What training, decoding and scoring cost: floating-point operations and bytes, estimated.
+"""Estimates of floating-point operations and bytes of training, decoding and scoring.
 
 Operations are multiplications and additions of the matrix products alone: 2 for each parameter
 that a position goes through, and twice that again for the backward pass. A source position goes
@@ -32,7 +32,7 @@ class Size(NamedTuple):
 
     @property
     def after_encoder(self) -> int:
-        """What a target position goes through in a pass: the decoder and the output layer."""
+        """Parameters that each target position of a pass uses: the decoder and the output layer."""
         return self.parameters - self.encoder
 
 
@@ -87,7 +87,7 @@ def decoding_flops(
 
 
 def reranking_flops(size: Size, candidates: int, source: float, target: float) -> float:
-    """Operations of one pass of an AR model of that size over a sentence's candidates."""
+    """Operations of reranking: one pass of an AR model over a sentence's length candidates."""
     return 2.0 * PADDING * (size.encoder * source + candidates * size.after_encoder * target)
 
 

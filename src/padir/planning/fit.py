@@ -1,4 +1,4 @@
-"""Whether a config fits its text and this machine, found out before anything runs.
+"""Checks before a run whether a config fits its text and this machine.
 
 Only text that is there and small is looked at: text that can fill its vocabulary many times over
 needs no check, and reading it takes time.
@@ -25,7 +25,7 @@ WARNED_SHARE, REFUSED_SHARE = 0.05, 0.5
 
 
 def check(config: Config) -> Iterator[str]:
-    """Yield warnings.
+    """Yield a warning for each setting that does not fit.
 
     Raises:
         InputError: a vocabulary that the text cannot fill, or buckets that leave most pairs out.

@@ -1,4 +1,4 @@
-"""The machine at hand: cores, memory, accelerators, and how fast it multiplies."""
+"""This machine: cores, memory, accelerators and speed of matrix products."""
 
 import os
 import time
@@ -16,7 +16,7 @@ CPU_GFLOPS = 50.0
 
 @dataclass(frozen=True)
 class Machine:
-    """What computes.
+    """The machine's resources.
 
     Attributes:
         cores: that this process may use.
@@ -63,7 +63,7 @@ def machine_memory() -> int:
 
 
 def measure() -> Machine:
-    """Look at the machine and time matrix products of a feed-forward block for a moment.
+    """Measure the machine, timing matrix products of a feed-forward block.
 
     Call after `padir.launch.prepare(1)`: on a CPU a training takes one thread, and the rate is that
     of a core without other work.

@@ -1,4 +1,4 @@
-"""How much memory one device needs to train a model: an estimate from its settings alone.
+"""Estimate of the memory per device that a training needs, from its settings alone.
 
 What is kept for the backward pass is counted in values per token, from the network's blocks; the
 logits, in single precision, are much of it where the vocabulary is large. Training stages exchange
@@ -34,12 +34,12 @@ class DeviceMemory:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """Total bytes."""
         return self.state + self.gradients + self.activations + self.logits
 
 
 def layer_values(architecture: Architecture, length: int) -> int:
-    """Values per token that one block of attention and one of feed-forward leave behind.
+    """Activations per token that one attention block and one feed-forward block keep.
 
     Attention: its normed input, queries, keys, values and mixed values, and the weights before and
     after dropout, one per head and other token. Feed-forward: its normed input and the hidden units

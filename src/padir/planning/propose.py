@@ -1,4 +1,4 @@
-"""Settings proposed for a text on a machine: size, steps, vocabulary, lengths, and their time."""
+"""Proposes settings for a text and a machine: size, steps, vocabulary, lengths."""
 
 import re
 import tempfile
@@ -35,7 +35,7 @@ _ALLOWED_SIZE = re.compile(r"(?:at most|at least) (\d+)")
 
 @dataclass(frozen=True)
 class Proposal:
-    """What `padir init` writes.
+    """Settings that `padir init` writes.
 
     Attributes:
         size: name of the preset.
@@ -116,7 +116,7 @@ def _sized(
     positions: int,
     tokens: Any,
 ) -> Proposal:
-    """The proposal of one size: as many of its steps as the time allows."""
+    """The proposal of one size preset, with as many of its steps as the time allows."""
     runs = [_run(name, system, buckets, positions) for system in ("ar", "padir")]
     sizes = [about_parameters(run, vocabulary) for run in runs]
     flops = sum(

@@ -1,4 +1,4 @@
-"""The log of a Snakemake run in short: a line per job, progress, and why a job failed.
+"""A short log of Snakemake runs: a line per job, progress, and reasons of failures.
 
 Snakemake reports events through Python's logging. `RunLog` replaces its terminal handler; the file
 under .snakemake/log still has everything.
@@ -36,7 +36,7 @@ REPEATED_MESSAGES = (
 
 @dataclass(frozen=True)
 class Job:
-    """A job that has begun.
+    """A started job.
 
     Attributes:
         rule: its rule.
@@ -63,7 +63,7 @@ def attach(logger: logging.Logger) -> None:
 
 
 class RunLog(logging.Handler):
-    """Shows a run of Snakemake in short.
+    """Handler that shows a run of Snakemake in short.
 
     On a terminal the last line is kept up to date; elsewhere there is one a minute, and one for
     each job that says how far it is.

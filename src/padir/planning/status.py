@@ -1,4 +1,4 @@
-"""What runs in a folder of results, how far it is, and what failed: read from files alone."""
+"""State of a results folder from its files: what is running, its progress, what failed."""
 
 import json
 import re
@@ -36,7 +36,7 @@ class TrainingStatus:
 
 
 def trainings(results: Path) -> Iterator[TrainingStatus]:
-    """Every training that has begun."""
+    """Every started training."""
     for spec in sorted(results.glob("runs/*/*/*/spec.json")):
         place = spec.parent
         try:
@@ -78,7 +78,7 @@ def _seconds_left(lines: list[dict[str, Any]], steps: int) -> float | None:
 
 @dataclass(frozen=True)
 class RunStatus:
-    """What Snakemake left in its folder.
+    """State of Snakemake's folder.
 
     Attributes:
         alive: whether a run is at work on this machine.

@@ -1,4 +1,4 @@
-"""Parallel text as a user has it: which files belong together, how much it is, what is held out."""
+"""Finds, counts and splits a user's parallel text."""
 
 import random
 import re
@@ -68,7 +68,7 @@ class ParallelText:
 
 @dataclass(frozen=True)
 class Counts:
-    """What was counted in training text.
+    """Counts of training text.
 
     Attributes:
         pairs: lines of either side.
@@ -187,7 +187,7 @@ def _words(line: str) -> int:
 
 
 def hold_out(text: ParallelText, missing: Sequence[str], folder: Path) -> dict[str, Split]:
-    """Write splits that are missing, drawn from the training text, and the rest of it.
+    """Draw missing splits from the training text; write them and the rest of the text.
 
     Pairs are drawn by distinct source line, and no other pair with that line stays anywhere.
 

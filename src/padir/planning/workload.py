@@ -1,4 +1,4 @@
-"""What is decoded, scored and stored after or beside training, added up over an experiment.
+"""Total operations and disk space of an experiment besides training: decoding, scoring, storage.
 
 A part without a size (text that is not there, and that no setting states) counts nothing.
 """
@@ -46,7 +46,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Workload:
-    """What comes beside training.
+    """Operations and disk space besides training.
 
     Attributes:
         distillation: operations of the project's own teachers.
@@ -247,7 +247,7 @@ def _ratings(config: Config, row: Row, corpus: Corpus, direction: str) -> float:
 
 
 def _add_text(config: Config, trainings: Sequence[str], corpus: Corpus, disk: Disk) -> None:
-    """The text itself, its copy in TFDS's format, and what is there for a while only."""
+    """Add the text, its copy in TFDS's format, and temporary files."""
     pair = corpus.settings.pair.split("-")
     splits = [(split, language) for split in SPLITS for language in pair]
     extra = corpus.settings.extra_sources

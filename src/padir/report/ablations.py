@@ -1,4 +1,4 @@
-"""What each part of PaDIR does: pairs of rows of `evaluation.ablations`, and the claims on them.
+"""Ablations: pairs of rows of `evaluation.ablations`, compared over seeds, and claims on them.
 
 One comparison per entry and test set, over the seeds that both rows have. The claims about parts
 are decided from these comparisons alone.
@@ -63,7 +63,7 @@ class Comparison:
         return HELPS if self.bleu.difference > 0 else HURTS
 
     def text(self) -> str:
-        """The numbers, or what is missing."""
+        """The measured numbers, or what is missing, in words."""
         pair = f"{self.entry.base} against {self.entry.variant}"
         if self.bleu is None or self.p_value is None or self.base is None or self.variant is None:
             return f"{pair}: no seed scored in both"
@@ -220,7 +220,7 @@ def _cells(config: Config, compared: Comparison) -> dict[str, Cell]:
 
 
 def _shown(value: object) -> str:
-    """As in a config file."""
+    """A value as in a config file."""
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)

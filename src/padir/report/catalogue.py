@@ -1,4 +1,4 @@
-"""The parts of the report: each table and figure with what it reads and where it stands.
+"""Catalogue of the report: every table and figure with the files it reads and its section.
 
 Targets of the workflow, choices of `padir report --only`, the order of the page and the tests all
 follow from `CATALOGUE`. A new table is one module and one entry here. Functions are named, not
@@ -97,7 +97,7 @@ class Part:
 
     @property
     def command(self) -> str:
-        """What makes it from nothing."""
+        """The command that makes the part."""
         return f"snakemake --cores 2 {self.name}"
 
     def make(self, results: Any) -> Any:
@@ -191,7 +191,7 @@ def _analysis(kind: Kind, name: str, function: str) -> Part:
 
 
 def _drawing(name: str, experiment: str) -> Part:
-    """A drawing of the first seed of an experiment."""
+    """A figure of an Ising experiment, of its first seed."""
     return Part(
         *(name, "figure", f"theory:{name}", lambda c: layout.theory(c, [experiment])[:1]),
         *("theory", "theory", _has_theory),
@@ -282,10 +282,10 @@ def part(config: Config, name: str) -> Part:
 
 
 def artifacts(config: Config, name: str) -> list[Artifact]:
-    """What one part reads."""
+    """Artifacts that one part reads."""
     return part(config, name).needs(config)
 
 
 def needs_of(config: Config, entries: Iterable[Part]) -> list[Artifact]:
-    """What several parts read, each artifact once."""
+    """Artifacts that several parts read, each once."""
     return list({a.path: a for entry in entries for a in entry.needs(config)}.values())

@@ -1,4 +1,4 @@
-"""The paper's claims, each with what was measured and the verdict of a stated test.
+"""The paper's claims with measurements, and verdicts by statistical tests.
 
 A translation claim is decided here, from scores and timings, by a function of `verdicts` or
 `ablations`. A claim of theory or attention analysis is decided where it is computed; its JSON says
@@ -26,7 +26,7 @@ EVERYTHING = "snakemake --cores 2 everything"
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says.
+    """A claim of the paper, and how it is tested.
 
     Attributes:
         id: a supplied claim of this id, or of one that goes on after a dot, takes its place.
@@ -46,7 +46,7 @@ class Claim:
 
     @property
     def command(self) -> str:
-        """What has to run for a verdict."""
+        """The command that makes the results for a verdict."""
         if self.part in ("ablations", "table4", "table5"):
             return EVERYTHING
         return THEORY if self.part == "theorems" else CORE
@@ -322,7 +322,7 @@ def claims_table(records: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def interval_text(ends: Any) -> str | None:
-    """An interval to three digits; of other shapes whatever they hold; None of none."""
+    """An interval to three digits, a value of another shape as text, None for None."""
     if isinstance(ends, list) and len(ends) == 2:
         return f"[{ends[0]:.3g}, {ends[1]:.3g}]"
     return None if ends is None else plain(ends)

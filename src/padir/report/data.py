@@ -1,4 +1,4 @@
-"""Tables of the data: what cleaning kept, and who made the distilled targets."""
+"""Tables of the data: results of cleaning, and quality of distilled targets."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from padir.report.tables import Cell, Column, Table
 
 
 def data_table(results: Results) -> Table:
-    """What cleaning kept and dropped in each split."""
+    """Pairs that cleaning kept and dropped, by split."""
     columns = (
         Column("dataset", "Dataset"),
         Column("pair", "Pair"),

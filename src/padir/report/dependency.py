@@ -53,7 +53,7 @@ PREDICTOR_NAMES = {
 
 
 def analyses(results: Results) -> Iterator[Document]:
-    """The analyses.
+    """All analyses.
 
     Raises:
         InputError: an older padir made one, which lacks what tables and heat maps show.
@@ -182,7 +182,7 @@ PREDICTED = (
 
 
 def dependency_table(results: Results) -> Table:
-    """How well each predictor finds stutter, strong dependence by the probe, and the true one."""
+    """How well each predictor detects stutter, and strong dependence by the probe or exactly."""
     columns = [*PLACE, Column("predictor", "Predictor")]
     for name, heading, _, _ in PREDICTED:
         columns += with_interval(name, heading, 2)

@@ -1,4 +1,4 @@
-"""Dependency-aware decoding against plain decoding. Paper: 3.4.
+"""Tables of dependency-aware decoding against the system's plain decoder. Paper: 3.4.
 
 Every row is compared with the same training under its system's own decoder, at the same number of
 passes: only the decoder differs, and the length rule that validation data chose for it. The plain
@@ -52,7 +52,7 @@ MEASURES: dict[str, Callable[[ScoredRow], Estimate | None]] = {
 
 
 def comparison_table(results: Results) -> Table:
-    """Row by row: quality, stutter, dropped words and latency against the plain decoder."""
+    """Quality, stutter, dropped words and latency of each row against the plain decoder."""
     columns = (
         *ROW,
         Column("changed", "Decoder's settings"),
@@ -89,7 +89,7 @@ def comparison_table(results: Results) -> Table:
 
 
 def redundancy_table(results: Results) -> Table:
-    """The same rows: repetition before and after the final drop, and omission."""
+    """Redundancy before and after the final drop, and dropped words, of the same rows."""
     columns = (
         *ROW,
         Column("seeds", "Seeds"),
@@ -153,13 +153,13 @@ def _cells(results: Results, row: ScoredRow) -> dict[str, Cell]:
 
 
 def _training_passes(config: Config, training: str) -> int:
-    """Decoder passes of a training: what its cost grows with."""
+    """Decoder passes of a training, which its cost is proportional to."""
     run = config.trainings[training]
     return run.training.steps * run.objective.stages
 
 
 def _compared(config: Config, row: Row) -> list[Row]:
-    """Rows that a row may be compared with, the best first."""
+    """Rows that a row may be compared with, in order of preference."""
     plain = config.plain_row(row)
     if plain != row:
         return [plain]
@@ -198,7 +198,7 @@ def _changed(config: Config, row: Row) -> str:
 
 
 def stutter_left(row: ScoredRow, plain: ScoredRow) -> Contrast | None:
-    """The share of plain's stutter that is left, seed by seed: seeds of plain may lie far apart.
+    """Stutter as a share of the plain decoder's, seed by seed, as seeds may differ much.
 
     None where either has no measure, or plain no stutter on a seed or on a resample.
     """

@@ -158,7 +158,7 @@ class Figure(Picture):
 
 
 def _value(series: Series, point: Point) -> str:
-    """What a mark stands for, in words."""
+    """The values of a mark, in words."""
     interval = "" if point.low is None else f" [{point.low:.2f}, {point.high:.2f}]"
     return f"{series.name} {point.label}: {point.y:.4g}{interval} at {point.x:.4g}"
 
@@ -211,7 +211,7 @@ def _label(panel: Panel, axes: Any) -> None:
 
 
 def _offsets(width: float, height: float, gap: float) -> Iterator[tuple[float, float]]:
-    """Places of a label around its mark: right below first, then around, then farther off."""
+    """Positions of a label relative to its mark: right below, around it, then farther away."""
     for far in (1, 3, 5):
         away = gap * far
         yield from ((gap, -away - height), (gap, away), (-gap - width, -away - height))

@@ -1,4 +1,4 @@
-"""Table 3: what other scorers than BLEU say of the same outputs."""
+"""Table 3: scores of the same outputs by scorers other than BLEU."""
 
 from padir.config.evaluation import BleurtScorer
 from padir.config.rows import Row

@@ -93,7 +93,7 @@ class HeatMaps(Picture):
 
 
 def _mark(within: float, p_value: float) -> str:
-    """Which way stuttering pairs surely differ from their own sentence's mean, if any."""
+    """Mark of a significant difference of stuttering pairs from their sentence's mean, if any."""
     return "" if p_value >= LEVEL else UP if within > 0 else DOWN
 
 

@@ -100,7 +100,7 @@ class Reader:
         self._absent: dict[str, Absence] = {}
 
     def load(self, artifacts: Iterable[Artifact]) -> Results:
-        """What these artifacts hold.
+        """Read artifacts into `Results`.
 
         Raises:
             InputError: a file is not what its path says, or scores of one test set do not compare.
@@ -290,7 +290,7 @@ class Reader:
 
 
 def _provenance_of(path: str) -> Path:
-    """Of lines: that of their training for its metrics, else their own."""
+    """Path of the provenance: for metrics that of the training, else that beside the file."""
     is_metrics = Path(path).name == "metrics.jsonl"
     return Path(path).with_name(
         "provenance.json" if is_metrics else f"{Path(path).name}.provenance.json"

@@ -81,7 +81,7 @@ def page(
 
 
 def _sources(config: Config, part: Part, absent: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Files that a part is made from, and the command of each."""
+    """Files that a part reads, and the command that makes each."""
     return [(a.path, a.command) for a in part.needs(config) if a.path not in absent]
 
 
@@ -152,7 +152,7 @@ def address(path: str) -> str:
 
 
 def sort_value(value: Cell) -> str:
-    """By which a column is sorted: a number in full, the lower end of an interval, or the text."""
+    """Sort key of a cell: the number, the lower end of an interval, or the text."""
     if value is None:
         return ""
     return str(value[0] if isinstance(value, tuple) else value)
@@ -175,7 +175,7 @@ def inline_svg(name: str, text: str) -> str:
 
 
 def _facts(config: Config, results: Mapping[str, Results]) -> Iterator[tuple[str, str]]:
-    """What made the results, each value once however many trainings share it."""
+    """Facts about the run that made the results, each value once."""
     trained: dict[Any, Document] = {}
     timed: dict[Any, Document] = {}
     for loaded in results.values():

@@ -1,4 +1,4 @@
-"""Numbers that the paper prints, beside ours. Source: sections 3.3 and L.4, tables 1 to 3.
+"""Numbers printed in the paper, shown beside ours. Source: sections 3.3 and L.4, tables 1 to 3.
 
 A dataset counts as the paper's where its name starts with that of the benchmark, such as wmt14. A
 number belongs to a system and a number of passes, or to `beam`: AR with 5 hypotheses.
@@ -96,7 +96,7 @@ NOTE = (
 def beside(
     ours: Estimate | None, number: float | None, known: bool, same_measure: bool = True
 ) -> dict[str, Cell]:
-    """Cells of `COLUMNS`.
+    """Cells of `COLUMNS`: the paper's number beside ours.
 
     Args:
         ours: None where it has not been run.

@@ -1,4 +1,4 @@
-"""Quality under parallelism: one number per system for all its budgets of passes, or of time."""
+"""Quality averaged over budgets of passes or time: one number per system."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -24,7 +24,7 @@ COLUMNS = (
 
 
 class Budgets(NamedTuple):
-    """Budgets, drawn so that their logarithm is uniform between two ends."""
+    """Range of budgets, distributed uniformly in the logarithm."""
 
     least: float
     most: float

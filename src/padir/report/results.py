@@ -1,4 +1,4 @@
-"""Results put together by row: one training under one decoder on one test set, over its seeds."""
+"""Results by row and test set, over the seeds of the training."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -126,7 +126,7 @@ class Rating(NamedTuple):
 
 @dataclass(frozen=True)
 class Results:
-    """What some artifacts hold, in the config's order. An artifact that is missing or was made with
+    """Contents of some artifacts, in the config's order. One that is missing or was made with
     other settings is in `absent` and nowhere else.
 
     Attributes:
@@ -200,7 +200,7 @@ def difference(row: ScoredRow, other: ScoredRow) -> tuple[float, float, float]:
 
 
 def search_row(config: Config, kind: str) -> Row | None:
-    """The baseline, or another core row of its training, where it decodes by this search."""
+    """The core row of the baseline's training with this search, if any."""
     baseline = config.baseline()
     if baseline is None:
         return None

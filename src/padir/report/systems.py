@@ -1,4 +1,4 @@
-"""Table 2: the systems side by side, at the same numbers of passes."""
+"""Table 2: comparison of systems at equal numbers of passes."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The look that all figures share: colours, sizes, legends, and writing as SVG and CSV.
+"""Plotting theme of all figures: colours, sizes, legends; output as SVG and CSV.
 
 Drawings have no background, and their text and axes take the colour of the text around them
 (currentColor), so that one drawing serves light and dark pages. Same numbers, same bytes.
@@ -92,7 +92,7 @@ class Canvas:
 
 @contextmanager
 def canvas(name: str, width: float, height: float, grid: bool = True) -> Iterator[Canvas]:
-    """Give a canvas to draw on; its `svg` is there once the block ends.
+    """Context that provides a canvas; its `svg` is available after the block.
 
     Args:
         name: makes the ids in the drawing, the same in every run.
@@ -144,7 +144,7 @@ class Picture(ABC):
     @property
     @abstractmethod
     def caption(self) -> str:
-        """What stands under the drawing, after its title."""
+        """Caption of the drawing, after its title."""
 
     @property
     def description(self) -> str:

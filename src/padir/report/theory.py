@@ -1,4 +1,4 @@
-"""Drawings and the table of the theory experiments, as parts of the report."""
+"""Figures and the table of the Ising experiments, as parts of the report."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -36,7 +36,7 @@ class TheoryPicture(Picture):
 
     @property
     def caption(self) -> str:
-        """What is drawn, and of which model."""
+        """Caption: the quantities shown, and the model."""
         return "" if self.drawing is None else self.drawing.caption
 
 

@@ -177,12 +177,12 @@ def _errors(document: Document, name: str, truth: str, number: int) -> Drawing:
 
 
 def figure1(document: Document) -> Drawing:
-    """Squared error against k for an ordinary truth."""
+    """Figure 1: squared error against k for the model `ordinary`."""
     return _errors(document, "figure1", "ordinary", 1)
 
 
 def figure2(document: Document) -> Drawing:
-    """Squared error against k for a peaky truth with two modes."""
+    """Figure 2: squared error against k for the model `peaky`, which has two modes."""
     return _errors(document, "figure2", "peaky", 2)
 
 

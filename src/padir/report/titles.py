@@ -82,12 +82,12 @@ class Card(NamedTuple):
 
 
 def listed_id(record_id: str) -> str | None:
-    """The claim of `CLAIMS` that a record is about: supplied ones go on after a dot."""
+    """Id of a record's claim in `CLAIMS`; some records append a suffix after a dot."""
     return next((known for known in TITLES if f"{record_id}.".startswith(f"{known}.")), None)
 
 
 def title(record: Mapping[str, Any]) -> str:
-    """Plain words; of parts of claims, and of those that are not the paper's, the statement."""
+    """Title in plain words; for parts of claims and for claims of our own, the statement."""
     return TITLES.get(record["id"]) or str(record["statement"])
 
 

@@ -1,4 +1,4 @@
-"""The tests that decide the translation claims: results in, a finding out. Claims about parts of
+"""Statistical tests that decide the translation claims from the results. Claims about parts of
 PaDIR are decided in `ablations`.
 
 Every threshold stands here, in the test that uses it. Claims are about the config's candidate and
@@ -30,7 +30,7 @@ LAST_PASSES = 10
 
 @dataclass(frozen=True)
 class Finding:
-    """What a test found on one test set.
+    """Outcome of a test on one test set.
 
     Attributes:
         holds: whether the claim passed; None where a result that it needs is not there.

@@ -1,4 +1,4 @@
-"""What the page's viewer of refinement shows: traces, as one JSON text inside the page."""
+"""Data of the page's refinement viewer: traces as JSON inside the page."""
 
 import json
 from typing import Any
@@ -41,5 +41,5 @@ def payload(results: Results, limit: int = LIMIT) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON in which no tag can begin."""
+    """JSON with `<` escaped, so that no HTML tag can begin."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")

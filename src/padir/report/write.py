@@ -1,4 +1,4 @@
-"""The report, written to files: one part, the claims, the page, or everything that is there."""
+"""Writes the report to files: one part, the claims, the page, or everything that has results."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ NAMED = 3
 
 
 def absence_notes(results: Results) -> list[str]:
-    """What is not shown and how to make it: the first few, and how many more."""
+    """Notes on artifacts that are not shown, with the commands that make the first few."""
     notes = [
         f"Not shown: {artifact.path}: {reason}; run: {artifact.command}"
         for artifact, reason in results.absent[:NAMED]
@@ -29,13 +29,13 @@ def absence_notes(results: Results) -> list[str]:
 
 
 def make(part: Part, results: Results) -> Table | Picture:
-    """A part's table or picture; a table says what it lacks."""
+    """A part's table or figure; notes under a table say what is missing."""
     content = part.make(results)
     return content.with_notes(*absence_notes(results)) if isinstance(content, Table) else content
 
 
 def _folder(out: Path, inside: str, names: list[str]) -> Path:
-    """Where files go: the folder of a file named as one of them, or a folder inside `out`.
+    """Output folder: `out`'s parent if `out` is named as one of the files, else a folder in `out`.
 
     Raises:
         InputError: `out` is a file of another name.

@@ -1,4 +1,4 @@
-"""Scores of finished text: BLEU, chrF, stutter, and how sure they are. Never sees a model.
+"""Scores of finished text with intervals: BLEU, chrF, stutter. Needs no model.
 
 The package can be called: `padir.score(hypotheses, references, "en")`.
 """

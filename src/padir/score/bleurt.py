@@ -126,7 +126,7 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def trimmed(reference: int, candidate: int, room: int) -> tuple[int, int]:
-    """How many pieces of each side stay where both together exceed `room`.
+    """Number of pieces to keep of each side if both together exceed `room`.
 
     The longer side loses its last piece, the candidate where both are equal, until they fit.
     """

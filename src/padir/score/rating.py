@@ -1,4 +1,4 @@
-"""A further score of an output file, by any scorer, as one JSON value.
+"""Rating of an output file by a further scorer, as one JSON value.
 
 Every scorer gives counts per sentence (`CorpusCounts`), so all have a signature and intervals on
 the same resamples. A scorer that could not run is reported as such, never as a blank or a zero.

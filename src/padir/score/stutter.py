@@ -1,4 +1,4 @@
-"""Stutter: how often a unit of the output repeats the one before it.
+"""Stutter: adjacent repeated words of the output, beyond those of the references.
 
 The paper's metric is "how often consecutive words are repeated in the model output but not in
 the reference" (section 3.3), without a normalisation. Ours is:
@@ -33,7 +33,7 @@ PER = 100.0
 
 
 def words(line: str, language: str) -> list[str | None]:
-    """Units of a line in order; None stands for punctuation between neighbours."""
+    """Words of a line in order, None for punctuation between them."""
     line = unicodedata.normalize("NFC", line).casefold()
     if language in CHARACTER_LANGUAGES:
         return _characters(line)

@@ -14,7 +14,7 @@ from padir.score.redundancy import Lexemes
 
 @dataclass(frozen=True)
 class DecoderOutput:
-    """What the decoder recorded besides the text, one entry per sentence; None if nothing.
+    """Records of the decoder besides the text, one entry per sentence; None if there are none.
 
     Attributes:
         tokens: ids of the hypothesis.

@@ -29,7 +29,7 @@ ALLOWED = {list: "a list of texts", str: "text", int: "1 and more", bool: "true 
 
 
 class RequestError(Exception):
-    """A request that is not answered, with its status."""
+    """A refused request, with its HTTP status."""
 
     def __init__(self, status: HTTPStatus, message: str):
         super().__init__(message)
@@ -67,7 +67,7 @@ class Server(ThreadingHTTPServer):
             ) from error
 
     def health(self) -> dict[str, Any]:
-        """What is served."""
+        """Answer to `GET /health`: the model that is served."""
         labels = self.model.loaded.labels
         named = {key: labels[key] for key in ("direction", "system", "training")}
         return {"status": "ok", **named, "decoders": self.decoders}
@@ -103,14 +103,14 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """Handler of one request."""
 
     server: Server  # type: ignore[assignment]
     server_version, sys_version = "padir", ""
     timeout = SECONDS
 
     def do_GET(self) -> None:
-        """The page, or what is served."""
+        """Answer `/`, `/health` and `/openapi.json`."""
         if foreign := self._foreign():
             self._error(HTTPStatus.FORBIDDEN, foreign)
         elif self.path == "/":
@@ -127,7 +127,7 @@ class Handler(BaseHTTPRequestHandler):
             )
 
     def do_POST(self) -> None:
-        """A translation."""
+        """Answer `/translate`."""
         try:
             if foreign := self._foreign():
                 raise RequestError(HTTPStatus.FORBIDDEN, foreign)
@@ -150,7 +150,7 @@ class Handler(BaseHTTPRequestHandler):
         return None
 
     def _request(self) -> dict[str, Any]:
-        """The body, checked.
+        """The request's body, parsed and checked.
 
         Raises:
             RequestError: with what is allowed.
@@ -198,11 +198,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: what people translate does not belong in a log."""
+        """Log nothing, as requests hold users' text."""
 
 
 def checked(request: Any) -> dict[str, Any]:
-    """A request with known keys of the right kinds.
+    """A parsed request, refused if a key is unknown or has the wrong type.
 
     Raises:
         RequestError: with what is allowed.

@@ -1,4 +1,4 @@
-"""What the API of `padir serve` takes and gives, as an OpenAPI document."""
+"""OpenAPI document of the API of `padir serve`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The page of `padir serve`: a form, and the report's viewer of refinement on what is typed."""
+"""The page of `padir serve`: a form for text, and the refinement viewer for its translation."""
 
 from typing import Any
 

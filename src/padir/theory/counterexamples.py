@@ -1,4 +1,4 @@
-"""The smallest models on which a printed statement fails. docs/theory.md lists them."""
+"""Smallest counterexamples to statements of the paper. docs/theory.md lists them."""
 
 import itertools
 from dataclasses import dataclass

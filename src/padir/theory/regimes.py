@@ -1,4 +1,4 @@
-"""Regimes of section 2.4.2 and what the paper's propositions state there.
+"""Regimes of section 2.4.2, with the bounds of the paper's propositions.
 
 Assumptions 5 to 7, propositions E (modes), F (k-Gibbs is fast), G (independent parallel sampling is
 slow) and the separation corollary H, for equation 6: a clique of m spins with coupling J > 0 and

@@ -222,7 +222,7 @@ class WorkFolder:
             return {str(path.relative_to(self.folder)): "damaged itself"}
 
     def _damage(self, step: int) -> str | None:
-        """What is wrong with a checkpoint; None where its files are as they were written.
+        """Damage of a checkpoint in words; None if its files are as they were written.
 
         Raises:
             InputError: a file exists, but cannot be read now.
@@ -247,7 +247,7 @@ class WorkFolder:
         return None
 
     def _set_aside(self, problems: Mapping[int, str], restored: int) -> None:
-        """Move unusable checkpoints out of the way of those that will be written again."""
+        """Move damaged checkpoints aside, so that they can be written again."""
         if not problems:
             return
         wait_for_all("damaged checkpoints")

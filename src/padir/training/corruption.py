@@ -1,4 +1,4 @@
-"""Which target tokens the decoder sees in training, and what stands in place of the rest.
+"""Corruption policies: which target tokens are hidden in training, and the tokens in their place.
 
 Two policies make up a corruption: `Hiding` chooses the hidden positions, `Filler` the tokens that
 stand there. A new policy is a class here, an entry in its mapping, and its name in
@@ -114,7 +114,7 @@ HIDING: dict[str, Callable[[Objective], Hiding]] = {
 
 @runtime_checkable
 class Filler(Protocol):
-    """Gives a token for every position of a batch; those at hidden positions are used."""
+    """Proposes a token for every position; those at hidden positions are used."""
 
     def __call__(
         self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int

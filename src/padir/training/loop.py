@@ -33,7 +33,7 @@ REPORT_STEPS = 50
 
 
 class Stopped(Exception):
-    """The run was asked to stop and has saved a checkpoint at `step`."""
+    """Raised after a requested stop; a checkpoint was saved at `step`."""
 
     def __init__(self, step: int):
         super().__init__(f"stopped at step {step}; the same command goes on from there")

@@ -1,4 +1,4 @@
-"""Losses, each a mean over what it counts: tokens or sentences.
+"""Token and length losses, averaged over tokens or sentences.
 
 Paper: equation L.64 (cross-entropy at every position) and multi-stage training.
 """
@@ -38,7 +38,7 @@ def cross_entropy(
 
 
 def masked_sum(values: Float[Array, "*axes"], mask: Bool[Array, "*axes"]) -> Float[Array, ""]:
-    """Sum over the True positions; what stands elsewhere cannot matter, not even NaN."""
+    """Sum over the True positions; other values are ignored, even NaN."""
     return jnp.sum(jnp.where(mask, values, 0.0))
 
 

@@ -54,13 +54,13 @@ def shifted(target: Tokens) -> Tokens:
 
 
 def best_pieces(logits: Logits, vocabulary_size: int) -> Tokens:
-    """The likeliest real piece at every position: neither special ids nor unused rows."""
+    """The likeliest piece at every position, special ids and unused rows excluded."""
     pieces = logits[..., FIRST_PIECE:vocabulary_size]
     return first_argmax(pieces) + FIRST_PIECE
 
 
 def drawn_pieces(key: PRNGKeyArray, logits: Logits, vocabulary_size: int) -> Tokens:
-    """A real piece at every position, drawn from the model's distribution."""
+    """A piece at every position, sampled from the model's distribution."""
     pieces = logits[..., FIRST_PIECE:vocabulary_size]
     return draw(pieces, jax.random.uniform(key, pieces.shape[:-1])) + FIRST_PIECE
 

@@ -1,4 +1,4 @@
-"""What a disk and Orbax raise while checkpoints are written and read, each as one line."""
+"""Turns errors of disk and Orbax, on writing and reading checkpoints, into one line each."""
 
 import errno
 import hashlib
@@ -16,7 +16,7 @@ OVERHEAD = 1 << 20
 
 
 class FullDisk:
-    """Refuse a save that does not fit on the disk; one that fails for it frees what it had taken.
+    """Refuse a save that does not fit on the disk; a save that fails for lack of room is removed.
 
     Orbax and its storage raise ValueError and others for it, with the system's words inside.
 

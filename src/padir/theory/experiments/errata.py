@@ -1,4 +1,4 @@
-"""Statements that need a correction: the smallest counterexample, and what holds.
+"""Counterexamples to statements of the paper, and the corrected statements.
 
 docs/theory.md derives each; `padir.theory.counterexamples` computes them.
 """

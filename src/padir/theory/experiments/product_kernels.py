@@ -1,4 +1,4 @@
-"""A pass of parallel decoding against a step of k-Gibbs. Paper: section 2.4.1, appendix I."""
+"""Distance of a k-Gibbs step from product distributions. Paper: section 2.4.1, appendix I."""
 
 from functools import partial
 from typing import Any
