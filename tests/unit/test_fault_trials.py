@@ -27,13 +27,14 @@ def test_cheap_faults_lose_nothing_and_are_written_down(tmp_path, repository):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = json.loads(records.read_text())
-    assert len(rows) == 8
+    assert rows
     for row in rows:
-        assert row["tried"] + row["missed"] == 3
+        assert 0 < row["tried"] <= 3 and row["tried"] + row["missed"] == 3
         bad = [row[name] for name in ("wrong", "lost", "untold", "left")]
         assert bad == [0, 0, 0, 0], row
     # Kills and failed calls may come too late in a trial, damage never does.
-    assert all(row["tried"] == 3 for row in rows if row["fault"] in ("damage", "input"))
+    damaged = [row["tried"] for row in rows if row["fault"] in ("damage", "input")]
+    assert damaged == [3, 3]
     text = page.read_text()
     assert text.startswith("before\n") and text.endswith("after\n")
     assert f"Totals: {sum(row['tried'] for row in rows)} tried, " in text
