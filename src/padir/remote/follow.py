@@ -213,13 +213,13 @@ class Follower:
         """What a query says of the job: words that the engine's table has. Raises Trouble."""
         title = self.engine.title
         try:
-            words = query.read(
-                answer(query.call(self.request), self.pace.timeout), self.handle.name
-            )
+            printed = answer(query.call(self.request), self.pace.timeout)
         except Trouble as trouble:
             if query.unknowing in str(trouble):
                 return []
             raise
+        try:
+            words = query.read(printed, self.handle.name)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise Trouble(f"the answer of {title} is not understood") from error
         if unknown := [word for word in words if word not in self.engine.states]:

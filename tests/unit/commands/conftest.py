@@ -1,6 +1,5 @@
 """Stand-ins for the command lines of engines."""
 
-import os
 import signal
 
 import pytest
@@ -12,10 +11,10 @@ from tests.launching import MANIFEST
 
 @pytest.fixture
 def engines(tmp_path, monkeypatch):
-    """Stand-ins on PATH, in a folder of their own; a test that blocks for ever is ended."""
+    """Stand-ins, alone on PATH, in a folder of their own; a test that blocks for ever is ended."""
     signal.alarm(100)
     stand_ins = Engines(tmp_path / "bin")
-    monkeypatch.setenv("PATH", f"{stand_ins.folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", str(stand_ins.folder))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(MANIFEST))
     yield stand_ins
