@@ -17,11 +17,11 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from lattice import PRECISION, LatticeGibbs, key_words, threefry_words
 
 from padir.theory.dynamics import block_dirichlet_form
 from padir.theory.enumeration import exact_law
 from padir.theory.ising import clique_model, cycle_edges, ising_on_graph
-from padir.theory.lattice import PRECISION, LatticeGibbs, key_words, threefry_words
 from padir.theory.local import LocalLoss, random_subsets, sample_cycle
 from padir.theory.lumped import Clique
 from padir.theory.masks import uniform_masks
@@ -48,7 +48,7 @@ def lattice_packed(side: int, chains: int, sweeps: int) -> dict[str, float]:
 
     @jax.jit
     def run(key, state):
-        return jax.lax.scan(lambda s, key: (sampler.step(key, s)[0], None), state,
+        return jax.lax.scan(lambda s, key: (sampler.step(key, s), None), state,
                             jax.random.split(key, sweeps))[0]  # fmt: skip
 
     sites = jnp.arange(state.colours[0].size, dtype=jnp.uint32).reshape(state.colours[0].shape)

@@ -35,7 +35,7 @@ SYSTEMS = {
 
 @pytest.mark.parametrize("system", ["padir", "cmlm"])
 @pytest.mark.parametrize("passes", [1, 3])
-def test_the_pass_looked_at_is_that_of_decoding(tmp_path, system, passes):
+def test_analysis_extracts_the_pass_that_decoding_made(tmp_path, system, passes):
     """Tokens of the pass, where it is asked for them, are those that decoding ends with."""
     loaded = tiny_model(tmp_path / "bundle", system, buckets=(8, 16))
     decoder = tiny_decoder(system, RULE, **SYSTEMS[system] | {"stop": "fixed"})
@@ -56,7 +56,7 @@ def test_the_pass_looked_at_is_that_of_decoding(tmp_path, system, passes):
 
 
 @pytest.mark.parametrize("system", sorted(SYSTEMS))
-def test_every_system_is_looked_at_and_a_batch_does_not_matter(tmp_path, system):
+def test_attention_analysis_is_batch_invariant_for_every_system(tmp_path, system):
     loaded = tiny_model(tmp_path / "bundle", system)
     decoder = tiny_decoder(system, RULE, **SYSTEMS[system])
     translator = Translator(loaded, decoder, 2)

@@ -218,7 +218,7 @@ def test_beam_of_one_is_greedy():
 
 
 @pytest.mark.parametrize("sizes", [(), (5,), (6, 2)])
-def test_rows_that_go_on_alone_find_the_same(sizes):
+def test_repacking_does_not_change_hypotheses(sizes):
     """Tables as state, so that they follow their rows into smaller batches."""
     random = np.random.default_rng(11)
     logits = random.normal(0, 2, (14, 9, 6, 6)).astype(np.float32)

@@ -82,7 +82,7 @@ def after_two_passes(start, first, second, hidden, replacement, stop=None, logit
 
 
 @pytest.mark.parametrize("case", CASES["remasking_scheme"], ids=lambda case: case["scheme"])
-def test_what_stands_at_hidden_positions(case):
+def test_hidden_positions_hold_the_corruption(case):
     start, previous = case["initial_tokens"], case["previous_tokens"]
     logits = np.pad(np.asarray(case["logits_sum"], np.float32) / 2, ((0, 0), (0, 1), (0, 0)))
     found = after_two_passes(
@@ -135,7 +135,7 @@ def test_passes_see_a_hypothesis_up_to_its_eos_and_padding_follows():
 
 
 @pytest.mark.parametrize("case", CASES["restore_eos_for_length_beams"])
-def test_eos_stands_at_the_end_of_each_length(case):
+def test_each_initial_hypothesis_ends_in_eos(case):
     result, start = np.asarray(case["result"]), case["expanded_tokens"]
     place = np.argmax(result == case["eos_id"], axis=1)
     policies = Policies(AllPositions(), AllPositions(), StopNever())

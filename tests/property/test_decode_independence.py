@@ -87,7 +87,7 @@ def test_order_and_neighbours_do_not_change_output(translators):
     same([translator.translate([LINES[4]], "lines")[0]], [straight[4]])
 
 
-def test_twice_is_the_same(translators):
+def test_decoding_is_deterministic(translators):
     once, again = (translators[0].translate(LINES, "lines") for _ in range(2))
     assert once == again
 

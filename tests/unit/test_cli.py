@@ -56,7 +56,7 @@ def test_an_unknown_verb_names_the_nearest(typed, nearest, capsys):
         (KeyboardInterrupt(), "padir score: interrupted\n", 130),
     ],
 )
-def test_what_the_user_can_mend_is_one_line(monkeypatch, capsys, error, expected, status):
+def test_user_errors_are_one_line(monkeypatch, capsys, error, expected, status):
     monkeypatch.setattr(cli.importlib, "import_module", lambda name: fails(error))
     assert cli.main(["score"]) == status
     assert capsys.readouterr().err == expected

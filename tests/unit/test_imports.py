@@ -50,12 +50,12 @@ def test_the_model_s_code_is_all_there_for_decoding():
 
 
 @pytest.mark.parametrize("verb", ["decode", "tune", "distill", "latency", "analyse", "translate"])
-def test_whatever_decodes_depends_on_the_policies(verb):
+def test_every_decoding_verb_depends_on_the_policies(verb):
     """Settings read their names as text, which is no import."""
     assert PACKAGE / "decode/policies.py" in source_files(f"padir.commands.{verb}")
 
 
-def test_what_changes_no_result_is_left_out():
+def test_sources_that_change_no_result_are_left_out():
     everything = {path for verb in VERBS.values() for path in source_files(verb[0])}
     for name in imports.WITHOUT_EFFECT:
         path = PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py")
@@ -63,7 +63,7 @@ def test_what_changes_no_result_is_left_out():
         assert path not in everything
 
 
-def test_a_package_stands_for_all_in_it():
+def test_importing_a_package_includes_its_modules():
     folder = PACKAGE / "report"
     files = set(source_files("padir.report"))
     assert set(folder.rglob("*.py")) <= files

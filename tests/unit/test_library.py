@@ -139,7 +139,7 @@ def test_a_program_runs_without_this_code_and_translates_the_same(model, tmp_pat
     assert done.stdout == f"{list(expected.tokens_before_drop)}\n", done.stderr
 
 
-def test_what_no_program_holds_is_refused(model):
+def test_unsupported_exports_are_refused(model):
     with pytest.raises(InputError, match="has temperature above 0, which a program does not hold"):
         sampled = tiny_decoder("padir", RULE, temperature=0.5, stop="fixed")
         exported(model.translator(sampled, 2))

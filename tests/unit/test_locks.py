@@ -57,7 +57,7 @@ def test_a_held_lock_is_refused_and_its_holder_named(tmp_path, holder):
     assert json.loads((tmp_path / "lock").read_text())["process"] == os.getpid()
 
 
-def test_a_waiting_lock_says_so_once_and_takes_over(tmp_path, holder, capsys):
+def test_a_waiting_lock_reports_once_and_is_acquired(tmp_path, holder, capsys):
     process = holder(tmp_path / "lock")
     threading.Timer(1.2, process.stdin.close).start()
     with Lock(tmp_path / "lock", "in use", wait=True) as lock:

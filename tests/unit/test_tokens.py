@@ -27,7 +27,7 @@ def test_it_inverts_the_cumulative_distribution(size):
     np.testing.assert_allclose(edge, level[different], atol=1e-5)
 
 
-def test_what_has_no_weight_is_never_drawn():
+def test_tokens_of_probability_zero_are_never_drawn():
     rng = np.random.default_rng(0)
     logits = np.full((4000, 300), -np.inf, np.float32)
     kept = rng.random(logits.shape) < 0.02

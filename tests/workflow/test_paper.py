@@ -63,9 +63,7 @@ def test_the_whole_grid_is_listed(snakemake, grid):
     }
 
 
-def test_a_checkpoint_that_comes_later_is_an_input_and_one_that_is_not_there_is_none(
-    snakemake, grid, tmp_path
-):
+def test_a_scorers_checkpoint_is_an_input_once_it_exists(snakemake, grid, tmp_path):
     arguments = ("--configfile", str(grid), "--dry-run", "table3")
     without = snakemake(*arguments)
     assert without.returncode == 0, without.stderr

@@ -93,7 +93,7 @@ def test_rules_that_a_profile_names_exist(repository):
 
 
 @pytest.mark.parametrize("device", ["gpu", "tpu"])
-def test_whatever_computes_asks_for_a_device(repository, device):
+def test_every_job_that_uses_jax_requests_a_device(repository, device):
     commands = repository / "src/padir/commands"
     verbs = {path.stem for path in commands.glob("*.py") if "    prepare(" in path.read_text()}
     text = "".join(path.read_text() for path in (repository / "rules").glob("*.smk"))

@@ -51,7 +51,7 @@ def test_a_failed_job_gives_its_reason(snakemake, broken, tiny):
 
 
 @pytest.mark.parametrize("option", ["--printshellcmds", "--verbose", "--quiet=host", "--dry-run"])
-def test_whoever_asks_for_snakemakes_own_log_gets_it(snakemake, stand_in, tiny, option):
+def test_snakemakes_own_log_can_be_requested(snakemake, stand_in, tiny, option):
     arguments = ("--configfile", str(tiny), option, "--", "results/report/config.json")
     done = snakemake(*arguments, env=stand_in)
     assert done.returncode == 0, done.stderr

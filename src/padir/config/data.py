@@ -70,10 +70,6 @@ class SyntheticSource(Settings):
         """Local files of the data: none, as the grammar generates it."""
         return []
 
-    def reference_count(self, split: str, language: str) -> int:
-        """References per sentence of a split: 1 in training."""
-        return 1 if split == "train" else self.references
-
     @model_validator(mode="after")
     def _ordered(self) -> "SyntheticSource":
         if self.min_words > self.max_words:
@@ -150,10 +146,6 @@ class FilesSource(Settings):
         ]
         return [Path(self.folder, item) for item in named if isinstance(item, str)]
 
-    def reference_count(self, split: str, language: str) -> int:
-        """References per sentence of a split into a language."""
-        return 1 + len(getattr(self, split).references.get(language, []))
-
 
 class TfdsSource(Settings):
     """A translation dataset of TensorFlow Datasets, such as the paper's three (section L.2)."""
@@ -202,10 +194,6 @@ class TfdsSource(Settings):
     def local_files(self) -> list[Path]:
         """Files that must exist beforehand: none, as the folder may still be filled."""
         return []
-
-    def reference_count(self, split: str, language: str) -> int:
-        """References per sentence of a split: one."""
-        return 1
 
 
 DataSource = Annotated[SyntheticSource | FilesSource | TfdsSource, Field(discriminator="kind")]

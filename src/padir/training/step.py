@@ -253,31 +253,6 @@ class Trainer:
         )
         return self._steps(state, *batches, padded, np.int32(count), self.seed)
 
-    def step_flops(self, source: np.ndarray, target: np.ndarray) -> float:
-        """Floating-point operations of one gradient on [sentences, tokens] ids, counted by XLA.
-
-        The few operations per parameter of the update are left out.
-        """
-        cost = self._compiled_gradient(source[None], target[None]).cost_analysis()
-        return float((cost or {}).get("flops", 0.0))
-
-    def step_memory(self, micro_batches: int, sentences: int, tokens: int) -> int:
-        """Bytes of one gradient and its intermediate values on one device, counted by XLA.
-
-        Raises:
-            RuntimeError: this kind of device does not report the memory of a program.
-        """
-        shape = jax.ShapeDtypeStruct((micro_batches, sentences, tokens), jnp.int32)
-        memory = self._compiled_gradient(shape, shape).memory_analysis()
-        if memory is None:
-            raise RuntimeError("this kind of device does not report the memory of a program")
-        return int(memory.temp_size_in_bytes + memory.output_size_in_bytes)
-
-    def _compiled_gradient(self, source, target):
-        parameters = jax.eval_shape(self._fresh_state, self.seed).parameters
-        step = jax.ShapeDtypeStruct((), jnp.int32)
-        return jax.jit(self._gradient).lower(parameters, source, target, step, self.seed).compile()
-
     def finite(self, parameters: dict) -> bool:
         """Whether every parameter is a finite number."""
         return bool(self._all_finite(parameters))

@@ -122,7 +122,7 @@ def test_predictors_are_turned_as_their_hypotheses_have_them(made_up):
 
 
 @pytest.mark.parametrize("strong", [0, FEWEST - 1, FEWEST])
-def test_where_nothing_is_read_no_pair_is_strong(made_up, strong):
+def test_pairs_without_dependence_are_never_strong(made_up, strong):
     pairs, found = made_up
     probe = np.zeros(len(pairs.sentence))
     probe[:strong] = 0.1

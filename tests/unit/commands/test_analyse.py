@@ -39,7 +39,7 @@ def run(place, out, *arguments, system="padir", reference="reference"):
     return analyse.main([str(argument) for argument in given])
 
 
-def test_lines_that_are_too_long_are_not_looked_at(place, tmp_path, capsys):
+def test_lines_that_are_too_long_are_not_analysed(place, tmp_path, capsys):
     full = [line for line in LINES if line]
     outs = []
     for name, lines in (("long", [full[0], "ba" + 19 * " ba", *full[1:]]), ("short", full)):

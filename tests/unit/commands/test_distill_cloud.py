@@ -97,7 +97,7 @@ def test_no_credentials_is_one_line_and_nothing_is_written_down(arguments, tmp_p
 
 
 @pytest.mark.parametrize("content", ["[1]", "null", '"type"', '{"type": []}', "\udcff", None])
-def test_what_is_no_file_of_credentials_is_one_line(
+def test_an_unusable_credentials_file_is_one_line(
     content, arguments, tmp_path, monkeypatch, capsys
 ):
     path = tmp_path / "credentials.json"
@@ -256,7 +256,7 @@ def test_a_credential_file_leaves_no_trace(arguments, tmp_path, monkeypatch, cap
     "endpoint",
     ["translate.googleapis.com:443", "10.0.0.1:80", "localhost:80", "127.0.0.1", "[::1]:x", ":80"],
 )
-def test_a_server_elsewhere_is_never_spoken_to_in_the_clear(endpoint):
+def test_endpoints_on_other_machines_are_refused(endpoint):
     with pytest.raises(InputError, match=r"endpoint is .* allowed are addresses of this machine"):
         cloud_teacher(None, {"endpoint": endpoint})
     assert cloud_teacher(None, {"endpoint": "[::1]:80"}).endpoint == "[::1]:80"

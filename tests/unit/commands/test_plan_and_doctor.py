@@ -203,7 +203,7 @@ CHINESE = {
 }
 
 
-def test_text_without_a_size_is_said_to_be_left_out(capsys, tmp_path, monkeypatch):
+def test_text_of_unknown_size_is_reported_as_left_out(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(changed("datasets.toy.directions", ["xs-xt"])))
     assert main(["plan", "--config", "config.json"]) == 0

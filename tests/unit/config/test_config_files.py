@@ -44,7 +44,7 @@ def doubled(form: str, first: str = "[x]") -> str:
         (doubled("{{<<: [{0}, {0}]}}", "{z: 1}"), "values once aliases are written out"),
     ],
 )
-def test_what_is_no_config_file_is_refused_with_its_name(tmp_path, text, expected):
+def test_an_unusable_config_file_is_refused_with_its_name(tmp_path, text, expected):
     path = tmp_path / "bad.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as caught:

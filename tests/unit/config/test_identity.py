@@ -412,7 +412,7 @@ def test_a_spec_says_nothing_of_seeds_and_decoders():
         assert identity.run_spec(check_config(changed(path, value)), *TOY, "padir") == spec
 
 
-def test_what_scores_carry_is_what_layout_asks_for():
+def test_digests_in_scores_equal_those_that_layout_requires():
     config = check_config(WHOLE)
     row = Row.parse("padir/padir/T4")
     (artifact,) = layout.scores(config, [row])

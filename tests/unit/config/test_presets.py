@@ -58,7 +58,7 @@ def test_a_size_comes_from_an_extended_file_and_from_the_command_line(tmp_path):
 
 
 @pytest.mark.parametrize("found", ["huge", 3, ["tiny"]])
-def test_a_size_that_is_none_is_refused(found):
+def test_an_unknown_size_is_refused(found):
     with pytest.raises(InputError, match=r"^size: found .*; allowed: tiny, small, base, paper$"):
         check_config(sized(found))
 

@@ -56,7 +56,7 @@ def test_a_line_stays_if_it_is_usable_new_and_in_no_scored_set(run, tmp_path):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["extra.de"]
 
 
-def test_what_the_settings_allow_stays(run):
+def test_lines_that_the_settings_allow_are_kept(run):
     settings = Cleaning(drop_duplicates=False, drop_overlap=False)
     lines = ["ein Hund", "neu", "neu", "drei Hunde"]
     assert run(lines, settings)[0] == lines

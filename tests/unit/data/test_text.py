@@ -87,7 +87,7 @@ def test_unequal_line_counts_name_both_files(given, tmp_path):
         ("a\nb\nc\n".encode("utf-16"), "line 1, byte 1: not valid UTF-8"),
     ],
 )
-def test_what_is_no_text_names_the_users_file(given, tmp_path, content, problem):
+def test_an_undecodable_file_is_named_by_the_users_path(given, tmp_path, content, problem):
     (given / "train.en").write_bytes(content)
     message = refusal(source(given), tmp_path / "raw")
     assert message.startswith(f"{given}/train.en: {problem}")

@@ -102,7 +102,7 @@ def test_slices_and_sizes(prepared, tmp_path):
     assert pairs_of(tmp_path, "valid", "en-ro") == whole[27:]
 
 
-def test_what_no_line_can_hold(tmp_path, capsys):
+def test_newlines_nul_and_byte_order_marks_are_replaced_and_counted(tmp_path, capsys):
     given = splits("en-ro")
     given["test"] = [
         {"en": "a\nb", "ro": "\ufeffx"},
@@ -187,7 +187,7 @@ def test_nothing_is_downloaded_of_another_dataset(tmp_path, monkeypatch, name, m
         ({"data_dir": "none"}, "ro-en", "nothing is prepared there; set source.download to true"),
     ],
 )
-def test_the_command_says_it_in_one_line(
+def test_fetch_reports_tfds_errors_in_one_line(
     prepared, tmp_path, capsys, monkeypatch, changes, directions, message
 ):
     monkeypatch.chdir(tmp_path)

@@ -203,7 +203,7 @@ def test_terms_stand_side_by_side(translator, source, terms):
         assert words.count(word) >= " ".join(terms).split().count(word)
 
 
-def test_a_term_that_stands_stays_there(padir):
+def test_a_term_that_is_already_present_keeps_its_place(padir):
     [plain] = padir.translate(["ta re ba ko su mi"], "x")
     words = plain.hypothesis.split()
     for place, word in enumerate(words):
@@ -370,7 +370,7 @@ def test_files_become_constraints(padir, tmp_path):
         ({"terms": ["\t".join(["ba"] * 12)]}, r"terms: line 1: at least 12 tokens"),
     ],
 )
-def test_what_cannot_be_is_refused(padir, tmp_path, lines, message):
+def test_impossible_constraints_are_refused(padir, tmp_path, lines, message):
     with pytest.raises(InputError, match=message):
         read(padir, tmp_path, **lines)
 

@@ -61,7 +61,7 @@ def test_a_draw_depends_on_row_pass_and_position_alone():
     assert np.any(np.asarray(whole) != np.asarray(later))
 
 
-def test_what_is_drawn_beside_a_token_tells_nothing_of_it():
+def test_chances_are_independent_of_the_drawn_tokens():
     """12,000 pairs of numbers: their correlation, and the means of one over halves of the other."""
     ours, tokens = (np.asarray(f(keys(300, 40))).ravel() for f in (chances, uniform))
     assert ours.min() >= 0 and ours.max() < 1

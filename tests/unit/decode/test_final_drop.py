@@ -26,7 +26,7 @@ def test_a_word_before_punctuation_is_still_a_repeat():
     assert drop([15, 15, 16]) == [15, 16]
 
 
-def test_what_follows_punctuation_is_a_word_of_its_own():
+def test_a_piece_after_punctuation_begins_a_word():
     assert drop([10, 21, 14, 22, 12]) == [10, 21, 14, 12]
 
 

@@ -32,7 +32,7 @@ def translator_of(folder, system):
         ({}, False),
     ],
 )
-def test_which_objectives_leave_seen_positions_out(settings, hidden_only):
+def test_objectives_that_train_masked_positions_only(settings, hidden_only):
     assert Objective(**settings).hidden_only == hidden_only
 
 

@@ -39,7 +39,7 @@ def worth(log_probability, penalties, sequences):
 @pytest.mark.parametrize("reach", [1, 2])
 @pytest.mark.parametrize("kept_share", [0.0, 0.4])
 @pytest.mark.parametrize("penalty", [0.5, 5.0, 100.0])
-def test_the_best_of_all_sequences_is_found(penalty, kept_share, reach):
+def test_joint_decoding_equals_exhaustive_search(penalty, kept_share, reach):
     """Three tokens a position are enough, or five, whatever the penalties."""
     rows, random = 150, np.random.default_rng(1)
     logits = random_logits(rows)

@@ -45,7 +45,7 @@ def test_rows_from_known_times(monkeypatch):
     assert clock.order[200:212] == [1, 1, 1, 2, 2, 2] * 2
 
 
-def test_what_shares_programs_is_not_warmed_up_again():
+def test_rows_that_share_programs_are_warmed_up_once():
     clock = SimpleNamespace(now=0.0, order=[])
     timed = [latency.TimedRow(FakeTranslator(clock, f), f == 2) for f in (1, 2)]
     rows = latency.measure(timed, ["1", "2"], 1)

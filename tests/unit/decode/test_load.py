@@ -87,7 +87,7 @@ def test_a_missing_rule_is_asked_for(folders):
         Translator(load(folders["ar"]), tiny_decoder("beam"))
 
 
-def test_where_there_is_no_choice_no_rule_is_needed(folders, tmp_path):
+def test_a_decoder_with_a_single_length_rule_needs_no_tuning(folders, tmp_path):
     padir = load(folders["padir"])
     assert Translator(load(folders["ar"]), tiny_decoder("greedy"))
     assert Translator(padir, tiny_decoder("padir", length_candidates=1), 2)

@@ -98,7 +98,7 @@ def test_log_probability_is_that_of_every_token_and_eos(plain, reranker, expecte
 
 
 @pytest.mark.parametrize("search", ["greedy", "beam"])
-def test_what_ar_search_finds_gets_the_log_probability_that_it_found(ar, reranker, search):
+def test_reranker_reproduces_the_log_probability_of_ar_search(ar, reranker, search):
     searcher = Translator(ar, tiny_decoder(search, RULE))
     sources = searcher.encode(LINES)
     found = searcher.candidates(sources)

@@ -361,7 +361,7 @@ def test_a_test_server_s_work_is_never_taken_for_the_service_s():
         (exceptions.InternalServerError("oops"), Failure.DOUBT),
     ],
 )
-def test_what_an_error_means(error, failure):
+def test_errors_of_the_client_are_classified(error, failure):
     assert failure_of(error) is failure
 
 

@@ -120,7 +120,7 @@ def killed_at(number: int, folder: Path) -> bool:
     return False
 
 
-def test_wherever_it_is_killed_what_was_billed_is_known_or_in_doubt(tmp_path, monkeypatch):
+def test_billed_lines_are_recorded_or_doubtful_after_a_kill_at_any_point(tmp_path, monkeypatch):
     monkeypatch.setattr(owners.Owner.__init__, "__defaults__", (2**12,))
     points = 0
     for number in count(1):

@@ -37,7 +37,7 @@ def all_digests(lines):
     return [line.digest for line in lines]
 
 
-def test_what_was_finished_is_known_to_a_ledger_opened_anew(path):
+def test_finished_translations_survive_reopening_the_ledger(path):
     lines = lines_of("eins", "zwei")
     with Ledger(path) as ledger:
         claim = ledger.claim(TASK, lines, FREE)
@@ -105,7 +105,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_what_a_killed_process_had_in_flight_is_doubtful_and_sent_again(path):
+def test_in_flight_requests_of_a_killed_process_become_doubtful_and_are_sent_again(path):
     done = subprocess.run([sys.executable, "-c", DIE, str(path)], check=False)
     assert done.returncode == -9
     (left,) = (e for e in path.parent.iterdir() if ".owner-" in e.name)
@@ -121,7 +121,7 @@ def test_what_a_killed_process_had_in_flight_is_doubtful_and_sent_again(path):
     assert not left.exists()
 
 
-def test_what_is_in_flight_is_in_doubt_for_no_reader_while_its_process_lives(path):
+def test_in_flight_requests_of_a_live_process_are_not_doubtful_to_readers(path):
     with Ledger(path) as ledger:
         claim = ledger.claim(TASK, lines_of("eins"), FREE)
         assert ledger.spent("somebody") == (pytest.approx(4e-5), 0, 0.0)
@@ -131,7 +131,7 @@ def test_what_is_in_flight_is_in_doubt_for_no_reader_while_its_process_lives(pat
         ledger.finish(claim.request, claim.lines, ["one"])
 
 
-def test_without_settling_the_dead_stand_in_nobody_s_way(path):
+def test_requests_of_dead_processes_block_nobody(path):
     subprocess.run([sys.executable, "-c", DIE, str(path)], check=False)
     with Ledger(path) as ledger:
         claim = ledger.claim(TASK, lines_of("eins", "drei"), FREE)

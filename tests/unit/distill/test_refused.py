@@ -20,7 +20,7 @@ def source(tmp_path):
     return tmp_path / "train.de"
 
 
-def test_a_line_that_is_refused_is_found_and_named(source):
+def test_a_refused_line_is_isolated_and_named(source):
     bad = LINES[57]
     with TranslationServer(invalid={bad}) as server:
         with pytest.raises(InputError, match=r"train\.de: line 58: .* refuses it \(INVALID_ARG"):
@@ -43,7 +43,7 @@ def test_a_lone_line_that_is_refused_is_named(source):
         run(server, source, concurrency=1, request_characters=8)
 
 
-def test_where_every_line_is_refused_the_request_is_to_blame(source):
+def test_refusal_of_every_line_is_an_error_of_the_request(source):
     with TranslationServer(script=lambda n, texts: Behaviour(bill=False, status=BAD)) as server:
         with pytest.raises(InputError, match=r"lines 1 and 2: .* refuses both .* languages de-en"):
             run(server, source, concurrency=1)

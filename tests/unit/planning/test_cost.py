@@ -93,7 +93,7 @@ def test_bleurt_costs_its_parameters_for_each_piece_of_both_sides(tmp_path):
         ("adam", "average", 2 * 3 + 5),
     ],
 )
-def test_what_a_work_folder_holds(optimizer, selection, copies):
+def test_size_of_a_work_folder(optimizer, selection, copies):
     run = TrainingRun(
         optimizer=Optimizer(kind=optimizer),
         training=Training(selection=selection, average_count=5, steps=20_000),

@@ -1,11 +1,15 @@
 """Memory on a device: what each setting does to the estimate, and the compiler's own count."""
 
+import runpy
+from pathlib import Path
+
 import pytest
 
 from padir.config.training import TrainingRun
 from padir.planning.memory import device_memory
 from padir.training.step import Trainer
 
+BENCHMARK = Path(__file__).resolve().parents[3] / "benchmarks" / "training_scale.py"
 PARAMETERS, TABLE = 67_000_000, 32_128 * 512
 
 
@@ -52,8 +56,9 @@ def test_a_token_s_memory_is_the_compiler_s_within_a_third(system):
         architecture=sizes,
         training={"buckets": [length], "batch_tokens": length},
     )
+    gradient_memory = runpy.run_path(str(BENCHMARK))["gradient_memory"]
     trainer = Trainer(model, 2_000, 2_000, seed=0)
-    few, many = (trainer.step_memory(1, count, length) for count in rows)
+    few, many = (gradient_memory(trainer, 1, count, length) for count in rows)
     measured = (many - few) / (rows[1] - rows[0])
     one = device_memory(model, 0, 2_000 * 64, 1)
     assert (one.activations + one.logits) / measured == pytest.approx(1, abs=1 / 3)

@@ -69,7 +69,7 @@ def test_splits_that_are_there_are_used_and_nothing_is_written(corpus):
     assert not Path("data").exists()
 
 
-def test_a_config_is_not_replaced_without_being_told(corpus, capsys):
+def test_an_existing_config_is_only_replaced_with_force(corpus, capsys):
     Path("corpus.yaml").write_text("mine")
     assert main(["init", "corpus"]) == 2
     assert "corpus.yaml: exists; --force replaces it" in capsys.readouterr().err
@@ -94,7 +94,7 @@ def test_a_config_is_not_replaced_without_being_told(corpus, capsys):
         (["corpus", "--size", "paper"], "size paper: a training takes"),
     ],
 )
-def test_what_is_no_parallel_text_is_refused_in_one_line(arguments, message, corpus, capsys):
+def test_input_that_is_not_parallel_text_is_refused_in_one_line(arguments, message, corpus, capsys):
     write_pairs(Path("three"), "train", 300, ("de", "en"))
     write_pairs(Path("three"), "train", 300, ("de", "fr"))
     write_pairs(Path("few"), "train", 20)
@@ -160,7 +160,7 @@ def test_buckets_that_leave_pairs_out_are_warned_of_or_refused(corpus, monkeypat
         list(fit.check(with_bucket_at(0.2)))
 
 
-def test_a_machine_without_accelerators_is_told_what_is_too_much(monkeypatch, repository):
+def test_a_cpu_machine_is_warned_of_excessive_memory_and_time(monkeypatch, repository):
     paper = load_config([repository / "config/paper.yaml"])
     monkeypatch.setattr(fit, "has_accelerator", lambda: False)
     monkeypatch.setattr(fit, "machine_memory", lambda: 8 * 10**9)

@@ -18,7 +18,7 @@ def test_jobs_to_come_take_the_mean_of_their_rule():
     assert time_left({"train": 12}, ended, [], 120.0) == "about 10 min left"
 
 
-def test_what_a_running_job_says_counts_for_its_rule():
+def test_progress_of_a_running_job_informs_the_estimate_of_its_rule():
     at_work = [Running("train", 60.0, 240.0)]
     assert time_left({"train": 3}, {}, at_work, 60.0) == "about 14 min left"
     assert time_left({"train": 3}, {"train": [300.0, 300.0]}, at_work, 60.0) == "about 4 min left"

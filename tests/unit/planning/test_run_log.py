@@ -119,7 +119,7 @@ def test_a_failure_shows_the_end_of_the_log(run, log):
     assert run.lines == ["3 jobs", failed, *reason, end]
 
 
-def test_the_error_of_a_verb_is_found_among_complaints_that_follow(run, log):
+def test_the_error_line_of_a_verb_is_reported_though_other_messages_follow(run, log):
     log.write_text("begun\npadir train: error: no space\n" + "Exception ignored\n" * 30)
     run.begin()
     run.start(1, log)

@@ -178,7 +178,7 @@ def test_an_entry_that_contradicts_its_claim_decides_nothing(made_up):
     assert found["measured"].endswith("must say helps: true")
 
 
-def test_what_is_not_there_is_a_line_too(made_up):
+def test_a_missing_comparison_has_a_line(made_up):
     made_up.pair()
     asked(
         made_up,

@@ -118,7 +118,7 @@ def test_another_system_is_compared_with_padir_of_like_cost_and_the_same_seeds(m
     }
 
 
-def test_targets_and_a_warm_start_are_said_in_every_row(made_up):
+def test_targets_and_warm_start_are_shown_in_every_row(made_up):
     add(made_up)
     warm = {**THREE, "targets": "own", "training": {"warm_start": "ar"}}
     made_up.train(other={**warm, "system": "rdm"})

@@ -309,7 +309,7 @@ def test_another_file_name_is_refused(report):
     assert "allowed are a folder, or table1.csv, table1.md, table1.tex in one" in err
 
 
-def test_what_is_not_shown_is_named_with_its_command(made_up, report, tmp_path):
+def test_absent_artifacts_are_listed_with_their_command(made_up, report, tmp_path):
     path = made_up.score("padir/padir/T4", seed=1)
     path.unlink()
     _, _, err = report("--only", "quality_passes")

@@ -91,7 +91,7 @@ def change_resamples(made_up):
         (change_resamples, set()),
     ],
 )
-def test_no_score_stands_beside_settings_that_did_not_make_it(made_up, change, shown):
+def test_scores_made_with_other_settings_are_not_shown(made_up, change, shown):
     assert made_up.load("table1").absent == []
     change(made_up)
     results = made_up.load("table1")
@@ -109,7 +109,7 @@ def test_no_score_stands_beside_settings_that_did_not_make_it(made_up, change, s
         (change_data, "distillation"),
     ],
 )
-def test_nothing_else_stands_beside_settings_that_did_not_make_it(made_up, change, name):
+def test_other_artifacts_made_with_other_settings_are_not_shown(made_up, change, name):
     before = made_up.load(name)
     assert before.absent == []
     change(made_up)

@@ -54,7 +54,7 @@ def test_three_seeds_widen_the_interval_by_students_t():
     assert found.seeds_resampled
 
 
-def test_chance_is_called_a_difference_no_more_often_than_said():
+def test_false_positive_rate_is_at_most_the_level_of_the_test():
     rng = np.random.default_rng(1)
     false = 0
     for _ in range(300):

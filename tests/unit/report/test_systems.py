@@ -128,7 +128,7 @@ def test_the_reference_is_the_candidate_or_the_first_padir_of_the_table(with_cml
     assert reference_row(with_cmlm.config) is None
 
 
-def test_what_table_2_lacks_is_said(with_cmlm):
+def test_table_2_notes_missing_rows(with_cmlm):
     scored = [*with_cmlm.load("table2").rows]
     for row in ("padir/padir/T1", "padir/padir/T4", "padir/padir/T10"):
         for seed in (0, 1):
@@ -139,7 +139,7 @@ def test_what_table_2_lacks_is_said(with_cmlm):
     assert len(scores) == 6 and all("/padir/seed" in path for path in scores)
 
 
-def test_a_warm_start_is_said_beside_the_targets(made_up):
+def test_a_warm_start_is_shown_beside_the_targets(made_up):
     warm = {"training": {"warm_start": "ar"}}
     made_up.train(padir=made_up.settings["trainings"]["padir"] | warm)
     made_up.all()

@@ -27,7 +27,7 @@ def run(capsys, *arguments) -> tuple[int, str, str]:
     return status, out, err
 
 
-def test_the_contract(files, capsys):
+def test_the_printed_document_has_scores_intervals_and_stutter(files, capsys):
     status, out, _ = run(
         capsys, "--hypotheses", files("h", OUTPUT), "--references", files("r", REFERENCE),
         "--target-language", "en",
@@ -259,7 +259,7 @@ def test_digests_that_differ_are_refused(verb, files, tmp_path, capsys, digests,
 
 
 @pytest.mark.parametrize("text", ["[]", "3", '{"labels": []}', '{"digests": 1}', "{"])
-def test_what_is_no_provenance_is_refused(verb, files, capsys, text):
+def test_a_file_that_is_not_a_provenance_is_refused(verb, files, capsys, text):
     made_by = files("p", [text])
     paths = ("--hypotheses", files("h", OUTPUT), "--references", files("r", REFERENCE))
     status, out, err = score(capsys, verb, *paths, "--provenance", made_by)

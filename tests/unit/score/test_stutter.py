@@ -38,7 +38,7 @@ def test_a_repeat_that_no_reference_has_is_a_stutter():
     assert rate("the , . man", "the man") == 0
 
 
-def test_a_repeat_of_the_reference_is_none():
+def test_a_repeat_that_the_reference_has_is_not_stutter():
     assert rate("he had had enough", "he had had it") == 0
     assert rate("he had had had enough", "he had had it") == 1
     assert rate("very very good", "good", "very very good") == 0

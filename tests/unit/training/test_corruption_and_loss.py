@@ -110,7 +110,7 @@ def test_of_two_coupled_times_the_smaller_set_lies_within_the_larger() -> None:
     assert np.all(np.abs(sizes.mean(1) / 40 - 0.55) < 5 * (0.0825 / 400 + 0.25 / 16_000) ** 0.5)
 
 
-def test_what_stands_at_hidden_positions() -> None:
+def test_hidden_positions_hold_the_corruption() -> None:
     kinds = {
         kind: np.asarray(shown(BATCH, unmasking_rate=0.0, corruption=kind).tokens)[:, :40]
         for kind in ("mask", "position_mask", "mixed")

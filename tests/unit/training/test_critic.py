@@ -41,7 +41,7 @@ def write_drawn_toy(folder: Path) -> tuple[TrainingText, Path]:
     return text, vocabulary
 
 
-def test_it_rejects_what_nobody_can_know_and_keeps_the_rest(tmp_path: Path) -> None:
+def test_critic_rejects_unpredictable_tokens_and_keeps_the_rest(tmp_path: Path) -> None:
     text, vocabulary = write_drawn_toy(tmp_path)
     spec = learning_spec("padir", {"critic_weight": 1.0})
     pieces = Vocabulary.load(vocabulary)

@@ -173,7 +173,7 @@ def test_starting_over_is_asked_for_and_recorded(tmp_path: Path, capsys) -> None
     assert "| Started over | 1 times, by --restart |" in card
 
 
-def test_the_last_step_is_validated_once_and_again_by_a_run_that_has_nothing_left_to_do(
+def test_the_last_step_is_validated_once_and_again_when_a_finished_run_is_resumed(
     tmp_path: Path, monkeypatch
 ) -> None:
     text, vocabulary = write_toy(tmp_path)
