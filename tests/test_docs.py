@@ -155,7 +155,9 @@ def test_options_of_every_padir_command_in_a_document_exist(path):
         if command == "padir" and rest and rest[0] in VERBS:
             verb = importlib.import_module(VERBS[rest[0]][0])
             names = {"--help", *(option.name for option in verb.OPTIONS)}
-            used = {word.partition("=")[0] for word in rest if re.match(r"--[a-z]", word)}
+            # What stands behind -- is another command.
+            own = rest[: rest.index("--")] if "--" in rest else rest
+            used = {word.partition("=")[0] for word in own if re.match(r"--[a-z]", word)}
             assert used <= names, f"padir {rest[0]}: {used - names}"
     for line in whole_commands(text):
         words = shlex.split(re.sub(r"[<>|].*", "", line), comments=True)

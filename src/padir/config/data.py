@@ -7,17 +7,14 @@ from itertools import chain
 from operator import not_
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from padir.config.base import Direction, FilePath, Language, Name, Settings
+from padir.config.remote import RemoteFile
 
 SYNTHETIC_PAIR = "xs-xt"
-MOST_DOWNLOADED = 20_000_000_000
-MOST_UNPACKED = 200_000_000_000
 MOST_LINE_BYTES = 100_000_000
-DOWNLOAD_LIMITS = ("max_bytes", "max_unpacked_bytes")
 
 
 class SyntheticSource(Settings):
@@ -77,42 +74,6 @@ class SyntheticSource(Settings):
                 f"min_words ({self.min_words}) must not exceed max_words ({self.max_words})"
             )
         return self
-
-
-class RemoteFile(Settings):
-    """One file to download, accepted only with the right digest."""
-
-    url: str = Field(
-        description="http, https or file address; a name ending in .gz is unpacked, as with paths."
-    )
-    sha256: str = Field(
-        pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the file as downloaded, in hexadecimal."
-    )
-    # Limits change no text, and are not written while they are these.
-    max_bytes: int = Field(
-        default=MOST_DOWNLOADED,
-        ge=1,
-        le=1_000_000_000_000,
-        exclude_if=MOST_DOWNLOADED.__eq__,
-        description="Most bytes that are downloaded; a longer file is an error.",
-    )
-    max_unpacked_bytes: int = Field(
-        default=MOST_UNPACKED,
-        ge=1,
-        le=10_000_000_000_000,
-        exclude_if=MOST_UNPACKED.__eq__,
-        description="Most bytes that a file ending in .gz is unpacked to; more is an error.",
-    )
-
-    @field_validator("url")
-    @classmethod
-    def _fetchable(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https", "file"):
-            raise ValueError(f"address must start with http:, https: or file:, found {url!r}")
-        if "@" in parts.netloc:
-            raise ValueError("address must not hold a user name or password")
-        return url
 
 
 class SplitFiles(Settings):

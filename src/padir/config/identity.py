@@ -17,11 +17,12 @@ from typing import Any
 
 from padir.config.base import Digests, short_digest
 from padir.config.contents import CONTENTS, contents
-from padir.config.data import DOWNLOAD_LIMITS, Dataset, SyntheticSource, VocabularySpec
+from padir.config.data import Dataset, SyntheticSource, VocabularySpec
 from padir.config.decoder import decoder_digest as digest_of_decoder
 from padir.config.experiment import Config
+from padir.config.remote import DOWNLOAD_LIMITS
 from padir.config.rows import Row, with_hypotheses
-from padir.config.teacher import CloudTeacher, ModelTeacher
+from padir.config.teacher import CloudTeacher, FileTeacher, ModelTeacher
 from padir.config.training import RunSpec
 from padir.files import InputError
 
@@ -130,11 +131,13 @@ def targets_digest(config: Config, dataset: str, direction: str, targets: str) -
     if row is not None:
         seed = teacher_seed(config, targets)
         made_by: Any = hypotheses_digests(config, dataset, direction, row, seed)
+    elif isinstance(teacher, FileTeacher):
+        made_by = _with_contents(teacher.model_dump(mode="json"), [teacher.train, teacher.valid])
     elif isinstance(teacher, CloudTeacher):
         # A higher limit or another ledger translates nothing anew.
         made_by = teacher.what_it_writes()
     else:
-        made_by = _with_contents(teacher.model_dump(mode="json"), [teacher.train, teacher.valid])
+        made_by = teacher.model_dump(mode="json")
     translated = {"data": data}
     if language := extra_language(config, dataset, direction, targets):
         translated = extra_digests(config, dataset, language)

@@ -5,7 +5,8 @@ from typing import Any
 
 import yaml
 
-from padir.config.data import Dataset, DataSource, RemoteFile, SyntheticSource, TfdsSource
+from padir.config.data import Dataset, DataSource, SyntheticSource, TfdsSource
+from padir.config.remote import RemoteFile
 from padir.data.clean import REASONS
 from padir.files import shown
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from padir.config.data import Cleaning, RemoteFile
+from padir.config.data import Cleaning
+from padir.config.remote import RemoteFile
 from padir.data import clean as cleaning
 from padir.data import distinct
 from padir.data.extra import clean_extra
