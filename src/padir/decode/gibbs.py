@@ -1,6 +1,6 @@
 """k-Gibbs sampling of translations from a parallel model, with optional Metropolis-Hastings
-correction. A state x is a hypothesis of fixed length. A step draws a block S, a uniform k-subset of the
-pieces, hides it in what the decoder reads, and samples all of S at once at temperature T:
+correction. A state x is a hypothesis of fixed length. A step draws a block S, a uniform k-subset of
+the pieces, hides it in what the decoder reads, and samples all of S at once at temperature T:
 
     q(y_S | x_-S) = prod_{i in S} softmax(logits_i(x_-S, fill_S) / T)[y_i]
 
@@ -24,7 +24,8 @@ drawn anew at each step. For E they are drawn once per sentence, so that E is a 
 the seed, the same for all chains of a sentence. A model that was trained to trust part of its input
 may take a random piece for evidence.
 
-T changes linearly over the steps; an annealed chain has no stationary distribution. Paper: 2.3, 2.4.
+T changes linearly over the steps; an annealed chain has no stationary distribution.
+Paper: 2.3, 2.4.
 Sources: Wang and Cho 2019 (plain chains), Goyal et al. 2022 (correction, energy), Salazar et al.
 2020 (-E is their pseudo-log-likelihood, there always behind the mask token).
 """
