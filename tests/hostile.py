@@ -64,9 +64,9 @@ def _audit(event: str, arguments: tuple) -> None:
     if not _watches:
         return
     if event in _STARTS:
-        # The commit in a provenance file, asked of git with fixed words.
+        # Fixed words: git for the commit in a provenance file, uname for its machine.
         words = arguments[1] if event == "subprocess.Popen" else arguments
-        if not (isinstance(words, list) and words[:2] == ["git", "-C"]):
+        if words != ["uname", "-p"] and words[:2] != ["git", "-C"]:
             _watches[-1].started.append(f"{event} {words}")
     elif event == "open":
         path, _, flags = arguments
@@ -101,12 +101,14 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def outside(watch: Watch, *allowed: Path) -> list[str]:
-    """Paths that were written outside of these folders, temporary files and devices left out."""
+    """Paths that were written outside of these folders, temporary and compiled files left out."""
     roots = [os.path.abspath(path) for path in allowed]
-    free = ("/dev/", os.path.join(tempfile.gettempdir(), "tmp"))
+    free = ["/dev/", os.path.join(tempfile.gettempdir(), "tmp")]
+    free += filter(None, [os.environ.get("XDG_CACHE_HOME")])
     return sorted(
         path
         for path in watch.written
-        if not path.startswith(free)
+        if not path.startswith(tuple(free))
+        and "/__pycache__/" not in path
         and not any(path == root or path.startswith(root + os.sep) for root in roots)
     )
