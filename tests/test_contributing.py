@@ -149,18 +149,18 @@ def test_the_examples_touch_as_many_files_as_the_page_says_and_work(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert Path(found["package"]).is_relative_to(tmp_path)
-    assert found["start"] == "mask"
+    output = json.loads(done.stdout.splitlines()[-1])
+    assert Path(output["package"]).is_relative_to(tmp_path)
+    assert output["start"] == "mask"
     # The system's start token, 8 here, stands at every second position; the result has none.
-    assert (found["fed"], found["kept"]) == ([8, 9, 8, 9, 1, 0], [9, 9, 9, 9, 1, 0])
-    assert found["twin"] == [0, 2]
-    plain, changed = found["masked_padir"], found["every_second"]
+    assert (output["fed"], output["kept"]) == ([8, 9, 8, 9, 1, 0], [9, 9, 9, 9, 1, 0])
+    assert output["twin"] == [0, 2]
+    plain, changed = output["masked_padir"], output["every_second"]
     assert len(plain) == len(changed) == 20 and plain != changed
     for tokens, others in zip(plain, changed, strict=True):
         assert len(tokens) == len(others) >= 1 and min(*tokens, *others) >= 8
-    assert found["score"] == 75.0
-    table = found["table"].splitlines()
+    assert output["score"] == 75.0
+    table = output["table"].splitlines()
     assert len(table) == 1 + 8
     assert "200" in table[1] and "39.0" in table[1]
 

@@ -147,11 +147,11 @@ class TranslationServer:
         if behaviour.status is not None:
             context.abort(behaviour.status, behaviour.message)
         languages = request.source_language_code, request.target_language_code
-        found = [self.translate(text, *languages) for text in texts]
+        translations = [self.translate(text, *languages) for text in texts]
         if request.mime_type != "text/plain":
-            found = [html.escape(text) for text in found]
+            translations = [html.escape(text) for text in translations]
         return TranslateTextResponse(
-            translations=[{"translated_text": text} for text in behaviour.spoil(found)]
+            translations=[{"translated_text": text} for text in behaviour.spoil(translations)]
         )
 
     def _check(

@@ -112,19 +112,19 @@ def plain_joint(settings, first, scores, kept, update, may_repeat):
     count = 2 * settings.joint_reach + 1
     best = {(None, None): (0.0, [])}
     for i, token in enumerate(first):
-        own = [(kept[i], 0.0)]
+        options = [(kept[i], 0.0)]
         if i in update:
             shifts = [
                 (token - FIRST_PIECE + shift) % PIECES + FIRST_PIECE for shift in range(count)
             ]
             prices = (gap * stretch(scores[i]) for gap in GAPS)
-            own = [(t, scores[i] - p) for t, p in zip(shifts, prices, strict=False)]
+            options = [(t, scores[i] - p) for t, p in zip(shifts, prices, strict=False)]
         penalties = [0.0 if spared else settings.joint_penalty for spared in may_repeat]
         if settings.joint == "attention":
             penalties = [cost * coupling_of(scores[i], d) for d, cost in enumerate(penalties, 1)]
         grown = {}
         for (before, left), (value, path) in best.items():
-            for t, score in own:
+            for t, score in options:
                 near = (left, before)
                 paid = sum(cost for cost, other in zip(penalties, near, strict=False) if other == t)
                 total = value + score - paid
@@ -169,8 +169,8 @@ def hidden_again(settings, tokens, scores, pieces, done, passes, coupling):
 @jax.jit
 def _numbers(key, done, position):
     key = jax.random.wrap_key_data(key, impl="threefry2x32")
-    own = jax.random.fold_in(jax.random.fold_in(key, done), position)
-    return jax.random.uniform(own), jax.random.uniform(jax.random.fold_in(own, 1))
+    position_key = jax.random.fold_in(jax.random.fold_in(key, done), position)
+    return jax.random.uniform(position_key), jax.random.uniform(jax.random.fold_in(position_key, 1))
 
 
 @functools.cache
@@ -223,10 +223,10 @@ def plain_answers(settings, fed, length, pieces, known, order, draws):
         return answers
     if settings.context == "easy_first":
         sees = plain_context(order or [0.0] * len(fed), pieces if order else [], known)
-        found = look_up_seen(row[0], sees)
+        predicted = look_up_seen(row[0], sees)
     else:
-        found = [one[0] for one in look_up(row, np.arange(len(fed))[None] // 3, visible)]
-    return [(int(t), float(np.float32(s))) for t, s in zip(*found, strict=True)]
+        predicted = [one[0] for one in look_up(row, np.arange(len(fed))[None] // 3, visible)]
+    return [(int(t), float(np.float32(s))) for t, s in zip(*predicted, strict=True)]
 
 
 def updated(settings, pieces, hidden, scores, key, done):

@@ -74,8 +74,8 @@ def compiled(beam, eos, results, ending_ranks):
 def search(logits, beam, alpha, eos, limits=None, results=None, ending_ranks=None):
     limits = np.full(len(logits), logits.shape[1]) if limits is None else np.array(limits)
     run = compiled(beam, eos, beam if results is None else results, ending_ranks)
-    found = run(jnp.asarray(logits), jnp.asarray(limits, jnp.int32), jnp.float32(alpha))
-    return jax.tree.map(np.asarray, found)
+    hypotheses = run(jnp.asarray(logits), jnp.asarray(limits, jnp.int32), jnp.float32(alpha))
+    return jax.tree.map(np.asarray, hypotheses)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def search(logits, beam, alpha, eos, limits=None, results=None, ending_ranks=Non
 def test_golden(case):
     logits = tables(case)
     limit = case["options"].get("max_decode_step", logits.shape[1])
-    found = search(
+    hypotheses = search(
         logits,
         case["beam_size"],
         case["alpha"],
@@ -95,10 +95,10 @@ def test_golden(case):
     scores = np.array(case["expected_scores"])[:, ::-1]
     sequences = np.array(case["expected_sequences"])[:, ::-1]
     filled = scores > NEVER / 10
-    np.testing.assert_allclose(found.scores[filled], scores[filled], rtol=2e-6, atol=2e-6)
-    assert np.all(found.scores[~filled] <= EMPTY)
+    np.testing.assert_allclose(hypotheses.scores[filled], scores[filled], rtol=2e-6, atol=2e-6)
+    assert np.all(hypotheses.scores[~filled] <= EMPTY)
     for row in range(len(logits)):
-        ours = [s.tolist() for s, ok in zip(found.tokens[row], filled[row], strict=True) if ok]
+        ours = [s.tolist() for s, ok in zip(hypotheses.tokens[row], filled[row], strict=True) if ok]
         theirs = [s.tolist() for s, ok in zip(sequences[row], filled[row], strict=True) if ok]
         if case["name"].startswith("random"):
             assert ours == theirs
@@ -106,7 +106,7 @@ def test_golden(case):
         # Made of equal scores, which have no order: the sequences must be worth their scores.
         assert len(set(map(tuple, ours))) == len(ours)
         for place, tokens in enumerate(ours):
-            body = tokens[: found.length[row, place]]
+            body = tokens[: hypotheses.length[row, place]]
             total = plain_log_probability(logits[row], body)
             divisor = penalty(len(body), case["alpha"]) if case["eos_id"] in body else 1
             assert total / divisor == pytest.approx(scores[row, place], abs=1e-5)
@@ -153,16 +153,16 @@ def test_equals_plain_python(alpha, beam, results):
     logits[:, :, :, 1] += random.uniform(-2, 2, (12, 1, 1))
     limits = random.integers(1, 8, 12)
     wanted = beam if results == "all" else 1
-    found = search(logits, beam, alpha, 1, limits, wanted)
+    hypotheses = search(logits, beam, alpha, 1, limits, wanted)
     for row, limit in enumerate(limits):
         expected = plain_search(logits[row], beam, alpha, 1, limit, beam)[:wanted]
         ours = [
-            tuple(found.tokens[row, k, : found.length[row, k]].tolist())
+            tuple(hypotheses.tokens[row, k, : hypotheses.length[row, k]].tolist())
             for k in range(len(expected))
         ]
         assert ours == [tokens for tokens, _ in expected]
         np.testing.assert_allclose(
-            found.scores[row, : len(expected)], [score for _, score in expected], atol=1e-5
+            hypotheses.scores[row, : len(expected)], [score for _, score in expected], atol=1e-5
         )
 
 
@@ -173,16 +173,16 @@ def test_a_short_finished_hypothesis_does_not_stop_a_better_long_one():
     logits[0, 0, :, 1], logits[0, 0, :, 2] = np.log(0.6), np.log(0.4)
     logits[0, 1:6, :, 2] = 30.0
     logits[0, 6, :, 1] = 30.0
-    found = search(logits, 2, 1.0, 1, results=1)
-    assert found.tokens[0, 0].tolist() == [2, 2, 2, 2, 2, 2, 1]
-    assert found.scores[0, 0] == pytest.approx(np.log(0.4) / 2, abs=1e-5)
+    hypotheses = search(logits, 2, 1.0, 1, results=1)
+    assert hypotheses.tokens[0, 0].tolist() == [2, 2, 2, 2, 2, 2, 1]
+    assert hypotheses.scores[0, 0] == pytest.approx(np.log(0.4) / 2, abs=1e-5)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_wide_beam_is_exhaustive(alpha):
     """With a beam as wide as all hypotheses of the limit, the best of all is found."""
     logits = np.random.default_rng(5).normal(0, 1, (3, 4, 3, 3)).astype(np.float32)
-    found = search(logits, 27, alpha, 1, results=1)
+    hypotheses = search(logits, 27, alpha, 1, results=1)
     for row in range(3):
         best = -math.inf
         for body in itertools.chain.from_iterable(
@@ -193,14 +193,14 @@ def test_wide_beam_is_exhaustive(alpha):
                 total += log_softmax(logits[row, position, previous].tolist())[token]
                 previous = token
             best = max(best, total / penalty(len(tokens), alpha))
-        assert found.scores[row, 0] == pytest.approx(best, abs=1e-5)
+        assert hypotheses.scores[row, 0] == pytest.approx(best, abs=1e-5)
 
 
 def test_beam_of_one_is_greedy():
     random = np.random.default_rng(9)
     logits = random.normal(0, 2, (20, 8, 7, 7)).astype(np.float32)
     limits = random.integers(1, 9, 20)
-    found = search(logits, 1, 0.0, 1, limits)
+    hypotheses = search(logits, 1, 0.0, 1, limits)
     table = jnp.asarray(logits)
 
     def step(tokens, position, state):
@@ -210,9 +210,9 @@ def test_beam_of_one_is_greedy():
         return scores.argmax(1).astype(jnp.int32), scores.max(1), state
 
     greedy = greedy_search(step, (), jnp.asarray(limits), 8, 0, 1)
-    np.testing.assert_array_equal(greedy.tokens, found.tokens[:, 0])
-    np.testing.assert_array_equal(greedy.length, found.length[:, 0])
-    np.testing.assert_allclose(greedy.log_probability, found.log_probability[:, 0], atol=1e-5)
+    np.testing.assert_array_equal(greedy.tokens, hypotheses.tokens[:, 0])
+    np.testing.assert_array_equal(greedy.length, hypotheses.length[:, 0])
+    np.testing.assert_allclose(greedy.log_probability, hypotheses.log_probability[:, 0], atol=1e-5)
     ended = [1 in row for row in np.asarray(greedy.tokens)]
     assert 2 < sum(ended) < 18  # both kinds of end occur
 
@@ -232,11 +232,11 @@ def test_repacking_does_not_change_hypotheses(sizes):
         return scores.argmax(1).astype(jnp.int32), scores.max(1), tables
 
     arguments = (jnp.asarray(logits), jnp.asarray(limits, jnp.int32))
-    found = beam_search(
+    hypotheses = beam_search(
         step, *arguments, 0.6, beam=3, length=9, start=0, eos=1, results=3, sizes=sizes
     )
     expected = search(logits, 3, 0.6, 1, limits)
-    jax.tree.map(np.testing.assert_array_equal, found, expected)
+    jax.tree.map(np.testing.assert_array_equal, hypotheses, expected)
     one = greedy_search(greedy, *arguments, 9, 0, 1, sizes)
     other = greedy_search(greedy, *arguments, 9, 0, 1)
     np.testing.assert_array_equal(one.tokens, other.tokens)

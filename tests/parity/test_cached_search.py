@@ -95,11 +95,11 @@ def test_every_live_hypothesis_of_a_beam_reads_its_own_past(loaded, full_pass):
             beam=beam, length=length, start=START, eos=EOS,
         )  # fmt: skip
 
-    found = jax.tree.map(np.asarray, run(padded))
+    cached = jax.tree.map(np.asarray, run(padded))
     for row, source in enumerate(sources):
-        assert len(set(map(tuple, found.tokens[row].tolist()))) == beam
+        assert len(set(map(tuple, cached.tokens[row].tolist()))) == beam
         for tokens, log_probability in zip(
-            found.tokens[row].tolist(), found.log_probability[row], strict=True
+            cached.tokens[row].tolist(), cached.log_probability[row], strict=True
         ):
             scores = full_pass(source, tokens)[:length].copy()
             # Without EOS, the other tokens share its probability.

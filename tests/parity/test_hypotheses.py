@@ -85,7 +85,7 @@ def after_two_passes(start, first, second, hidden, replacement, stop=None, logit
 def test_hidden_positions_hold_the_corruption(case):
     start, previous = case["initial_tokens"], case["previous_tokens"]
     logits = np.pad(np.asarray(case["logits_sum"], np.float32) / 2, ((0, 0), (0, 1), (0, 0)))
-    found = after_two_passes(
+    refined_tokens = after_two_passes(
         start,
         previous,
         np.full(np.shape(previous), 40),
@@ -93,7 +93,7 @@ def test_hidden_positions_hold_the_corruption(case):
         SCHEMES[case["scheme"]],
         logits=jnp.asarray(logits),
     )
-    np.testing.assert_array_equal(found, case["result"])
+    np.testing.assert_array_equal(refined_tokens, case["result"])
 
 
 @pytest.mark.parametrize("case", REJECTED)
@@ -103,7 +103,7 @@ def test_rejected_tokens_are_replaced_but_in_finished_rows(case):
     if case["remask_stutter"]:
         hidden |= np.asarray(stutters(jnp.asarray(tokens, jnp.int32)))
     ended = np.ravel(case["ended"] or [[False]] * len(tokens))
-    found = after_two_passes(
+    refined_tokens = after_two_passes(
         case["replacements"],
         tokens,
         tokens,
@@ -112,7 +112,7 @@ def test_rejected_tokens_are_replaced_but_in_finished_rows(case):
         Finished(ended),
     )
     first = 1 if case["remask_stutter"] else 0
-    np.testing.assert_array_equal(found[:, first:], np.asarray(case["result"])[:, first:])
+    np.testing.assert_array_equal(refined_tokens[:, first:], np.asarray(case["result"])[:, first:])
 
 
 def test_passes_see_a_hypothesis_up_to_its_eos_and_padding_follows():
@@ -146,8 +146,8 @@ def test_each_initial_hypothesis_ends_in_eos(case):
     width, count = result.shape[1], case["beam_length"]
     if np.max(case["eos_positions"]) >= width:
         return
-    own = place[:: case["parallel_decodes"]].reshape(-1, count)
-    for middle, places in zip(np.ravel(case["eos_positions"]), own, strict=True):
+    tried = place[:: case["parallel_decodes"]].reshape(-1, count)
+    for middle, places in zip(np.ravel(case["eos_positions"]), tried, strict=True):
         if middle - count // 2 >= 1 and middle + count // 2 < width:
             logits = 10.0 * jax.nn.one_hot(jnp.asarray([middle]), width)
             lengths, _ = length_candidates(logits, count, width, "window")

@@ -108,12 +108,12 @@ def test_only_pieces_are_predicted_and_lengths_hold(translators):
 
 def test_candidates_of_a_sentence_have_distinct_lengths(translators):
     translator = translators[1]
-    found = translator.candidates(translator.encode(LINES))
+    candidates = translator.candidates(translator.encode(LINES))
     if not translator.decoding.passes:
-        assert all(len(several) <= 1 for several in found)
+        assert all(len(several) <= 1 for several in candidates)
         return
     settings = translator.decoder.settings
-    for several in filter(None, found):
+    for several in filter(None, candidates):
         lengths = [one.length for one in several]
         assert len(lengths) == 3 * settings.restarts and len(set(lengths)) == 3
         scores = [one.length_log_probability for one in several]

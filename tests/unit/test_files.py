@@ -272,8 +272,8 @@ def test_aligned_files_as_streams(tmp_path):
     write_lines(tmp_path / "a", ["1", "2", ""])
     write_lines(tmp_path / "b", ["x", "y", "z"])
     assert count_aligned(tmp_path / "a", tmp_path / "b") == 3
-    found = list(iter_aligned(tmp_path / "a", tmp_path / "b"))
-    assert found == [("1", "x"), ("2", "y"), ("", "z")]
+    lines = list(iter_aligned(tmp_path / "a", tmp_path / "b"))
+    assert lines == [("1", "x"), ("2", "y"), ("", "z")]
     write_lines(tmp_path / "b", ["x"])
     for check in (count_aligned, lambda *paths: next(iter_aligned(*paths))):
         with pytest.raises(InputError, match=r"line counts differ: .*a has 3, .*b has 1"):

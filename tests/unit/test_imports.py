@@ -37,9 +37,9 @@ def parts(*modules: str) -> set[str]:
     ],
 )
 def test_a_stage_depends_on_what_it_computes_with(command, depends_on, independent_of):
-    found = parts(f"padir.commands.{command}")
-    assert depends_on <= found
-    assert not independent_of & found
+    imported = parts(f"padir.commands.{command}")
+    assert depends_on <= imported
+    assert not independent_of & imported
 
 
 def test_the_model_s_code_is_all_there_for_decoding():

@@ -126,9 +126,9 @@ def test_to_the_end(place, monkeypatch, capsys):
     assert len(lines) == 5
     (folder / "out").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     common = ["--references", references, "--target-language", language]
-    found = score(capsys, "--hypotheses", folder / "out", *common)
+    scores = score(capsys, "--hypotheses", folder / "out", *common)
     tokenizer = {"zh": "zh", "ro": "13a"}[language]
-    assert f"tok:{tokenizer}|" in found["bleu"]["signature"]
+    assert f"tok:{tokenizer}|" in scores["bleu"]["signature"]
     perfect = score(capsys, "--hypotheses", references, *common)
     assert perfect["bleu"]["score"] == pytest.approx(100)
     assert perfect["stutter"]["words"]["per_100"] == 0
@@ -138,9 +138,9 @@ def test_stutter_of_characters(tmp_path, capsys):
     (tmp_path / "reference").write_text("妈妈喜欢新鲜水果。\n我们看见一只猫。\n")
     (tmp_path / "hypothesis").write_text("妈妈妈喜欢欢新鲜水果。\n我们看见见一只猫。。\n")
     common = ["--references", tmp_path / "reference", "--target-language", "zh"]
-    found = score(capsys, "--hypotheses", tmp_path / "hypothesis", *common)
+    scores = score(capsys, "--hypotheses", tmp_path / "hypothesis", *common)
     # Three characters follow themselves beyond the reference; 10 and 8 characters in all.
-    assert found["stutter"]["words"]["per_100"] == pytest.approx(100 * 3 / 18)
+    assert scores["stutter"]["words"]["per_100"] == pytest.approx(100 * 3 / 18)
 
 
 def test_lengths_of_text_without_spaces(tmp_path):
@@ -159,8 +159,8 @@ def test_lengths_of_text_without_spaces(tmp_path):
             (tmp_path / f"{split}.{language}").write_text(text, encoding="utf-8")
     statistics = clean(Dataset.model_validate(SETTINGS).cleaning, "en-zh", tmp_path, tmp_path / "o")
     dropped = statistics["splits"]["train"]["dropped"]
-    found = {reason: each["first_lines"] for reason, each in dropped.items() if each["pairs"]}
-    assert found == {"ratio": [1, 5], "too_long": [2]}
+    reasons = {reason: each["first_lines"] for reason, each in dropped.items() if each["pairs"]}
+    assert reasons == {"ratio": [1, 5], "too_long": [2]}
 
 
 SETTINGS = {"source": {"kind": "tfds", "name": "wmt17_translate/zh-en"}, "directions": ["zh-en"]}

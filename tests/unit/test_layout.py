@@ -102,9 +102,9 @@ def test_paths_of_one_row():
 
 def test_scores_stand_for_every_test_set_and_seed():
     config = check_config(changed("trainings.padir.seeds", [4, 2]))
-    found = [artifact.path for artifact in layout.scores(config, [ROW])]
+    paths = [artifact.path for artifact in layout.scores(config, [ROW])]
     places = ("toy/xs-xt", "real/de-en", "real/en-de")
-    assert found == [
+    assert paths == [
         f"results/runs/{place}/padir/seed{seed}/score/test.padir.T4.json"
         for place in places
         for seed in (2, 4)

@@ -94,13 +94,13 @@ def test_too_large_names_the_largest_possible_size(tmp_path, kind):
     path = tmp_path / "spm.model"
     with pytest.raises(InputError, match=r"\A.*\Z") as caught:
         train_vocabulary(LINES, VocabularySettings(kind=kind, size=999), path)
-    found = re.fullmatch(
+    match = re.fullmatch(
         rf"vocabulary\.size is 999: the text allows at most (\d+) pieces of kind {kind}",
         str(caught.value),
     )
-    assert found
+    assert match
     assert not path.exists()
-    largest = int(found[1])
+    largest = int(match[1])
     train_vocabulary(LINES, VocabularySettings(kind=kind, size=largest), path)
     assert Vocabulary.load(path).size == largest
     with pytest.raises(InputError, match=f"at most {largest} pieces"):

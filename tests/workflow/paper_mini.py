@@ -71,8 +71,8 @@ def with_cloud(config: dict[str, Any], endpoint: str, ledger: Path) -> dict[str,
 def translated(text: str, source: str, target: str) -> str:
     """What the server makes of a sentence: its words in the other language."""
     words = dict(zip(LEXICON[source].split(), LEXICON[target].split(), strict=True))
-    found = [words[word] for word in text.removesuffix(".").split()]
-    return "".join(found) + "。" if target == "zh" else " ".join(found) + "."
+    tokens = [words[word] for word in text.removesuffix(".").split()]
+    return "".join(tokens) + "。" if target == "zh" else " ".join(tokens) + "."
 
 
 def with_scorer(config: dict[str, Any], checkpoint: Path) -> dict[str, Any]:

@@ -40,8 +40,8 @@ def test_translations_are_bought_once_and_a_higher_limit_makes_nothing_anew(
         assert (place / card).is_file(), done.stdout + done.stderr
         for split in ("train", "valid"):
             sources = read_lines(place / f"results/data/toy/xs-xt/{split}.xs")
-            found = read_lines(place / FOLDER / f"{split}.xt")
-            assert found == [translation(line) for line in sources]
+            translations = read_lines(place / FOLDER / f"{split}.xt")
+            assert translations == [translation(line) for line in sources]
         described = json.loads((place / card).read_text())
         assert described["row"] == "cloud"
         assert set(server.billed.values()) == {1}

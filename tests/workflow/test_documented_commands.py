@@ -54,9 +54,9 @@ def place(tmp_path_factory) -> Path:
     bundle = write_tiny_bundle(folder / PLACE / "bundle", "padir")
     write_decoder(bundle / "decoders/padir.json", tiny_decoder("padir", LengthRule(0.6, 1.0)))
     (folder / "bundle").symlink_to(bundle)
-    own = folder / "results/runs/corpus/de-en/padir/seed0"
-    own.mkdir(parents=True)
-    (own / "bundle").symlink_to(bundle)
+    run_folder = folder / "results/runs/corpus/de-en/padir/seed0"
+    run_folder.mkdir(parents=True)
+    (run_folder / "bundle").symlink_to(bundle)
     (folder / "config").mkdir()
     for name in ("paper.yaml", "grid.yaml"):
         (folder / "config" / name).symlink_to(ROOT / "config" / name)

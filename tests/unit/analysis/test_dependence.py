@@ -18,29 +18,29 @@ def attentions():
     generator = np.random.default_rng(0)
 
     def drawn(keys):
-        found = generator.gamma(0.3, size=(BATCH, LAYERS, HEADS, LENGTH, keys))
-        return (found / found.sum(-1, keepdims=True)).astype(np.float32)
+        weights = generator.gamma(0.3, size=(BATCH, LAYERS, HEADS, LENGTH, keys))
+        return (weights / weights.sum(-1, keepdims=True)).astype(np.float32)
 
     return Attentions(jnp.asarray(drawn(LENGTH)), jnp.asarray(drawn(SOURCE)))
 
 
 @pytest.mark.parametrize("distance", [1, 3])
 def test_measures_of_every_pair(attentions, distance):
-    found = dependence.measures(attentions, distance)
+    measures = dependence.measures(attentions, distance)
     own, source = map(np.asarray, attentions)
     for index in np.ndindex(BATCH, LAYERS, HEADS, LENGTH - distance):
         head, left = index[:3], index[3]
         right = left + distance
         p, q = source[*head, left].astype(np.float64), source[*head, right].astype(np.float64)
-        assert found.self_right[index] == own[*head, left, right]
-        assert found.self_left[index] == own[*head, right, left]
-        assert found.total_variation[index] == pytest.approx(np.abs(p - q).sum() / 2, abs=1e-5)
-        assert found.cosine[index] == pytest.approx(cosine(p, q), abs=1e-5)
-        assert found.jensen_shannon[index] == pytest.approx(jensenshannon(p, q) ** 2, abs=1e-5)
+        assert measures.self_right[index] == own[*head, left, right]
+        assert measures.self_left[index] == own[*head, right, left]
+        assert measures.total_variation[index] == pytest.approx(np.abs(p - q).sum() / 2, abs=1e-5)
+        assert measures.cosine[index] == pytest.approx(cosine(p, q), abs=1e-5)
+        assert measures.jensen_shannon[index] == pytest.approx(jensenshannon(p, q) ** 2, abs=1e-5)
 
 
 def test_ranks_of_neighbours(attentions):
-    found = dependence.ranks(attentions)
+    ranks = dependence.ranks(attentions)
     own, source = map(np.asarray, attentions)
     for sentence, left in np.ndindex(BATCH, LENGTH - 1):
         right = left + 1
@@ -56,25 +56,27 @@ def test_ranks_of_neighbours(attentions):
             inside += [a[0] in b, b[0] in a]
             common.append(len(set(a) & set(b)) / 3)
         expected = [np.mean(values) for values in (first, few, same, inside, common)]
-        measured = [np.asarray(values)[sentence, left] for values in found[:5]]
+        measured = [np.asarray(values)[sentence, left] for values in ranks[:5]]
         np.testing.assert_allclose(measured, expected, atol=1e-6)
         mean = source[sentence].mean(axis=(0, 1))
         a, b = (np.argsort(-mean[at])[:3].tolist() for at in (left, right))
-        assert found.same_first_mean[sentence, left] == (a[0] == b[0])
-        assert found.first_in_few_mean[sentence, left] == ((a[0] in b) + (b[0] in a)) / 2
+        assert ranks.same_first_mean[sentence, left] == (a[0] == b[0])
+        assert ranks.first_in_few_mean[sentence, left] == ((a[0] in b) + (b[0] in a)) / 2
 
 
 def test_the_probe_is_the_mean_divergence_from_the_mixture():
     generator = np.random.default_rng(1)
     logits = generator.normal(size=(2, 3, 4, 7)).astype(np.float32) * 3
     weights = generator.dirichlet(np.ones(3), size=2).astype(np.float32)
-    found = dependence.information(jnp.asarray(logits), jnp.asarray(weights))
+    information = dependence.information(jnp.asarray(logits), jnp.asarray(weights))
     share = np.exp(np.asarray(jax.nn.log_softmax(logits), np.float64))
     for sentence, position in np.ndindex(2, 4):
         answers = share[sentence, :, position]
         mixture = weights[sentence] @ answers
         divergences = (answers * np.log(answers / mixture)).sum(axis=1)
-        assert found[sentence, position] == pytest.approx(weights[sentence] @ divergences, abs=1e-5)
+        assert information[sentence, position] == pytest.approx(
+            weights[sentence] @ divergences, abs=1e-5
+        )
 
 
 def test_the_probe_is_0_where_nothing_changes_and_at_most_the_entropy_of_the_draw():

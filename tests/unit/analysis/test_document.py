@@ -72,11 +72,11 @@ def test_groups_are_compared_by_their_own_pairs_numbers(made_up):
     weights["self_attention"] = np.concatenate([weights["self_right"], weights["self_left"]], 1)
     for name, rows in weights.items():
         for kind, reduce in (("min", np.min), ("mean", np.mean), ("max", np.max)):
-            one = made["contrasts"][f"{name} {kind}"]
+            contrasts = made["contrasts"][f"{name} {kind}"]
             numbers = np.array([reduce(row) for row in rows], float)
-            assert one["mean"] == pytest.approx(numbers[yes].mean())
-            assert one["other_mean"] == pytest.approx(numbers[no].mean())
-            assert one["deviation"] == pytest.approx(numbers[yes].std(ddof=1))
+            assert contrasts["mean"] == pytest.approx(numbers[yes].mean())
+            assert contrasts["other_mean"] == pytest.approx(numbers[no].mean())
+            assert contrasts["deviation"] == pytest.approx(numbers[yes].std(ddof=1))
     next_to = pairs.distance == 1
     alone = {
         name: pairs.values[name][next_to] for name in ("surprisal", "entropy", "overlap", "probe")
@@ -89,13 +89,13 @@ def test_groups_are_compared_by_their_own_pairs_numbers(made_up):
     kept = ~found.licensed
     for name, values in by_head.items():
         for layer, head in ((0, 2), (1, 0)):
-            own = contrast(
+            recomputed = contrast(
                 values[kept][:, layer, head, None], found.stutter[kept],
                 pairs.sentence[next_to][kept], SENTENCES, 80,
             )  # fmt: skip
             for key in ("mean", "other_mean", "effect", "within", "within_effect", "p_value"):
                 shown = made["heads"][name][key][layer][head]
-                assert shown == pytest.approx(getattr(own, key)[0], rel=1e-5), (name, key)
+                assert shown == pytest.approx(getattr(recomputed, key)[0], rel=1e-5), (name, key)
 
 
 def test_predictors_are_turned_as_their_hypotheses_have_them(made_up):
@@ -164,7 +164,7 @@ def test_proxies_are_judged_against_the_grammars_own_law(tmp_path):
     translator, extractor = Translator(loaded, decoder, 1), Extractor(loaded, decoder, 4, 2)
     test = document.TestSet(lines, [[own[min(own)] for own in targets]], "xt", grammar)
     options = document.Options((1,), 60, MODE_STRENGTH)
-    found = document.analyse(translator, extractor, test, options)["exact"]
+    exact = document.analyse(translator, extractor, test, options)["exact"]
     # The twin: laws by hand, at their likeliest length, where the model can hold it.
     laws = []
     for own in targets:
@@ -184,14 +184,14 @@ def test_proxies_are_judged_against_the_grammars_own_law(tmp_path):
     truth = np.array([true_information(laws[fits[s]], i, j) for s, i, j in places])
     truth[truth < 1e-12] = 0
     assert np.any((truth > 0) & (truth < 0.2)) and np.any(truth > 0.2) and np.any(truth == 0)
-    assert found["pairs"] == len(places)
-    assert found["sentences"] == len(fits)
-    assert found["dependent"] == (truth > 0).sum()
-    assert found["several"] == sum(len(laws[s]) > 1 for s in fits)
-    assert found["mean_information"] == pytest.approx(truth.mean(), rel=1e-5)
-    assert found["mean_probe"] == pytest.approx(pairs.values["probe"].mean(), rel=1e-5)
-    assert len(found["prediction"]) == 2 * len(PREDICTORS) + 1
-    for row in found["prediction"]:
+    assert exact["pairs"] == len(places)
+    assert exact["sentences"] == len(fits)
+    assert exact["dependent"] == (truth > 0).sum()
+    assert exact["several"] == sum(len(laws[s]) > 1 for s in fits)
+    assert exact["mean_information"] == pytest.approx(truth.mean(), rel=1e-5)
+    assert exact["mean_probe"] == pytest.approx(pairs.values["probe"].mean(), rel=1e-5)
+    assert len(exact["prediction"]) == 2 * len(PREDICTORS) + 1
+    for row in exact["prediction"]:
         name = row["predictor"]
         kept = pairs.distance == 1 if row["pairs"] == "adjacent" else np.ones(len(truth), bool)
         score = (-1 if name in LESS else 1) * np.array(pairs.values[name][kept], float)

@@ -22,31 +22,31 @@ def sample():
 
 def test_contrast_is_what_numpy_says(sample):
     values, chosen, sentence = sample
-    found = hypotheses.contrast(values, chosen, sentence, 12, samples=200)
+    contrasts = hypotheses.contrast(values, chosen, sentence, 12, samples=200)
     yes, no = values[chosen], values[~chosen]
-    np.testing.assert_allclose(found.mean, yes.mean(axis=0))
-    np.testing.assert_allclose(found.other_mean, no.mean(axis=0))
-    np.testing.assert_allclose(found.deviation, yes.std(axis=0, ddof=1))
-    np.testing.assert_allclose(found.other_deviation, no.std(axis=0, ddof=1))
+    np.testing.assert_allclose(contrasts.mean, yes.mean(axis=0))
+    np.testing.assert_allclose(contrasts.other_mean, no.mean(axis=0))
+    np.testing.assert_allclose(contrasts.deviation, yes.std(axis=0, ddof=1))
+    np.testing.assert_allclose(contrasts.other_deviation, no.std(axis=0, ddof=1))
     n, m = len(yes), len(no)
     pooled = np.sqrt(
         ((n - 1) * yes.var(axis=0, ddof=1) + (m - 1) * no.var(axis=0, ddof=1)) / (n + m - 2)
     )
-    np.testing.assert_allclose(found.effect, (yes.mean(axis=0) - no.mean(axis=0)) / pooled)
-    np.testing.assert_allclose(found.within_effect, found.within / pooled)
-    assert (found.count, found.other_count) == (n, m)
+    np.testing.assert_allclose(contrasts.effect, (yes.mean(axis=0) - no.mean(axis=0)) / pooled)
+    np.testing.assert_allclose(contrasts.within_effect, contrasts.within / pooled)
+    assert (contrasts.count, contrasts.other_count) == (n, m)
 
 
 def test_intervals_are_those_of_resampled_sentences(sample):
     values, chosen, sentence = sample
-    found = hypotheses.contrast(values, chosen, sentence, 12, samples=100)
+    contrasts = hypotheses.contrast(values, chosen, sentence, 12, samples=100)
     differences, within, shares = [], [], []
     for counts in resample_counts(12, 100):
         rows = np.concatenate(
             [np.tile(np.flatnonzero(sentence == s), int(counts[s])) for s in range(12)]
         )
-        own = chosen[rows]
-        yes, no = values[rows][own], values[rows][~own]
+        chosen_here = chosen[rows]
+        yes, no = values[rows][chosen_here], values[rows][~chosen_here]
         differences.append(yes.mean(axis=0) - no.mean(axis=0))
         total, number = np.zeros(2), 0
         for s in range(12):
@@ -60,13 +60,13 @@ def test_intervals_are_those_of_resampled_sentences(sample):
         (n, first), (m, other) = ((len(v), v.var(axis=0, ddof=1)) for v in (yes, no))
         shares.append(within[-1] / np.sqrt(((n - 1) * first + (m - 1) * other) / (n + m - 2)))
     for column in range(2):
-        assert found.difference_interval[column] == pytest.approx(
+        assert contrasts.difference_interval[column] == pytest.approx(
             interval(np.array(differences)[:, column])
         )
-        assert found.within_interval[column] == pytest.approx(
+        assert contrasts.within_interval[column] == pytest.approx(
             interval(np.array(within)[:, column]), abs=1e-9
         )
-        assert found.within_effect_interval[column] == pytest.approx(
+        assert contrasts.within_effect_interval[column] == pytest.approx(
             interval(np.array(shares)[:, column]), abs=1e-9
         )
 
@@ -103,14 +103,17 @@ def test_the_area_counts_ties_half_and_its_interval_resamples_sentences():
         return ((high[:, None] > low) + (high[:, None] == low) / 2).mean()
 
     resamples = resample_counts(10, 60)
-    found = hypotheses.discrimination(score, positive, sentence, resamples)
-    assert found.auc == pytest.approx(area(np.arange(60)))
+    discrimination = hypotheses.discrimination(score, positive, sentence, resamples)
+    assert discrimination.auc == pytest.approx(area(np.arange(60)))
     drawn = [
         area(np.concatenate([np.tile(np.flatnonzero(sentence == s), int(c[s])) for s in range(10)]))
         for c in resamples
     ]
-    assert found.interval == pytest.approx(interval(np.array(drawn)))
-    assert (found.positives, found.negatives) == (positive.sum(), (~positive).sum())
+    assert discrimination.interval == pytest.approx(interval(np.array(drawn)))
+    assert (discrimination.positives, discrimination.negatives) == (
+        positive.sum(),
+        (~positive).sum(),
+    )
     for count in (0, hypotheses.FEWEST - 1, 60 - hypotheses.FEWEST + 1, 60):
         nothing = hypotheses.discrimination(score, np.arange(60) < count, sentence, resamples)
         assert nothing.auc is None and nothing.interval is None

@@ -35,9 +35,9 @@ def test_every_pair_once_in_order_with_its_own_numbers(tmp_path):
         np.testing.assert_allclose(means, pairs.values[name][pairs.adjacent], rtol=1e-5)
     # One sentence alone has the same pairs.
     alone = collect(extractor, sources[4:5], chosen[4:5], 1)
-    own = pairs.sentence == 4
+    in_sentence = pairs.sentence == 4
     for name, values in alone.values.items():
-        np.testing.assert_allclose(values, pairs.values[name][own], atol=1e-5)
+        np.testing.assert_allclose(values, pairs.values[name][in_sentence], atol=1e-5)
 
 
 def test_the_probe_replaces_one_token_and_reads_the_other(tmp_path):
@@ -52,7 +52,7 @@ def test_the_probe_replaces_one_token_and_reads_the_other(tmp_path):
     chosen = [Chosen(5), Chosen(4)]
     extractor = Extractor(loaded, DECODER, 4, 3)
     _, made, cross = next(extractor.passes(sources, chosen, 2))
-    found = np.asarray(extractor.probe(cross, made.input))
+    probe = np.asarray(extractor.probe(cross, made.input))
     tokens, visible = made.input
     pieces = slice(FIRST_PIECE, loaded.vocabulary.size)
 
@@ -72,7 +72,7 @@ def test_the_probe_replaces_one_token_and_reads_the_other(tmp_path):
                 mixture = weights[row] @ own
                 expected = weights[row] @ (own * np.log(own / mixture)).sum(axis=1)
                 if i < length:
-                    np.testing.assert_allclose(found[row, i, j], expected, atol=1e-5)
+                    np.testing.assert_allclose(probe[row, i, j], expected, atol=1e-5)
 
 
 def test_values_against_plain_loops(tmp_path):
@@ -142,6 +142,6 @@ def test_a_repeat_that_a_reference_has_is_no_stutter(tmp_path):
     assert "probe" not in pairs.values
     tokens = [(8, 8, 9, 9, 10), (9, 9, 8)]
     references = [[(9, 9, 11), (8, 10, 8)], [(8, 8), (9, 8, 9)]]
-    found = repeats(pairs, tokens, references)
-    assert found.stutter.tolist() == [True, False, False, False, True, False]
-    assert found.licensed.tolist() == [False, False, True, False, False, False]
+    repeated = repeats(pairs, tokens, references)
+    assert repeated.stutter.tolist() == [True, False, False, False, True, False]
+    assert repeated.licensed.tolist() == [False, False, True, False, False, False]

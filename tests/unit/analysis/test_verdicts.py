@@ -6,13 +6,13 @@ from padir.analysis.verdicts import FEWEST, claims_of
 
 
 def found(mixed=FEWEST, **changes):
-    one = {
+    contrast = {
         "mean": 0.1, "other_mean": 0.2, "effect": -0.3, "effect_interval": [-0.4, -0.2],
         "difference_interval": [-0.2, -0.1], "p_value": 0.01, "within": -0.05,
         "within_effect": -0.2, "within_effect_interval": [-0.5, 0.05],
     }  # fmt: skip
     names = ("self_attention mean", "total_variation mean", "cosine mean")
-    contrasts = {name: one | changes.get(name.split()[0], {}) for name in names}
+    contrasts = {name: contrast | changes.get(name.split()[0], {}) for name in names}
     return {
         "pass": 1, "mixed_sentences": mixed, "stuttering": 30, "other": 300, "contrasts": contrasts
     }  # fmt: skip

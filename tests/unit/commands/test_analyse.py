@@ -56,27 +56,27 @@ def test_lines_that_are_too_long_are_not_analysed(place, tmp_path, capsys):
 def test_the_document(place, tmp_path):
     out = tmp_path / "analysis.json"
     assert run(place, out, "--passes", 1, 2, "--distance", 3, "--alternatives", 2) == 0
-    found = read_json(out)
+    document = read_json(out)
     labels = ("dataset", "direction", "training", "decoder", "system", "targets", "seed", "split")
-    assert [found[label] for label in labels] == [
+    assert [document[label] for label in labels] == [
         "toy", "xs-xt", "tiny_padir", "padir", "padir", "raw", 2, "test",
     ]  # fmt: skip
-    assert found["digests"].keys() == {"training", "decoder"}
+    assert document["digests"].keys() == {"training", "decoder"}
     # Empty lines are no sentences.
-    assert found["sentences"] == len([line for line in LINES if line])
-    assert found["exact"] is None
-    assert [one["pass"] for one in found["passes"]] == [1, 2]
-    for one in found["passes"]:
+    assert document["sentences"] == len([line for line in LINES if line])
+    assert document["exact"] is None
+    assert [one["pass"] for one in document["passes"]] == [1, 2]
+    for one in document["passes"]:
         assert one["stuttering"] + one["other"] + one["licensed"] == one["adjacent"]
         assert 0 < one["adjacent"] < one["pairs"]
         assert {(row["target"], row["pairs"]) for row in one["prediction"]} == PREDICTED
         assert {len(rows) for head in one["heads"].values() for rows in head["effect"]} == {2}
         attention = one["contrasts"]["self_attention mean"]
         assert 0 < attention["other_mean"] < 1
-    ids = [claim["id"] for claim in found["claims"]]
+    ids = [claim["id"] for claim in document["claims"]]
     assert ids == ["self_attention", "cross_attention"]
     # Nine sentences are too few for a verdict.
-    assert {claim["verdict"] for claim in found["claims"]} == {"not run"}
+    assert {claim["verdict"] for claim in document["claims"]} == {"not run"}
     assert read_json(tmp_path / "analysis.json.provenance.json")["command"][:2] == [
         "padir",
         "analyse",

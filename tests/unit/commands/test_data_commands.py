@@ -201,9 +201,9 @@ def test_foreign_pairs_have_other_words_and_the_same_ones_each_time(built, tmp_p
     once, vocabulary = learn(built, tmp_path / "one", foreign_pairs=2, source=source)
     again, _ = learn(built, tmp_path / "two", foreign_pairs=2, source=source)
     assert once == again
-    own = pieces(Vocabulary.load(built / "spm.model"))
+    pieces_without = pieces(Vocabulary.load(built / "spm.model"))
     # Every word of the pair's own, and those of the pairs of the next two seeds.
-    expected = set(own)
+    expected = set(pieces_without)
     for seed in (4, 5):
         write_json(tmp_path / "spec.json", SYNTHETIC | {"source": source | {"seed": seed}})
         raw = tmp_path / f"raw{seed}"
@@ -212,7 +212,7 @@ def test_foreign_pairs_have_other_words_and_the_same_ones_each_time(built, tmp_p
         lines = [*read_lines(raw / "train.xs"), *read_lines(raw / "train.xt")]
         expected |= {f"\u2581{word}" for line in lines for word in line.split()}
     assert pieces(vocabulary) == expected
-    assert len(expected) > 2 * len(own)
+    assert len(expected) > 2 * len(pieces_without)
 
 
 def test_foreign_text_weighs_as_much_as_the_own():
@@ -225,7 +225,7 @@ def test_extra_text_is_learnt_from_and_stands_in_the_provenance(built, tmp_path)
     extra = tmp_path / "extra.txt"
     extra.write_text("zzyzx\n")
     _, vocabulary = learn(built, tmp_path, extra_text=[str(extra)])
-    own = pieces(Vocabulary.load(built / "spm.model"))
-    assert pieces(vocabulary) == own | {"\u2581zzyzx"}
+    pieces_without = pieces(Vocabulary.load(built / "spm.model"))
+    assert pieces(vocabulary) == pieces_without | {"\u2581zzyzx"}
     provenance = read_json(tmp_path / "spm.model.provenance.json")
     assert provenance["inputs"][str(extra)] == sha256_file(extra)

@@ -336,8 +336,8 @@ def test_translate_gives_what_is_asked_of_each_line(constrained):
             lines = [held if line and index % 2 else "" for index, line in enumerate(LINES)]
             if option == "infill":
                 lines = [line and f"___ {line} ___" for line in lines]
-            found = constrained(**{option: lines})
-            for one, line, free in zip(found, lines, plain, strict=True):
+            translations = constrained(**{option: lines})
+            for one, line, free in zip(translations, lines, plain, strict=True):
                 if not line:
                     assert one == free
                 elif option == "prefix":

@@ -16,12 +16,12 @@ def test_blocks_are_the_file(tmp_path, monkeypatch, content, lines, chunk):
     monkeypatch.setattr(parallel, "_CHUNK", chunk)
     path = tmp_path / "text"
     path.write_text(content, encoding="utf-8", newline="")
-    found = line_blocks(path, lines)
-    texts = [read_block(path, block) for block in found]
+    blocks = line_blocks(path, lines)
+    texts = [read_block(path, block) for block in blocks]
     assert [line for text in texts for line in text] == read_lines(path)
-    assert [len(text) for text in texts] == [block.lines for block in found]
+    assert [len(text) for text in texts] == [block.lines for block in blocks]
     assert all(len(text) == lines for text in texts[:-1])
-    assert [block.first for block in found] == [lines * i for i in range(len(found))]
+    assert [block.first for block in blocks] == [lines * i for i in range(len(blocks))]
 
 
 def test_errors_name_the_line_of_the_file(tmp_path):

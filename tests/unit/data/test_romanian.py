@@ -36,8 +36,8 @@ def test_in_cleaning_all_splits_are_written_so(tmp_path, style):
     statistics = clean(Cleaning(romanian_letters=style), "en-ro", tmp_path, tmp_path / "out")
     expected = {"comma": [COMMA] * 2, "cedilla": [CEDILLA] * 2, None: [COMMA, CEDILLA]}[style]
     for split in ("train", "valid", "test"):
-        found = read_lines(tmp_path / "out" / f"{split}.ro")
-        assert found == [f"{split} {line}" for line in expected]
+        cleaned = read_lines(tmp_path / "out" / f"{split}.ro")
+        assert cleaned == [f"{split} {line}" for line in expected]
         # English text is left alone.
         english = read_lines(tmp_path / "out" / f"{split}.en")
         assert english == [f"{split} {COMMA}", f"{split} {CEDILLA}"]

@@ -16,20 +16,20 @@ def corpus(tmp_path, source, direction="ro-en", **changes):
 
 
 def test_without_text_the_stated_pairs_count(tmp_path):
-    found = corpus(tmp_path, {**TFDS, "pairs": {"train": 1000, "valid": None}})
+    text = corpus(tmp_path, {**TFDS, "pairs": {"train": 1000, "valid": None}})
     # 160 bytes a line; five to a piece, and EOS.
-    assert found.side("train", "ro") == SideSize(1000, 160_000, counted=False)
-    assert found.tokens("train", "ro") == 33.0
+    assert text.side("train", "ro") == SideSize(1000, 160_000, counted=False)
+    assert text.tokens("train", "ro") == 33.0
     for split in ("valid", "test"):
-        assert found.side(split, "en") is None
-        assert found.tokens(split, "en") is None
+        assert text.side(split, "en") is None
+        assert text.tokens(split, "en") is None
 
 
 def test_synthetic_text_is_as_large_as_its_settings_say(tmp_path):
-    found = corpus(tmp_path, {"kind": "synthetic", "train": 200, "test": 7}, "xs-xt")
-    assert found.side("train", "xs") == SideSize(200, 10_400, counted=False)
-    assert found.side("test", "xt") == SideSize(7, 364, counted=False)
-    assert found.tokens("test", "xt") == pytest.approx(1 + 52 / 5)
+    text = corpus(tmp_path, {"kind": "synthetic", "train": 200, "test": 7}, "xs-xt")
+    assert text.side("train", "xs") == SideSize(200, 10_400, counted=False)
+    assert text.side("test", "xt") == SideSize(7, 364, counted=False)
+    assert text.tokens("test", "xt") == pytest.approx(1 + 52 / 5)
 
 
 def test_local_files_count_before_they_are_cleaned(tmp_path):
@@ -38,10 +38,10 @@ def test_local_files_count_before_they_are_cleaned(tmp_path):
     packed = {"files": {"de": "a.de.gz", "en": {"url": "http://x/a", "sha256": "0" * 64}}}
     (tmp_path / "texts/a.de.gz").write_bytes(b"packed")
     given = {"kind": "files", "folder": str(tmp_path / "texts"), "train": split, "valid": packed}
-    found = corpus(tmp_path, {**given, "test": split}, "de-en")
-    assert found.side("train", "de") == SideSize(2, 14, counted=False)
-    assert found.side("train", "en") is None
-    assert (found.side("valid", "de"), found.side("valid", "en")) == (None, None)
+    text = corpus(tmp_path, {**given, "test": split}, "de-en")
+    assert text.side("train", "de") == SideSize(2, 14, counted=False)
+    assert text.side("train", "en") is None
+    assert (text.side("valid", "de"), text.side("valid", "en")) == (None, None)
 
 
 def test_extra_sources_count_before_and_after_they_are_cleaned(tmp_path):
@@ -56,30 +56,30 @@ def test_extra_sources_count_before_and_after_they_are_cleaned(tmp_path):
         ({"de": {"url": "http://x/a", "sha256": "0" * 64}}, None),
         ({"en": "extra.de"}, None),
     ):
-        found = corpus(tmp_path, given, "de-en", extra_sources={"files": files})
-        assert found.side("extra", "de") == size
-    write_lines(found.path("extra", "de"), ["zwei"])
-    found = corpus(tmp_path, given, "de-en", extra_sources={"files": {"de": "extra.de"}})
-    assert found.side("extra", "de") == SideSize(1, 5, counted=True)
-    assert found.tokens("extra", "de") == 2.0
+        text = corpus(tmp_path, given, "de-en", extra_sources={"files": files})
+        assert text.side("extra", "de") == size
+    write_lines(text.path("extra", "de"), ["zwei"])
+    text = corpus(tmp_path, given, "de-en", extra_sources={"files": {"de": "extra.de"}})
+    assert text.side("extra", "de") == SideSize(1, 5, counted=True)
+    assert text.tokens("extra", "de") == 2.0
 
 
 def test_text_that_is_there_is_counted_and_its_own_pieces_too(tmp_path):
-    found = corpus(tmp_path, {**TFDS, "pairs": {"train": 1000}}, vocabularies={"small": {}})
+    text = corpus(tmp_path, {**TFDS, "pairs": {"train": 1000}}, vocabularies={"small": {}})
     lines = ["o pisică", "un câine", "", "o pisică"]
-    write_lines(found.path("train", "ro"), lines)
+    write_lines(text.path("train", "ro"), lines)
     # Letters with marks take two bytes.
-    assert found.side("train", "ro") == SideSize(4, 31, counted=True)
-    assert found.side("train", "en") == SideSize(1000, 160_000, counted=False)
-    assert found.tokens("train", "ro") == pytest.approx(1 + 31 / 4 / 5)
+    assert text.side("train", "ro") == SideSize(4, 31, counted=True)
+    assert text.side("train", "en") == SideSize(1000, 160_000, counted=False)
+    assert text.tokens("train", "ro") == pytest.approx(1 + 31 / 4 / 5)
 
     words = tmp_path / "results/vocab/wmt/en-ro/small/spm.model"
     settings = {"kind": "word", "size": 16}
     train_vocabulary(lines, VocabularySettings.model_validate(settings), words)
     # Six words in four lines, and EOS in each.
-    assert found.tokens("train", "ro", "small") == pytest.approx(1 + 6 / 4)
+    assert text.tokens("train", "ro", "small") == pytest.approx(1 + 6 / 4)
     # The dataset's own is not learnt yet.
-    assert found.tokens("train", "ro") == pytest.approx(1 + 31 / 4 / 5)
+    assert text.tokens("train", "ro") == pytest.approx(1 + 31 / 4 / 5)
 
 
 def test_a_sample_is_spread_over_the_file_and_has_whole_lines(tmp_path):
@@ -98,10 +98,10 @@ def test_a_sample_is_spread_over_the_file_and_has_whole_lines(tmp_path):
 
 
 def test_text_that_is_no_text_is_named(tmp_path):
-    found = corpus(tmp_path, {**TFDS, "pairs": {"train": 1000}})
-    write_lines(found.path("train", "ro"), ["a"])
+    text = corpus(tmp_path, {**TFDS, "pairs": {"train": 1000}})
+    write_lines(text.path("train", "ro"), ["a"])
     pieces = tmp_path / "results/vocab/wmt/en-ro/spm.model"
     pieces.parent.mkdir(parents=True)
     pieces.write_bytes(b"none")
     with pytest.raises(InputError, match=r"spm\.model: damaged or not a SentencePiece model"):
-        found.tokens("train", "ro")
+        text.tokens("train", "ro")

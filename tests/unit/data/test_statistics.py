@@ -39,9 +39,9 @@ def test_summary_by_hand(tmp_path, cut):
 
 
 def test_characters_of_chinese(tmp_path):
-    found = summary("zh", tmp_path, ["人人 爱", "爱人。"])
-    assert (found["length_unit"], found["length_total"]) == ("characters", 6)
-    assert (found["equal_neighbours"], found["distinct_words"]) == (1, 3)
+    counts = summary("zh", tmp_path, ["人人 爱", "爱人。"])
+    assert (counts["length_unit"], counts["length_total"]) == ("characters", 6)
+    assert (counts["equal_neighbours"], counts["distinct_words"]) == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_characters_of_chinese(tmp_path):
     [(range(1, 101), (50, 90, 99)), (range(1, 11), (5, 9, 10)), ([7], (7, 7, 7))],
 )
 def test_quantiles(tmp_path, lengths, expected):
-    found = summary("de", tmp_path, [" ".join(["w"] * length) for length in lengths])
-    assert tuple(found["length_quantiles"].values()) == expected
+    counts = summary("de", tmp_path, [" ".join(["w"] * length) for length in lengths])
+    assert tuple(counts["length_quantiles"].values()) == expected
 
 
 def test_no_lines(tmp_path):
-    found = summary("de", tmp_path)
-    assert (found["lines"], found["length_mean"], found["length_max"]) == (0, None, None)
+    counts = summary("de", tmp_path)
+    assert (counts["lines"], counts["length_mean"], counts["length_max"]) == (0, None, None)
 
 
 def test_fingerprints_tell_lines_apart():

@@ -135,10 +135,12 @@ def test_bytes_stay_what_they_are(tmp_path):
     settings = SyntheticSource(train=50, valid=10, test=10)
     write_synthetic(settings, tmp_path)
     write_grammar(settings, tmp_path / "grammar.json")
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for path in sorted(tmp_path.iterdir()):
-        found.update(path.read_bytes())
-    assert found.hexdigest() == "542571cbcce5a1154c343001982a49522b98ee23d1cf44370c41df994015862b"
+        checksum.update(path.read_bytes())
+    assert (
+        checksum.hexdigest() == "542571cbcce5a1154c343001982a49522b98ee23d1cf44370c41df994015862b"
+    )
 
 
 def test_other_splits_and_modes_leave_the_test_set_alone(folder, tmp_path):

@@ -72,13 +72,13 @@ def test_the_papers_datasets_read_as_tfds_reads_them(prepared, tmp_path, pair):
     described = write_tfds_source(source(prepared, PAPER[pair]), pair, tmp_path)
     assert described == prepared / PAPER[pair] / "1.0.0" / "dataset_info.json"
     for ours, theirs in zip(("train", "valid", "test"), SPLITS, strict=True):
-        found = pairs_of(tmp_path, ours, pair)
+        pairs = pairs_of(tmp_path, ours, pair)
         # The same copy through TFDS's own reader, and the pairs that were written.
         direct = tfds.data_source(PAPER[pair], data_dir=prepared, split=theirs)
         languages = pair.split("-")
-        assert found == [tuple(e[c].decode() for c in languages) for e in direct]
+        assert pairs == [tuple(e[c].decode() for c in languages) for e in direct]
         written = [tuple(e[c] for c in languages) for e in splits(pair)[theirs]]
-        assert sorted(found) == sorted(written)
+        assert sorted(pairs) == sorted(written)
 
 
 def test_processes_change_nothing(prepared, tmp_path, monkeypatch):
@@ -111,8 +111,8 @@ def test_newlines_nul_and_byte_order_marks_are_replaced_and_counted(tmp_path, ca
     ]
     write_copy("wmt16_translate/ro-en", tmp_path, given)
     write_tfds_source(source(tmp_path), "en-ro", tmp_path / "out")
-    found = pairs_of(tmp_path / "out", "test", "en-ro")
-    assert sorted(found) == [("", "w"), ("a b", "x"), ("c d", "y\u2028z\r")]
+    pairs = pairs_of(tmp_path / "out", "test", "en-ro")
+    assert sorted(pairs) == [("", "w"), ("a b", "x"), ("c d", "y\u2028z\r")]
     message = "padir fetch: test: 3 sentences held a newline, NUL or byte order mark"
     assert message in capsys.readouterr().err
 
@@ -344,10 +344,10 @@ def test_a_tfrecord_copy(tmp_path, monkeypatch):
     write_tfds_source(given, "en-ro", tmp_path / "out")
     for ours, theirs in zip(("train", "valid", "test"), SPLITS, strict=True):
         direct = tfds.load(given.name, data_dir=given.data_dir, split=theirs, download=False)
-        found = pairs_of(tmp_path / "out", ours, "en-ro")
-        assert found == [(e["en"].decode(), e["ro"].decode()) for e in direct.as_numpy_iterator()]
+        pairs = pairs_of(tmp_path / "out", ours, "en-ro")
+        assert pairs == [(e["en"].decode(), e["ro"].decode()) for e in direct.as_numpy_iterator()]
         written = [(e["en"], e["ro"]) for e in splits("en-ro")[theirs]]
-        assert sorted(found) == sorted(written)
+        assert sorted(pairs) == sorted(written)
     monkeypatch.setattr(reading, "BLOCK_PAIRS", 7)
     # As old versions of TFDS left it.
     next((tmp_path / "dd").rglob("features.json")).unlink()

@@ -68,15 +68,15 @@ def test_too_long_a_sentence_is_refused():
 
 def test_sources_end_in_eos_and_dummy_rows_hold_nothing_else():
     batch = Batch((1, 0), 3, 4)
-    found = padded_sources([[8], [9, 10]], batch)
-    np.testing.assert_array_equal(found, [[9, 10, 1, 0], [8, 1, 0, 0], [1, 0, 0, 0]])
+    padded = padded_sources([[8], [9, 10]], batch)
+    np.testing.assert_array_equal(padded, [[9, 10, 1, 0], [8, 1, 0, 0], [1, 0, 0, 0]])
 
 
 def test_score_worked_by_hand():
-    one = Candidate((8,) * 6, 7, -4.0, -0.5, 3)
+    candidate = Candidate((8,) * 6, 7, -4.0, -0.5, 3)
     assert length_penalty(7, 1.0) == 2.0
-    assert LengthRule(1.0, 2.0).score(one) == -4.0 / 2 + 2 * -0.5
-    assert LengthRule().score(one) == -4.0
+    assert LengthRule(1.0, 2.0).score(candidate) == -4.0 / 2 + 2 * -0.5
+    assert LengthRule().score(candidate) == -4.0
 
 
 def test_alpha_and_weight_change_the_choice_and_ties_go_to_the_first():

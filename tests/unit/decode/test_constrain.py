@@ -145,12 +145,12 @@ def test_templates_have_the_lengths_that_plain_decoding_tries(padir):
 
 
 def test_a_template_that_no_candidate_holds_gets_the_least_length(padir):
-    one = Translator(padir.loaded, tiny_decoder("padir", RULE, length_candidates=1), 3)
+    single = Translator(padir.loaded, tiny_decoder("padir", RULE, length_candidates=1), 3)
     sources = [line for line in LINES if line]
-    tried = [found.length for found in one.translate(sources, "x")]
+    tried = [found.length for found in single.translate(sources, "x")]
     assert min(tried) < 12
     text = "ba ko mi re su ta no ve ba ___ ve"
-    for found in infill(one, sources, [text] * len(sources)):
+    for found in infill(single, sources, [text] * len(sources)):
         assert (found.length, found.candidates) == (12, 1)
         assert re.fullmatch(text.replace("___", r"\w+"), found.hypothesis)
 
@@ -181,13 +181,13 @@ def test_a_draft_keeps_its_length_and_counts(padir):
     speller = Speller(padir)
     lines = [speller.draft(draft, "here") for draft in drafts]
     sources = padir.encode(["su ba"] * 3)
-    found = Constraints(padir, speller, lines, "here").translate(sources)
-    assert [one.length for one in found] == [2, 5, 7]
-    assert all(one.candidates == 1 for one in found)
+    translations = Constraints(padir, speller, lines, "here").translate(sources)
+    assert [one.length for one in translations] == [2, 5, 7]
+    assert all(one.candidates == 1 for one in translations)
     other = Constraints(padir, speller, [speller.draft("ve ve ve ve", "h")], "h").translate(
         sources[:1]
     )
-    assert other[0].tokens_before_drop != found[1].tokens_before_drop
+    assert other[0].tokens_before_drop != translations[1].tokens_before_drop
 
 
 @settings(max_examples=10)
@@ -237,11 +237,11 @@ def test_places_for_terms(padir):
     def holding(tokens, *missing):
         return Holding(tokens, list(missing), speller)
 
-    one = holding([ba, ko, mi], (ko,), (ko,), (re, su))
-    assert one.next_missing()
-    assert (one.owner, one.missing) == ([0, 1, 0], [(ko,), (re, su)])
-    assert [p.tokens for p in one.placements()] == [[ko, ko, mi], [ba, ko, ko]]
-    placed = one.placements()[1]
+    state = holding([ba, ko, mi], (ko,), (ko,), (re, su))
+    assert state.next_missing()
+    assert (state.owner, state.missing) == ([0, 1, 0], [(ko,), (re, su)])
+    assert [p.tokens for p in state.placements()] == [[ko, ko, mi], [ba, ko, ko]]
+    placed = state.placements()[1]
     assert (placed.owner, placed.missing) == ([0, 1, 2], [(re, su)])
     # No two free neighbours are left: the hypothesis grows, between terms but never inside one.
     assert [p.tokens for p in placed.placements()] == [
@@ -282,8 +282,11 @@ def test_batch_and_order_do_not_matter(tmp_path):
                 ][number % 4]
             )
         constraints = Constraints(translator, speller, [lines[i] for i in order], "here")
-        found = constraints.translate(translator.encode([filled[i] for i in order]))
-        return {i: (one.tokens, one.length, one.steps) for i, one in zip(order, found, strict=True)}
+        translations = constraints.translate(translator.encode([filled[i] for i in order]))
+        return {
+            i: (one.tokens, one.length, one.steps)
+            for i, one in zip(order, translations, strict=True)
+        }
 
     order = list(range(len(filled)))
     plain = results(large, order)
@@ -315,8 +318,8 @@ def test_without_the_rule_pieces_would_join_given_words(unigram, monkeypatch):
 
     def broken():
         sources = [LINES[index % 8] for index in range(len(words))]
-        found = infill(unigram, sources, [f"{word} ___" for word in words])
-        return [not stands(w, one.hypothesis) for w, one in zip(words, found, strict=True)]
+        translations = infill(unigram, sources, [f"{word} ___" for word in words])
+        return [not stands(w, one.hypothesis) for w, one in zip(words, translations, strict=True)]
 
     assert not any(broken())
     proposal = Speller.proposal
@@ -345,8 +348,8 @@ def test_files_become_constraints(padir, tmp_path):
     both = read(padir, tmp_path, prefix=["ba", "", "", " "], suffix=["ko", "ko mi", "", "\t"])
     assert both.lines == [Template(((ba,), None, (ko,))), Template((None, (ko, mi))), None, None]
     assert read(padir, tmp_path, prefix=["ba\r"]).lines == [Template(((ba,), None))]
-    found = read(padir, tmp_path, infill=["___ba____ko", "ba", "", "___ ___ mi"])
-    assert found.lines == [
+    translations = read(padir, tmp_path, infill=["___ba____ko", "ba", "", "___ ___ mi"])
+    assert translations.lines == [
         Template((None, (ba,), None, (ko,))),
         Template(((ba,),)),
         None,

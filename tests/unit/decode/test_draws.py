@@ -47,8 +47,8 @@ def test_top_k_and_top_p_leave_the_rest_out():
 
 
 def test_restricted_keeps_equals_of_the_last():
-    found = restricted(jnp.asarray([[1.0, 1.0, 0.0, 1.0]]), 2, 1.0)
-    np.testing.assert_array_equal(np.isfinite(found), [[True, True, False, True]])
+    logits = restricted(jnp.asarray([[1.0, 1.0, 0.0, 1.0]]), 2, 1.0)
+    np.testing.assert_array_equal(np.isfinite(logits), [[True, True, False, True]])
 
 
 def test_a_draw_depends_on_row_pass_and_position_alone():

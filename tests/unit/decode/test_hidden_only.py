@@ -57,8 +57,8 @@ def test_terms_stand_among_masks_or_in_the_free_translation(tmp_path, monkeypatc
     monkeypatch.setattr(refiner, "proposed", record)
     lines = [speller.terms("\t".join(one), "here") for one in TERMS]
     sources = translator.encode(SOURCES)
-    found = Constraints(translator, speller, lines, "here").translate(sources)
-    for one, terms in zip(found, TERMS, strict=True):
+    translations = Constraints(translator, speller, lines, "here").translate(sources)
+    for one, terms in zip(translations, TERMS, strict=True):
         assert all(f" {term} " in f" {one.hypothesis} " for term in terms)
         assert MASK not in one.tokens
     assert {passes for passes, _ in asked} == {1, 3}  # terms were tried in places, and refined

@@ -78,19 +78,19 @@ def test_two_tokens_per_position_would_not_be_enough():
 def test_top_k_tokens_are_the_first_of_a_stable_sort():
     logits = random_logits(7)
     logits[0, 0, 2] = -np.inf
-    found = top_k_tokens(jnp.asarray(logits), 3)
+    top = top_k_tokens(jnp.asarray(logits), 3)
     order = np.argsort(-logits, axis=-1, kind="stable")[..., :3]
-    np.testing.assert_array_equal(found.tokens, order)
+    np.testing.assert_array_equal(top.tokens, order)
     expected = np.take_along_axis(log_softmax(logits), order, axis=-1)
-    np.testing.assert_allclose(found.log_probability, expected, atol=1e-5)
+    np.testing.assert_allclose(top.log_probability, expected, atol=1e-5)
 
 
 def everywhere(logits, choice, may_repeat=None):
     """The choice where every position takes a new token."""
     rows = len(logits)
     taken, kept = jnp.ones((rows, LENGTH), bool), jnp.zeros((rows, LENGTH), jnp.int32)
-    found = top_k_tokens(jnp.asarray(logits), choice.top_k)
-    return np.asarray(choice(found, kept, taken, None, may_repeat)[0])
+    top = top_k_tokens(jnp.asarray(logits), choice.top_k)
+    return np.asarray(choice(top, kept, taken, None, may_repeat)[0])
 
 
 def test_a_word_pushed_aside_comes_back_one_place_further_unless_the_reach_is_two():
@@ -126,8 +126,10 @@ def test_rows_that_may_repeat_are_left_alone():
 def test_a_row_may_repeat_at_a_distance_alone():
     logits = np.zeros((1, LENGTH, VOCABULARY), np.float32)
     logits[..., 3], logits[..., 4] = 3.0, 2.0
-    found = everywhere(logits, PairwiseRepetitionPenalty(9.0, False, 2), jnp.array([[False, True]]))
-    assert found.tolist() == [[3, 4, 3, 4, 3]]
+    chosen = everywhere(
+        logits, PairwiseRepetitionPenalty(9.0, False, 2), jnp.array([[False, True]])
+    )
+    assert chosen.tolist() == [[3, 4, 3, 4, 3]]
 
 
 @pytest.mark.parametrize(
@@ -147,12 +149,12 @@ def test_overlap_is_one_less_total_variation():
     random = np.random.default_rng(0)
     weights = random.dirichlet(np.ones(4), (3, 6)).astype(np.float32)
     weights[0, 2] = weights[0, 1]
-    found = overlap(jnp.asarray(weights), 2)
+    overlaps = overlap(jnp.asarray(weights), 2)
     for step in (1, 2):
         distance = 0.5 * np.abs(weights[:, step:] - weights[:, :-step]).sum(axis=-1)
-        np.testing.assert_allclose(found[:, step:, step - 1], 1 - distance, atol=1e-6)
-        assert np.all(np.asarray(found[:, :step, step - 1]) == 0)
-    assert float(found[0, 2, 0]) == pytest.approx(1)
+        np.testing.assert_allclose(overlaps[:, step:, step - 1], 1 - distance, atol=1e-6)
+        assert np.all(np.asarray(overlaps[:, :step, step - 1]) == 0)
+    assert float(overlaps[0, 2, 0]) == pytest.approx(1)
 
 
 def test_penalties_scaled_by_the_coupling_need_it():

@@ -29,8 +29,8 @@ def rewritten(folders, target, system="padir", vocabulary=None, arrays=None, **c
 
 @pytest.mark.parametrize("passes", [None, 0, 101])
 def test_a_parallel_decoder_needs_a_number_of_passes_in_range(folders, passes):
-    found = "missing" if passes is None else passes
-    with pytest.raises(InputError, match=f"passes is {found}, allowed are 1 to 100$"):
+    shown = "missing" if passes is None else passes
+    with pytest.raises(InputError, match=f"passes is {shown}, allowed are 1 to 100$"):
         Translator(load(folders["padir"]), tiny_decoder("padir", LengthRule()), passes)
 
 
@@ -152,8 +152,8 @@ def test_the_default_is_a_tuned_decoder_where_the_system_s_own_is_not_tuned(fold
     masked = tiny_decoder("padir", LengthRule(1.0, 0.5), name="masked")
     write_decoder(folder / "decoders" / "masked.json", masked)
     assert find_decoder(load(folder), None).name == "masked"
-    own = tiny_decoder("padir", LengthRule(1.0, 0.5))
-    write_decoder(folder / "decoders" / "padir.json", own)
+    decoder = tiny_decoder("padir", LengthRule(1.0, 0.5))
+    write_decoder(folder / "decoders" / "padir.json", decoder)
     assert find_decoder(load(folder), None).name == "padir"
 
 

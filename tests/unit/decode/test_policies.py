@@ -148,8 +148,8 @@ def test_coupled_remasks_the_less_certain_of_coupled_neighbours():
 )
 def test_coupled_never_remasks_two_neighbours(scores, hidden):
     view = seen([[9, 10, 11, 12, 1]], [[True] * 4 + [False]], scores=[[*scores, 0.0]])
-    found = CoupledRemask(0.6)(view._replace(coupling=jnp.ones((1, 5))))
-    assert np.flatnonzero(found[0]).tolist() == hidden
+    remasked = CoupledRemask(0.6)(view._replace(coupling=jnp.ones((1, 5))))
+    assert np.flatnonzero(remasked[0]).tolist() == hidden
 
 
 @settings(max_examples=200, deadline=None)
@@ -160,8 +160,8 @@ def test_coupled_remasks_at_least_one_position_of_each_run(data):
     flags = st.lists(st.booleans(), min_size=length, max_size=length)
     coupled, predicted = np.array(data.draw(flags)), np.array(data.draw(flags))
     view = seen([[9] * length], predicted[None], scores=[data.draw(draws)])
-    found = CoupledRemask(0.6)(view._replace(coupling=jnp.asarray(coupled[None], jnp.float32)))
-    gone = np.flatnonzero(found[0])
+    remasked = CoupledRemask(0.6)(view._replace(coupling=jnp.asarray(coupled[None], jnp.float32)))
+    gone = np.flatnonzero(remasked[0])
     pairs = [i for i in range(1, length) if coupled[i] and predicted[i] and predicted[i - 1]]
     assert not any(i in gone and i - 1 in gone for i in pairs)
     runs: list[set[int]] = []

@@ -101,8 +101,10 @@ def test_log_probability_is_that_of_every_token_and_eos(plain, reranker, expecte
 def test_reranker_reproduces_the_log_probability_of_ar_search(ar, reranker, search):
     searcher = Translator(ar, tiny_decoder(search, RULE))
     sources = searcher.encode(LINES)
-    found = searcher.candidates(sources)
-    ended = [[one for one in several if one.length == len(one.tokens) + 1] for several in found]
+    candidates = searcher.candidates(sources)
+    ended = [
+        [one for one in several if one.length == len(one.tokens) + 1] for several in candidates
+    ]
     assert any(ended)
     equal(reranker.rerank(sources, ended), ended)
 
@@ -118,8 +120,8 @@ def test_batch_padding_order_and_neighbours_do_not_matter(folder, plain, reranke
     equal(shuffled, [large[i] for i in order])
     for index in (1, 4):
         alone = [[one] for one in candidates[index]]
-        found = reranker.rerank([sources[index]] * len(alone), alone)
-        equal([[one for (one,) in found]], [large[index]])
+        reranked_alone = reranker.rerank([sources[index]] * len(alone), alone)
+        equal([[one for (one,) in reranked_alone]], [large[index]])
     # Sentences with different numbers of candidates, and the same candidate twice.
     several = [own[: 1 + index % 3] * 2 for index, own in enumerate(candidates)]
     equal(
@@ -153,11 +155,11 @@ def test_translations_are_chosen_by_the_reranker(plain, reranked, expected):
     for source, several in zip(sources, plain.candidates(sources), strict=True):
         ranked = [replace(c, log_probability=expected(source, c.tokens)) for c in several]
         wanted.append(RULE.choose(ranked).tokens if ranked else ())
-    found = reranked.translate(LINES, "lines")
+    hypotheses = reranked.translate(LINES, "lines")
     free = plain.translate(LINES, "lines")
-    assert [one.tokens_before_drop for one in found] == wanted
+    assert [one.tokens_before_drop for one in hypotheses] == wanted
     assert wanted != [one.tokens_before_drop for one in free]
-    assert [one.steps for one in found] == [one.steps for one in free]
+    assert [one.steps for one in hypotheses] == [one.steps for one in free]
 
 
 def test_the_length_rule_is_chosen_with_reranked_candidates(padir, plain, reranker, reranked):

@@ -77,9 +77,9 @@ def run(server, source, **settings) -> tuple[list[str], int]:
         digests = [line.digest for line in read_sources(source)]
         known = ledger.known(ledger.task(sender.task), digests)
         sender.translate(source, counted.append)
-        found = list(read_translations(source, ledger, sender.task))
+        translations = list(read_translations(source, ledger, sender.task))
         assert sum(counted) == len(set(digests) - known)
-        return found, ledger.spent(sender.task.provider).doubt_characters
+        return translations, ledger.spent(sender.task.provider).doubt_characters
 
 
 EXPECTED = [translation(line) if line.strip() else "" for line in LINES]

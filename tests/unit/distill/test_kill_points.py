@@ -136,9 +136,9 @@ def test_billed_lines_are_recorded_or_doubtful_after_a_kill_at_any_point(tmp_pat
         billed = sum(len(call.replace("|", "")) for call in calls)
         with Ledger(folder / "ledger.sqlite") as ledger:
             spent = ledger.spent(TASK.provider)
-            found = list(read_translations(folder / "a.de", ledger, TASK))
+            translations = list(read_translations(folder / "a.de", ledger, TASK))
         where = f"killed at point {number}, {len(before)} calls before: {calls}"
-        assert found == [f"<{line}>" if line else "" for line in LINES], where
+        assert translations == [f"<{line}>" if line else "" for line in LINES], where
         # The ledger's promise: nothing is billed that it does not know of or count as doubtful ...
         assert UNIQUE <= billed <= UNIQUE + spent.doubt_characters, where
         assert spent.usd == pytest.approx(10e-6 * (UNIQUE + spent.doubt_characters)), where

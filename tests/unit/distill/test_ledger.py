@@ -45,8 +45,8 @@ def test_finished_translations_survive_reopening_the_ledger(path):
         ledger.finish(claim.request, claim.lines, ["one", "two\nlines"])
     with Ledger(path) as ledger:
         number = ledger.task(TASK)
-        found = ledger.translations(number, all_digests(lines_of("zwei", "drei", "eins")))
-        assert found == {text_digest("eins"): "one", text_digest("zwei"): "two\nlines"}
+        translations = ledger.translations(number, all_digests(lines_of("zwei", "drei", "eins")))
+        assert translations == {text_digest("eins"): "one", text_digest("zwei"): "two\nlines"}
         assert ledger.known(number, all_digests(lines)) == set(all_digests(lines))
         assert ledger.claim(TASK, lines, FREE).request is None
         assert ledger.spent("somebody") == (pytest.approx(8e-5), 0, 0.0)
@@ -388,6 +388,6 @@ def test_a_ledger_left_in_the_middle_of_a_write_says_what_to_do(path):
         LedgerReader(left / path.name)
     assert state_of(left) == before
     with Ledger(left / path.name) as ledger:
-        found = ledger.translations(ledger.task(TASK), all_digests(lines_of("eins")))
-        assert found == {text_digest("eins"): "one"}
+        translations = ledger.translations(ledger.task(TASK), all_digests(lines_of("eins")))
+        assert translations == {text_digest("eins"): "one"}
     LedgerReader(left / path.name).close()

@@ -55,13 +55,13 @@ def test_a_request_holds_1024_strings_and_30000_code_points():
 def test_blank_lines_are_not_sent_and_a_long_one_is_named(tmp_path):
     path = tmp_path / "train.de"
     write_lines(path, ["one", "", " \t\u3000", "two\r", "\u2028", "x" * 30_000])
-    found = list(read_sources(path))
-    assert [(line.number, line.text[:4]) for line in found] == [
+    lines = list(read_sources(path))
+    assert [(line.number, line.text[:4]) for line in lines] == [
         (1, "one"),
         (4, "two\r"),
         (6, "xxxx"),
     ]
-    assert found[0].digest == hashlib.sha256(b"one").digest()
+    assert lines[0].digest == hashlib.sha256(b"one").digest()
     write_lines(path, ["one", "é" * 30_001])
     with pytest.raises(InputError, match=r"train\.de: line 2 has 30001 characters; .* 30000 in a"):
         list(read_sources(path))
@@ -71,7 +71,7 @@ def test_an_estimate_counts_each_line_once_over_all_files(tmp_path):
     write_lines(tmp_path / "a", ["one", "two", "one", "", "three"])
     write_lines(tmp_path / "b", ["two", "four", "five"])
     known = {text_digest("two"), text_digest("nowhere")}
-    found = estimate([tmp_path / "a", tmp_path / "b"], known.intersection)
-    assert found == Estimate(lines=4, characters=3 + 5 + 4 + 4, paid_lines=1, paid_characters=3)
+    counted = estimate([tmp_path / "a", tmp_path / "b"], known.intersection)
+    assert counted == Estimate(lines=4, characters=3 + 5 + 4 + 4, paid_lines=1, paid_characters=3)
     write_lines(tmp_path / "empty", [])
     assert estimate([tmp_path / "empty"], known.intersection) == Estimate(0, 0, 0, 0)

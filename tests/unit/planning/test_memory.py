@@ -18,13 +18,13 @@ def run(architecture: dict | None = None, **training) -> TrainingRun:
 
 
 def test_devices_and_micro_batches_share_tokens_and_sharding_shares_the_state():
-    one = device_memory(run(), PARAMETERS, TABLE, 1)
+    single = device_memory(run(), PARAMETERS, TABLE, 1)
     eight = device_memory(run(), PARAMETERS, TABLE, 8)
-    assert (eight.state, eight.gradients) == (one.state, one.gradients)
-    assert eight.logits * 8 == one.logits and eight.activations * 8 == one.activations
+    assert (eight.state, eight.gradients) == (single.state, single.gradients)
+    assert eight.logits * 8 == single.logits and eight.activations * 8 == single.activations
     assert device_memory(run(accumulate=8), PARAMETERS, TABLE, 1) == eight
     dealt = device_memory(run(shard_parameters=True), PARAMETERS, TABLE, 8)
-    assert dealt.state == pytest.approx(one.state / 8, abs=8)
+    assert dealt.state == pytest.approx(single.state / 8, abs=8)
     assert dealt.logits == eight.logits
 
 
@@ -60,5 +60,5 @@ def test_a_token_s_memory_is_the_compiler_s_within_a_third(system):
     trainer = Trainer(model, 2_000, 2_000, seed=0)
     few, many = (gradient_memory(trainer, 1, count, length) for count in rows)
     measured = (many - few) / (rows[1] - rows[0])
-    one = device_memory(model, 0, 2_000 * 64, 1)
-    assert (one.activations + one.logits) / measured == pytest.approx(1, abs=1 / 3)
+    single = device_memory(model, 0, 2_000 * 64, 1)
+    assert (single.activations + single.logits) / measured == pytest.approx(1, abs=1 / 3)

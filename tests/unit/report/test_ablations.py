@@ -131,11 +131,11 @@ def test_hardly_matters_is_an_interval_within_one_point(made_up, variant, verdic
 
 def test_claims_come_from_the_lines(made_up):
     made_up.pair()
-    found = record(made_up, "second_stage")
-    assert (found["verdict"], found["seeds"]) == ("reproduced", [0, 1, 2])
-    assert "whole/padir/T4 against one_stage/padir/T4: BLEU 31.00 and 28.50" in found["measured"]
-    assert found["interval"] == pytest.approx([1.26, 3.74], abs=0.1)
-    assert found["test"] == "padir.report.ablations.second_stage_helps"
+    claim = record(made_up, "second_stage")
+    assert (claim["verdict"], claim["seeds"]) == ("reproduced", [0, 1, 2])
+    assert "whole/padir/T4 against one_stage/padir/T4: BLEU 31.00 and 28.50" in claim["measured"]
+    assert claim["interval"] == pytest.approx([1.26, 3.74], abs=0.1)
+    assert claim["test"] == "padir.report.ablations.second_stage_helps"
     few = record(made_up, "distillation")
     assert few["verdict"] == "not run" and "fewer than 3 seeds" in few["measured"]
     absent = record(made_up, "unmasking")
@@ -173,9 +173,9 @@ def test_an_entry_that_contradicts_its_claim_decides_nothing(made_up):
         "helps": False,
     }
     asked(made_up, entry)
-    found = record(made_up, "second_stage")
-    assert (found["verdict"], found["interval"]) == ("not run", None)
-    assert found["measured"].endswith("must say helps: true")
+    claim = record(made_up, "second_stage")
+    assert (claim["verdict"], claim["interval"]) == ("not run", None)
+    assert claim["measured"].endswith("must say helps: true")
 
 
 def test_a_missing_comparison_has_a_line(made_up):

@@ -58,10 +58,10 @@ def test_single_times_give_an_interval_and_the_verdict_follows_it(made_up):
         wide = [1.0, 16.0] if row["decoder"] == "greedy" else [4.0, 4.0]
         row["times_ms"] = wide * 10
     path.write_text(json.dumps(document))
-    found = record(made_up, "latency_p50_greedy")
+    claim = record(made_up, "latency_p50_greedy")
     # 8.2 / 4 is above 2, but half the sentences are far faster: the interval says no.
-    assert found["verdict"] == "not reproduced"
-    assert found["interval"][0] < 2 < found["interval"][1]
+    assert claim["verdict"] == "not reproduced"
+    assert claim["interval"][0] < 2 < claim["interval"][1]
 
 
 def test_stutter_claims_differ_before_and_after_the_drop(made_up):
@@ -79,18 +79,18 @@ def test_stutter_claims_differ_before_and_after_the_drop(made_up):
 def test_not_run_says_what_would_run_it(made_up):
     made_up.score("padir/padir/T10").unlink()
     made_up.score("padir/padir/T10", seed=1).unlink()
-    found = record(made_up, "saturation")
-    assert found["verdict"] == "not run" and found["measured"] == "padir padir T10 not scored"
-    text = claims.claims_table([found]).markdown()
+    claim = record(made_up, "saturation")
+    assert claim["verdict"] == "not run" and claim["measured"] == "padir padir T10 not scored"
+    text = claims.claims_table([claim]).markdown()
     assert "Run: snakemake --cores 2 core" in text
     assert record(made_up, "theory.masking_more")["command"] == "snakemake --cores 2 theory"
 
 
 def test_supplied_claims_replace_the_placeholder(made_up):
-    found = record(made_up, "theory.convexity")
-    assert found["verdict"] == "reproduced"
-    assert found["measured"] == "smallest eigenvalue 0.01235"
-    assert found["test"] == "results/theory/identities/seed0.json"
+    claim = record(made_up, "theory.convexity")
+    assert claim["verdict"] == "reproduced"
+    assert claim["measured"] == "smallest eigenvalue 0.01235"
+    assert claim["test"] == "results/theory/identities/seed0.json"
     made_up.theory("not reproduced")
     assert verdict(made_up, "theory.convexity") == "not reproduced"
     made_up.theory(id="theory.something_new")
@@ -98,8 +98,8 @@ def test_supplied_claims_replace_the_placeholder(made_up):
     assert verdict(made_up, "theory.convexity") == "not run"
     # Both halves of a claim that had to be split stand where the whole would have stood.
     made_up.theory(id="theory.convexity.printed")
-    found = made_up.claims()
-    ids = [entry["id"] for entry in found]
+    claim = made_up.claims()
+    ids = [entry["id"] for entry in claim]
     assert "theory.convexity.printed" in ids and "theory.convexity" not in ids
 
 
@@ -110,11 +110,11 @@ def test_an_unknown_verdict_is_refused(made_up):
 
 
 def test_every_claim_has_a_record_and_every_verdict_a_test(made_up):
-    found = made_up.claims()
+    records = made_up.claims()
     assert {claim.id for claim in claims.CLAIMS} - {"near_ar_joint"} == {
-        entry["id"] for entry in found
+        entry["id"] for entry in records
     }
-    for entry in found:
+    for entry in records:
         if entry["verdict"] != "not run":
             assert entry["measured"] and entry["test_says"], entry["id"]
     tests = [claim.test for claim in claims.CLAIMS if claim.test is not None]

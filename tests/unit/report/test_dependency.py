@@ -81,8 +81,8 @@ def test_tables_4_and_5_have_two_rows_of_each_model_and_pass(analysed):
     results = analysed.load("table4")
     for make in (dependency.table4, dependency.table5):
         table = make(results)
-        found = [(row["training"], row["pass"], row["stutter"]) for row in table.rows]
-        assert found == [
+        labels = [(row["training"], row["pass"], row["stutter"]) for row in table.rows]
+        assert labels == [
             (training, number, stutter)
             for training in ("padir_raw", "padir")
             for number in (1, 4)
@@ -148,8 +148,8 @@ def test_a_document_of_an_older_version_is_one_message_and_keeps_no_other_table_
 
 
 def test_claims_come_from_the_analysis(analysed):
-    found = analysed.claims()
-    verdicts = [one["verdict"] for one in found if one["id"] == "cross_attention"]
+    claims = analysed.claims()
+    verdicts = [one["verdict"] for one in claims if one["id"] == "cross_attention"]
     assert verdicts == ["reproduced", "not reproduced"]
 
 

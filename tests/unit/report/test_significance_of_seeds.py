@@ -8,12 +8,12 @@ from padir.score.significance import holm, over_seeds
 
 def holm_by_definition(p_values):
     """The least level at which Holm's step-down procedure rejects each hypothesis."""
-    found = []
+    contrasts = []
     for own in p_values:
         # Rejected at a level if it and all smaller ones pass their own step.
         steps = [(len(p_values) - rank) * p for rank, p in enumerate(sorted(p_values)) if p <= own]
-        found.append(min(1.0, max(steps)))
-    return found
+        contrasts.append(min(1.0, max(steps)))
+    return contrasts
 
 
 def test_holm_by_hand():
@@ -32,26 +32,26 @@ def test_holm_by_its_definition():
 
 
 def test_two_seeds_leave_the_seeds_out():
-    found = over_seeds([1.0, 9.0], np.linspace([0, 8], [2, 10], 81).T)
-    assert (found.difference, found.seeds_resampled) == (5.0, False)
+    contrast = over_seeds([1.0, 9.0], np.linspace([0, 8], [2, 10], 81).T)
+    assert (contrast.difference, contrast.seeds_resampled) == (5.0, False)
     # Means from 4 to 6 in steps of 1/40; two of 81 are left out at either end.
-    assert (found.low, found.high) == pytest.approx((4.05, 5.95))
-    assert found.p_value == pytest.approx(2 / 82)
+    assert (contrast.low, contrast.high) == pytest.approx((4.05, 5.95))
+    assert contrast.p_value == pytest.approx(2 / 82)
 
 
 def test_nothing_differs_from_itself():
     for count in (1, 3):
-        found = over_seeds([0.0] * count, np.zeros((count, 100)))
-        assert (found.low, found.high, found.p_value) == (0.0, 0.0, 1.0)
+        contrast = over_seeds([0.0] * count, np.zeros((count, 100)))
+        assert (contrast.low, contrast.high, contrast.p_value) == (0.0, 0.0, 1.0)
 
 
 def test_three_seeds_widen_the_interval_by_students_t():
-    found = over_seeds([1.0, 2.0, 3.0], np.repeat([[1.0], [2.0], [3.0]], 100, axis=1))
+    contrast = over_seeds([1.0, 2.0, 3.0], np.repeat([[1.0], [2.0], [3.0]], 100, axis=1))
     half = 4.3027 / np.sqrt(3)
-    assert (found.low, found.high) == pytest.approx((2 - half, 2 + half), abs=0.15)
+    assert (contrast.low, contrast.high) == pytest.approx((2 - half, 2 + half), abs=0.15)
     # t = 2 sqrt(3) with 2 degrees.
-    assert found.p_value == pytest.approx(1 - np.sqrt(12 / 14), abs=0.01)
-    assert found.seeds_resampled
+    assert contrast.p_value == pytest.approx(1 - np.sqrt(12 / 14), abs=0.01)
+    assert contrast.seeds_resampled
 
 
 def test_false_positive_rate_is_at_most_the_level_of_the_test():
@@ -60,7 +60,7 @@ def test_false_positive_rate_is_at_most_the_level_of_the_test():
     for _ in range(300):
         own, common = rng.normal(0, 1, 3), rng.normal(0, 0.1)
         noise = rng.normal(0, 0.1, 200)
-        found = over_seeds((own + common).tolist(), (own + common)[:, None] + noise)
-        false += found.p_value < 0.05
+        contrast = over_seeds((own + common).tolist(), (own + common)[:, None] + noise)
+        false += contrast.p_value < 0.05
     # Under a rate of 5%, more than 27 of 300 happen one time in a thousand.
     assert false <= 27

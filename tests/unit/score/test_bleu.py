@@ -76,10 +76,10 @@ def test_streamed_counts_give_the_same_score(monkeypatch, block):
     output = [" ".join(words[i % 3 : 4 + i]) for i in range(7)]
     references = [[" ".join(words[i % 2 : 5 + i]) for i in range(7)], ["the dog bit a man"] * 7]
     whole = bleu.bleu_counts(output, references, "en")
-    found = bleu.streamed_bleu_counts(zip(output, *references, strict=True), "en")
-    assert found.score() == whole.score() > 10
-    assert found.signature == whole.signature
-    assert len(found.statistics) == -(-7 // block)
+    streamed = bleu.streamed_bleu_counts(zip(output, *references, strict=True), "en")
+    assert streamed.score() == whole.score() > 10
+    assert streamed.signature == whole.signature
+    assert len(streamed.statistics) == -(-7 // block)
 
 
 def test_streamed_counts_of_nothing():
@@ -101,9 +101,9 @@ def test_repeated_bleu_is_that_of_each_corpus():
         ["", "", ""],
     ]
     repeated = bleu.RepeatedBleu(references, "en")
-    found = [repeated(output) for output in [*several, *several]]
+    scores = [repeated(output) for output in [*several, *several]]
     alone = [bleu.bleu_counts(output, references, "en").score() for output in several]
-    assert found == [*alone, *alone]
+    assert scores == [*alone, *alone]
     assert len(set(alone)) == len(several)
 
 

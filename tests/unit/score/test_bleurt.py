@@ -86,12 +86,12 @@ def test_batches_hold_every_pair_once_and_pad_with_zeros(width):
 
 
 def test_scores_are_those_of_the_rules_written_out(checkpoint):
-    found = bleurt.score_pairs(bleurt.read_checkpoint(checkpoint), REFERENCES, CANDIDATES)
+    scores = bleurt.score_pairs(bleurt.read_checkpoint(checkpoint), REFERENCES, CANDIDATES)
     wanted = [expected(checkpoint, *pair) for pair in zip(REFERENCES, CANDIDATES, strict=True)]
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    np.testing.assert_allclose(scores, wanted, rtol=1e-5)
     # Others in the batch change nothing.
     alone = bleurt.score_pairs(bleurt.read_checkpoint(checkpoint), REFERENCES[:1], CANDIDATES[:1])
-    np.testing.assert_allclose(alone, found[:1], rtol=1e-6)
+    np.testing.assert_allclose(alone, scores[:1], rtol=1e-6)
 
 
 def test_of_several_references_the_best_counts(checkpoint):

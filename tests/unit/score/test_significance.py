@@ -49,8 +49,8 @@ def test_the_interval_of_a_median_is_that_of_numpy_s_medians(size):
     values = np.random.default_rng(1).random(size).round(1)
     resamples = significance.resample_counts(size, 200)
     medians = [np.median(np.repeat(values, counts.astype(int))) for counts in resamples]
-    found = significance.median_interval(values.tolist(), 200)
-    assert found == pytest.approx(significance.interval(np.array(medians)))
+    interval = significance.median_interval(values.tolist(), 200)
+    assert interval == pytest.approx(significance.interval(np.array(medians)))
 
 
 def test_paired_difference_and_interval():
