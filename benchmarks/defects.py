@@ -136,7 +136,7 @@ def measure(job: tuple[Work, int]) -> dict[str, Any]:
     for number, variant in enumerate(VARIANTS, start=1):
         began = time.monotonic()
         scores[variant.name] = outcome(work, loaded[variant.padding], variant)
-        text = ", ".join(f"{key} {found[variant.name][key]['value']:.2f}" for key in METRICS)
+        text = ", ".join(f"{key} {scores[variant.name][key]['value']:.2f}" for key in METRICS)
         seconds = time.monotonic() - began
         label = f"seed {seed}: {number}/{len(VARIANTS)} {variant.name}"
         print(f"{label}: {text}, {seconds:.0f} s", file=sys.stderr, flush=True)
