@@ -46,7 +46,9 @@ def test_a_config_fits_one_screen_and_its_text(corpus, capsys):
     assert config.datasets["corpus"].directions == ["de-en", "en-de"]
     assert not config.theory.seeds and config.default_target == "core"
     assert list(fit.check(config)) == []
-    assert "snakemake --cores 2 --configfile corpus.yaml" in shown
+    # Outside the project's folder the command says where the workflow is.
+    snakefile = Path(__file__).resolve().parents[3] / "Snakefile"
+    assert f"snakemake --snakefile {snakefile} --cores 2 --configfile corpus.yaml" in shown
     assert "results/runs/corpus/de-en/padir/seed0/bundle" in shown
     run = config.trainings["padir"]
     assert run.optimizer.warmup_steps < run.training.steps
