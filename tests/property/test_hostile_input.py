@@ -34,7 +34,7 @@ LINES = st.lists(TEXT, min_size=1, max_size=4)
 def examples(count: int) -> settings:
     """So many examples, however long each takes."""
     slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-    return settings(max_examples=count, deadline=None, suppress_health_check=slow)
+    return settings(max_examples=count, deadline=None, derandomize=True, suppress_health_check=slow)
 
 
 def paths_of(value: Any, before: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
