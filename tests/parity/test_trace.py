@@ -13,6 +13,7 @@ KINDS = {
     "cmlm": ("cmlm", 4, {}),
     "disco": ("disco", 4, {}),
     "joint": ("padir", 4, {"joint": "neighbours"}),
+    "shortlist": ("padir", 4, {"shortlist": 12}),
     "restarts": ("padir", 3, {"restarts": 2, "replacement": "summed", "stop": "fixed"}),
 }
 

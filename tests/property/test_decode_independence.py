@@ -32,6 +32,7 @@ KINDS = {
     ),
     "confident": ("padir", 3, {"stop": "confidence", "stop_confidence": 0.3}),
     "joint": ("padir", 3, {"joint": "neighbours"}),
+    "shortlist": ("padir", 4, {"shortlist": 12, "joint": "neighbours"}),
     "joint_attention": ("cmlm", 3, {"joint": "attention", "joint_penalty": 3.0}),
     "joint_far": ("padir", 3, {"joint": "neighbours", "joint_reach": 2}),
     "weaker": ("padir", 3, {"remask": "weaker_stutter"}),

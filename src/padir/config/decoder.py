@@ -204,6 +204,15 @@ class RefinementDecoder(Settings):
         " the mask token; previous: the token that the last pass read there; summed: the likeliest"
         " token by the summed logits of all passes.",
     )
+    shortlist: int = Field(
+        default=0,
+        ge=0,
+        le=10_000_000,
+        description="Number of tokens that the passes after the first choose from: those that come"
+        " nearest to being the likeliest at some position of the first pass, whose likeliest tokens"
+        " are always among them. At least as many as the longest target has; 0: the whole"
+        " vocabulary.",
+    )
     stop: StopName = Field(
         default="unchanged",
         description="When a hypothesis is finished before the last pass. fixed: never; unchanged:"
@@ -267,6 +276,11 @@ class RefinementDecoder(Settings):
             raise ValueError(
                 f"coupling_threshold {self.coupling_threshold:g} with coupled_by {self.coupled_by}:"
                 " no overlap is above 1, allowed are 0 to 1"
+            )
+        if self.shortlist and self.replacement == "summed":
+            raise ValueError(
+                f"shortlist {self.shortlist} with replacement summed, which sums the logits of the"
+                " whole vocabulary: shortlist 0 or another replacement are allowed"
             )
         if self.remask == "critic" and self.update != "all":
             raise ValueError(

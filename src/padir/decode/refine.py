@@ -10,6 +10,7 @@ docs/departures.md.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -18,7 +19,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from padir.decode.joint import PairwiseRepetitionPenalty, TopTokens
 from padir.decode.policies import PassView, Policy, Stop
-from padir.decode.predict import RowKeys, chances, position_keys
+from padir.decode.predict import RowKeys, chances, position_keys, top_tokens
 from padir.ids import EOS, MASK, PAD
 from padir.tokens import first_argmax
 
@@ -30,7 +31,7 @@ class Prediction(NamedTuple):
         token: predicted at each position.
         log_probability: of that token.
         critic_probability: that it is right, by the model's critic; 1 without a critic.
-        logits: over all ids, where a policy asks for them; else None.
+        logits: over all ids, where a policy or the shortlist asks for them; else None.
         top_tokens: the likeliest tokens, where a pass chooses jointly; else None.
         coupling: of each position with those before it, nearest first, where a policy asks for it
             (`coupled_by`); else None.
@@ -54,6 +55,7 @@ class Policies(NamedTuple):
     rescore_kept: bool = False
     easy_first: bool = False
     joint: PairwiseRepetitionPenalty | None = None
+    shortlist: int = 0  # tokens that passes after the first choose from; 0: all
 
 
 class Refinement(NamedTuple):
@@ -68,6 +70,7 @@ class Refinement(NamedTuple):
             latest prediction at its position; 0 where tokens are given.
         first: log-probability of the first pass, the order of easy-first decoding.
         summed: logits of all passes, where a policy asks for them; else None.
+        shortlist: ids that passes after the first choose from, rising; None: all.
         passes: passes that changed or confirmed the row.
         finished: rows that no pass changes any more.
     """
@@ -79,6 +82,7 @@ class Refinement(NamedTuple):
     log_probability: Float[Array, "B L"]
     first: Float[Array, "B L"]
     summed: Float[Array, "B L V"] | None
+    shortlist: Int[Array, "B C"] | None
     passes: Int[Array, " B"]
     finished: Bool[Array, " B"]
 
@@ -116,6 +120,23 @@ def visible_positions(
     return jnp.where(state.done == 0, nothing, context)
 
 
+def nearest_to_likeliest(
+    logits: Float[Array, "B L V"], is_piece: Bool[Array, "B L"], count: int
+) -> Int[Array, "B C"]:
+    """Ids of each row, rising, whose logit comes nearest to the likeliest token's at some position.
+
+    Every position's likeliest token is among them, if there are no more positions than `count`.
+
+    Args:
+        logits: of the first pass.
+        is_piece: positions that count.
+        count: ids (C), at most V.
+    """
+    behind = logits - jnp.max(logits, axis=-1, keepdims=True)
+    nearest = jnp.max(jnp.where(is_piece[..., None], behind, -jnp.inf), axis=1)
+    return jnp.sort(top_tokens(nearest, min(count, logits.shape[-1]))[1], axis=1)
+
+
 class Passes(NamedTuple):
     """The passes of one decoding: `refine` runs them in a loop, a trace one by one.
 
@@ -143,11 +164,11 @@ def refine(
     """Refine all rows for up to `passes` passes.
 
     Args:
-        predict: maps tokens [B, L], visibility ([B, L], or [B, L, L] by query and key) and random
-            keys [B, L] to a `Prediction`.
+        predict: maps tokens [B, L], visibility ([B, L], or [B, L, L] by query and key), random
+            keys [B, L] and, with a shortlist, its ids to a `Prediction`.
         start: initial tokens; those at a row's EOS and after it are not read.
         lengths: of each row with EOS, from 1 to L.
-        passes: at least 1. Traced: one program serves every number.
+        passes: 0 returns the start. Traced: one program serves every number.
         policies: of this decoding. A finished row keeps its result; the loop ends when every row
             is finished.
         keys: of each row's random draws.
@@ -162,6 +183,11 @@ def refine(
     def more(state: Refinement) -> Bool[Array, ""]:
         return (state.done < passes) & ~jnp.all(state.finished)
 
+    if policies.shortlist:
+        # The first pass stands before the loop: its output layer is larger than theirs.
+        first = one_pass(state)
+        before = state._replace(shortlist=first.shortlist)
+        state = jax.tree.map(partial(jnp.where, passes > 0), first, before)
     return jax.lax.while_loop(more, one_pass, state)
 
 
@@ -186,7 +212,8 @@ def refinement(
 
     def one_pass(state: Refinement) -> Refinement:
         pass_keys = position_keys(keys, state.done, length)
-        prediction = predict(state.fed, visible(state), pass_keys)
+        within = () if state.shortlist is None else (state.shortlist,)
+        prediction = predict(state.fed, visible(state), pass_keys, *within)
         view = PassView(
             state.fed, state.hidden, state.tokens, state.log_probability,
             prediction.critic_probability, is_piece, state.done, passes, chances(pass_keys),
@@ -211,6 +238,9 @@ def refinement(
         if summed is not None:
             replacements["summed"] = first_argmax(summed)
         fed = jnp.where(hidden, replacements[policies.replacement], tokens)
+        shortlist = state.shortlist
+        if policies.shortlist and shortlist is None and prediction.logits is not None:
+            shortlist = nearest_to_likeliest(prediction.logits, is_piece, policies.shortlist)
         kept = state.finished
         rows = kept[:, None]
         return Refinement(
@@ -221,6 +251,7 @@ def refinement(
             log_probability=jnp.where(rows, state.log_probability, score),
             first=jnp.where(state.done == 0, prediction.log_probability, state.first),
             summed=summed,
+            shortlist=shortlist,
             passes=state.passes + ~kept,
             # The first easy-first pass reads nothing, so its likeness to the second says nothing.
             finished=kept
@@ -245,6 +276,7 @@ def refinement(
         log_probability=zeros,
         first=zeros,
         summed=summed,
+        shortlist=None,
         passes=jnp.zeros(batch, jnp.int32),
         finished=~jnp.any(is_piece, axis=1),
     )

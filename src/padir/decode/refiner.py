@@ -80,6 +80,7 @@ def policies_of(settings: RefinementDecoder) -> Policies:
         rescore_kept=settings.rescore_kept,
         easy_first=settings.context == "easy_first",
         joint=joint_choice(settings),
+        shortlist=settings.shortlist,
     )
 
 
@@ -96,7 +97,7 @@ def predictor(
         model: a parallel model.
         cross: the sources; rows of a pass may be a multiple of them.
         allowed: ids that may be predicted.
-        settings: how tokens are chosen, and which quantities the policies read.
+        settings: how tokens are chosen, and which quantities the policies and the shortlist read.
         barred: ids that may not stand at a position; None: no such position.
     """
     joint = joint_choice(settings)
@@ -104,13 +105,20 @@ def predictor(
     if settings.joint == "attention":
         coupled_by = "attention"
 
-    def predict(tokens, visible, position_keys):
+    def predict(tokens, visible, position_keys, shortlist=None):
         hidden, attentions = model.hidden(tokens, cross, visible)
-        logits = model.logits(hidden)
-        if barred is not None:
-            logits = jnp.where(barred, -jnp.inf, logits)
-        token, log_probability = choose(logits, allowed, position_keys, settings)
-        logits = forbid(logits, allowed)
+        logits = model.logits(hidden, shortlist)
+        # From here to the shortlist's ids below, a token is its place on the last axis.
+        possible, impossible = allowed, barred
+        if shortlist is not None:
+            logits = jnp.where(jnp.asarray(allowed)[shortlist][:, None, :], logits, -jnp.inf)
+            possible = np.ones(shortlist.shape[1], bool)
+            if barred is not None:
+                impossible = jnp.take_along_axis(barred, shortlist[:, None, :], axis=2)
+        if impossible is not None:
+            logits = jnp.where(impossible, -jnp.inf, logits)
+        token, log_probability = choose(logits, possible, position_keys, settings)
+        logits = forbid(logits, possible)
         critic_probability = jnp.ones_like(log_probability)
         if settings.remask == "critic":
             critic_probability = jax.nn.softmax(model.critic_logits(hidden), axis=-1)[..., 1]
@@ -122,12 +130,19 @@ def predictor(
             log_law = jax.nn.log_softmax(logits, axis=-1)
             by_prediction = coupled_by == "predictions"
             coupling = overlap(jnp.exp(log_law), 1) if by_prediction else lesser_entropy(log_law)
+        top = None if joint is None else top_k_tokens(logits, joint.top_k)
+        if shortlist is not None:
+            token = jnp.take_along_axis(shortlist, token, axis=1)
+            if top is not None:
+                tokens = jnp.take_along_axis(shortlist[:, None, :], top.tokens, axis=2)
+                top = top._replace(tokens=tokens)
+        makes_shortlist = settings.shortlist > 0 and shortlist is None
         return Prediction(
             token,
             log_probability,
             critic_probability,
-            logits if settings.replacement == "summed" else None,
-            None if joint is None else top_k_tokens(logits, joint.top_k),
+            logits if settings.replacement == "summed" or makes_shortlist else None,
+            top,
             coupling,
         )
 
@@ -146,7 +161,8 @@ class Refiner:
         sentences: of a batch; see `CompiledModel`.
 
     Raises:
-        InputError: more candidates than there are lengths.
+        InputError: more candidates than there are lengths, or a shortlist without room for a token
+            of each position.
     """
 
     def __init__(
@@ -166,6 +182,12 @@ class Refiner:
             raise InputError(
                 f"length_candidates is {self.lengths}; this model has"
                 f" {self.longest + 1 - SHORTEST} lengths to choose from"
+            )
+        self.shortlist = settings.shortlist
+        if 0 < self.shortlist < self.longest:
+            raise InputError(
+                f"shortlist is {self.shortlist}; this model writes up to {self.longest} tokens:"
+                f" allowed are 0 and {self.longest} or more"
             )
         self.start: Start = STARTS[settings.start](seed, vocabulary_size)
         policies = policies_of(settings)

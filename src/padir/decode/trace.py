@@ -73,7 +73,12 @@ def _tracer(refiner: Refiner, passes: int) -> Callable[..., Any]:
             after = prepared.one_pass(state)
             return after, Steps(after.tokens, after.log_probability, after.hidden, attended)
 
-        state, steps = jax.lax.scan(traced_pass, prepared.state, length=passes)
+        state, first = prepared.state, []
+        if refiner.shortlist:
+            state, step = traced_pass(state, None)
+            first = [jax.tree.map(lambda part: part[None], step)]
+        state, later = jax.lax.scan(traced_pass, state, length=passes - len(first))
+        steps = jax.tree.map(lambda *parts: jnp.concatenate(parts), *first, later)
         shape = sentences, count, passes, length
         return (
             state.tokens.reshape(start.shape),

@@ -132,6 +132,11 @@ class Embedding(nnx.Module):
         table = self.embedding[...].astype(self.dtype)
         return jnp.matmul(x, table.T, preferred_element_type=FLOAT32)
 
+    def attend_to(self, x: Float[Array, "B L E"], ids: Int[Array, "B C"]) -> Float[Array, "B L C"]:
+        """Products of `x` with each row's own choice of table rows, in float32."""
+        table = self.embedding[...].astype(self.dtype)[ids]
+        return jnp.einsum("ble,bce->blc", x, table, preferred_element_type=FLOAT32)
+
 
 class FeedForward(nnx.Module):
     """Two projections with an activation, optionally gated, between them."""

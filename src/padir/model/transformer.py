@@ -97,8 +97,13 @@ class Transformer(nnx.Module):
         cross = self.decoder.cross_memory(memory.encoded, memory.visible)
         return Encoded(cross, None if self.causal else self.length_predictor(memory))
 
-    def logits(self, hidden: Hidden) -> Logits:
-        """Decoder vectors to float32 logits over the vocabulary."""
+    def logits(self, hidden: Hidden, ids: Int[Array, "B C"] | None = None) -> Logits:
+        """Decoder vectors to float32 logits over the vocabulary, or over some ids of each row."""
+        if ids is not None:
+            if self.tied:
+                return self.embedder.attend_to(hidden, ids) / jnp.sqrt(jnp.float32(self.width))
+            kernel = self.output.kernel[...].astype(hidden.dtype)[:, ids]
+            return jnp.einsum("ble,ebc->blc", hidden, kernel, preferred_element_type=jnp.float32)
         if self.tied:
             return self.embedder.attend(hidden) / jnp.sqrt(jnp.float32(self.width))
         return self.output(hidden).astype(jnp.float32)
