@@ -84,6 +84,7 @@ class Group:
         self._threads: list[threading.Thread] = []
         self._peers: list[socket.socket] = []
         self._noticing = threading.Lock()
+        self._heard = threading.Semaphore(0)
         if self.first:
             with socket.create_server(("", 0), backlog=count) as server:
                 client.key_value_set(_KEY, str(server.getsockname()[1]))
@@ -111,17 +112,18 @@ class Group:
         def wait_for_its_end() -> None:
             said = b""
             with suppress(OSError):
-                while block := peer.recv(16):
+                while not said.endswith(b"\n") and (block := peer.recv(16)):
                     said += block
-                    if said.endswith(DONE):
-                        return
+            self._heard.release()
+            if said == DONE:
+                return
             # Those that are told end too, and must not be taken for the cause.
             with self._noticing:
-                # The first process says which one it was, unless that was itself.
-                cause = said.decode(errors="replace").strip() or message
+                # The first process tells the others which one it was, unless it was itself.
                 if self.first:
-                    self._tell(cause.encode())
-                end(cause)
+                    self._tell(f"{message}\n".encode())
+                    self._wait_for_ends()
+                end(said.decode(errors="replace").strip() or message)
 
         self._peers.append(peer)
         self._threads.append(threading.Thread(target=wait_for_its_end, daemon=True))
@@ -143,8 +145,9 @@ class Group:
         if error is not None:
             # Most often an exchange with a process that has just ended: its watch ends this one.
             time.sleep(CAUSE_SECONDS)
-            traceback.print_exception(error)
-            end(f"{type(error).__name__}; the other processes end too", 1)
+            with self._noticing:
+                traceback.print_exception(error)
+                end(f"{type(error).__name__}; the other processes end too", 1)
         # The first one writes the results before it says so: until then the others watch it.
         if self.first:
             self._wait()
@@ -157,6 +160,12 @@ class Group:
         for peer in self._peers:
             with suppress(OSError):
                 peer.sendall(said)
+
+    def _wait_for_ends(self) -> None:
+        """Stay until the others have ended, since JAX's client aborts where the first is gone."""
+        until = time.monotonic() + CAUSE_SECONDS
+        for _ in self._peers:
+            self._heard.acquire(timeout=max(until - time.monotonic(), 0.0))
 
     def _wait(self) -> None:
         for thread in self._threads:
