@@ -1,8 +1,9 @@
 """Processes that train together end together, each with a line that says why.
 
 Every process keeps a connection to the first one. The system closes it when a process dies, so that
-the others learn of it at once, and of a lost host by TCP's own probes. JAX's check takes a minute
-and a half, and then ends the process with a native stack.
+the first one learns of it at once, and of a lost host by TCP's own probes. It tells the others
+which process it was. JAX's check takes a minute and a half, and then ends the process with a native
+stack.
 """
 
 import os
@@ -27,10 +28,15 @@ DONE = b"done\n"
 # After a failed exchange, the time in which its cause comes to light.
 CAUSE_SECONDS = 3.0
 _KEY = "padir/watch"
+_ENDING = threading.Lock()
 
 
 def end(message: str, status: int = STATUS) -> NoReturn:
-    """Say a last line and end, without JAX's own farewell, which waits for all processes."""
+    """Say a last line and end, without JAX's own farewell, which waits for all processes.
+
+    Of threads that call this at the same time one is heard.
+    """
+    _ENDING.acquire()
     with suppress(OSError):
         print(f"padir train: error: {message}", file=sys.stderr, flush=True)
     os._exit(status)
@@ -77,6 +83,8 @@ class Group:
         self.first = index == 0
         self._threads: list[threading.Thread] = []
         self._peers: list[socket.socket] = []
+        self._noticing = threading.Lock()
+        self._heard = threading.Semaphore(0)
         if self.first:
             with socket.create_server(("", 0), backlog=count) as server:
                 client.key_value_set(_KEY, str(server.getsockname()[1]))
@@ -104,11 +112,18 @@ class Group:
         def wait_for_its_end() -> None:
             said = b""
             with suppress(OSError):
-                while block := peer.recv(16):
+                while not said.endswith(b"\n") and (block := peer.recv(16)):
                     said += block
-                    if said.endswith(DONE):
-                        return
-            end(message)
+            self._heard.release()
+            if said == DONE:
+                return
+            # Those that are told end too, and must not be taken for the cause.
+            with self._noticing:
+                # The first process tells the others which one it was, unless it was itself.
+                if self.first:
+                    self._tell(f"{message}\n".encode())
+                    self._wait_for_ends()
+                end(said.decode(errors="replace").strip() or message)
 
         self._peers.append(peer)
         self._threads.append(threading.Thread(target=wait_for_its_end, daemon=True))
@@ -130,20 +145,27 @@ class Group:
         if error is not None:
             # Most often an exchange with a process that has just ended: its watch ends this one.
             time.sleep(CAUSE_SECONDS)
-            traceback.print_exception(error)
-            end(f"{type(error).__name__}; the other processes end too", 1)
+            with self._noticing:
+                traceback.print_exception(error)
+                end(f"{type(error).__name__}; the other processes end too", 1)
         # The first one writes the results before it says so: until then the others watch it.
         if self.first:
             self._wait()
-            self._say_done()
+            self._tell(DONE)
         else:
-            self._say_done()
+            self._tell(DONE)
             self._wait()
 
-    def _say_done(self) -> None:
+    def _tell(self, said: bytes) -> None:
         for peer in self._peers:
             with suppress(OSError):
-                peer.sendall(DONE)
+                peer.sendall(said)
+
+    def _wait_for_ends(self) -> None:
+        """Stay until the others have ended, since JAX's client aborts where the first is gone."""
+        until = time.monotonic() + CAUSE_SECONDS
+        for _ in self._peers:
+            self._heard.acquire(timeout=max(until - time.monotonic(), 0.0))
 
     def _wait(self) -> None:
         for thread in self._threads:

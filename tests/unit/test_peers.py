@@ -67,20 +67,16 @@ def test_all_end_well_and_wait_for_the_slowest(start, tmp_path, ways):
 
 
 @pytest.mark.parametrize("victim", [0, 1, 2])
-def test_a_killed_process_ends_all_others_with_a_line(start, tmp_path, victim):
+def test_a_killed_process_ends_all_others_with_a_line_that_names_it(start, tmp_path, victim):
     running = start("wait", "wait", "wait")
     wait_until(*(tmp_path / f"met{index}" for index in range(3)))
     running[victim].kill()
-    began = time.monotonic()
     for index, process in enumerate(running):
         if index != victim:
-            assert process.wait(timeout=20) == 75
+            assert process.wait(timeout=60) == 75
             (line,) = process.stderr.read().splitlines()
-            # The others learn of a process through the first one, whose end they see.
-            named = victim if index == 0 else 0
-            assert line.startswith(f"padir train: error: process {named} of 3 (on 127.0.0.1) has")
+            assert line.startswith(f"padir train: error: process {victim} of 3 (on 127.0.0.1) has")
             assert "the same command on all hosts goes on from the last checkpoint" in line
-    assert time.monotonic() - began < 20
 
 
 def test_an_error_of_one_process_is_its_line_and_ends_the_others(start):
