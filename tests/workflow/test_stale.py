@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -150,7 +151,33 @@ def stop(process: subprocess.Popen[bytes], trainer: int, how: str) -> None:
         os.kill(trainer, signal.SIGSEGV)
 
 
-@pytest.mark.parametrize("how", ["sigterm_to_trainer", "ctrl_c", "sigkill", "failing_trainer"])
+def report_of(place: Path, settings: dict) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Table 1 of what lies there, made by the verb alone with these settings."""
+    config = place.parent / "settings.json"
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    command = [sys.executable, "-m", "padir", "report", "--config", str(config)]
+    out = ["--only", "table1", "--out", str(place.parent / "shown.csv")]
+    done = subprocess.run([*command, *out], cwd=place, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = list(csv.DictReader((place.parent / "shown.csv").read_text().splitlines()))
+    return {(line["training"], line["decoder"], line["T"]): line for line in lines}
+
+
+def wait_for_trainer(place: Path, process: subprocess.Popen[bytes], other: int = 0) -> int:
+    """The next trainer that is not `other`."""
+    deadline = time.monotonic() + 300
+    while (trainer := trainer_of(place)) in (None, other) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert trainer not in (None, other), (place / "started.log").read_text()[-2000:]
+    assert trainer is not None
+    return trainer
+
+
+HOW = ["sigterm_to_trainer", "ctrl_c", "sigkill", "failing_trainer", "failed_retry"]
+
+
+@pytest.mark.parametrize("how", HOW)
 def test_a_stopped_retraining_leaves_no_score_of_the_old_model(
     snakemake, start_snakemake, config, tmp_path, how
 ):
@@ -165,26 +192,31 @@ def test_a_stopped_retraining_leaves_no_score_of_the_old_model(
     done = snakemake(*config(small), "--", "table1", folder=place)
     assert done.returncode == 0, done.stderr[-2000:]
 
-    process = start_snakemake(*config(edited), "--", "table1")
-    deadline = time.monotonic() + 300
-    while (trainer := trainer_of(place)) is None and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert trainer is not None, (place / "started.log").read_text()[-2000:]
+    retries = ("--retries", "1") if how == "failed_retry" else ()
+    command = (*config(edited), *retries, "--", "table1")
+    process = start_snakemake(*command)
+    trainer = wait_for_trainer(place, process)
     stop(process, trainer, how)
+    if how == "failed_retry":
+        stop(process, wait_for_trainer(place, process, trainer), how)
     assert process.wait(timeout=300) != 0
+    spec = json.loads((place / RUN / "raw/spec.json").read_text())
+    assert spec["run"]["training"]["steps"] == 400
+    # No score of the old model goes by the new settings: what is there says whose it is, and the
+    # report, which is as it was, shows no number under the new settings.
     score = place / RUN / "raw/seed0/score/test.padir.T1.json"
-    if score.exists():
-        # A score that stays is that of the old settings, and says so.
-        spec = json.loads((place / RUN / "raw/spec.json").read_text())
-        assert score_digest(place) != spec["digests"]["training"]
+    digests = {score_digest(place)} if score.exists() else set()
+    assert spec["digests"]["training"] not in digests
+    assert not (place / RUN / "raw/seed0/bundle/model.safetensors").exists()
+    shown = report_of(place, edited)
+    assert shown["raw", "padir", "1"]["bleu"] == "not run"
+    assert shown["ar", "greedy", "N"]["bleu"] == table1(place)["ar", "greedy", "N"]["bleu"]
 
-    if how == "sigkill":
-        done = snakemake(*config(edited), "--unlock", folder=place)
-        assert done.returncode == 0, done.stderr[-2000:]
-    again = snakemake(*config(edited), "--rerun-incomplete", "--", "table1", folder=place)
+    # The same command, whatever was left behind.
+    again = snakemake(*command, folder=place)
     assert again.returncode == 0, again.stderr[-2000:]
     assert trained_steps(place) == 400
+    assert score_digest(place) == spec["digests"]["training"]
     fresh = snakemake(*config(edited), "--", "table1", folder=tmp_path / "fresh")
     assert fresh.returncode == 0, fresh.stderr[-2000:]
     assert table1(place) == table1(tmp_path / "fresh")
