@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -27,6 +28,15 @@ os.environ["JAX_COMPILATION_CACHE_DIR"] = os.environ["PADIR_TEST_CACHE"] + "/pad
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.05"
 # Commands that tests start come from the environment that runs the tests.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+# Under nohup, or in the background of a script, these are ignored, and so they would be by commands
+# that tests start and interrupt.
+for number, handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, lambda *_: None),
+):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, handler)
 
 install_import_hook("padir", "beartype.beartype")
 
