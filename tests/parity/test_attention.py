@@ -55,6 +55,7 @@ def test_analysis_extracts_the_pass_that_decoding_made(tmp_path, system, passes)
     assert seen == set(range(len(SENTENCES)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", sorted(SYSTEMS))
 def test_attention_analysis_is_batch_invariant_for_every_system(tmp_path, system):
     loaded = tiny_model(tmp_path / "bundle", system)

@@ -27,6 +27,8 @@ from tests.decoding import write_tiny_bundle
 from tests.hostile import CANARY, NAMES, TEXT, contents, outside, watched
 from tests.unit.config.small import SMALL
 
+pytestmark = pytest.mark.slow
+
 MACHINE = Machine(2, 2**33, "cpu", 0, 10.0)
 LINES = st.lists(TEXT, min_size=1, max_size=4)
 

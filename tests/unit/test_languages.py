@@ -104,6 +104,7 @@ def score(capsys, *arguments):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_to_the_end(place, monkeypatch, capsys):
     folder, language = place
     references = folder / "data" / f"test.{language}"

@@ -63,6 +63,7 @@ def test_the_whole_grid_is_listed(snakemake, grid):
     }
 
 
+@pytest.mark.slow
 def test_a_scorers_checkpoint_is_an_input_once_it_exists(snakemake, grid, tmp_path):
     arguments = ("--configfile", str(grid), "--dry-run", "table3")
     without = snakemake(*arguments)

@@ -17,6 +17,8 @@ from padir.files import InputError
 from padir.ids import EOS, FIRST_PIECE, MASK
 from tests.decoding import LINES, tiny_model
 
+pytestmark = pytest.mark.slow
+
 PIECES, LENGTH = 3, 3
 STATES = np.array(list(itertools.product(range(PIECES), repeat=LENGTH)))
 HIDDEN = PIECES

@@ -9,6 +9,8 @@ from flax import nnx
 from padir.model.parameters import build
 from tests.training import tiny_run
 
+pytestmark = pytest.mark.slow
+
 LAYERS = {"encoder_layers": 4, "decoder_layers": 4}
 
 

@@ -58,6 +58,7 @@ def test_bundle_metrics_and_card(tmp_path: Path) -> None:
     assert list((tmp_path / "work" / "tensorboard").iterdir())
 
 
+@pytest.mark.slow
 def test_selection_takes_the_best_or_averages(tmp_path: Path) -> None:
     text, vocabulary = write_toy(tmp_path)
     trained = {
@@ -124,6 +125,7 @@ def test_resumed_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
     assert model_bytes(broken) == model_bytes(whole)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_reports_the_same_metrics(tmp_path: Path, monkeypatch) -> None:
     """Stopped at step 8, three steps after a line: sums go on, and so do the clocks."""
     text, vocabulary = write_toy(tmp_path)
@@ -268,6 +270,7 @@ def test_unequal_files_and_empty_files(tmp_path: Path) -> None:
         train(tiny_spec(), vocabulary, text, 0, tmp_path / "work2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoilt", "message"),
     [
@@ -297,6 +300,7 @@ def test_a_diverging_run_names_its_step_and_keeps_the_checkpoint(
         np.testing.assert_array_equal(mended.arrays[name], array)
 
 
+@pytest.mark.slow
 def test_pairs_with_an_empty_side_change_nothing(tmp_path: Path) -> None:
     text, vocabulary = write_toy(tmp_path)
     whole = train(tiny_spec(steps=6), vocabulary, text, 0, tmp_path / "whole")
