@@ -20,6 +20,10 @@ PATIENCE = 600
 """Seconds after which a test gives a process up; four start at once where two cores are busy."""
 
 
+# Every process compiles for itself, and optimising is half of that.
+QUICKLY = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+
+
 class Training(list["subprocess.Popen[str]"]):
     """The processes of one training, in their order; a context manager that leaves none alive."""
 
@@ -83,7 +87,7 @@ def start(
     return Training(
         subprocess.Popen(
             [*(before[index] if before else ()), *command, *(place if processes > 1 else ())],
-            env={**os.environ, "XLA_FLAGS": flags}, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **QUICKLY, "XLA_FLAGS": flags}, stderr=subprocess.PIPE, text=True,
         )
         for index, place in enumerate(together)
     )  # fmt: skip

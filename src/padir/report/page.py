@@ -15,8 +15,8 @@ from padir import layout
 from padir.config.experiment import Config
 from padir.report import titles, viewer
 from padir.report.catalogue import SECTIONS, Part, Section
-from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
-from padir.report.results import Document, Results
+from padir.report.claims import CORE, NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
+from padir.report.results import Absence, Document, Results
 from padir.report.tables import Cell, Column, Table, shown_text
 from padir.report.theme import COLOURS, Picture
 
@@ -47,8 +47,14 @@ def page(
         claims: from `claims.decide`.
         traced: the traces that the viewer shows.
     """
-    everything = [*results.values(), traced]
-    absent = {a.artifact.path: a for loaded in everything for a in loaded.absent}
+    commands = {part.name: part.command for part, _ in contents}
+    absent: dict[str, Absence] = {}
+    absent_by_command: dict[str, list[Absence]] = {}
+    for name, loaded in {**results, "core": traced}.items():
+        more = {a.artifact.path: a for a in loaded.absent if a.artifact.path not in absent}
+        absent |= more
+        if more:
+            absent_by_command[commands.get(name, CORE)] = list(more.values())
     places = dict.fromkeys(" ".join(p) for loaded in results.values() for p in loaded.places())
     template = environment().get_template("page.html")
     records = list(titles.anchored(claims))
@@ -76,7 +82,8 @@ def page(
             for dataset, settings in config.datasets.items()
         ],
         unmade=[part for part, content in contents if content.empty()],
-        absent=list(absent.values()),
+        absent=absent,
+        absent_by_command=absent_by_command,
     )
 
 

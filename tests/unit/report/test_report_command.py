@@ -314,9 +314,15 @@ def test_absent_artifacts_are_listed_with_their_command(made_up, report, tmp_pat
     path.unlink()
     _, _, err = report("--only", "quality_passes")
     assert err == (f"padir report: Not shown: {path}: missing; run: snakemake --cores all {path}\n")
+    other = made_up.score("padir/padir/T1", seed=0)
+    other.unlink()
     report("--only", "page")
     text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
-    assert f"{path}: missing. <code>snakemake --cores all {path}</code>" in text
+    listed = text[text.index('<details id="absent">') :]
+    # Both under table 1, which is the first to need them.
+    assert "<summary>2 of <code>snakemake --cores 2 table1</code></summary>" in listed
+    for lost in (path, other):
+        assert text.count(f"<li>{lost}: missing</li>") == 1
 
 
 def test_nothing_run_yet(made_up, report, tmp_path):
