@@ -17,6 +17,7 @@ import numpy as np
 
 # The limit of AR is 2 * 11 + 10 tokens, so that every engine writes as many.
 SOURCE, TARGET = 11, 32
+SHORTLIST = 128
 EXTRA = 'pip install -e ".[bench]"'
 
 
@@ -116,15 +117,17 @@ def our_decoders(size: Size, rows: int = 1) -> dict[str, Callable[[], Any]]:
         searcher = Searcher(causal, run, SearchDecoder(kind=kind), size.vocabulary, sentences=rows)
         engines[f"AR {kind}"] = lambda searcher=searcher: list(searcher.batches(sources))
     run = training_run(size, "padir")
-    for candidates in (1, 5) if rows == 1 else (1,):
+    for candidates, shortlist in ((1, 0), (5, 0), (5, SHORTLIST)) if rows == 1 else ((1, 0),):
         # Candidates of one length, which is given: random weights predict none.
-        settings = RefinementDecoder(length_candidates=1, restarts=candidates, stop="fixed")
+        settings = RefinementDecoder(
+            length_candidates=1, restarts=candidates, stop="fixed", shortlist=shortlist
+        )
         refiner = Refiner(parallel, run, settings, size.vocabulary, 0, sentences=rows)
-        for passes in (1, 4):
-            engines[f"PaDIR T={passes}, {candidates} candidates"] = (
-                lambda refiner=refiner, passes=passes: list(
-                    refiner.batches(sources, passes, [TARGET] * rows)
-                )
+        name = f"{candidates} candidates" + (f", shortlist {shortlist}" if shortlist else "")
+        # One pass has no shortlist.
+        for passes in (4,) if shortlist else (1, 4):
+            engines[f"PaDIR T={passes}, {name}"] = lambda refiner=refiner, passes=passes: list(
+                refiner.batches(sources, passes, [TARGET] * rows)
             )
     return engines
 
