@@ -139,15 +139,15 @@ class Group:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, InputError | OSError):
-            end(str(error), 2)
+            self._end_last(str(error), 2)
         if isinstance(error, KeyboardInterrupt):
-            end("interrupted", 130)
+            self._end_last("interrupted", 130)
         if error is not None:
             # Most often an exchange with a process that has just ended: its watch ends this one.
             time.sleep(CAUSE_SECONDS)
             with self._noticing:
                 traceback.print_exception(error)
-                end(f"{type(error).__name__}; the other processes end too", 1)
+            self._end_last(f"{type(error).__name__}; the other processes end too", 1)
         # The first one writes the results before it says so: until then the others watch it.
         if self.first:
             self._wait()
@@ -160,6 +160,15 @@ class Group:
         for peer in self._peers:
             with suppress(OSError):
                 peer.sendall(said)
+
+    def _end_last(self, message: str, status: int) -> NoReturn:
+        """End for a reason of this process's own, the first one after the others."""
+        # The lock is never given back: what others end of now is no news.
+        self._noticing.acquire()
+        if self.first:
+            self._tell(b"\n")
+            self._wait_for_ends()
+        end(message, status)
 
     def _wait_for_ends(self) -> None:
         """Stay until the others have ended, since JAX's client aborts where the first is gone."""
