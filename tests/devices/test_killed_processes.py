@@ -30,7 +30,7 @@ from tests.training import tiny_spec
 pytestmark = pytest.mark.slow
 
 PROCESSES, STEPS = 4, 28
-SPEC = tiny_spec(steps=STEPS, buckets=[9])
+SPEC = tiny_spec("cmlm", steps=STEPS, buckets=[9])
 # Between rounding, 2e-7 after twelve steps, and what the smallest fault does: a step left out.
 TOLERANCE = 1e-5
 
