@@ -115,10 +115,12 @@ def test_an_edit_changes_every_number_that_it_concerns(snakemake, config, tmp_pa
     # Nobody asks for a vocabulary by name, but decoding reads it.
     pieces = place / RUN / "raw/seed0/bundle/spm.model"
     pieces.unlink()
+    score = RUN / "raw/seed0/score/test.padir.T1.json"
     (place / RUN / "raw/seed0/decode/test.padir.T1.txt").unlink()
-    (place / RUN / "raw/seed0/score/test.padir.T1.json").unlink()
-    done = snakemake(*config(merge(LONGER, changes)), "--", "table1", folder=place)
-    assert done.returncode == 0, done.stderr[-2000:]
+    (place / score).unlink()
+    for target in (str(score), "table1"):
+        done = snakemake(*config(merge(LONGER, changes)), "--", target, folder=place)
+        assert done.returncode == 0, done.stderr[-2000:]
     assert pieces.is_file()
     assert table1(place) == finished
 
@@ -152,14 +154,16 @@ def stop(process: subprocess.Popen[bytes], trainer: int, how: str) -> None:
 
 
 def report_of(place: Path, settings: dict) -> dict[tuple[str, str, str], dict[str, str]]:
-    """Table 1 of what lies there, made by the verb alone with these settings."""
+    """Table 1 of what lies there, made by the verb alone with these settings over those before."""
     config = place.parent / "settings.json"
-    config.write_text(json.dumps(settings), encoding="utf-8")
+    before = json.loads((place / "results/report/config.json").read_text())
+    config.write_text(json.dumps(merge(before, settings)), encoding="utf-8")
     command = [sys.executable, "-m", "padir", "report", "--config", str(config)]
-    out = ["--only", "table1", "--out", str(place.parent / "shown.csv")]
+    out = ["--only", "table1", "--out", str(place.parent / "shown")]
     done = subprocess.run([*command, *out], cwd=place, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    lines = list(csv.DictReader((place.parent / "shown.csv").read_text().splitlines()))
+    (path,) = (place.parent / "shown").rglob("table1.csv")
+    lines = list(csv.DictReader(path.read_text().splitlines()))
     return {(line["training"], line["decoder"], line["T"]): line for line in lines}
 
 
