@@ -178,7 +178,7 @@ def wait_for_trainer(place: Path, process: subprocess.Popen[bytes], other: int =
     return trainer
 
 
-HOW = ["sigterm_to_trainer", "ctrl_c", "sigkill", "failing_trainer", "failed_retry"]
+HOW = ["sigterm_to_trainer", "ctrl_c", "sigkill", "failed_retry"]
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -213,8 +213,8 @@ def test_a_stopped_retraining_leaves_no_score_of_the_old_model(
     assert spec["digests"]["training"] not in digests
     assert not (place / RUN / "raw/seed0/bundle/model.safetensors").exists()
     shown = report_of(place, edited)
-    assert shown["raw", "padir", "1"]["bleu"] == "not run"
-    assert shown["ar", "greedy", "N"]["bleu"] == table1(place)["ar", "greedy", "N"]["bleu"]
+    greedy = ("ar", "greedy", "N")
+    assert [*shown] == [greedy] and shown[greedy]["bleu"] == table1(place)[greedy]["bleu"]
 
     # The same command, whatever was left behind.
     again = snakemake(*command, folder=place)
