@@ -10,6 +10,7 @@ from jaxtyping import Array, UInt32
 
 from padir.config.training import Architecture, TrainingRun
 from padir.ids import LENGTH
+from padir.model.layers import NoKeys
 from padir.model.transformer import Transformer
 
 
@@ -21,13 +22,22 @@ def table_size(architecture: Architecture, vocabulary_size: int) -> int:
 
 def build(run: TrainingRun, table_size: int, seed: int | UInt32[Array, ""] = 0) -> Transformer:
     """A freshly initialised model of the run's architecture and system."""
+    return _build(run, table_size, nnx.Rngs(params=jax.random.key(seed)))
+
+
+def abstract(run: TrainingRun, table_size: int) -> Transformer:
+    """A model of the run's architecture and system with the shapes of parameters, not values."""
+    return nnx.eval_shape(lambda: _build(run, table_size, NoKeys()))
+
+
+def _build(run: TrainingRun, table_size: int, rngs: nnx.Rngs) -> Transformer:
     return Transformer(
         run.architecture,
         table_size,
         length_id=LENGTH,
         causal=not run.parallel,
         critic=run.parallel and run.objective.critic_weight > 0,
-        rngs=nnx.Rngs(params=jax.random.key(seed)),
+        rngs=rngs,
     )
 
 
@@ -54,8 +64,7 @@ def from_arrays(run: TrainingRun, table_size: int, arrays: Mapping[str, np.ndarr
     Raises:
         ValueError: on a missing, unknown or wrongly shaped array; it names the first.
     """
-    abstract = nnx.eval_shape(lambda: build(run, table_size))
-    graph, state = nnx.split(abstract)
+    graph, state = nnx.split(abstract(run, table_size))
     names = flat_names(state)
     for name in arrays:
         if name not in names:

@@ -41,10 +41,10 @@ def parameter_counts(run: TrainingRun, vocabulary: int) -> Size:
     import jax
     from flax import nnx
 
-    from padir.model.parameters import build, flat_names, table_size
+    from padir.model.parameters import abstract, flat_names, table_size
 
     rows = table_size(run.architecture, vocabulary)
-    shapes = nnx.eval_shape(lambda: nnx.state(build(run, rows), nnx.Param))
+    shapes = nnx.state(abstract(run, rows), nnx.Param)
     leaves = [leaf.size for leaf in jax.tree.leaves(shapes)]
     named = zip(flat_names(shapes), leaves, strict=True)
     encoder = sum(size for name, size in named if name.startswith("encoder/"))

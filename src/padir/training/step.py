@@ -23,7 +23,7 @@ from padir.devices import (
     sharded_leaves,
     split_sentences,
 )
-from padir.model.parameters import build, to_arrays, warm_start
+from padir.model.parameters import abstract, build, to_arrays, warm_start
 from padir.training.objective import Losses, batch_losses
 from padir.training.optimizer import make_optimizer
 
@@ -97,8 +97,7 @@ class Trainer:
         # Validation reports plain cross-entropy, whatever training smooths.
         plain = run.objective.model_copy(update={"label_smoothing": 0.0, "z_loss": 0.0})
         self._plain = run.model_copy(update={"objective": plain})
-        abstract = nnx.eval_shape(lambda: build(run, table_size))
-        self._graph, self._abstract = nnx.split(abstract)
+        self._graph, self._abstract = nnx.split(abstract(run, table_size))
         everywhere = replicated(self.mesh)
         steps, sentences = (split_sentences(self.mesh, axis) for axis in (2, 0))
         self._state_sharding = TrainState(everywhere, everywhere, everywhere)  # pyright: ignore
