@@ -152,7 +152,7 @@ def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
     from padir.decode.tune import tune
     from padir.files import read_aligned
     from padir.score.bleu import RepeatedBleu
-    from padir.score.summary import Decoded, score_corpus
+    from padir.score.summary import DecoderOutput, score_corpus
     from tests.defects.variants import Defects
 
     paths, passes = work.paths(), parse_passes(work.passes, "--passes")
@@ -178,7 +178,7 @@ def outcome(work: Work, loaded: Any, variant: Variant) -> dict[str, Any]:
         if variant.batches:
             alone = translated(translator_class(loaded, decoder, passes, sentences=1))
     texts = [hypothesis.hypothesis for hypothesis in hypotheses]
-    decoded = Decoded(before_drop=[hypothesis.before_drop for hypothesis in hypotheses])
+    decoded = DecoderOutput(before_drop=[hypothesis.before_drop for hypothesis in hypotheses])
     scored = score_corpus(texts, answers, language, decoded=decoded, samples=work.samples)
     words, replicates = scored["stutter"], scored["replicates"]
     before = {"value": words["words_before_drop"]["per_100"]}

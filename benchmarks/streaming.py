@@ -162,8 +162,10 @@ def distill(folder: Path, threads: int) -> None:
     """`padir distill` without a model: a stand-in whose translations are the sources."""
     from types import SimpleNamespace
 
-    from padir.decode.load import Decoding
-    from padir.decode.rank import LengthRule
+    from padir.config.decoder import SearchDecoder
+    from padir.config.rows import Decoding
+    from padir.decode.candidates import LengthRule
+    from padir.decode.load import TunedDecoder
     from padir.decode.translate import Translator
     from padir.distill.teacher import Span
     from padir.distill.teacher import distill as translate
@@ -174,6 +176,7 @@ def distill(folder: Path, threads: int) -> None:
 
         def __init__(self):
             self.loaded, self.reranker = SimpleNamespace(files=[]), None
+            self.decoder = TunedDecoder("greedy", SearchDecoder(kind="greedy"))
             self.rule, self.decoding = LengthRule(), Decoding("greedy")
 
         def encode(self, lines):
@@ -195,7 +198,7 @@ def card(folder: Path, threads: int) -> None:
     """`padir distill-card`: corpus BLEU of all training targets against those of `distill`."""
     from padir.commands import distill_card
 
-    arguments = ["--teacher", "copier", "--decode", "files", "--target-language", "en"]
+    arguments = ["--teacher", "copier", "--row", "files", "--target-language", "en"]
     for option, name in (
         ("--train", "distilled.en"),
         ("--train-reference", "data/train.en"),

@@ -1,6 +1,7 @@
 """Who may import what, how long a module may be, and what may not stand in one."""
 
 import ast
+import importlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -91,6 +92,7 @@ def parse(path: Path) -> ast.Module:
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 ALL = [*SOURCES, *TESTS, *sorted((ROOT / "workflow").rglob("*.py"))]
+BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
 
 
 def name_of(path: Path) -> str:
@@ -126,6 +128,18 @@ def test_the_command_line_loads_nothing_heavy():
     for path in [*modules("commands"), PACKAGE / "cli.py", PACKAGE / "__main__.py"]:
         top = ast.Module(body=[n for n in parse(path).body if not is_block(n)], type_ignores=[])
         assert not {name.split(".")[0] for name in imported(top)} & heavy, name_of(path)
+
+
+@pytest.mark.parametrize("path", [*ALL, *BENCHMARKS], ids=name_of)
+def test_what_is_imported_from_the_package_exists(path):
+    """Inside functions too, which a run may reach after hours, or never in the tests."""
+    for node in ast.walk(parse(path)):
+        if not isinstance(node, ast.ImportFrom) or (node.module or "").split(".")[0] != "padir":
+            continue
+        module = importlib.import_module(str(node.module))
+        for name in (alias.name for alias in node.names):
+            if not hasattr(module, name):
+                importlib.import_module(f"{node.module}.{name}")
 
 
 def is_block(node: ast.stmt) -> bool:

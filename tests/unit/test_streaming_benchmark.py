@@ -31,3 +31,14 @@ def test_every_step_has_what_it_needs_by_default():
     script = runpy.run_path(str(SCRIPT))
     for place, step in enumerate(script["STEPS"]):
         assert set(script["NEEDS"].get(step, ())) <= set(script["STEPS"][:place])
+
+
+@pytest.mark.slow
+def test_all_steps_from_text_to_card_run(tmp_path, monkeypatch, capsys):
+    steps = ["fetch", "clean", "sample", "encode", "batches", "distill", "card"]
+    command = ["streaming.py", "--pairs", "10000", "--threads", "1", "--work", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", [*command, "--steps", *steps])
+    runpy.run_path(str(SCRIPT), run_name="__main__")
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [row[:2] for row in rows] == [["10000", step] for step in steps]
+    assert all(float(cell) > 0 for row in rows for cell in row[2:5])

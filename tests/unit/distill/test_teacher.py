@@ -268,6 +268,35 @@ def test_bad_shards(text):
         teacher.parse_shard(text)
 
 
+def test_of_much_text_every_nth_line_is_compared_with_the_raw_targets(tmp_path, monkeypatch):
+    monkeypatch.setattr("padir.distill.card.AGREEMENT_LINES", 3)
+    for name, count in (("train", 8), ("raw", 7), ("valid", 1)):
+        write_lines(tmp_path / name, [f"{name} {n}" if n != 3 else "" for n in range(count)])
+    write_json(
+        tmp_path / "extra.json",
+        {"language": "xs", "file": "f", "pairs_kept": 1, "dropped": {}, "files": [{"sha256": "a"}]},
+    )
+
+    compared = []
+
+    def bleu(aligned):
+        compared.append(list(aligned))
+        return {"score": 0.0}
+
+    card = describe(
+        "ar",
+        "ar/beam",
+        (tmp_path / "train", tmp_path / "raw"),
+        (tmp_path / "valid", [tmp_path / "valid"]),
+        bleu,
+        extra=tmp_path / "extra.json",
+    )
+    # Lines 0, 3 and 6, of which 3 is empty; the eighth translation is of an extra source.
+    assert compared[1] == [("train 0", "raw 0"), ("train 6", "raw 6")]
+    assert card["agreement_with_raw"] == {"score": 0.0, "every_line": 3}
+    assert card["lines"]["train"] == 8
+
+
 def test_the_card(tmp_path):
     files = {
         "train": ["a b", "", "c"],
@@ -320,7 +349,9 @@ def test_the_card_counts_extra_sources_and_compares_none_of_them_with_raw_target
     write_json(extra, statistics)
     calls = []
     train, valid = (tmp_path / "train", tmp_path / "raw"), (tmp_path / "valid", [tmp_path / "r"])
-    card = describe("t", "beam", train, valid, lambda rows: calls.append(list(rows)), extra=extra)
+    card = describe(
+        "t", "beam", train, valid, lambda rows: calls.append(list(rows)) or {}, extra=extra
+    )
     assert calls == [[("x", "y")], [("a b", "a b")]]
     assert card["lines"] == {"train": 4, "valid": 1}
     assert card["extra_sources"] == {
@@ -348,7 +379,7 @@ def test_the_card_is_of_the_translated_lines(tmp_path, monkeypatch):
     monkeypatch.setattr("padir.data.grammar.Grammar.load", lambda path: Rules())
     train, valid = (tmp_path / "train", tmp_path / "s"), (tmp_path / "valid", [tmp_path / "r"])
     grammar = (tmp_path / "grammar", tmp_path / "s")
-    card = describe("t", "beam", train, valid, lambda rows: calls.append(list(rows)), grammar)
+    card = describe("t", "beam", train, valid, lambda rows: calls.append(list(rows)) or {}, grammar)
     assert calls == [[("v", "5")], [("ok", "1"), ("bad", "3")]]
     assert asked == [("1", "ok"), ("3", "bad")]
     assert card["empty"] == {"train": 1, "valid": 1}
