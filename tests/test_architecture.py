@@ -59,9 +59,9 @@ ALLOWED: dict[str, set[str]] = {
 
 def parts() -> list[str]:
     """Parts that the table must name: all but the command line."""
-    found = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__", "cli"}
-    found |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - {"commands"}
-    return sorted(found)
+    names = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__", "cli"}
+    names |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - {"commands"}
+    return sorted(names)
 
 
 def modules(part: str) -> list[Path]:

@@ -74,7 +74,7 @@ def snakemake_targets(words: list[str]) -> list[str]:
     if "--" in words:
         cut = words.index("--")
         return snakemake_targets(words[:cut]) + words[cut + 1 :]
-    found, rest = [], list(words)
+    positional, rest = [], list(words)
     while rest:
         word = rest.pop(0)
         if word in ("--set-threads", "--set-resources", "--resources"):
@@ -88,8 +88,8 @@ def snakemake_targets(words: list[str]) -> list[str]:
             greedy = word.startswith("--config") and rest and not rest[0].startswith("-")
             assert not greedy, f"{word} would take {rest[0]} for one more value"
         elif not word.startswith("-"):
-            found.append(word)
-    return found
+            positional.append(word)
+    return positional
 
 
 def make_targets() -> set[str]:
@@ -156,8 +156,8 @@ def test_options_of_every_padir_command_in_a_document_exist(path):
             verb = importlib.import_module(VERBS[rest[0]][0])
             names = {"--help", *(option.name for option in verb.OPTIONS)}
             # What stands behind -- is another command.
-            own = rest[: rest.index("--")] if "--" in rest else rest
-            used = {word.partition("=")[0] for word in own if re.match(r"--[a-z]", word)}
+            options = rest[: rest.index("--")] if "--" in rest else rest
+            used = {word.partition("=")[0] for word in options if re.match(r"--[a-z]", word)}
             assert used <= names, f"padir {rest[0]}: {used - names}"
     for line in whole_commands(text):
         words = shlex.split(re.sub(r"[<>|].*", "", line), comments=True)
@@ -230,9 +230,9 @@ def test_the_lock_holds_every_direct_dependency_in_an_allowed_version():
     pins = locked()
     for line in [*project["dependencies"], *extras["test"], *extras["cluster"]]:
         wanted = Requirement(line)
-        found = pins.get(canonicalize_name(wanted.name), [])
-        assert found, f"{line}: run make lock"
-        for pin in found:
+        versions = pins.get(canonicalize_name(wanted.name), [])
+        assert versions, f"{line}: run make lock"
+        for pin in versions:
             version = str(pin.specifier).removeprefix("==")
             assert wanted.specifier.contains(version), f"{line}: locked is {version}"
 

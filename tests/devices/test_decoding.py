@@ -74,16 +74,16 @@ def test_the_same_hypotheses_on_all_devices(folder, repository):
         check=False, timeout=240,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    decoded = json.loads(done.stdout.splitlines()[-1])
     alone = json.loads(json.dumps(translations(folder)))
-    assert (found["devices"], alone["devices"]) == (DEVICES, 1)
-    assert found["records"].keys() == alone["records"].keys()
+    assert (decoded["devices"], alone["devices"]) == (DEVICES, 1)
+    assert decoded["records"].keys() == alone["records"].keys()
     for name, records in alone["records"].items():
-        same(found["records"][name], records)
+        same(decoded["records"][name], records)
         assert len({record["log_probability"] for record in records}) > 5, name
     # What is timed sentence by sentence has one device to itself.
-    assert found["one line"] == 1
-    assert {found[f"all lines {name}"] for name in DECODERS} == {DEVICES}
+    assert decoded["one line"] == 1
+    assert {decoded[f"all lines {name}"] for name in DECODERS} == {DEVICES}
 
 
 if __name__ == "__main__":

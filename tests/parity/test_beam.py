@@ -237,8 +237,8 @@ def test_repacking_does_not_change_hypotheses(sizes):
     )
     expected = search(logits, 3, 0.6, 1, limits)
     jax.tree.map(np.testing.assert_array_equal, hypotheses, expected)
-    one = greedy_search(greedy, *arguments, 9, 0, 1, sizes)
+    searched = greedy_search(greedy, *arguments, 9, 0, 1, sizes)
     other = greedy_search(greedy, *arguments, 9, 0, 1)
-    np.testing.assert_array_equal(one.tokens, other.tokens)
-    np.testing.assert_array_equal(one.length, other.length)
-    assert len(set(np.asarray(one.length).tolist())) > 3
+    np.testing.assert_array_equal(searched.tokens, other.tokens)
+    np.testing.assert_array_equal(searched.length, other.length)
+    assert len(set(np.asarray(searched.length).tolist())) > 3

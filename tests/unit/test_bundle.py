@@ -38,9 +38,9 @@ def bundle(tmp_path):
 
 def test_bundle_round_trip(bundle):
     folder, arrays = bundle
-    found = read_bundle(folder)
-    assert found.spec == {"dataset": "demo"}
-    assert found.vocabulary.read_bytes() == b"pieces"
+    bundle = read_bundle(folder)
+    assert bundle.spec == {"dataset": "demo"}
+    assert bundle.vocabulary.read_bytes() == b"pieces"
     assert (folder / "README.md").read_text() == "# Card\n"
     assert names(folder) == [
         "README.md",
@@ -48,10 +48,10 @@ def test_bundle_round_trip(bundle):
         "spec.json",
         "spm.model",
     ]
-    assert found.arrays.keys() == arrays.keys()
+    assert bundle.arrays.keys() == arrays.keys()
     for name, array in arrays.items():
-        assert found.arrays[name].dtype == array.dtype
-        np.testing.assert_array_equal(found.arrays[name], array)
+        assert bundle.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(bundle.arrays[name], array)
 
 
 def test_bundle_bytes_depend_on_its_contents_only(bundle, tmp_path):
@@ -129,14 +129,14 @@ def test_each_of_100_flipped_bits_is_refused_or_means_nothing(bundle, name):
         path.write_bytes(damaged)
         where = f"bit {bit} of byte {place}"
         try:
-            found = read_bundle(folder)
+            bundle = read_bundle(folder)
         except InputError as error:
             message = str(error)
             assert "\n" not in message and message.isprintable() and str(folder) in message, where
             continue
         # What is accepted says the same: one kind of white space between tokens for another.
         assert name == "spec.json" and json.loads(damaged) == json.loads(whole), where
-        assert found.spec == {"dataset": "demo"} and found.arrays.keys() == arrays.keys(), where
+        assert bundle.spec == {"dataset": "demo"} and bundle.arrays.keys() == arrays.keys(), where
 
 
 def test_a_bundle_without_a_model_digest_is_read(bundle):

@@ -22,14 +22,14 @@ def leaks(folder: Path, secret: str) -> list[str]:
     # In base64 a text looks different at each of three offsets; the middle is the same.
     coded = [base64.b64encode(b"x" * start + plain)[4:-4] for start in range(3)]
     forms = [plain, plain[::-1], plain.hex().encode(), plain.decode().encode("utf-16-le"), *coded]
-    found = []
+    paths = []
     for path in folder.rglob("*"):
         held = os.readlink(path).encode() if path.is_symlink() else b""
         if path.is_file() and not path.is_symlink():
             held = path.read_bytes()
         if any(form in text for form in forms for text in (held, unpacked(held), bytes(path))):
-            found.append(os.fspath(path))
-    return found
+            paths.append(os.fspath(path))
+    return paths
 
 
 def unpacked(held: bytes) -> bytes:

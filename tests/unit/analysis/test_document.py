@@ -62,10 +62,10 @@ def area(score, positive):
 
 
 def test_groups_are_compared_by_their_own_pairs_numbers(made_up):
-    pairs, found = made_up
-    made = document.compared(pairs, found, SENTENCES, samples=80)
-    yes = np.flatnonzero(found.stutter)
-    no = np.flatnonzero(~found.stutter & ~found.licensed)
+    pairs, repeats = made_up
+    made = document.compared(pairs, repeats, SENTENCES, samples=80)
+    yes = np.flatnonzero(repeats.stutter)
+    no = np.flatnonzero(~repeats.stutter & ~repeats.licensed)
     assert (made["stuttering"], made["other"]) == (len(yes), len(no))
     right, left = pairs.heads["self_right"], pairs.heads["self_left"]
     weights = {name: values.reshape(len(values), 6) for name, values in pairs.heads.items()}
@@ -86,11 +86,11 @@ def test_groups_are_compared_by_their_own_pairs_numbers(made_up):
     # By head: the same test as of one column alone, with the sign of what it tests.
     by_head = {"self_attention": (right + left) / 2} | {n: pairs.heads[n] for n in LESS[:3]}
     assert set(made["heads"]) == set(by_head)
-    kept = ~found.licensed
+    kept = ~repeats.licensed
     for name, values in by_head.items():
         for layer, head in ((0, 2), (1, 0)):
             recomputed = contrast(
-                values[kept][:, layer, head, None], found.stutter[kept],
+                values[kept][:, layer, head, None], repeats.stutter[kept],
                 pairs.sentence[next_to][kept], SENTENCES, 80,
             )  # fmt: skip
             for key in ("mean", "other_mean", "effect", "within", "within_effect", "p_value"):
@@ -99,8 +99,8 @@ def test_groups_are_compared_by_their_own_pairs_numbers(made_up):
 
 
 def test_predictors_are_turned_as_their_hypotheses_have_them(made_up):
-    pairs, found = made_up
-    rows = document.predicted(pairs, found, resample_counts(SENTENCES, 80))
+    pairs, repeats = made_up
+    rows = document.predicted(pairs, repeats, resample_counts(SENTENCES, 80))
     told = {(row["target"], row["pairs"], row["predictor"]): row for row in rows}
     asked = {("probe", "near", name) for name in PREDICTORS}
     asked |= {("probe", "adjacent", name) for name in PREDICTORS if name != "distance"}
@@ -112,7 +112,7 @@ def test_predictors_are_turned_as_their_hypotheses_have_them(made_up):
         score = (-1 if name in LESS else 1) * np.array(pairs.values[name][chosen], float)
         probe = pairs.values["probe"][chosen]
         if target == "stutter":
-            score, positive = score[~found.licensed], found.stutter[~found.licensed]
+            score, positive = score[~repeats.licensed], repeats.stutter[~repeats.licensed]
         else:
             count = round(TOP_SHARE * len(probe))
             positive = probe >= sorted(probe)[-count]
@@ -123,14 +123,14 @@ def test_predictors_are_turned_as_their_hypotheses_have_them(made_up):
 
 @pytest.mark.parametrize("strong", [0, FEWEST - 1, FEWEST])
 def test_pairs_without_dependence_are_never_strong(made_up, strong):
-    pairs, found = made_up
+    pairs, repeats = made_up
     probe = np.zeros(len(pairs.sentence))
     probe[:strong] = 0.1
     quiet = Pairs(
         pairs.sentence, pairs.left, pairs.distance, pairs.values | {"probe": probe},
         pairs.heads, pairs.ranks,
     )  # fmt: skip
-    rows = document.predicted(quiet, found, resample_counts(SENTENCES, 80))
+    rows = document.predicted(quiet, repeats, resample_counts(SENTENCES, 80))
     asked = [row for row in rows if (row["target"], row["pairs"]) == ("probe", "near")]
     assert len(asked) == len(PREDICTORS)
     for row in asked:
@@ -156,20 +156,22 @@ def test_proxies_are_judged_against_the_grammars_own_law(tmp_path):
     grammar, generator = make_grammar(size), random.Random(1)
     lines = [grammar.source(draw_sentence(generator, size)) for _ in range(14)]
     targets = [grammar.translations(line) for line in lines]
-    text = [*lines, *(one for own in targets for one in own.values())]
+    text = [*lines, *(line for translations in targets for line in translations.values())]
     loaded = tiny_model(
         tmp_path / "bundle", "padir", words=sorted({w for line in text for w in line.split()}),
     )  # fmt: skip
     decoder = tiny_decoder("padir", LengthRule(0.0, 1.0))
     translator, extractor = Translator(loaded, decoder, 1), Extractor(loaded, decoder, 4, 2)
-    test = document.TestSet(lines, [[own[min(own)] for own in targets]], "xt", grammar)
+    test = document.TestSet(
+        lines, [[translations[min(translations)] for translations in targets]], "xt", grammar
+    )
     options = document.Options((1,), 60, MODE_STRENGTH)
     exact = document.analyse(translator, extractor, test, options)["exact"]
     # The twin: laws by hand, at their likeliest length, where the model can hold it.
     laws = []
-    for own in targets:
+    for translations in targets:
         law = Counter()
-        for mode, line in own.items():
+        for mode, line in translations.items():
             law[tuple(line.split())] += mode_probability(mode, MODE_STRENGTH)
         lengths = Counter()
         for words, probability in law.items():

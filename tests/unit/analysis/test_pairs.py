@@ -68,9 +68,9 @@ def test_the_probe_replaces_one_token_and_reads_the_other(tmp_path):
         drawn = [answers(jnp.asarray(tokens).at[:, i].set(order[:, k] + 8)) for k in range(3)]
         for row, length in enumerate((5, 4)):
             for j in range(length):
-                own = np.stack([one[row, j] for one in drawn])
-                mixture = weights[row] @ own
-                expected = weights[row] @ (own * np.log(own / mixture)).sum(axis=1)
+                laws = np.stack([sample[row, j] for sample in drawn])
+                mixture = weights[row] @ laws
+                expected = weights[row] @ (laws * np.log(laws / mixture)).sum(axis=1)
                 if i < length:
                     np.testing.assert_allclose(probe[row, i, j], expected, atol=1e-5)
 
@@ -89,23 +89,23 @@ def test_values_against_plain_loops(tmp_path):
     }
     places = list(zip(pairs.sentence, pairs.left, pairs.left + pairs.distance, strict=True))
     assert sorted(twin) == places
-    for name, found in pairs.values.items():
+    for name, extracted in pairs.values.items():
         expected = np.array([twin[place][0][name] for place in places])
-        np.testing.assert_allclose(found, expected, atol=2e-5, err_msg=name)
+        np.testing.assert_allclose(extracted, expected, atol=2e-5, err_msg=name)
         # Nothing that is everywhere alike would show a wrong place.
         assert len(np.unique(expected)) > 2
     adjacent = [place for place in places if place[2] - place[1] == 1]
-    for name, found in pairs.heads.items():
+    for name, extracted in pairs.heads.items():
         expected = np.array([twin[place][1][name] for place in adjacent])
-        np.testing.assert_allclose(found, expected, atol=2e-5, err_msg=name)
+        np.testing.assert_allclose(extracted, expected, atol=2e-5, err_msg=name)
 
 
 def plain_values(extractor, batch, made, cross):
     """Sentence, positions, values and values by layer and head of each pair of a batch."""
     answers = np.asarray(extractor.probe(cross, made.input))
-    log_probability, (own, source) = extractor.weights(cross, made.input)
+    log_probability, (attention, source) = extractor.weights(cross, made.input)
     probability = np.exp(np.asarray(log_probability, np.float64))
-    own, source = np.asarray(own, np.float64), np.asarray(source, np.float64)
+    attention, source = np.asarray(attention, np.float64), np.asarray(source, np.float64)
     for row, sentence in enumerate(batch.indices):
         pieces = LENGTHS[sentence] - 1
         for i, j in combinations(range(pieces), 2):
@@ -114,8 +114,8 @@ def plain_values(extractor, batch, made, cross):
             a, b = source[row, :, :, i], source[row, :, :, j]
             norms = np.sqrt((a**2).sum(-1) * (b**2).sum(-1))
             heads = {
-                "self_right": own[row, :, :, i, j],
-                "self_left": own[row, :, :, j, i],
+                "self_right": attention[row, :, :, i, j],
+                "self_left": attention[row, :, :, j, i],
                 "total_variation": np.abs(a - b).sum(-1) / 2,
                 "cosine": 1 - (a * b).sum(-1) / norms,
                 "jensen_shannon": (rel_entr(a, (a + b) / 2) + rel_entr(b, (a + b) / 2)).sum(-1) / 2,

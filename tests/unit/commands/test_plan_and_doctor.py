@@ -184,8 +184,8 @@ def test_a_rate_of_decoding_of_its_own(capsys, tmp_path, monkeypatch):
         assert main(["plan", "--config", "config.json", "--gflops", "1000", *options]) == 0
         return capsys.readouterr().out.splitlines()
 
-    shared, own = printed("--devices", "4"), printed("--devices", "4", "--decode-gflops", "25")
-    different = [pair for pair in zip(shared, own, strict=True) if pair[0] != pair[1]]
+    shared, decoded = printed("--devices", "4"), printed("--devices", "4", "--decode-gflops", "25")
+    different = [pair for pair in zip(shared, decoded, strict=True) if pair[0] != pair[1]]
     ((before, after),) = different
     assert "on one device at 250 GFLOP/s" in before
     assert "on one device at 25 GFLOP/s" in after

@@ -60,9 +60,9 @@ def test_every_reason_once(run):
         "overlap": (2, [7, 8]),
         "duplicate": (1, [9]),
     }
-    found = statistics["splits"]["train"]
-    assert (found["pairs_read"], found["pairs_kept"]) == (10, 2)
-    assert found["pairs_sharing_a_side_with"] == {"valid": 1, "test": 1}
+    train = statistics["splits"]["train"]
+    assert (train["pairs_read"], train["pairs_kept"]) == (10, 2)
+    assert train["pairs_sharing_a_side_with"] == {"valid": 1, "test": 1}
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_scored_sets_stay_whole(run, tmp_path):
     _, statistics = run([("c", "d")], test=test)
     for side, language in enumerate(("de", "en")):
         assert read_lines(tmp_path / "out" / f"test.{language}") == [pair[side] for pair in test]
-    found = statistics["splits"]["test"]
-    assert (found["pairs_read"], found["pairs_kept"]) == (5, 5)
-    german = found["files"][0]
+    test = statistics["splits"]["test"]
+    assert (test["pairs_read"], test["pairs_kept"]) == (5, 5)
+    german = test["files"][0]
     assert (german["empty_lines"], german["repeated_lines"]) == (1, 1)
     assert statistics["lines_shared_by_valid_and_test"] == 1
 
@@ -261,8 +261,8 @@ def test_as_by_hand_whatever_the_blocks(run, monkeypatch, block_lines):
     kept, statistics = run(train, Cleaning(max_words=3, max_ratio=2), test=test)
     expected, dropped = by_hand(train, scored, 3)
     assert kept == expected
-    found = statistics["splits"]["train"]["dropped"]
-    assert {reason: each["pairs"] for reason, each in found.items()} == dropped
+    counted = statistics["splits"]["train"]["dropped"]
+    assert {reason: each["pairs"] for reason, each in counted.items()} == dropped
     assert dropped["duplicate"] > 50
     german = statistics["splits"]["train"]["files"][0]
     assert german["distinct_words"] == len({w for a, _ in kept for w in a.split()})

@@ -85,9 +85,9 @@ def test_text_that_is_there_is_counted_and_its_own_pieces_too(tmp_path):
 def test_a_sample_is_spread_over_the_file_and_has_whole_lines(tmp_path):
     lines = [f"line {number:05d}" for number in range(10_000)]
     write_lines(tmp_path / "text", lines)
-    found = sample(tmp_path / "text", 100)
-    assert len(found) == 100
-    numbers = [lines.index(line) for line in found]
+    sampled = sample(tmp_path / "text", 100)
+    assert len(sampled) == 100
+    numbers = [lines.index(line) for line in sampled]
     assert numbers == sorted(set(numbers))
     assert numbers[0] == 0 and numbers[-1] >= 9_890
     # Of a small file each line once.

@@ -279,11 +279,11 @@ def test_the_papers_hosts(tmp_path):
 
 def test_parts_of_the_papers_datasets():
     """What a download consists of, so that a change in TFDS is seen."""
-    found = {}
+    split_files = {}
     for name in ("wmt14_translate/de-en", "wmt16_translate/ro-en", "wmt17_translate/zh-en"):
         parts = make_builder(TfdsSource(name=name)).subsets
-        found[name] = {str(split): names for split, names in parts.items()}
-    assert found == {
+        split_files[name] = {str(split): names for split, names in parts.items()}
+    assert split_files == {
         "wmt14_translate/de-en": {
             "train": ["europarl_v7", "commoncrawl", "newscommentary_v9"],
             "validation": ["newstest2013"],

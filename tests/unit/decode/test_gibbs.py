@@ -282,11 +282,11 @@ def results(sampler, lines):
     """The chains of each line, empty ones included."""
     sources = sampler.vocabulary.encode(lines)
     filled = [index for index, source in enumerate(sources) if source]
-    found = [[] for _ in lines]
+    samples = [[] for _ in lines]
     for batch, several in sampler.batches([sources[index] for index in filled]):
         for index, chains in zip(batch.indices, several, strict=True):
-            found[filled[index]] = chains
-    return found
+            samples[filled[index]] = chains
+    return samples
 
 
 def sampler_of(loaded, sampling, chains=3, lengths=2, sentences=8):

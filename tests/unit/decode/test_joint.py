@@ -56,13 +56,13 @@ def test_joint_decoding_equals_exhaustive_search(penalty, kept_share, reach):
     log_probability = log_softmax(logits)
     differs = 0
     for row in range(rows):
-        own = np.where(taken[row][:, None], log_probability[row], 0.0)
+        chosen = np.where(taken[row][:, None], log_probability[row], 0.0)
         possible = SEQUENCES[np.all(taken[row] | (kept[row] == SEQUENCES), axis=1)]
-        every = worth(own, penalty * coupling[row], possible)
+        every = worth(chosen, penalty * coupling[row], possible)
         best = possible[np.argmax(every)]
         np.testing.assert_array_equal(tokens[row], best)
-        np.testing.assert_allclose(scores[row], own[np.arange(LENGTH), best], atol=1e-5)
-        differs += not np.array_equal(best, np.where(taken[row], own.argmax(axis=1), kept[row]))
+        np.testing.assert_allclose(scores[row], chosen[np.arange(LENGTH), best], atol=1e-5)
+        differs += not np.array_equal(best, np.where(taken[row], chosen.argmax(axis=1), kept[row]))
     assert differs > 5  # the penalties decide something
 
 
@@ -71,8 +71,8 @@ def test_two_tokens_per_position_would_not_be_enough():
     scores = jnp.log(jnp.array([[[0.98, 0.01, 0.01], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]]]))
     tokens = jnp.array([[[0, 1, 2], [0, 1, 2], [1, 0, 2]]])
     penalties = jnp.tile(jnp.array([50.0, 0.0]), (1, 3, 1))
-    found, _ = best_sequence(TopTokens(tokens, scores), penalties)
-    assert found.tolist() == [[0, 2, 1]]
+    sequence, _ = best_sequence(TopTokens(tokens, scores), penalties)
+    assert sequence.tolist() == [[0, 2, 1]]
 
 
 def test_top_k_tokens_are_the_first_of_a_stable_sort():

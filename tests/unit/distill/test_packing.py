@@ -29,10 +29,10 @@ def test_requests_keep_the_order_and_the_limits(texts, characters, most):
         requests = list(pack(lines, characters))
         assert requests == list(pack(iter(lines), characters))
     for request in requests:
-        found = [line.text for line in request]
-        assert 1 <= len(found) <= most
-        assert len(set(found)) == len(found)
-        assert len(found) == 1 or sum(map(len, found)) <= characters
+        requested = [line.text for line in request]
+        assert 1 <= len(requested) <= most
+        assert len(set(requested)) == len(requested)
+        assert len(requested) == 1 or sum(map(len, requested)) <= characters
     sent = [line for request in requests for line in request]
     assert {line.text for line in sent} == set(texts)
     assert [line.number for line in sent] == sorted(line.number for line in sent)

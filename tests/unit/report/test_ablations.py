@@ -64,10 +64,10 @@ def test_fewer_than_three_common_seeds_decide_nothing(made_up):
     table = lines(made_up)
     seeds = {name: row["seeds"] for name, row in table.items()}
     assert seeds == {"second_stage": "0, 1, 2", "distillation": "0", "less_known": "0, 1"}
-    one = table["distillation"]
+    row = table["distillation"]
     # Seed 0 alone: 39.5 - 24, not the mean of both seeds.
-    assert one["difference"] == pytest.approx(15.5)
-    assert (one["over"], one["verdict"]) == ("sentences only", "not decided: fewer than 3 seeds")
+    assert row["difference"] == pytest.approx(15.5)
+    assert (row["over"], row["verdict"]) == ("sentences only", "not decided: fewer than 3 seeds")
     assert table["less_known"]["difference"] == pytest.approx((30 - 39.5 + 31 - 39.7) / 2)
     assert table["less_known"]["verdict"] == "not decided: fewer than 3 seeds"
 
