@@ -233,10 +233,9 @@ class Trial:
                 notes.append(f"status {status}: {self.message()}")
 
         def outcome(verdict, reason: str) -> Outcome:
-            notes.append(reason)
-            return Outcome(
-                verdict, strikes, untold, bool(self.leftovers()), ": ".join(filter(None, notes))
-            )
+            left = [str(path.relative_to(self.folder)) for path in self.leftovers()]
+            notes.extend([reason, *(f"{path} is left" for path in left)])
+            return Outcome(verdict, strikes, untold, bool(left), ": ".join(filter(None, notes)))
 
         if status is not None:
             said(status)

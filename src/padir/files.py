@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 BOM = b"\xef\xbb\xbf"
+TEMPORARY = ".padir"
+"""How names of temporary files begin."""
 
 
 class InputError(ValueError):
@@ -68,6 +70,15 @@ def write_errors(path: str | os.PathLike[str], needed: int | None = None) -> Ite
         raise InputError(f"{shown(path)}: cannot write: {reason}") from error
 
 
+def remove_temporary(folder: str | os.PathLike[str]) -> None:
+    """Remove what killed processes left in a folder that no other process writes into.
+
+    `atomic_path` does so for the one path that it writes, which may never be written again.
+    """
+    for stale in Path(folder).rglob(f"{TEMPORARY}-*.tmp"):
+        stale.unlink(missing_ok=True)
+
+
 @contextmanager
 def atomic_path(path: str | os.PathLike[str], needed: int | None = None) -> Iterator[Path]:
     """Give a path to write to, which replaces `path` once the block ends without an error.
@@ -85,7 +96,7 @@ def atomic_path(path: str | os.PathLike[str], needed: int | None = None) -> Iter
     """
     path = Path(path)
     owner = hashlib.sha256(f"{platform.node()}/{path.name}".encode(errors="surrogateescape"))
-    prefix = f".padir-{owner.hexdigest()[:12]}"
+    prefix = f"{TEMPORARY}-{owner.hexdigest()[:12]}"
     temporary = path.parent / f"{prefix}-{os.getpid()}-{secrets.token_hex(4)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

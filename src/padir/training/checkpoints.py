@@ -28,6 +28,7 @@ from padir.devices import on_any_process, wait_for_all
 from padir.files import (
     InputError,
     read_json,
+    remove_temporary,
     shown,
     write_bytes,
     write_errors,
@@ -75,6 +76,7 @@ class WorkFolder:
         try:
             if first:
                 self._claim(dict(identity))
+                remove_temporary(self.folder)
                 if restart:
                     self._start_over()
             wait_for_all("work folder")

@@ -189,6 +189,27 @@ def test_a_restart_is_asked_for_and_recorded(folder: Path) -> None:
         assert work.restarts == 0
 
 
+def test_what_a_kill_left_of_a_file_that_is_not_written_again_is_removed(folder, monkeypatch):
+    """Killed between a checkpoint and its record: the next start has the checkpoint."""
+    with WorkFolder(folder, IDENTITY) as work:
+        replace = Path.replace
+
+        def killed(self, target):
+            if "sha256" in self.read_text():
+                raise KeyboardInterrupt
+            return replace(self, target)
+
+        monkeypatch.setattr(Path, "replace", killed)
+        # A process that is killed removes nothing.
+        monkeypatch.setattr(Path, "unlink", lambda self, missing_ok=False: None)
+        with pytest.raises(KeyboardInterrupt):
+            work.save(12, state(12), {"sums": [12.0]})
+        monkeypatch.undo()
+    assert len(list(folder.rglob("*.tmp"))) == 1
+    assert restored(folder) == 12
+    assert not list(folder.rglob("*.tmp"))
+
+
 def test_records_follow_the_checkpoints_that_are_kept(folder: Path) -> None:
     with WorkFolder(folder, IDENTITY) as work:
         work.save(12, state(12), {"sums": [12.0]})
