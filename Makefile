@@ -19,7 +19,7 @@ EXTRAS_STAMP := $(if $(filter tf,$(EXTRAS)),$(TF_STAMP),$(if $(EXTRAS),.venv/.pa
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help setup setup-slurm reproduce test test-slow lint lock audit sbom docs bench
+.PHONY: help setup setup-slurm setup-browser reproduce test test-slow lint lock audit sbom docs bench
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -53,6 +53,13 @@ setup-slurm: ## as root on Debian: install Slurm, which tests of its profile nee
 	  apt-get update -qq || true; \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends slurm-wlm munge > /dev/null; fi
 
+setup-browser: ## as root on Debian: install Chromium, which tests of pages need
+	@if ! command -v chromium > /dev/null; then \
+	  command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ] || { \
+	    echo "make setup-browser: error: this takes root and apt-get; elsewhere install Chromium by hand" >&2; exit 2; }; \
+	  apt-get update -qq || true; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium > /dev/null; fi
+
 reproduce: setup ## make the core of CONFIG, show table 1, and say how to make everything
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake core --cores $(CORES) --configfile $(CONFIG) $(ARGS)
 	@cat results/report/tables/table1.md
@@ -60,10 +67,10 @@ reproduce: setup ## make the core of CONFIG, show table 1, and say how to make e
 	@echo "every other table and figure: source $(BIN)/activate && snakemake --cores $(CORES) --configfile $(CONFIG) everything"
 
 test: $(TF_STAMP) ## run the tests, without whole runs, learning and fault injection
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m "not slow" $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m "not slow" -rs $(ARGS)
 
 test-slow: $(TF_STAMP) ## run whole runs, learning and fault injection
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m slow $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m slow -rs $(ARGS)
 
 lint: setup ## formatters, linters and the type checker
 	$(BIN)/ruff check .

@@ -43,6 +43,8 @@ if workflow.is_main_process:
         run_log.attach(logging.getLogger("snakemake.logging"))
 
 NAME = NAME_PATTERN.strip("^$")
+given = workflow.config_settings
+EXPERIMENT = layout.experiment_options(given.configfiles, given.config)
 
 
 def one_of(names):

@@ -59,9 +59,11 @@ rule table:
     log:
         "results/report/logs/{table}.table.log",
     localrule: True
+    params:
+        options=EXPERIMENT,
     shell:
-        "padir report --config {input.settings:q} --only {wildcards.table} --out results/report"
-        " > {log:q} 2>&1"
+        "padir report --config {input.settings:q} --only {wildcards.table} --options {params.options:q}"
+        " --out results/report > {log:q} 2>&1"
 
 
 rule figure:
@@ -81,9 +83,11 @@ rule figure:
     log:
         "results/report/logs/{figure}.figure.log",
     localrule: True
+    params:
+        options=EXPERIMENT,
     shell:
-        "padir report --config {input.settings:q} --only {wildcards.figure} --out results/report"
-        " > {log:q} 2>&1"
+        "padir report --config {input.settings:q} --only {wildcards.figure} --options {params.options:q}"
+        " --out results/report > {log:q} 2>&1"
 
 
 rule decide_claims:
@@ -107,9 +111,10 @@ rule decide_claims:
     priority: 40
     params:
         scope=scope_of,
+        options=EXPERIMENT,
     shell:
         "padir report --config {input.settings:q} --only claims --scope {params.scope:q}"
-        " --out results/report > {log:q} 2>&1"
+        " --options {params.options:q} --out results/report > {log:q} 2>&1"
 
 
 rule page:
@@ -132,6 +137,7 @@ rule page:
     priority: 40
     params:
         scope=scope_of,
+        options=EXPERIMENT,
     shell:
         "padir report --config {input.settings:q} --only page --scope {params.scope:q}"
-        " --out results/report > {log:q} 2>&1"
+        " --options {params.options:q} --out results/report > {log:q} 2>&1"

@@ -15,6 +15,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import padir
 from padir.cli import VERBS
 from padir.commands.arguments import read_arguments
 from padir.report.catalogue import CATALOGUE
@@ -330,3 +331,8 @@ def test_the_site_builds_without_a_dead_link(tmp_path):
             r'<(?:script|img|link|iframe)\b[^>]*\b(?:src|href)="(https?:[^"]+)', text
         )
         assert not loaded, f"{page.name} loads {loaded}"
+    reference = (tmp_path / "api.html").read_text(encoding="utf-8")
+    for name in set(padir.__dir__()) - set(vars(padir)) - {"score"}:
+        assert re.search(rf'<h\d id="padir\.[\w.]*\b{name}"', reference), name
+    for name in ("score.score_lines", "library.Model.translate"):
+        assert f'id="padir.{name}"' in reference

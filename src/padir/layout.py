@@ -4,8 +4,11 @@ The one list of what an experiment consists of: the workflow's rules ask for the
 report reads them and nothing else.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from padir.config import identity
 from padir.config.experiment import Config
@@ -33,10 +36,29 @@ class Artifact(NamedTuple):
     digests: Digests
     beside: tuple[str, ...] = ()
 
-    @property
-    def command(self) -> str:
-        """The command that makes the file, or makes it again."""
-        return f"snakemake --cores all {self.path}"
+
+def command(target: str, options: str = "") -> str:
+    """The command that makes a target or a file of the workflow.
+
+    Args:
+        options: those of `snakemake` that say which experiment it is, such as --configfile.
+    """
+    return " ".join(filter(None, ("snakemake", options, "--cores all", target)))
+
+
+def experiment_options(files: Iterable[Path], changes: Mapping[str, Any]) -> str:
+    """Options of `snakemake` that say which experiment it is: --configfile and --config.
+
+    Args:
+        files: config files of the command line.
+        changes: what --config says on it.
+    """
+    here = Path.cwd()
+    names = [str(p.relative_to(here) if p.is_relative_to(here) else p) for p in files]
+    values = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
+    return shlex.join(
+        [*(["--configfile", *names] if names else []), *(["--config", *values] if values else [])]
+    )
 
 
 def places(config: Config) -> list[Place]:

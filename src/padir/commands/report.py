@@ -27,6 +27,12 @@ OPTIONS = (
         choices=PARTS,
     ),
     option(
+        "--options TEXT",
+        "options of snakemake that the commands in the report have, such as"
+        " '--configfile config/corpus.yaml'",
+        default="",
+    ),
+    option(
         "--scope NAME",
         f"scope of the claims and the page: {', '.join(SCOPES)}",
         default="everything",
@@ -50,7 +56,7 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{shown(arguments.config)}: not a JSON object of settings")
     config = check_config(settings)
     if arguments.only in (None, "claims", "page"):
-        report = Report(config, arguments.scope)
+        report = Report(config, arguments.scope, arguments.options)
         if arguments.only == "claims":
             report.write_claims(arguments.out)
             print(claims.claims_table(report.claims).markdown())
@@ -63,10 +69,10 @@ def main(argv: list[str]) -> int:
         return 0
     part = catalogue.part(config, arguments.only)
     results = Reader(config).load(part.needs(config))
-    content = make(part, results)
+    content = make(part, results, arguments.options)
     write_part(part, content, arguments.out)
     if isinstance(content, Table):
         print(content.markdown())
-    for note in absence_notes(results):
+    for note in absence_notes(results, arguments.options):
         print(f"padir report: {note}", file=sys.stderr)
     return 0

@@ -95,11 +95,6 @@ class Part:
     section: str
     when: Callable[[Config], bool] = _always
 
-    @property
-    def command(self) -> str:
-        """The command that makes the part."""
-        return f"snakemake --cores 2 {self.name}"
-
     def make(self, results: Any) -> Any:
         """The table or picture of these results."""
         module, _, function = self.function.partition(":")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from padir import layout
 from padir.config.experiment import Config
 from padir.files import InputError, write_json, write_text
 from padir.report import ablations, paper, verdicts
@@ -19,9 +20,6 @@ from padir.report.results import Results
 from padir.report.tables import Column, Table
 
 REPRODUCED, NOT_REPRODUCED, NOT_RUN = "reproduced", "not reproduced", "not run"
-CORE = "snakemake --cores 2 core"
-THEORY = "snakemake --cores 2 theory"
-EVERYTHING = "snakemake --cores 2 everything"
 
 
 @dataclass(frozen=True)
@@ -45,11 +43,11 @@ class Claim:
     when: Callable[[Config], object] | None = None
 
     @property
-    def command(self) -> str:
-        """The command that makes the results for a verdict."""
+    def target(self) -> str:
+        """The target of the workflow that makes the results for a verdict."""
         if self.part in ("ablations", "table4", "table5"):
-            return EVERYTHING
-        return THEORY if self.part == "theorems" else CORE
+            return "everything"
+        return "theory" if self.part == "theorems" else "core"
 
 
 def _span(numbers: Sequence[float]) -> str:
@@ -191,12 +189,15 @@ CLAIMS = (
 )
 
 
-def decide(config: Config, results: Mapping[str, Results]) -> list[dict[str, Any]]:
+def decide(
+    config: Config, results: Mapping[str, Results], options: str = ""
+) -> list[dict[str, Any]]:
     """Every claim with its verdict, one record per test set or supplier.
 
     Args:
         config: the merged config.
         results: of each part in scope, by its name; a claim about another part is not run.
+        options: of the commands; see `padir.layout.command`.
 
     Raises:
         InputError: a supplied verdict that is none of the three.
@@ -212,20 +213,20 @@ def decide(config: Config, results: Mapping[str, Results]) -> list[dict[str, Any
     for claim in CLAIMS:
         if claim.when is not None and not claim.when(config):
             continue
+        command = layout.command(claim.target, options)
         names = [name for name in supplied if f"{name}.".startswith(f"{claim.id}.")]
         loaded = results.get(claim.part)
         if names:
-            records += [
-                _supplied(entry, claim.command) for name in names for entry in supplied.pop(name)
-            ]
+            records += [_supplied(entry, command) for name in names for entry in supplied.pop(name)]
         elif claim.test is not None and loaded is not None and loaded.places():
-            records += list(_tested(claim, claim.test, loaded))
+            records += list(_tested(claim, claim.test, loaded, command))
         else:
-            records.append(_record(claim))
-    return records + [_supplied(entry, THEORY) for rest in supplied.values() for entry in rest]
+            records.append(_record(claim, command))
+    theory = layout.command("theory", options)
+    return records + [_supplied(entry, theory) for rest in supplied.values() for entry in rest]
 
 
-def _record(claim: Claim) -> dict[str, Any]:
+def _record(claim: Claim, command: str) -> dict[str, Any]:
     return {
         "id": claim.id,
         "section": claim.section,
@@ -237,15 +238,17 @@ def _record(claim: Claim) -> dict[str, Any]:
         "seeds": [],
         "test": None,
         "test_says": None,
-        "command": claim.command,
+        "command": command,
         "verdict": NOT_RUN,
     }
 
 
-def _tested(claim: Claim, test: verdicts.Test, results: Results) -> Iterator[dict[str, Any]]:
+def _tested(
+    claim: Claim, test: verdicts.Test, results: Results, command: str
+) -> Iterator[dict[str, Any]]:
     for place in results.places():
         finding = test(results, place)
-        yield _record(claim) | {
+        yield _record(claim, command) | {
             "dataset": " ".join(place),
             "measured": finding.measured,
             "interval": None if finding.interval is None else list(finding.interval),

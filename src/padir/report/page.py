@@ -6,6 +6,7 @@ of marks at once, and run the viewer.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jinja2
@@ -15,7 +16,7 @@ from padir import layout
 from padir.config.experiment import Config
 from padir.report import titles, viewer
 from padir.report.catalogue import SECTIONS, Part, Section
-from padir.report.claims import CORE, NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
+from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
 from padir.report.results import Absence, Document, Results
 from padir.report.tables import Cell, Column, Table, shown_text
 from padir.report.theme import COLOURS, Picture
@@ -36,6 +37,7 @@ def page(
     contents: Sequence[tuple[Part, Table | Picture]],
     claims: Sequence[Mapping[str, Any]],
     traced: Results,
+    options: str = "",
 ) -> str:
     """The whole page.
 
@@ -46,17 +48,17 @@ def page(
             with their commands only.
         claims: from `claims.decide`.
         traced: the traces that the viewer shows.
+        options: of the commands; see `layout.command`.
     """
-    commands = {part.name: part.command for part, _ in contents}
     absent: dict[str, Absence] = {}
     absent_by_command: dict[str, list[Absence]] = {}
     for name, loaded in {**results, "core": traced}.items():
         more = {a.artifact.path: a for a in loaded.absent if a.artifact.path not in absent}
         absent |= more
         if more:
-            absent_by_command[commands.get(name, CORE)] = list(more.values())
+            absent_by_command[layout.command(name, options)] = list(more.values())
     places = dict.fromkeys(" ".join(p) for loaded in results.values() for p in loaded.places())
-    template = environment().get_template("page.html")
+    template = environment(options).get_template("page.html")
     records = list(titles.anchored(claims))
     entries = [
         {"part": part, "content": content, "sources": _sources(config, part, absent)}
@@ -87,9 +89,9 @@ def page(
     )
 
 
-def _sources(config: Config, part: Part, absent: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Files that a part reads, and the command that makes each."""
-    return [(a.path, a.command) for a in part.needs(config) if a.path not in absent]
+def _sources(config: Config, part: Part, absent: Mapping[str, Any]) -> list[str]:
+    """Files that a part reads."""
+    return [a.path for a in part.needs(config) if a.path not in absent]
 
 
 def runs_table(config: Config, results: Mapping[str, Results]) -> Table:
@@ -122,8 +124,12 @@ def runs_table(config: Config, results: Mapping[str, Results]) -> Table:
     return Table("runs", "Trainings of this report", columns, rows, notes)
 
 
-def environment() -> jinja2.Environment:
-    """The templates; everything that is not marked as safe is escaped."""
+def environment(options: str = "") -> jinja2.Environment:
+    """The templates; everything that is not marked as safe is escaped.
+
+    Args:
+        options: of the commands; see `layout.command`.
+    """
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("padir.report"),
         autoescape=True,
@@ -134,6 +140,7 @@ def environment() -> jinja2.Environment:
     )
     templates.filters |= {
         "cell": shown_text,
+        "command": partial(layout.command, options=options),
         "drawing": lambda picture: Markup(inline_svg(picture.name, picture.svg)),
         "mark": MARKS.__getitem__,
         "interval": interval_text,

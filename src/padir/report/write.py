@@ -18,20 +18,26 @@ ENDINGS = {"table": ("csv", "md", "tex"), "figure": ("svg", "csv")}
 NAMED = 3
 
 
-def absence_notes(results: Results) -> list[str]:
-    """Notes on artifacts that are not shown, with the commands that make the first few."""
+def absence_notes(results: Results, options: str = "") -> list[str]:
+    """Notes on artifacts that are not shown, with the commands that make the first few.
+
+    Args:
+        options: of the commands; see `layout.command`.
+    """
     notes = [
-        f"Not shown: {artifact.path}: {reason}; run: {artifact.command}"
+        f"Not shown: {artifact.path}: {reason}; run: {layout.command(artifact.path, options)}"
         for artifact, reason in results.absent[:NAMED]
     ]
     more = len(results.absent) - NAMED
     return [*notes, f"Not shown: {more} more."] if more > 0 else notes
 
 
-def make(part: Part, results: Results) -> Table | Picture:
+def make(part: Part, results: Results, options: str = "") -> Table | Picture:
     """A part's table or figure; notes under a table say what is missing."""
     content = part.make(results)
-    return content.with_notes(*absence_notes(results)) if isinstance(content, Table) else content
+    if not isinstance(content, Table):
+        return content
+    return content.with_notes(*absence_notes(results, options))
 
 
 def _folder(out: Path, inside: str, names: list[str]) -> Path:
@@ -55,21 +61,28 @@ def write_part(part: Part, content: Table | Picture, out: Path) -> None:
 
 
 class Report:
-    """The parts of one scope with their results, each file read once."""
+    """The parts of one scope with their results, each file read once.
 
-    def __init__(self, config: Config, scope: Scope):
+    Args:
+        options: of the commands that it prints; see `layout.command`.
+    """
+
+    def __init__(self, config: Config, scope: Scope, options: str = ""):
         self.reader = reader = Reader(config)
-        self.config, self.scope = config, scope
+        self.config, self.scope, self.options = config, scope, options
         self.parts = parts_in(config, scope)
         self.results: Mapping[str, Results] = {
             part.name: reader.load(part.needs(config)) for part in self.parts
         }
-        self.claims = decide(config, self.results)
+        self.claims = decide(config, self.results, options)
 
     def table1(self) -> str:
         """Table 1 as Markdown."""
-        content = make(self.parts[0], self.results[self.parts[0].name])
+        content = self._make(self.parts[0])
         return content.markdown() if isinstance(content, Table) else ""
+
+    def _make(self, part: Part) -> Table | Picture:
+        return make(part, self.results[part.name], self.options)
 
     def write_claims(self, out: Path) -> None:
         """Write claims.json and claims.md, for the core also the copies that stand outside it."""
@@ -78,9 +91,9 @@ class Report:
 
     def write_page(self, out: Path) -> Path:
         """Write index.html, for the core also the copy that stands outside it; return its path."""
-        contents = [(part, make(part, self.results[part.name])) for part in self.parts]
+        contents = [(part, self._make(part)) for part in self.parts]
         traced = self.reader.load(layout.traces(self.config))
-        text = page(self.config, self.results, contents, self.claims, traced)
+        text = page(self.config, self.results, contents, self.claims, traced, self.options)
         folder = out
         for folder in self._folders(out, ["index.html"]):
             write_text(folder / "index.html", text)
@@ -89,7 +102,7 @@ class Report:
     def write_all(self, out: Path) -> Path:
         """Write every part that has something to show, the claims, and last the page."""
         for part in self.parts:
-            content = make(part, self.results[part.name])
+            content = self._make(part)
             if not content.empty():
                 write_part(part, content, out)
         self.write_claims(out)

@@ -82,8 +82,8 @@ def test_not_run_says_what_would_run_it(made_up):
     claim = record(made_up, "saturation")
     assert claim["verdict"] == "not run" and claim["measured"] == "padir padir T10 not scored"
     text = claims.claims_table([claim]).markdown()
-    assert "Run: snakemake --cores 2 core" in text
-    assert record(made_up, "theory.masking_more")["command"] == "snakemake --cores 2 theory"
+    assert "Run: snakemake --cores all core" in text
+    assert record(made_up, "theory.masking_more")["command"] == "snakemake --cores all theory"
 
 
 def test_supplied_claims_replace_the_placeholder(made_up):
@@ -151,5 +151,5 @@ def test_claims_outside_the_scope_are_not_run(made_up):
     assert core["theory.convexity"]["verdict"] == "reproduced"
     outside = core["second_stage"]
     assert (outside["verdict"], outside["measured"]) == ("not run", None)
-    assert outside["command"] == "snakemake --cores 2 everything"
+    assert outside["command"] == "snakemake --cores all everything"
     assert verdict(made_up, "second_stage") == "reproduced"

@@ -159,4 +159,4 @@ def test_without_an_analysis_tables_are_empty_and_claims_name_the_command(made_u
     assert heat_maps.self_attention_heads(results).empty()
     waiting = next(one for one in made_up.claims() if one["id"] == "self_attention")
     assert waiting["verdict"] == "not run"
-    assert waiting["command"] == "snakemake --cores 2 everything"
+    assert waiting["command"] == "snakemake --cores all everything"

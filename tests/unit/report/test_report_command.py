@@ -136,7 +136,7 @@ def test_the_page_stands_alone(report, tmp_path):
         r"<script src|@import|url\((?!#)|https?://(?!www\.w3\.org)", text
     )
     assert text.count('role="img" aria-label="') == 5
-    for word in ("not reproduced", "Git commit", "deadbeef", "snakemake --cores 2 theory"):
+    for word in ("not reproduced", "Git commit", "deadbeef", "snakemake --cores all theory"):
         assert word in text
 
 
@@ -300,7 +300,7 @@ def test_the_core_page_shows_no_other_part(made_up, report, tmp_path):
     text = (tmp_path / "out/index.html").read_text(encoding="utf-8")
     assert '<section id="quality">' in core and '<section id="ablations">' not in core
     assert '<section id="ablations">' in text
-    assert "snakemake --cores 2 ablations" in text and "snakemake --cores 2 table1" in core
+    assert "snakemake --cores all ablations" in text and "snakemake --cores all table1" in core
 
 
 def test_another_file_name_is_refused(report):
@@ -320,9 +320,22 @@ def test_absent_artifacts_are_listed_with_their_command(made_up, report, tmp_pat
     text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
     listed = text[text.index('<details id="absent">') :]
     # Both under table 1, which is the first to need them.
-    assert "<summary>2 of <code>snakemake --cores 2 table1</code></summary>" in listed
+    assert "<summary>2 of <code>snakemake --cores all table1</code></summary>" in listed
     for lost in (path, other):
         assert text.count(f"<li>{lost}: missing</li>") == 1
+
+
+def test_commands_are_of_the_experiment(made_up, report, tmp_path):
+    """Also those of the claims; without its config file a command would be of the demo."""
+    made_up.score("padir/padir/T4", seed=1).unlink()
+    options = "--configfile config/corpus.yaml"
+    _, _, err = report("--only", "quality_passes", "--options", options)
+    assert f"run: snakemake {options} --cores all results/" in err
+    report("--options", options)
+    for name in ("index.html", "claims.md", "claims.json", "tables/table1.md"):
+        text = (tmp_path / "report" / name).read_text(encoding="utf-8")
+        commands = re.findall(r"\bsnakemake -\S+ \S+", text)
+        assert commands and set(commands) == {f"snakemake {options}"}, name
 
 
 def test_nothing_run_yet(made_up, report, tmp_path):

@@ -40,8 +40,7 @@ def test_a_page_without_traces_has_no_viewer_and_names_them(made_up, tmp_path):
     results = loaded(made_up)
     assert viewer.payload(results) == ""
     assert len(results.absent) == 3
-    command = results.absent[0].artifact.command
-    assert command.endswith("/ar/seed0/trace/test.beam.jsonl")
+    assert results.absent[0].artifact.path.endswith("/ar/seed0/trace/test.beam.jsonl")
 
 
 def test_a_trace_of_other_settings_is_not_shown(made_up):
