@@ -13,19 +13,30 @@ from pathlib import Path
 
 from padir.commands.arguments import option, read_arguments
 
+MOST_JOBS = 1_000
+"""Running jobs that are shown."""
 OPTIONS = (option("--results DIR", "folder of the results", default=Path("results")),)
 
 
 def main(argv: list[str]) -> int:
     """Read and print."""
     arguments = read_arguments("status", __doc__, OPTIONS, argv)
-    from padir.planning.status import last_line, run_status, trainings
+    from padir.planning.run_log import STATE_FILE
+    from padir.planning.status import last_line, last_lines, run_status, trainings
     from padir.progress import clock
 
     results = arguments.results
     run = run_status(results.absolute().parent)
     jobs = "" if run.jobs is None else f", {run.done} of {run.jobs} jobs done"
-    print(f"snakemake: {'running' if run.alive else 'not running'}{jobs}")
+    state = last_lines(results.absolute().parent / STATE_FILE, MOST_JOBS) if run.alive else []
+    if state:
+        print(f"snakemake: running, {state[0]}")
+    else:
+        print(f"snakemake: {'running' if run.alive else 'not running'}{jobs}")
+    for line in state[1:]:
+        # Trainings are below, with those that have stopped.
+        if not line.startswith("train "):
+            print(f"running: {line.removesuffix(':')}")
     known = list(trainings(results))
     for training in known:
         if training.done:

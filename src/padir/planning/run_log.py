@@ -21,6 +21,9 @@ from padir.planning.status import last_lines
 from padir.progress import PLAIN_SECONDS, Stream, clock_seconds, find_progress
 
 TICK = "tick"
+TICK_SECONDS = 10.0
+STATE_FILE = Path(".snakemake/padir.state")
+"""What a run has left to do and which jobs run, for `padir status`; gone when it ends."""
 SHOWN_LINES = 10
 """Lines of a failed job's log that are shown."""
 SEARCHED_LINES = 1000
@@ -84,6 +87,8 @@ class RunLog(logging.Handler):
         self.ended: dict[str, list[float]] = defaultdict(list)
         self.page = self.error = self.shown = ""
         self.interrupted = False
+        self.printed = 0.0
+        self.state_file = STATE_FILE.absolute()
         self.closing = threading.Event()
 
     @property
@@ -110,6 +115,7 @@ class RunLog(logging.Handler):
         elif event == "run_info":
             self.jobs = {rule: n for rule, n in fields["stats"].items() if rule != "total"}
             self.total, self.began = fields["stats"]["total"], time.monotonic()
+            self.printed = self.began
             self._print(f"{self.total} jobs")
             threading.Thread(target=self._tick, daemon=True).start()
         elif event == "job_info":
@@ -161,19 +167,28 @@ class RunLog(logging.Handler):
 
     def _tick(self) -> None:
         # As a record, so that it waits for the handler's lock.
-        while not self.closing.wait(1.0 if self.live else PLAIN_SECONDS):
+        while not self.closing.wait(1.0 if self.live else min(TICK_SECONDS, PLAIN_SECONDS)):
             self.handle(logging.makeLogRecord({"event": TICK}))
 
     def _report_progress(self) -> None:
         """Show the progress of the run and of its jobs."""
         if self.closing.is_set():
             return
+        jobs = {job.name: progress_of(job) for job in self.running.values()}
+        with suppress(OSError):
+            lines = [self.state(), *(f"{name}: {progress}" for name, progress in jobs.items())]
+            fresh = self.state_file.with_suffix(".new")
+            fresh.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            fresh.replace(self.state_file)
         if self.live:
             return self._redraw()
+        if time.monotonic() - self.printed < PLAIN_SECONDS:
+            return
+        self.printed = time.monotonic()
         self._print(self.state())
-        for job in self.running.values():
-            if progress := progress_of(job):
-                self._print(f"    {job.name}: {progress}")
+        for name, progress in jobs.items():
+            if progress:
+                self._print(f"    {name}: {progress}")
 
     def state(self) -> str:
         """Jobs done and time left."""
@@ -208,6 +223,8 @@ class RunLog(logging.Handler):
         """Say how the run ended."""
         if self.total and not self.closing.is_set():
             self.closing.set()
+            with suppress(OSError):
+                self.state_file.unlink(missing_ok=True)
             with suppress(OSError, ValueError):
                 self._print(self._outcome(in_words(time.monotonic() - self.began)))
         self.native.close()

@@ -60,10 +60,12 @@ class Server(ThreadingHTTPServer):
             super().__init__((host, port), Handler)
         except (OSError, OverflowError) as error:
             in_use = getattr(error, "errno", None) == errno.EADDRINUSE
-            reason = "the port is in use" if in_use else getattr(error, "strerror", None) or error
+            reason = (
+                "the port is in use" if in_use else getattr(error, "strerror", None) or str(error)
+            )
             raise InputError(
-                f"{host}:{port}: cannot listen: {reason}; choose another with --port N, or"
-                " --port 0 for a free one"
+                f"{host}:{port}: cannot listen: {reason.rstrip('.')}; choose another with"
+                " --port N, or --port 0 for a free one"
             ) from error
 
     def health(self) -> dict[str, Any]:

@@ -69,6 +69,26 @@ def test_a_running_training_has_a_step_and_the_time_left(place, capsys):
     assert "toy xs-xt padir seed0: 30 of 100 steps, running, 02:20 left" in capsys.readouterr().out
 
 
+def test_a_live_run_tells_what_runs_and_what_is_left(place, capsys):
+    state = place / ".snakemake/padir.state"
+    state.write_text(
+        "7 of 9 jobs, about 3 min left\ntrain toy xs-xt padir seed 0: 40/100 steps\n"
+        "decode toy xs-xt ar seed 0: \ndistill toy xs-xt ar: 64/100 sentences\n"
+    )
+    with open(place / ".snakemake/padir.runs", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        main(["status"])
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[:3] == [
+        "snakemake: running, 7 of 9 jobs, about 3 min left",
+        "running: decode toy xs-xt ar seed 0",
+        "running: distill toy xs-xt ar: 64/100 sentences",
+    ]
+    # What a killed run left there says nothing.
+    main(["status"])
+    assert capsys.readouterr().out.startswith("snakemake: not running\n")
+
+
 def test_a_dead_trainer_is_not_running(place, capsys):
     hold(place, 2**22 + 1)
     [training] = trainings(place / "results")

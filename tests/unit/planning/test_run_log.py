@@ -2,6 +2,7 @@
 
 import io
 import logging
+import time
 
 import pytest
 
@@ -87,6 +88,32 @@ def test_once_a_minute_there_is_the_progress_of_run_and_jobs(monkeypatch, log):
     run.handler.close()
     assert "0 of 3 jobs, about 7 min left" in run.lines
     assert "    train de-en padir seed 0: 400/3000 steps, 18.1 steps/s, 02:24 left" in run.lines
+
+
+def test_what_runs_and_what_is_left_stands_in_a_file_while_the_run_lasts(
+    monkeypatch, log, tmp_path
+):
+    monkeypatch.setattr(run_log, "TICK_SECONDS", 0.01)
+    monkeypatch.chdir(tmp_path)
+    state = tmp_path / run_log.STATE_FILE
+    state.parent.mkdir()
+    run = Run(io.StringIO())
+    run.begin()
+    run.start(1, log)
+    run.start(2, tmp_path / "no.log", rule="decode")
+    deadline = time.monotonic() + 30
+    while not state.exists() or len(state.read_text().splitlines()) < 3:
+        assert time.monotonic() < deadline
+    text = state.read_text()
+    run.handler.close()
+    assert text == (
+        "0 of 3 jobs, at least 4 min left\n"
+        "train de-en padir seed 0: 400/3000 steps, 18.1 steps/s, 02:24 left\n"
+        "decode de-en padir seed 0: \n"
+    )
+    assert not list(state.parent.iterdir())
+    # Not before a minute is over.
+    assert run.lines[:1] == ["3 jobs"] and len(run.lines) == 2
 
 
 def test_a_terminal_has_one_line_that_is_written_anew(monkeypatch, log):
