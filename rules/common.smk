@@ -34,6 +34,8 @@ except InputError as error:
 # Jobs read this file too; only the process that schedules them is a run.
 if workflow.is_main_process:
     RUN = Run(Path(".snakemake"))
+    if not workflow.output_settings.dryrun:
+        RUN.settle_dates(Path(layout.RESULTS))
     # Whoever asks for more or less of Snakemake's own log gets that; jobs of a cluster wait in its queue, so that
     # their times say little.
     asked_for = ("dryrun", "printshellcmds", "verbose", "quiet", "debug_dag")

@@ -4,6 +4,8 @@ rule write_data_settings:
         spec="results/data/{dataset}/{first}-{second}/dataset.json",
     log:
         "results/data/{dataset}/{first}-{second}/logs/settings.log",
+    # Done at once; all else waits for it.
+    priority: 150
     localrule: True
     params:
         settings=asked(identity.data_spec, "dataset"),
@@ -22,6 +24,7 @@ rule fetch:
         "results/data/{dataset}/{first}-{second}/logs/fetch.log",
     benchmark:
         "results/data/{dataset}/{first}-{second}/logs/fetch.tsv"
+    priority: 130
     retries: 2
     threads: few_cores
     resources:
@@ -57,6 +60,7 @@ rule clean:
         "results/data/{dataset}/{first}-{second}/logs/clean.log",
     benchmark:
         "results/data/{dataset}/{first}-{second}/logs/clean.tsv"
+    priority: 130
     threads: few_cores
     resources:
         mem_mb=growing(4000),
@@ -75,6 +79,8 @@ rule write_extra_settings:
         spec="results/data/{dataset}/{first}-{second}/extra.json",
     log:
         "results/data/{dataset}/{first}-{second}/logs/extra.settings.log",
+    # Done at once; all else waits for it.
+    priority: 150
     localrule: True
     params:
         settings=asked(identity.extra_spec, "dataset"),
@@ -119,6 +125,8 @@ rule write_grammar:
         grammar="results/data/{dataset}/{first}-{second}/grammar.json",
     log:
         "results/data/{dataset}/{first}-{second}/logs/grammar.log",
+    # Scores wait for it.
+    priority: 130
     localrule: True
     shell:
         "padir fetch --config-dataset {input.spec:q} --grammar {output.grammar:q} > {log:q} 2>&1"

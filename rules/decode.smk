@@ -4,6 +4,8 @@ rule write_decoder_settings:
         spec="results/decoders/{dataset}/{source}-{target}/{decoder}.json",
     log:
         "results/decoders/{dataset}/{source}-{target}/logs/{decoder}.log",
+    # Done at once; all else waits for it.
+    priority: 150
     localrule: True
     params:
         settings=asked(jobs.decoder_settings, "place", "decoder"),
@@ -27,8 +29,8 @@ rule tune:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/tune.{decoder}.log",
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/tune.{decoder}.tsv"
-    # What others wait for goes first.
-    priority: 10
+    # As trainings.
+    priority: asked(jobs.decoder_priority, "training", "decoder", level=10)
     threads: 1
     resources:
         gpu=device("gpu"),
@@ -64,6 +66,7 @@ rule decode:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/decode.{split}.{decoding}.log",
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/decode.{split}.{decoding}.tsv"
+    priority: asked(jobs.row_priority, "row", level=0)
     threads: 1
     resources:
         gpu=device("gpu"),

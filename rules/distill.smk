@@ -31,7 +31,7 @@ rule distill:
     wildcard_constraints:
         teacher=teachers_of_kind("model"),
     # What others wait for goes first.
-    priority: 30
+    priority: 130
     threads: 1
     resources:
         gpu=device("gpu"),
@@ -60,7 +60,7 @@ rule join_distilled:
     wildcard_constraints:
         teacher=teachers_of_kind("model"),
     # The distilled trainings wait for it: behind the decodings of raw models it cost them minutes.
-    priority: 30
+    priority: 130
     localrule: True
     shell:
         "(cat {input.train:q} > {output.train:q} && cat {input.valid:q} > {output.valid:q})"

@@ -4,6 +4,8 @@ rule write_report_settings:
         spec="results/report/config.json",
     log:
         "results/report/logs/settings.log",
+    # Done at once; all else waits for it.
+    priority: 150
     localrule: True
     params:
         settings=settings_of_all,
@@ -58,6 +60,8 @@ rule table:
         latex="results/report/tables/{table}.tex",
     log:
         "results/report/logs/{table}.table.log",
+    # As soon as it can be made.
+    priority: 140
     localrule: True
     params:
         options=EXPERIMENT,
@@ -82,6 +86,8 @@ rule figure:
         points="results/report/figures/{figure}.csv",
     log:
         "results/report/logs/{figure}.figure.log",
+    # As soon as it can be made.
+    priority: 140
     localrule: True
     params:
         options=EXPERIMENT,
@@ -107,8 +113,7 @@ rule decide_claims:
         data="results/report/{scope}claims.json",
     log:
         "results/report/{scope}logs/claims.log",
-    # The core's go ahead of the decodings of other systems.
-    priority: 40
+    priority: 140
     params:
         scope=scope_of,
         options=EXPERIMENT,
@@ -134,7 +139,7 @@ rule page:
         ),
     log:
         "results/report/{scope}logs/page.log",
-    priority: 40
+    priority: 140
     params:
         scope=scope_of,
         options=EXPERIMENT,

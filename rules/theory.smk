@@ -4,6 +4,8 @@ rule write_theory_settings:
         spec="results/theory/{experiment}/settings.json",
     log:
         "results/theory/{experiment}/logs/settings.log",
+    # Done at once; all else waits for it.
+    priority: 150
     localrule: True
     params:
         settings=settings_of_theory,

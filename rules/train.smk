@@ -4,6 +4,8 @@ rule write_training_settings:
         spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
     log:
         "results/runs/{dataset}/{source}-{target}/{training}/logs/settings.log",
+    # Done at once; all else waits for it.
+    priority: 150
     localrule: True
     params:
         settings=settings_of_training,
@@ -35,8 +37,8 @@ rule train:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/train.log",
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/train.tsv"
-    # What others wait for goes first.
-    priority: 20
+    # What others wait for goes first, and what table 1 waits for before all else.
+    priority: asked(jobs.training_priority, "training", level=20)
     threads: 1
     resources:
         gpu=device("gpu"),

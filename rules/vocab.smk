@@ -4,6 +4,8 @@ rule write_vocabulary_settings:
         spec="results/vocab/{dataset}/{first}-{second}/{further}settings.json",
     log:
         "results/vocab/{dataset}/{first}-{second}/{further}logs/settings.log",
+    # Done at once; all else waits for it.
+    priority: 150
     localrule: True
     params:
         settings=asked(jobs.vocabulary_settings, "dataset", "further"),
@@ -24,6 +26,7 @@ rule vocab:
         "results/vocab/{dataset}/{first}-{second}/{further}logs/vocab.log",
     benchmark:
         "results/vocab/{dataset}/{first}-{second}/{further}logs/vocab.tsv"
+    priority: lambda wildcards: 30 if wildcards.further else 130
     resources:
         mem_mb=growing(4000),
         runtime=240,

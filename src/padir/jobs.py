@@ -3,6 +3,7 @@
 Bound to rules by `asked` in rules/common.smk.
 """
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,45 @@ def teaches(config: Config, training: str, decoder: str) -> bool:
     """Whether a training with a decoder is a teacher."""
     rows = [row for row in map(config.teacher_row, config.teachers) if row]
     return (training, decoder) in [(row.training, row.decoding.decoder) for row in rows]
+
+
+TABLE_1_FIRST = 100
+"""Added to the priority of a job that table 1 waits for."""
+
+
+@cache
+def _behind_table1(config: Config) -> tuple[set[str], set[tuple[str, str]]]:
+    """Trainings that table 1 waits for, and pairs of training and decoder: those of its rows, and
+    their teachers, rerankers and warm starts."""
+    pairs = {(row.training, row.decoding.decoder) for row in config.core_rows()}
+    trainings = {training for training, _ in pairs}
+    waiting = trainings | {config.decoders[decoder].reranker for _, decoder in pairs}
+    while waiting:
+        name = waiting.pop()
+        if name is None:
+            continue
+        trainings.add(name)
+        run = config.trainings[name]
+        row = config.teacher_row(run.targets)
+        if row is not None:
+            pairs.add((row.training, row.decoding.decoder))
+        waiting |= {run.training.warm_start, row and row.training} - trainings
+    return trainings, pairs
+
+
+def training_priority(config: Config, training: str, level: int) -> int:
+    """Priority of a training: its level, and more where table 1 waits for it."""
+    return level + TABLE_1_FIRST * (training in _behind_table1(config)[0])
+
+
+def decoder_priority(config: Config, training: str, decoder: str, level: int) -> int:
+    """Priority of tuning a decoder, as of a training."""
+    return level + TABLE_1_FIRST * ((training, decoder) in _behind_table1(config)[1])
+
+
+def row_priority(config: Config, row: Row, level: int) -> int:
+    """Priority of what is made of one row, as of a training."""
+    return level + TABLE_1_FIRST * (row in config.core_rows())
 
 
 def first_bundle(config: Config, place: Place, training: str | None) -> list[str]:

@@ -17,6 +17,8 @@ from types import TracebackType
 from padir.files import InputError, shown
 
 WAIT_SECONDS = 0.5
+CLOCK_SECONDS = 60.0
+"""By which clocks of several hosts may differ."""
 RUNS = "padir.runs"
 
 
@@ -123,6 +125,28 @@ class Run:
         fcntl.flock(self._file, fcntl.LOCK_SH)
         self._file.write(f"{here}\n")
         self._file.flush()
+
+    def settle_dates(self, results: Path) -> None:
+        """Date files of the future to now, with a line on stderr: where the clock was wrong for a
+        while, no output is newer than such an input, which Snakemake refuses.
+
+        Args:
+            results: folder of the results.
+        """
+        now = time.time()
+        future = [
+            path
+            for path in sorted(results.rglob("*"))
+            if path.lstat().st_mtime > now + CLOCK_SECONDS and not path.is_symlink()
+        ]
+        for path in future:
+            os.utime(path, (now, now))
+        if future:
+            print(
+                f"{len(future)} file(s) were dated after the system's clock, first"
+                f" {shown(future[0])}: dated to now, so that what depends on them can be made",
+                file=sys.stderr,
+            )
 
     def _forget(self, locks: list[Path]) -> None:
         for path in locks:
