@@ -8,6 +8,7 @@ mark are errors.
 import errno
 import hashlib
 import json
+import math
 import os
 import platform
 import secrets
@@ -347,8 +348,13 @@ def parse_json(path: str | os.PathLike[str], content: bytes, number: int) -> Any
     def refuse(constant: str) -> None:
         raise InputError(f"{shown(path)}: {constant} is not JSON")
 
+    def finite(text: str) -> float:
+        if abs(value := float(text)) == math.inf:
+            raise InputError(f"{shown(path)}: {text[:40]} is out of the range of numbers")
+        return value
+
     try:
-        return json.loads(content.decode("utf-8"), parse_constant=refuse)
+        return json.loads(content.decode("utf-8"), parse_constant=refuse, parse_float=finite)
     except json.JSONDecodeError as error:
         line = number or error.lineno
         raise InputError(f"{shown(path)}: line {line}: not JSON: {error.msg}") from error

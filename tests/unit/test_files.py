@@ -236,6 +236,10 @@ def test_json_round_trip_and_errors(tmp_path):
     path.write_text('{\n"a": }')
     with pytest.raises(InputError, match=r"a\.json: line 2: not JSON"):
         read_json(path)
+    for number in ("1e400", "-1e400"):
+        path.write_text(f'{{"a": [{number}]}}')
+        with fails(f"a.json: {number} is out of the range of numbers"):
+            read_json(path)
     path.write_text('{"a": NaN}')
     with fails("a.json: NaN is not JSON"):
         read_json(path)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,18 +18,22 @@ TYPES = {
 }
 
 
+MOST_THREADS = 1_024
+MOST = 1_000_000
+"""Largest whole number of most options, as of most settings."""
 # Options of these groups exclude each other; of the first, one must be given.
 ONE_OF, AT_MOST_ONE_OF = "one of", "at most one of"
 
 
 @dataclass(frozen=True)
 class Option:
-    """One argument: name, settings of argparse, smallest allowed value, title of its group."""
+    """One argument: name, settings of argparse, title of its group, range of whole numbers."""
 
     name: str
     settings: dict[str, Any]
     least: int | None = None
     group: str | None = None
+    most: int = MOST
 
 
 def option(
@@ -37,6 +42,7 @@ def option(
     default: Any = None,
     least: int | None = None,
     group: str | None = None,
+    most: int = MOST,
     **settings: Any,
 ) -> Option:
     """An optional argument.
@@ -46,7 +52,7 @@ def option(
             `--text F ...` takes one or more; `--mh` alone is a switch.
         meaning: help text; a default is added to it.
         default: where the option is left out.
-        least: smallest integer allowed.
+        least, most: smallest and largest integer allowed, checked where there is a smallest one.
         group: title of a group of options, `ONE_OF` or `AT_MOST_ONE_OF`.
         settings: further ones of argparse.
     """
@@ -62,7 +68,7 @@ def option(
         settings["default"] = default
         shown = " ".join(map(str, default)) if isinstance(default, list) else default
         meaning += f" (default {shown})"
-    return Option(name, {"help": meaning, **settings}, least, group)
+    return Option(name, {"help": meaning, **settings}, least, group, most)
 
 
 def needed(usage: str, meaning: str, **settings: Any) -> Option:
@@ -90,10 +96,11 @@ def thread_count(text: str) -> int:
     """Read `--threads`.
 
     Raises:
-        ArgumentTypeError: no whole number above 0.
+        ArgumentTypeError: no whole number from 1 to `MOST_THREADS`.
     """
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}, allowed: 1 and more")
+    # Not more digits than Python turns into a number.
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"found {text[:40]!r}, allowed: 1 to {MOST_THREADS}")
     return int(text)
 
 
@@ -174,7 +181,7 @@ def read_arguments(
         argv: the words after the verb.
 
     Raises:
-        InputError: an integer below the least that is allowed.
+        InputError: an integer out of range.
     """
     description, title, examples = (document or "").partition("example")
     parser = argparse.ArgumentParser(
@@ -187,7 +194,7 @@ def read_arguments(
     arguments = parser.parse_args(argv)
     for member in options:
         if member.least is not None:
-            check_least(arguments, **{member.name.strip("-").replace("-", "_"): member.least})
+            _check_range(member, getattr(arguments, member.name.strip("-").replace("-", "_")))
     return arguments
 
 
@@ -203,14 +210,12 @@ def add(parser: argparse.ArgumentParser, *options: Option) -> None:
         groups[member.group].add_argument(member.name, **member.settings)
 
 
-def check_least(arguments: argparse.Namespace, **least: int) -> None:
-    """Refuse whole numbers below the least allowed; options that are absent are not checked.
+def _check_range(member: Option, value: int | None) -> None:
+    """Refuse a whole number out of an option's range.
 
     Raises:
         InputError: naming the option and what is allowed.
     """
-    for name, fewest in least.items():
-        value = getattr(arguments, name)
-        if value is not None and value < fewest:
-            shown = name.replace("_", "-")
-            raise InputError(f"--{shown} is {value}: allowed are {fewest} and more")
+    if value is not None and member.least is not None and not member.least <= value <= member.most:
+        given = value if abs(value) < 10**15 else "a number of more than 15 digits"
+        raise InputError(f"{member.name} is {given}: allowed are {member.least} to {member.most}")

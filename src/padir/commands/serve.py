@@ -15,7 +15,7 @@ from padir.launch import prepare
 OPTIONS = (
     needed("--model BUNDLE", "folder of the model bundle"),
     option("--host HOST", "address to listen on", default="127.0.0.1"),
-    option("--port N", "port to listen on; 0: any free one", default=8642, least=0),
+    option("--port N", "port to listen on; 0: any free one", default=8642, least=0, most=65_535),
     threads(),
 )
 

@@ -155,15 +155,16 @@ def connect(teacher: CloudTeacher, task: Task) -> CloudTranslation:
             credentials.refresh(google.auth.transport.requests.Request())
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             # What answers may be a proxy or a sign-in page; its text may hold anything.
-            raise InputError(
-                "Application Default Credentials: what answers for the token endpoint sends no"
-                f" token ({type(error).__name__}): look for a proxy or a sign-in page between this"
-                " machine and it, then run the same command"
-            ) from error
+            raise _no_token(type(error).__name__) from error
     except InputError:
         raise
+    except google.auth.exceptions.TransportError as error:
+        raise _no_token("it cannot be reached") from error
     except google.auth.exceptions.GoogleAuthError as error:
-        raise _no_credentials(error.args[0] if error.args else type(error).__name__) from error
+        reason = str(error.args[0] if error.args else type(error).__name__)
+        if re.search(r"<(!doctype|html|head|body)\b", reason, re.IGNORECASE):
+            raise _no_token("a web page") from error
+        raise _no_credentials(reason) from error
     except OSError as error:
         name = shown(str(error.filename or "their file"))
         raise _no_credentials(f"{name}: {error.strerror or error}") from error
@@ -178,6 +179,14 @@ def connect(teacher: CloudTeacher, task: Task) -> CloudTranslation:
         )
     client = translate_v3.TranslationServiceClient(credentials=credentials)
     return CloudTranslation(client, _parent(teacher, project), task)
+
+
+def _no_token(reason: str) -> InputError:
+    return InputError(
+        "Application Default Credentials: what answers for the token endpoint sends no token"
+        f" ({reason}): look for a proxy or a sign-in page between this machine and it, then run the"
+        " same command"
+    )
 
 
 def _no_credentials(reason: object) -> InputError:

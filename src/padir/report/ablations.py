@@ -102,11 +102,17 @@ def comparisons(results: Results) -> list[Comparison]:
         for place in results.places()
         for entry in results.config.evaluation.ablations
     ]
-    p_values = iter(holm([entry.bleu.p_value for entry in compared if entry.bleu is not None]))
-    return [
-        entry if entry.bleu is None else replace(entry, p_value=next(p_values))
-        for entry in compared
-    ]
+    # Two rows may answer several questions; it is one test all the same.
+    tests: dict[tuple[Place, frozenset[str]], float] = {}
+    for entry in compared:
+        if entry.bleu is not None:
+            tests.setdefault(_rows_compared(entry), entry.bleu.p_value)
+    corrected = dict(zip(tests, holm(list(tests.values())), strict=True))
+    return [replace(entry, p_value=corrected.get(_rows_compared(entry))) for entry in compared]
+
+
+def _rows_compared(entry: Comparison) -> tuple[Place, frozenset[str]]:
+    return entry.place, frozenset((entry.entry.base, entry.entry.variant))
 
 
 def _compare(results: Results, place: Place, entry: Ablation) -> Comparison:

@@ -98,7 +98,7 @@ def test_batch_sentences_do_not_change_output(place, tmp_path):
         run(decode, *decoding(place, "T2"), *arguments, "--batch-sentences", sentences)
         texts.append(read_lines(tmp_path / "t"))
     assert texts[0] == texts[1]
-    with pytest.raises(InputError, match="--batch-sentences is 0: allowed are 1 and more"):
+    with pytest.raises(InputError, match="--batch-sentences is 0: allowed are 1 to 1000000"):
         run(decode, *decoding(place, "T2"), *arguments, "--batch-sentences", 0)
 
 

@@ -128,11 +128,17 @@ def test_credentials_that_are_refused_or_name_no_project_are_one_line(monkeypatc
     monkeypatch.setattr(service.google.auth, "default", lambda scopes: (Credentials(error), "p"))
     with pytest.raises(InputError, match=r"Credentials: invalid_grant: expired or revoked \(gcl"):
         service.connect(teacher, task)
-    page = ValueError("Expecting value: line 1 column 1 (char 0): <html>")
-    monkeypatch.setattr(service.google.auth, "default", lambda scopes: (Credentials(page), "p"))
-    with pytest.raises(InputError, match=r"token endpoint sends no token .* a proxy") as refused:
-        service.connect(teacher, task)
-    assert "file" not in str(refused.value) and "html" not in str(refused.value)
+    exceptions = service.google.auth.exceptions
+    for page in (
+        ValueError("Expecting value: line 1 column 1 (char 0): <html>"),
+        exceptions.RefreshError("<!DOCTYPE html>\n<html><body>Sign in to the proxy", {}),
+        exceptions.TransportError("Max retries exceeded with url: /<html>"),
+    ):
+        credentials = Credentials(page)
+        monkeypatch.setattr(service.google.auth, "default", lambda scopes, c=credentials: (c, "p"))
+        with pytest.raises(InputError, match=r"endpoint sends no token .* a proxy") as refused:
+            service.connect(teacher, task)
+        assert "file" not in str(refused.value) and "html" not in str(refused.value)
     monkeypatch.setattr(service.google.auth, "default", lambda scopes: (Credentials(), None))
     with pytest.raises(InputError, match="no Google Cloud project"):
         service.connect(teacher, task)

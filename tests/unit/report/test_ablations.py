@@ -59,6 +59,18 @@ def test_p_values_are_corrected_over_the_whole_table(made_up):
     assert alone["p_value"] == pytest.approx(two_tails(2.5 / (0.5 / math.sqrt(3))), abs=0.004)
 
 
+def test_one_comparison_under_two_names_is_corrected_once(made_up):
+    made_up.pair()
+    entry = made_up.settings["evaluation"]["ablations"][0]
+    asked(made_up, entry)
+    (alone,) = lines(made_up).values()
+    turned = {"name": "turned", "base": entry["variant"], "variant": entry["base"]}
+    asked(made_up, entry, {**entry, "name": "again"}, turned)
+    table = lines(made_up)
+    assert len(table) == 3
+    assert {row["p_value"] for row in table.values()} == {alone["p_value"]}
+
+
 def test_fewer_than_three_common_seeds_decide_nothing(made_up):
     made_up.pair()
     table = lines(made_up)

@@ -133,10 +133,13 @@ def test_a_field_that_some_lines_lack(files, capsys):
     assert (status, err) == (2, f"padir score: error: {decode}: line 2: key tokens is missing\n")
 
 
-def test_too_few_resamples(files, capsys):
+@pytest.mark.parametrize("samples", ["3", "1000001", "1" + "0" * 30])
+def test_too_few_or_too_many_resamples(files, capsys, samples):
     arguments = ("--hypotheses", files("h", OUTPUT), "--references", files("r", REFERENCE))
-    status, _, err = run(capsys, *arguments, "--target-language", "en", "--samples", "3")
-    assert (status, err) == (2, "padir score: error: --samples is 3: allowed are 40 and more\n")
+    status, _, err = run(capsys, *arguments, "--target-language", "en", "--samples", samples)
+    given = samples if len(samples) < 9 else "a number of more than 15 digits"
+    expected = f"padir score: error: --samples is {given}: allowed are 40 to 1000000\n"
+    assert (status, err) == (2, expected)
 
 
 def test_validity_of_synthetic_output(tmp_path, files, capsys):
@@ -268,10 +271,10 @@ def test_a_file_that_is_not_a_provenance_is_refused(verb, files, capsys, text):
 
 
 @pytest.mark.parametrize("verb", ["fetch", "clean", "rate", "decode", "tune", "latency"])
-@pytest.mark.parametrize("count", ["0", "-3", "two", "1.5", ""])
-def test_a_number_of_threads_is_1_or_more(verb, count, capsys):
+@pytest.mark.parametrize("count", ["0", "-3", "two", "1.5", "", "1025", "1" + "0" * 30])
+def test_a_number_of_threads_is_1_to_1024(verb, count, capsys):
     with pytest.raises(SystemExit) as caught:
         cli.main([verb, f"--threads={count}"])
     assert caught.value.code == 2
-    expected = f"argument --threads: found {count!r}, allowed: 1 and more\n"
+    expected = f"argument --threads: found {count!r}, allowed: 1 to 1024\n"
     assert capsys.readouterr().err.endswith(expected)
