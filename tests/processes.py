@@ -19,6 +19,9 @@ from tests.training import train_arguments, write_toy
 PATIENCE = 600
 """Seconds after which a test gives a process up; four start at once where two cores are busy."""
 
+ENDS_SECONDS = 60
+"""Most seconds from a kill to the end of the others, on a busy machine; JAX alone takes 93."""
+
 
 # Every process compiles for itself, and optimising is half of that.
 QUICKLY = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
@@ -44,9 +47,14 @@ class Training(list["subprocess.Popen[str]"]):
             assert time.monotonic() < deadline
             time.sleep(0.01)
 
-    def ends(self) -> list[tuple[int, list[str]]]:
-        """Exit status and last words of each process: its lines but for those of progress."""
-        texts = [process.communicate(timeout=PATIENCE)[1] for process in self]
+    def ends(self, within: float = PATIENCE) -> list[tuple[int, list[str]]]:
+        """Exit status and last words of each process: its lines but for those of progress. All have
+        to end within so many seconds."""
+        deadline = time.monotonic() + within
+        texts = [
+            process.communicate(timeout=max(0.0, deadline - time.monotonic()))[1]
+            for process in self
+        ]
         return [
             (process.returncode, [line for line in text.splitlines() if line[:6] != "train "])
             for process, text in zip(self, texts, strict=True)
@@ -108,7 +116,8 @@ def interrupt(
     with training:
         training.wait_for(happened)
         training[victim].send_signal(number)
-        return training.ends()
+        # The others of a killed one save nothing.
+        return training.ends(ENDS_SECONDS if number == signal.SIGKILL else PATIENCE)
 
 
 def saving(folder: Path, step: int) -> bool:

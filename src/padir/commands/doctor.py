@@ -153,8 +153,8 @@ def check_run(folder: Path) -> Iterator[Finding]:
         shown = ", ".join(map(str, run.incomplete[:3])) + (", ..." if run.incomplete[3:] else "")
         yield Finding(
             "mend",
-            f"{len(run.incomplete)} file(s) of a killed run may be incomplete ({shown}): add"
-            " --rerun-incomplete to the same snakemake command",
+            f"{len(run.incomplete)} file(s) of a killed run may be incomplete ({shown}):"
+            " start the same snakemake command again, which makes them again",
         )
     for rule, log in run.failed:
         said = (last_line(folder / log) if log else "") or "no message"

@@ -119,7 +119,7 @@ def test_the_doctor_names_what_mends_a_killed_run(place):
     lock, incomplete = check_run(place)
     assert lock.grade == "note" and "start the same snakemake command again" in lock.text
     assert incomplete.grade == "mend" and "1 file(s)" in incomplete.text
-    assert "half.txt" in incomplete.text and "--rerun-incomplete" in incomplete.text
+    assert "half.txt" in incomplete.text and "makes them again" in incomplete.text
 
 
 def test_a_live_run_is_not_called_dead(place):
