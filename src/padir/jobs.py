@@ -177,6 +177,11 @@ def _behind_table1(config: Config) -> tuple[set[str], set[tuple[str, str]]]:
     return trainings, pairs
 
 
+def vocabulary_priority(config: Config, further: str) -> int:
+    """Priority of learning a vocabulary: table 1 rarely waits for one of `vocabularies`."""
+    return 30 if further else 30 + TABLE_1_FIRST
+
+
 def training_priority(config: Config, training: str, level: int) -> int:
     """Priority of a training: its level, and more where table 1 waits for it."""
     return level + TABLE_1_FIRST * (training in _behind_table1(config)[0])
