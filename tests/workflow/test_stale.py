@@ -153,10 +153,11 @@ def stop(process: subprocess.Popen[bytes], trainer: int, how: str) -> None:
         os.kill(trainer, signal.SIGSEGV)
 
 
-def report_of(place: Path, settings: dict) -> dict[tuple[str, str, str], dict[str, str]]:
+def report_of(
+    place: Path, before: dict, settings: dict
+) -> dict[tuple[str, str, str], dict[str, str]]:
     """Table 1 of what lies there, made by the verb alone with these settings over those before."""
     config = place.parent / "settings.json"
-    before = json.loads((place / "results/report/config.json").read_text())
     config.write_text(json.dumps(merge(before, settings)), encoding="utf-8")
     command = [sys.executable, "-m", "padir", "report", "--config", str(config)]
     out = ["--only", "table1", "--out", str(place.parent / "shown")]
@@ -196,6 +197,9 @@ def test_a_stopped_retraining_leaves_no_score_of_the_old_model(
     done = snakemake(*config(small), "--", "table1", folder=place)
     assert done.returncode == 0, done.stderr[-2000:]
 
+    # Snakemake removes it where the stop comes while it is written.
+    before = json.loads((place / "results/report/config.json").read_text())
+
     retries = ("--retries", "1") if how == "failed_retry" else ()
     command = (*config(edited), *retries, "--", "table1")
     process = start_snakemake(*command)
@@ -212,7 +216,7 @@ def test_a_stopped_retraining_leaves_no_score_of_the_old_model(
     digests = {score_digest(place)} if score.exists() else set()
     assert spec["digests"]["training"] not in digests
     assert not (place / RUN / "raw/seed0/bundle/model.safetensors").exists()
-    shown = report_of(place, edited)
+    shown = report_of(place, before, edited)
     greedy = ("ar", "greedy", "N")
     assert [*shown] == [greedy] and shown[greedy]["bleu"] == table1(place)[greedy]["bleu"]
 
