@@ -134,13 +134,13 @@ class Run:
             results: folder of the results.
         """
         now = time.time()
-        future = [
-            path
-            for path in sorted(results.rglob("*"))
-            if path.lstat().st_mtime > now + CLOCK_SECONDS and not path.is_symlink()
-        ]
-        for path in future:
-            os.utime(path, (now, now))
+        future = []
+        for path in sorted(results.rglob("*")):
+            # A job that outlived a killed run may take files away meanwhile.
+            with suppress(FileNotFoundError):
+                if path.lstat().st_mtime > now + CLOCK_SECONDS and not path.is_symlink():
+                    os.utime(path, (now, now))
+                    future.append(path)
         if future:
             print(
                 f"{len(future)} file(s) were dated after the system's clock, first"

@@ -110,3 +110,25 @@ def test_the_lock_of_a_run_on_another_host_stays_and_is_named(tmp_path, capsys):
     left.unlink()
     Run(tmp_path)
     assert (tmp_path / "padir.runs").read_text() == f"{platform.node()}\n"
+
+
+def test_files_that_vanish_while_dates_are_settled_are_passed_over(tmp_path, monkeypatch, capsys):
+    future = 4e9
+    for name in ("a", "b"):
+        (tmp_path / "results").mkdir(exist_ok=True)
+        path = tmp_path / "results" / name
+        path.touch()
+        os.utime(path, (future, future))
+    lstat = Path.lstat
+
+    def vanishing(self):
+        if self.name == "a":
+            raise FileNotFoundError
+        return lstat(self)
+
+    run = Run(tmp_path / "state")
+    monkeypatch.setattr(Path, "lstat", vanishing)
+    run.settle_dates(tmp_path / "results")
+    monkeypatch.undo()
+    assert (tmp_path / "results/b").stat().st_mtime < future
+    assert capsys.readouterr().err.startswith("1 file(s) were dated after the system's clock")
