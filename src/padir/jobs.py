@@ -1,4 +1,4 @@
-"""Inputs of the jobs of the workflow: files and settings, by wildcards.
+"""Inputs of the jobs of the workflow, files and settings, and their priorities, by wildcards.
 
 Bound to rules by `asked` in rules/common.smk.
 """

@@ -17,7 +17,7 @@ from padir.files import (
 )
 
 AGREEMENT_LINES = 100_000
-"""Training lines that are compared with the raw targets, at most: enough for BLEU to about 0.1."""
+"""Training lines that are compared with the raw targets, at most."""
 # From hypotheses with their references to {"score", "signature"}.
 Bleu = Callable[[Iterable[tuple[str, ...]]], dict[str, Any]]
 

@@ -12,7 +12,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int
 
 from padir.config.training import Architecture
-from padir.model.layers import drawn, dropout, linear
+from padir.model.layers import dropout, linear, or_zeros
 from padir.shapes import DropoutKey
 
 BUCKETS = 32
@@ -53,7 +53,7 @@ class RelativePositionBias(nnx.Module):
     """One learnt number per head and bucket, added to attention logits; shared by a stack."""
 
     def __init__(self, heads: int, bidirectional: bool, rngs: nnx.Rngs):
-        initial = drawn(nnx.initializers.variance_scaling(1.0, "fan_avg", "uniform"))
+        initial = or_zeros(nnx.initializers.variance_scaling(1.0, "fan_avg", "uniform"))
         self.embedding = nnx.Param(initial(rngs.params(), (heads, BUCKETS), jnp.float32))
         self.bidirectional = bidirectional
 

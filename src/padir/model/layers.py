@@ -48,8 +48,8 @@ def product(
 
 
 class NoKeys(nnx.Rngs):
-    """In place of random keys, for a model of which only the shapes are read: tracing the drawing
-    of every parameter takes ten times as long as tracing zeros."""
+    """In place of random keys, for a model of which only the shapes are read: the random numbers of
+    every parameter need not be traced."""
 
     def __init__(self):
         pass
@@ -58,7 +58,7 @@ class NoKeys(nnx.Rngs):
         """No key."""
 
 
-def drawn(initializer: Initializer) -> Initializer:
+def or_zeros(initializer: Initializer) -> Initializer:
     """The initializer; where there is no key it gives zeros."""
 
     def initial(key, shape, dtype):
@@ -84,7 +84,9 @@ def linear(fan_in: int, fan_out: int, dtype: jnp.dtype, rngs: nnx.Rngs, scale: f
         fan_out,
         use_bias=False,
         dtype=dtype,
-        kernel_init=drawn(nnx.initializers.variance_scaling(scale, "fan_in", "truncated_normal")),
+        kernel_init=or_zeros(
+            nnx.initializers.variance_scaling(scale, "fan_in", "truncated_normal")
+        ),
         rngs=rngs,
     )
 
@@ -133,7 +135,7 @@ class Embedding(nnx.Module):
     """A table of vectors, started from N(0, 1) as in T5."""
 
     def __init__(self, rows: int, width: int, dtype: jnp.dtype, rngs: nnx.Rngs):
-        normal = drawn(jax.random.normal)
+        normal = or_zeros(jax.random.normal)
         self.embedding = nnx.Param(normal(rngs.params(), (rows, width), jnp.float32))
         self.columns: Columns | None = nnx.data(None)
         self.dtype = dtype

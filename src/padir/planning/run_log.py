@@ -116,6 +116,9 @@ class RunLog(logging.Handler):
             self.jobs = {rule: n for rule, n in fields["stats"].items() if rule != "total"}
             self.total, self.began = fields["stats"]["total"], time.monotonic()
             self.printed = self.began
+            # A killed run leaves its own.
+            with suppress(OSError):
+                self.state_file.unlink(missing_ok=True)
             self._print(f"{self.total} jobs")
             threading.Thread(target=self._tick, daemon=True).start()
         elif event == "job_info":
