@@ -46,7 +46,8 @@ if workflow.is_main_process:
 
 NAME = NAME_PATTERN.strip("^$")
 given = workflow.config_settings
-EXPERIMENT = layout.experiment_options(given.configfiles, given.config)
+DEFAULT = Path(workflow.basedir, "config/config.yaml")
+EXPERIMENT = layout.experiment_options(given.configfiles, given.config, DEFAULT)
 
 
 def one_of(names):

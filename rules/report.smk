@@ -66,7 +66,7 @@ rule table:
     params:
         options=EXPERIMENT,
     shell:
-        "padir report --config {input.settings:q} --only {wildcards.table} --options {params.options:q}"
+        "padir report --config {input.settings:q} --only {wildcards.table} --options={params.options:q}"
         " --out results/report > {log:q} 2>&1"
 
 
@@ -92,7 +92,7 @@ rule figure:
     params:
         options=EXPERIMENT,
     shell:
-        "padir report --config {input.settings:q} --only {wildcards.figure} --options {params.options:q}"
+        "padir report --config {input.settings:q} --only {wildcards.figure} --options={params.options:q}"
         " --out results/report > {log:q} 2>&1"
 
 
@@ -119,7 +119,7 @@ rule decide_claims:
         options=EXPERIMENT,
     shell:
         "padir report --config {input.settings:q} --only claims --scope {params.scope:q}"
-        " --options {params.options:q} --out results/report > {log:q} 2>&1"
+        " --options={params.options:q} --out results/report > {log:q} 2>&1"
 
 
 rule page:
@@ -145,4 +145,4 @@ rule page:
         options=EXPERIMENT,
     shell:
         "padir report --config {input.settings:q} --only page --scope {params.scope:q}"
-        " --options {params.options:q} --out results/report > {log:q} 2>&1"
+        " --options={params.options:q} --out results/report > {log:q} 2>&1"

@@ -46,15 +46,21 @@ def command(target: str, options: str = "") -> str:
     return " ".join(filter(None, ("snakemake", options, "--cores all", target)))
 
 
-def experiment_options(files: Iterable[Path], changes: Mapping[str, Any]) -> str:
+def experiment_options(
+    files: Iterable[Path], changes: Mapping[str, Any], default: Path | None = None
+) -> str:
     """Options of `snakemake` that say which experiment it is: --configfile and --config.
 
     Args:
         files: config files of the command line.
         changes: what --config says on it.
+        default: the config file that is read without --configfile; alone it needs no mention.
     """
     here = Path.cwd()
-    names = [str(p.relative_to(here) if p.is_relative_to(here) else p) for p in files]
+    given = [here / path for path in files]
+    if given == [default]:
+        given = []
+    names = [str(p.relative_to(here) if p.is_relative_to(here) else p) for p in given]
     values = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
     return shlex.join(
         [*(["--configfile", *names] if names else []), *(["--config", *values] if values else [])]

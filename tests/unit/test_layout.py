@@ -31,9 +31,12 @@ def test_a_command_names_config_files_and_changes_as_they_were_given(tmp_path, m
         "snakemake --configfile 'my config.yaml' /elsewhere/b.yaml"
         """ --config seeds=2 'theory={"runs": ["a b"]}' --cores all table1"""
     )
-    assert layout.command("table1", layout.experiment_options([], {})) == (
-        "snakemake --cores all table1"
-    )
+    default = tmp_path / "config/config.yaml"
+    for files in ([], [default], [Path("config/config.yaml")]):
+        options = layout.experiment_options(files, {}, default)
+        assert layout.command("table1", options) == "snakemake --cores all table1"
+    both = layout.experiment_options([default, tmp_path / "b.yaml"], {}, default)
+    assert both == "--configfile config/config.yaml b.yaml"
 
 
 def artifacts(config: Config) -> list[layout.Artifact]:

@@ -1,7 +1,9 @@
 """The workflow as written: its jobs, its form, and what it says to a wrong config."""
 
+import importlib
 import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
 from string import ascii_letters
@@ -9,6 +11,8 @@ from string import ascii_letters
 import pytest
 import yaml
 
+from padir.cli import VERBS
+from padir.commands.arguments import read_arguments
 from padir.config.read import load_config, merge, read_yaml
 from padir.report.catalogue import parts_in
 from tests.workflow.conftest import job_counts
@@ -116,6 +120,22 @@ def test_the_demo_has_the_jobs_that_its_config_asks_for(snakemake, repository, s
     }
     others = {n: count for n, count in jobs.items() if n not in REPORT_RULES | THEORY_RULES}
     assert others == expected_jobs(whole(path), scope)
+
+
+@pytest.mark.parametrize("options", [(), ("--config", "default_target=core")])
+def test_verbs_understand_the_commands_of_a_run_without_a_config_file(snakemake, options):
+    done = snakemake("--dry-run", "--printshellcmds", *options)
+    assert done.returncode == 0, done.stderr
+    commands = re.findall(
+        r"^Shell command: +(padir .*?) > ", done.stdout + done.stderr, re.MULTILINE
+    )
+    verbs = set()
+    for verb, *words in (shlex.split(command)[1:] for command in commands):
+        module = importlib.import_module(VERBS[verb][0])
+        # A word that is not understood ends the process.
+        read_arguments(verb, None, module.OPTIONS, words)
+        verbs.add(verb)
+    assert {"train", "decode", "score", "latency", "theory", "report"} <= verbs
 
 
 def test_a_table_brings_its_own_trainings_and_no_others(snakemake, repository):
