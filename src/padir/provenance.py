@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from padir.files import InputError, digest, read_json, sha256_file, shown, write_json
 
@@ -82,6 +83,7 @@ def write_provenance(
     argv: Iterable[str],
     *,
     inputs: Iterable[Path] = (),
+    outputs: Iterable[Path] = (),
     spec: Mapping[str, object] | None = None,
     seed: int | None = None,
     notes: Mapping[str, object] | None = None,
@@ -94,6 +96,7 @@ def write_provenance(
         output: the written folder or file.
         argv: the command line, verb first.
         inputs: files that were read; each is listed with its SHA-256.
+        outputs: written files that `checked_output` can verify; their SHA-256 is kept by name.
         spec: the settings that were used; their digest is kept.
         seed: the run's seed, if it has one.
         notes: what else there is to say of the output, by key.
@@ -113,6 +116,7 @@ def write_provenance(
             "git": git_state(),
             "spec": None if spec is None else digest(spec),
             "inputs": {str(file): sha256_file(file) for file in inputs},
+            "outputs": {file.name: sha256_file(file) for file in outputs},
             "seed": seed,
             "packages": {name: package_version(name) for name in PACKAGES},
             "devices": devices(),
@@ -126,6 +130,25 @@ def write_provenance(
         },
     )
     return path
+
+
+def checked_output(path: Path, provenance: Mapping[str, Any]) -> None:
+    """Refuse a file that is not as the command wrote it: damaged, or edited.
+
+    Args:
+        path: of the file, which is the Snakemake target that makes it anew.
+        provenance: what was written beside it; without a checksum of the file nothing is compared.
+
+    Raises:
+        InputError: its SHA-256 differs.
+    """
+    outputs = provenance.get("outputs")
+    recorded = outputs.get(path.name) if isinstance(outputs, dict) else None
+    if recorded is not None and sha256_file(path) != recorded:
+        raise InputError(
+            f"{shown(path)}: damaged or edited: its SHA-256 is not the one in its provenance: run"
+            f" snakemake --force {shown(path)}, or score it without --provenance"
+        )
 
 
 def was_written_by(output: Path, argv: Iterable[str]) -> bool:

@@ -105,6 +105,7 @@ def main(argv: list[str]) -> int:
         output,
         ["decode", *argv],
         inputs=[arguments.source, *translator.files],
+        outputs=[output, *filter(None, [arguments.text])],
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,
         labels={**translator.labels, "split": arguments.split},

@@ -167,6 +167,7 @@ def main(argv: list[str]) -> int:
         arguments.out,
         ["sample", *argv],
         inputs=[arguments.source, *loaded.files],
+        outputs=[arguments.out, *filter(None, [arguments.text])],
         spec=loaded.spec.model_dump(mode="json"),
         seed=seed,
         labels=loaded.labels,

@@ -49,6 +49,7 @@ def main(argv: list[str]) -> int:
         raise InputError("--grammar and --sources go together: give both or neither")
     others = [path for path in (arguments.baseline, arguments.sources) if path is not None]
     check_plain_text(arguments.hypotheses, *others)
+    origin, digests = labels(arguments)
     texts = read_aligned(arguments.hypotheses, *arguments.references, *others, strip_bom=True)
     hypotheses, *references = texts[: len(texts) - len(others)]
     if not hypotheses:
@@ -67,7 +68,6 @@ def main(argv: list[str]) -> int:
         grammar, sources = Grammar.load(arguments.grammar), texts[-1]
         valid = grammar.valid_lines(sources, hypotheses, shown(arguments.sources))
         lexemes = Lexemes(*lexeme_maps(grammar.lexicon))
-    origin, digests = labels(arguments)
     document = {**origin, "digests": digests} | score_corpus(
         hypotheses,
         references,
@@ -119,10 +119,11 @@ def labels(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, str
     """What made the hypotheses: labels, null where nothing says so, and digests.
 
     Raises:
-        InputError: the hypotheses were made with other settings than `--digests` has.
+        InputError: the hypotheses, or the records of `--decode`, were made with other settings than
+            `--digests` has, or are not as they were written.
     """
     from padir.files import InputError, read_json, shown
-    from padir.provenance import checked_digests
+    from padir.provenance import checked_digests, checked_output
 
     path, expected = arguments.provenance, arguments.digests
     names: Any = {}
@@ -135,5 +136,8 @@ def labels(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, str
         )
         if not isinstance(names, dict) or not isinstance(carried, dict):
             raise InputError(f"{shown(path)}: allowed is what padir decode or sample wrote")
+        for file in (arguments.hypotheses, getattr(arguments, "decode", None)):
+            if file is not None:
+                checked_output(file, written)
     checked_digests(expected, carried, arguments.hypotheses)
     return {**dict.fromkeys((*LABELS, "split")), **names}, {**carried, **expected}

@@ -31,9 +31,9 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.config.decoder import RefinementDecoder
     from padir.decode.candidates import LengthRule
-    from padir.decode.load import find_decoder
+    from padir.decode.load import DECODER_DIGEST, find_decoder
     from padir.decode.tune import decodings_to_tune, tune
-    from padir.files import read_aligned, write_json
+    from padir.files import digest, read_aligned, write_json
     from padir.progress import Progress
     from padir.provenance import write_provenance
     from padir.score.bleu import RepeatedBleu
@@ -77,7 +77,7 @@ def main(argv: list[str]) -> int:
         "digests": digests,
         "seed": loaded.seed,
     }
-    write_json(arguments.out, content)
+    write_json(arguments.out, {**content, DECODER_DIGEST: digest(content)})
     write_provenance(
         arguments.out,
         ["tune", *argv],

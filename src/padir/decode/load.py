@@ -11,13 +11,15 @@ from padir.bundle import MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, read_bundle
 from padir.config.decoder import Decoder, builtin_decoders
 from padir.config.training import RunSpec
 from padir.decode.candidates import LengthRule
-from padir.files import InputError, read_json, shown
+from padir.files import InputError, digest, read_json, shown
 from padir.model.parameters import from_arrays
 from padir.model.transformer import Transformer
 from padir.vocab import Vocabulary
 
 DECODERS = "decoders"
 """Folder of a bundle's tuned decoders."""
+DECODER_DIGEST = "sha256"
+"""Key of a tuned decoder's file with the digest of the rest, so that damage shows."""
 _SETTINGS = TypeAdapter(Decoder)
 
 
@@ -128,11 +130,17 @@ def read_decoder(path: Path) -> TunedDecoder:
     """Read a decoder from its file: settings alone, or as `padir tune` writes it.
 
     Raises:
-        InputError: not such a file.
+        InputError: not such a file, or not as `padir tune` wrote it.
     """
     content = read_json(path)
     if not isinstance(content, dict) or not isinstance(content.get("name"), str):
         raise InputError(f"{shown(path)}: no decoder: an object with name and settings is needed")
+    recorded = content.pop(DECODER_DIGEST, None)
+    if recorded is not None and digest(content) != recorded:
+        raise InputError(
+            f"{shown(path)}: damaged or edited: its {DECODER_DIGEST} is not that of its content:"
+            f" run padir tune, or take {DECODER_DIGEST} out to use it as it is"
+        )
     try:
         settings = _SETTINGS.validate_python(content.get("settings"))
     except ValidationError as error:
