@@ -26,6 +26,8 @@ STATE_FILE = Path(".snakemake/padir.state")
 """What a run has left to do and which jobs run, for `padir status`; gone when it ends."""
 SHOWN_LINES = 10
 """Lines of a failed job's log that are shown."""
+LEAST_FREE = 2**20
+"""Free bytes on the disk of a log below which it may lack its last lines."""
 SEARCHED_LINES = 1000
 """Lines among which the error of a verb is looked for."""
 SHOWN_MESSAGES = ("Will exit", "Terminating", "Trying to restart")
@@ -161,6 +163,8 @@ class RunLog(logging.Handler):
         log = fields["log"][0] if fields["log"] else None
         self._print(f"FAILED: {name}{after}" + (f"; log: {log}" if log else ""))
         lines = last_lines(Path(log), SEARCHED_LINES) if log else []
+        if log and (full := full_disk(Path(log))):
+            self._print(f"    {full}")
         # Libraries may go on complaining after padir has said why it ends.
         reason = [line for line in lines if re.match(r"padir \S+ error: ", line)] or lines[
             -SHOWN_LINES:
@@ -242,6 +246,20 @@ class RunLog(logging.Handler):
             f"stopped after {took}: {self.done} of {self.total} jobs done{failed}; "
             f"the same command goes on from here{page}"
         )
+
+
+def full_disk(log: Path) -> str:
+    """A line where the disk of a log is full, so that the log may lack the reason; else ""."""
+    try:
+        free = shutil.disk_usage(log.parent).free
+    except OSError:
+        return ""
+    if free >= LEAST_FREE:
+        return ""
+    return (
+        f"the disk of {log.parent} has {free:,} bytes free, so the log may lack the reason: free"
+        " some and run the same command"
+    )
 
 
 def job_name(rule: str, wildcards: dict[str, str]) -> str:

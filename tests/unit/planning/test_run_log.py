@@ -3,6 +3,7 @@
 import io
 import logging
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -152,6 +153,18 @@ def test_the_error_line_of_a_verb_is_reported_though_other_messages_follow(run, 
     run.start(1, log)
     run.fail(1, log)
     assert run.lines[2:] == ["    padir train: error: no space"]
+
+
+@pytest.mark.parametrize(("free", "said"), [(0, True), (2**20 - 1, True), (2**20, False)])
+def test_a_failure_says_that_the_disk_of_its_log_is_full(run, log, monkeypatch, free, said):
+    log.write_text("")
+    monkeypatch.setattr(run_log.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free))
+    run.begin()
+    run.start(1, log)
+    run.fail(1, log)
+    full = f"the disk of {log.parent} has {free:,} bytes free, so the log may lack the reason"
+    assert (full in run.stream.getvalue()) == said
+    assert run.lines[-1] == "    padir train"
 
 
 def test_a_failure_without_a_log_shows_snakemakes_reason(run, tmp_path):
