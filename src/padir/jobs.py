@@ -182,9 +182,34 @@ def vocabulary_priority(config: Config, further: str) -> int:
     return 30 if further else 30 + TABLE_1_FIRST
 
 
+@cache
+def _training_order(config: Config) -> dict[str, int]:
+    """From 9 to 0, among those of table 1 and among the others: teachers, which others wait for,
+    then the longest trainings, so that all cores have something to do until the end."""
+    teachers = {row.training for row in map(config.teacher_row, config.teachers) if row}
+
+    def work(name: str) -> tuple[bool, int]:
+        run = config.trainings[name]
+        size, objective = run.architecture, run.objective
+        passes = objective.stages * (1 + objective.coupled_times) if run.parallel else 1
+        layers = size.encoder_layers + passes * size.decoder_layers
+        tokens = run.training.steps * run.training.batch_tokens
+        return name in teachers, tokens * layers * size.width**2
+
+    core = _behind_table1(config)[0]
+    groups = core, config.trainings.keys() - core
+    return {
+        name: 9 - 9 * place // len(group)
+        for group in groups
+        for place, name in enumerate(sorted(sorted(group), key=work, reverse=True))
+    }
+
+
 def training_priority(config: Config, training: str, level: int) -> int:
-    """Priority of a training: its level, and more where table 1 waits for it."""
-    return level + TABLE_1_FIRST * (training in _behind_table1(config)[0])
+    """Priority of a training: its level, more for teachers and long trainings, and more again where
+    table 1 waits for it."""
+    first = TABLE_1_FIRST * (training in _behind_table1(config)[0])
+    return level + first + _training_order(config)[training]
 
 
 def decoder_priority(config: Config, training: str, decoder: str, level: int) -> int:

@@ -4,6 +4,9 @@ import os
 import re
 import time
 
+from padir import jobs
+from padir.config.read import load_config
+
 TABLE = "results/report/tables/table1.md"
 
 
@@ -25,13 +28,27 @@ def test_table_1_comes_before_anything_that_it_does_not_need(snakemake, stand_in
     # On one core, the order in which jobs end is that in which they were chosen.
     done = snakemake("--configfile", str(tiny), env=stand_in, cores=("--cores", "1"))
     assert done.returncode == 0, done.stderr
-    jobs = ended_jobs(done.stderr)
-    table = jobs.index("table table1")
+    order = ended_jobs(done.stderr)
+    table = order.index("table table1")
     for of_others in ("train toy xs-xt raw seed 0", "decode toy xs-xt ar seed 0 test beam"):
-        assert jobs.index(of_others) > table, "\n".join(jobs)
-    others = [job for job in jobs[:table] if re.search(r"\braw\b|T4|beam", job)]
+        assert order.index(of_others) > table, "\n".join(order)
+    others = [job for job in order[:table] if re.search(r"\braw\b|T4|beam", job)]
     assert all(job.startswith("write_") for job in others), others
-    assert sum(job.startswith("score ") for job in jobs[:table]) == 3
+    assert sum(job.startswith("score ") for job in order[:table]) == 3
+
+
+def test_teachers_are_trained_first_then_the_longest_and_those_of_table_1_before_others(repository):
+    config = load_config([repository / "config/config.yaml"])
+    priorities = {name: jobs.training_priority(config, name, 20) for name in config.trainings}
+    core = {row.training for row in config.core_rows()}
+    assert min(priorities[name] for name in core) > max(
+        priority for name, priority in priorities.items() if name not in core
+    )
+    # The teacher, 3,000 steps of two passes, and 2,000 of one.
+    assert priorities["ar"] > priorities["padir_distilled"] > priorities["ar_distilled"]
+    # A score takes a second, and is not put off.
+    rows = config.core_rows()
+    assert max(priorities.values()) < min(jobs.row_priority(config, row, 30) for row in rows)
 
 
 def test_files_of_the_future_are_dated_to_now_and_the_run_goes_on(
