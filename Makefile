@@ -108,6 +108,8 @@ sbom: setup ## list the locked packages with their hashes as CycloneDX: results/
 docs: setup ## build the documentation as a site: results/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-bench: setup ## time decoders, training steps and other translators, and every trained model at batch 1
+bench: setup ## time decoders, training steps and other translators, what their cost grows with, and every trained model at batch 1
 	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/speed.py --out results/bench/speed.json
+	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/roofline.py --speed results/bench/speed.json --out results/bench/roofline.svg
+	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/scaling.py --out results/bench/scaling.json --picture results/bench/scaling.svg
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) --forcerun measure_latency $(ARGS) -- latency

@@ -75,11 +75,12 @@ STEPS = 2
 """Training steps of one call."""
 
 
-def training_run(size: Size, system: str):
-    """The run's settings."""
+def training_run(size: Size, system: str, longest: int = TARGET):
+    """The run's settings, for at most so many tokens."""
     from padir.config.training import TrainingRun
 
-    training = {"buckets": [12, 16, 18, 32], "dispatch_steps": STEPS}
+    buckets = sorted({12, 16, 18, TARGET, longest})
+    training = {"buckets": buckets, "dispatch_steps": STEPS}
     return TrainingRun(system=system, architecture=size.architecture, training=training)
 
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import benchmarks.faults
 from benchmarks.faults.commands import COMMANDS, Command
@@ -20,6 +21,7 @@ from benchmarks.faults.records import (
     write_records,
 )
 from benchmarks.faults.scheduler import SCHEDULER_STRIKES, SchedulerTrial
+from benchmarks.faults.several import SEVERAL_STRIKES, SeveralTrial
 from benchmarks.faults.strikes import STRIKES, small_disk
 from benchmarks.faults.trial import CloudTrial, Trial
 
@@ -27,6 +29,8 @@ RECORDS = Path(__file__).resolve().parents[1] / "faults.json"
 FAULTS = {
     "kill": "SIGKILL at random moments",
     "scheduler": "SIGKILL of the scheduler alone",
+    "member": "SIGKILL of one process",
+    "together": "SIGKILL of all processes at once",
     "group": "SIGKILL of the scheduler's process group",
     "job": "SIGKILL of one job, as where memory is short; every second one a scorer",
     "write": "a write, rename or fsync fails, or a file may not grow",
@@ -43,7 +47,11 @@ SMALL_DISK = 64 * 2**20
 
 def trial_of(command: Command, folder: Path, log: Path) -> Trial:
     """An undisturbed trial of a command, with what is right."""
-    kinds = {"snakemake": SchedulerTrial, "distill-cloud": CloudTrial}
+    kinds = {
+        "snakemake": SchedulerTrial,
+        "distill-cloud": CloudTrial,
+        "several": SeveralTrial,
+    }
     trial = kinds.get(command.name, Trial)(command, folder, log)
     trial.measure()
     return trial
@@ -52,7 +60,8 @@ def trial_of(command: Command, folder: Path, log: Path) -> Trial:
 def count(trial: Trial, kind: str, trials: int, seconds: float, seed: int) -> Count:
     """Make trials of one kind, as many as asked for or as there is time for."""
     counted = Count()
-    strikes = SCHEDULER_STRIKES if trial.command.name == "snakemake" else STRIKES
+    others = {"snakemake": SCHEDULER_STRIKES, "several": SEVERAL_STRIKES}
+    strikes: Any = others.get(trial.command.name, STRIKES)
     began = time.monotonic()
     for number in range(trials):
         if time.monotonic() - began > seconds:

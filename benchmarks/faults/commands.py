@@ -15,7 +15,7 @@ class Command:
     """A command and the files that it must leave.
 
     Attributes:
-        name: of the verb, or "snakemake".
+        name: of the verb, or "snakemake", or "several" for a training in several processes.
         prepare: writes the inputs into a folder; returns the arguments.
         outputs: names under the folder that are compared, as patterns.
         kinds: the faults that are tried, in this order.
@@ -43,7 +43,11 @@ class Command:
 
     @property
     def shown(self) -> str:
-        return "`snakemake table1`" if self.name == "snakemake" else f"`padir {self.name}`"
+        others = {
+            "snakemake": "`snakemake table1`",
+            "several": "`padir train --distributed`, two processes",
+        }
+        return others.get(self.name, f"`padir {self.name}`")
 
 
 def clean_arguments(folder: Path) -> list[str]:
@@ -204,6 +208,7 @@ COMMANDS = (
             damaged=("work/checkpoints/**/*", "work/candidates/*", "work/saved/*",
                      "work/metrics.jsonl"),
             inputs=("train.*", "valid.*", "spm.model"), resumes=True, restarts=True, calls=120),
+    Command("several", train_arguments, ("bundle/*", "metrics.jsonl"), ("member", "together")),
     Command("snakemake", workflow_arguments, tuple(f"results/{x}" for x in WORKFLOW_OUTPUTS),
             ("scheduler", "group", "job", "two", "clock")),
 )  # fmt: skip

@@ -13,7 +13,6 @@ NEVER_TRIED = (
     "a lost node",
     "loss of power",
     "a step of the system's own clock",
-    "several processes of one training",
     "Slurm",
 )
 """Faults that no kind of this benchmark makes."""

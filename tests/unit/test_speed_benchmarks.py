@@ -1,0 +1,73 @@
+"""benchmarks/roofline.py and scaling.py: what they make of times, and a whole run of small ones."""
+
+import importlib
+import json
+import re
+import sys
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def scripts(repository):
+    """The modules by name; they import each other as scripts do."""
+    folder = str(repository / "benchmarks")
+    sys.path.insert(0, folder)
+    try:
+        yield {name: importlib.import_module(name) for name in ("roofline", "scaling")}
+    finally:
+        sys.path.remove(folder)
+
+
+def test_a_program_is_drawn_at_its_operations_per_byte_and_its_rate(scripts):
+    # A search of 32 steps of 1 ms; a pass of 2 ms.
+    times = {f"PaDIR T={t}, {n} candidates": [4.0 + 2 * t] * 3 for t in (1, 4) for n in (1, 5)}
+    times |= {"AR greedy": [32.0] * 3, "AR beam": [64.0] * 3}
+    report = {"groups": {"demo": times}, "limits": {"matmul_gflops": 60, "read_gb_per_s": 10}}
+    points = {point["program"]: point for point in scripts["roofline"].points(report)}
+    # Two layers of width 64: projections of 64 x 64, two of 64 x 256, and the output.
+    ar, padir = (2 * (each * 64 * 64 + 2 * 64 * 256) + 64 * 450 for each in (6, 8))
+    for program, rows, weights, seconds in (
+        ("AR greedy step", 1, ar, 1e-3),
+        ("AR beam step", 5, ar, 2e-3),
+        ("PaDIR pass, 1 candidate", 32, padir, 2e-3),
+        ("PaDIR pass, 5 candidates", 160, padir, 2e-3),
+    ):
+        point = points[program]
+        assert point["gflops"] == pytest.approx(1e-9 * 2 * rows * weights / seconds)
+        # A weight has four bytes, and is multiplied with and added to each row.
+        assert point["flop_per_byte"] == 2 * rows / 4
+    drawing = scripts["roofline"].draw(report)
+    assert drawing.count("<title>demo: ") == 4
+
+
+@pytest.mark.parametrize(("line", "slope"), [({1: 3.0, 2: 3.0, 4: 6.0}, 1), ({8: 2.0, 32: 2.0}, 0)])
+def test_the_slope_is_of_the_two_largest_values(scripts, line, slope):
+    assert scripts["scaling"].slope(line) == pytest.approx(slope)
+
+
+@pytest.mark.slow
+def test_scaling_is_measured_tabulated_and_drawn(scripts, tmp_path, monkeypatch):
+    scaling = scripts["scaling"]
+    for name, values in {
+        **{"PASSES": (1, 2), "CANDIDATES": (1, 2), "LENGTHS": (16, 32), "BATCHES": (1, 2)},
+        **{"VOCABULARIES": (500, 1000), "ROWS": (2, 4)},
+    }.items():
+        monkeypatch.setattr(scaling, name, values)
+    monkeypatch.setattr(scaling, "SIZE", scaling.engines.SIZES["demo"])
+    monkeypatch.setattr("padir.launch.prepare", lambda threads: None)
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{scaling.BEGIN}\n{scaling.END}\nafter\n")
+    out, picture = tmp_path / "scaling.json", tmp_path / "scaling.svg"
+    words = ["--seconds", "0", "--out", out, "--page", page, "--picture", picture]
+    monkeypatch.setattr(sys, "argv", ["scaling.py", *map(str, words)])
+    scaling.main()
+    times = json.loads(out.read_text())["times"]
+    assert len(times) == 6
+    lines = [line for systems in times.values() for line in systems.values()]
+    assert all(milliseconds > 0 for line in lines for milliseconds in line.values())
+    text = page.read_text()
+    assert text.startswith("before\n") and text.endswith("after\n")
+    assert len(re.findall(r"^\| (?:PaDIR|AR)", text, re.MULTILINE)) == len(lines)
+    drawn = picture.read_text()
+    assert drawn.count("<title>") == sum(map(len, lines))
