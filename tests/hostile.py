@@ -73,9 +73,12 @@ def _audit(event: str, arguments: tuple) -> None:
         if isinstance(path, str | bytes) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
             _watches[-1].written.add(os.path.abspath(os.fsdecode(path)))
     elif event in _CHANGES:
+        # The last argument of a removal is the open folder that its path is relative to, or -1.
+        folder = arguments[-1] if event in ("os.remove", "os.rmdir") else -1
+        base = os.readlink(f"/proc/self/fd/{folder}") if folder >= 0 else ""
         for path in arguments[: _CHANGES[event]]:
             if isinstance(path, str | bytes | os.PathLike):
-                _watches[-1].written.add(os.path.abspath(os.fsdecode(path)))
+                _watches[-1].written.add(os.path.abspath(os.path.join(base, os.fsdecode(path))))
 
 
 @contextmanager

@@ -41,7 +41,10 @@ MpiDefault=none
 # Two jobs run side by side on a machine of one CPU, too.
 SlurmdParameters=config_overrides
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
-PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10
 """
 
 
@@ -142,13 +145,15 @@ class Cluster:
 
     def jobs(self, place: Path) -> dict[str, list[tuple[str, str, int]]]:
         """What Slurm has been given by Snakemake's runs in a folder: number, state and restarts of
-        each job, in the order of submission, by rule or group."""
+        each job, in the order of submission, by rule or group; by "launched" those of `padir
+        launch`."""
         known: dict[str, list[tuple[str, str, int]]] = {}
         lines = self.run("scontrol", "show", "job", "--oneliner").splitlines()
         for line in lines:
             words = dict(word.split("=", 1) for word in line.split() if "=" in word)
             if words.get("WorkDir") == str(place):
-                name = words["Comment"].removeprefix("rule_").partition("_wildcards_")[0]
+                comment = words.get("Comment", "launched")
+                name = comment.removeprefix("rule_").partition("_wildcards_")[0]
                 entry = (words["JobId"], words["JobState"], int(words["Restarts"]))
                 known.setdefault(name, []).append(entry)
         return {name: sorted(jobs, key=lambda job: int(job[0])) for name, jobs in known.items()}

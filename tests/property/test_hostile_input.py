@@ -6,8 +6,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -25,10 +25,13 @@ from padir.files import InputError
 from padir.planning.machine import Machine
 from tests.decoding import write_tiny_bundle
 from tests.hostile import CANARY, NAMES, TEXT, contents, outside, watched
+from tests.training import tiny_spec, train_arguments, write_toy
 from tests.unit.config.small import SMALL
 
 pytestmark = pytest.mark.slow
 
+COMPUTING = ("translate", "decode", "tune", "distill", "sample", "train")
+"""Verbs that set JAX up."""
 MACHINE = Machine(2, 2**33, "cpu", 0, 10.0)
 LINES = st.lists(TEXT, min_size=1, max_size=4)
 
@@ -132,6 +135,15 @@ def suppress_watch(watch) -> Iterator[None]:
     watch.written = before
 
 
+@contextmanager
+def patched(names: Iterable[str]) -> Iterator[None]:
+    """Functions that do nothing meanwhile."""
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(mock.patch(name))
+        yield
+
+
 def run(root: Path, *words: str, stdin: str = "") -> tuple[int, str]:
     """A verb in this process; its status and its stderr. Changes only `cwd/out`."""
     asked = root / "cwd/out"
@@ -145,7 +157,7 @@ def run(root: Path, *words: str, stdin: str = "") -> tuple[int, str]:
         mock.patch.object(sys, "stdin", streams),
         # Of a process's start, when JAX has computed nothing.
         mock.patch("padir.launch.prepare"),
-        mock.patch("padir.commands.translate.prepare"),
+        patched(f"padir.commands.{verb}.prepare" for verb in COMPUTING),
         mock.patch("padir.planning.machine.measure", lambda: MACHINE),
         mock.patch.object(sys, "stdout", out),
     ):
@@ -178,8 +190,9 @@ def besides(root: Path, asked: Path) -> dict[str, bytes]:
 
 def is_note(line: str) -> bool:
     """Whether a line of stderr is no error: a warning, a note, or progress."""
-    progress = re.match(r"clean \w+: \w+: [\d,]+/[\d,]+ pairs", line)
-    return bool(progress) or ": warning: " in line or line.endswith("which was removed")
+    progress = re.match(r"[\w:. ]+: [\d,]+/[\d,]+ (pairs|sentences|steps) in [\d:]+", line)
+    ends = "which was removed", "all that this model reads", "training leaves their pairs out"
+    return bool(progress) or ": warning: " in line or line.endswith(ends)
 
 
 def file_of(lines: list[str], path: Path) -> Path:
@@ -293,3 +306,49 @@ def test_translations_of_hostile_lines(bundle, name, lines, word):
         run(root, "translate", "--model", model, stdin=text)
         run(root, "translate", "--model", model, "--decoder", word.replace("\0", ""))
         run(root, "translate", "--model", f"out/{word}".replace("\0", ""))
+
+
+@examples(8)
+@given(name=NAMES, lines=LINES, out=NAMES, word=TEXT)
+def test_decoding_of_hostile_files(bundle, name, lines, out, word):
+    word = word.replace("\0", "")
+    with place() as root:
+        source = os.fspath(file_of(lines, root / "given" / name))
+        given_to_all = ("--bundle", os.fspath(bundle("model")), "--source", source)
+        texts = ("--out", f"out/{out}.jsonl", "--text", f"out/{out}.txt")
+        status, _ = run(root, "decode", *given_to_all, *texts)
+        if status == 0:
+            hypotheses = ("--hypotheses", f"out/{out}.txt", "--decode", f"out/{out}.jsonl")
+            labels = ("--provenance", f"out/{out}.jsonl.provenance.json", "--samples", "40")
+            words = (*hypotheses, "--references", source, "--target-language", "en", *labels)
+            assert run(root, "score", *words)[0] == 0
+        run(root, "decode", *given_to_all, "--trace", f"out/{out}.trace")
+        run(root, "decode", *given_to_all, *texts, f"--decoder={word}")
+        run(root, "decode", *given_to_all, *texts, f"--digests={word}")
+        references = ("--references", source, "--out", f"out/{out}.json")
+        run(root, "tune", *given_to_all, "--decoder", "greedy", *references)
+        run(root, "distill", *given_to_all, "--decoder", "greedy", "--out", f"out/{out}.distilled")
+        run(root, "sample", *given_to_all, "--steps", "2", "--out", f"out/{out}.chains")
+
+
+@examples(8)
+@given(name=NAMES, lines=LINES, word=TEXT, key=st.sampled_from(["system", "steps", "dataset"]))
+def test_training_on_hostile_text_and_settings(name, lines, word, key):
+    spec = tiny_spec("ar", steps=1)
+    with place() as root:
+        given = root / "given"
+        text, _ = write_toy(given)
+        words = train_arguments(given, spec)
+        # Hostile lines beside good ones: a pair each.
+        good = Path(text.train_source).read_text().splitlines()
+        many = file_of([*good, *lines], given / name)
+        at = words.index(os.fspath(text.train_source))
+        words[at] = words[words.index(os.fspath(text.train_target))] = os.fspath(many)
+        outs = {os.fspath(given / part): f"out/{part}" for part in ("bundle", "work")}
+        words = [outs.get(each, each) for each in words]
+        run(root, "train", *words)
+        settings_of = json.loads((given / "spec.json").read_text())
+        holder = settings_of if key == "dataset" else settings_of["run"]
+        (holder["training"] if key == "steps" else holder)[key] = word
+        (given / "spec.json").write_text(json.dumps(settings_of))
+        assert run(root, "train", *words)[0] == 2

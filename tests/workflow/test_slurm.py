@@ -128,7 +128,7 @@ def test_table_1_is_made_on_a_cluster_without_gpus(cluster, snakemake, tiny, tmp
     }
 
 
-@pytest.mark.parametrize("how", ["requeued", "told to stop"])
+@pytest.mark.parametrize("how", ["requeued", "preempted", "told to stop"])
 def test_a_training_that_is_disturbed_ends_in_the_same_bytes(
     cluster, start_snakemake, longer, undisturbed, place, how
 ):
@@ -138,13 +138,46 @@ def test_a_training_that_is_disturbed_ends_in_the_same_bytes(
     assert state == "RUNNING"
     if how == "requeued":
         cluster.run("scontrol", "requeue", number)
+    elif how == "preempted":
+        # All CPUs for a partition of higher priority.
+        cpus = cluster.run("sinfo", "--noheader", "--partition=urgent", "--format=%c").strip()
+        words = ("--partition=urgent", f"--cpus-per-task={cpus}", "--mem=100", "--wrap=sleep 1")
+        cluster.run("sbatch", "--output=/dev/null", "--chdir=/", *words)
     else:
         cluster.run("scancel", "--signal=TERM", number)
     assert process.wait(timeout=600) == 0, (place / "started.log").read_text()[-3000:]
-    if how == "requeued":
+    if how != "told to stop":
         assert states(cluster, place, "train") == [("COMPLETED", 1)]
     else:
         assert states(cluster, place, "train") == [("FAILED", 0), ("COMPLETED", 0)]
+    assert_resumed(metrics, first)
+    assert checksum(place) == undisturbed
+
+
+def test_a_launched_training_is_submitted_once_though_snakemake_is_killed(
+    cluster, start_snakemake, longer, undisturbed, place
+):
+    """With `padir launch` a second start takes up the live job, which the executor cannot do."""
+    launch = "train:launch='slurm --option=--mem=1000 --poll=2'"
+    arguments = ("--set-resources", launch, "train:gpu=0", *longer)
+    process = start_snakemake(*arguments, env=cluster.environment)
+    trainer, metrics, first = begun(process, place)
+    # It is still at work when the second run comes, however fast the machine is.
+    os.kill(trainer, signal.SIGSTOP)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    again = start_snakemake(*arguments, env=cluster.environment)
+    log = place / RAW / "logs/train.log"
+    deadline = time.monotonic() + 400
+    try:
+        while not (log.exists() and "goes on: launched before" in log.read_text()):
+            assert again.poll() is None and time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+    finally:
+        os.kill(trainer, signal.SIGCONT)
+    assert again.wait(timeout=600) == 0, (place / "started.log").read_text()[-3000:]
+    assert cluster.jobs(place).keys() == {"launched"}
+    assert states(cluster, place, "launched") == [("COMPLETED", 0)]
     assert_resumed(metrics, first)
     assert checksum(place) == undisturbed
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -133,9 +134,10 @@ def trainer_of(place: Path) -> int | None:
             here = os.readlink(path / "cwd") == str(place)
         except OSError:
             continue
-        is_padir = any(word.endswith(b"padir") for word in words[:3])
+        # Not `padir launch`, which has the same words after its own.
+        verbs = [after for word, after in pairwise(words[:4]) if word.endswith(b"padir")]
         works_here = any(b"/raw/seed0/work" in word for word in words)
-        if here and is_padir and works_here and b"train" in words:
+        if here and verbs == [b"train"] and works_here:
             return int(path.name)
     return None
 
