@@ -103,6 +103,15 @@ def train_arguments(folder: Path) -> list[str]:
     return ["train", *train_arguments(folder, spec), "--threads", "1"]
 
 
+def several_arguments(folder: Path) -> list[str]:
+    """A tiny AR training of 60 steps with a checkpoint every 10: processes wait at every step."""
+    from tests.training import tiny_spec, train_arguments, write_toy
+
+    write_toy(folder)
+    spec = tiny_spec("ar", steps=60, checkpoint_every=10, validate_every=30, selection="average")
+    return ["train", *train_arguments(folder, spec), "--threads", "1"]
+
+
 def write_tiny_bundle(folder: Path) -> None:
     """A bundle of a tiny AR model in `folder`/bundle, trained in a process of its own."""
     from benchmarks.faults.trial import in_fork
@@ -208,7 +217,7 @@ COMMANDS = (
             damaged=("work/checkpoints/**/*", "work/candidates/*", "work/saved/*",
                      "work/metrics.jsonl"),
             inputs=("train.*", "valid.*", "spm.model"), resumes=True, restarts=True, calls=120),
-    Command("several", train_arguments, ("bundle/*", "metrics.jsonl"), ("member", "together")),
+    Command("several", several_arguments, ("bundle/*", "metrics.jsonl"), ("member", "together")),
     Command("snakemake", workflow_arguments, tuple(f"results/{x}" for x in WORKFLOW_OUTPUTS),
             ("scheduler", "group", "job", "two", "clock")),
 )  # fmt: skip
