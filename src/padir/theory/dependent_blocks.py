@@ -14,7 +14,7 @@ from padir.files import InputError
 from padir.theory.dynamics import mask_kernels
 from padir.theory.enumeration import all_states, spin_count, total_variation
 from padir.theory.ising import Ising
-from padir.theory.masks import Masks
+from padir.theory.masks import Masks, check_size
 
 
 def correlations(samples: np.ndarray) -> np.ndarray:
@@ -44,8 +44,7 @@ def grown_blocks(dependence: np.ndarray, size: int, *, together: bool) -> Masks:
         InputError: k outside 1..N.
     """
     spins = len(dependence)
-    if not 1 <= size <= spins:
-        raise InputError(f"k is {size}: allowed is 1 to {spins}")
+    check_size(size, spins)
     sign = 1.0 if together else -1.0
     weights: Counter[tuple[int, ...]] = Counter()
     for first in range(spins):

@@ -12,6 +12,7 @@ import scipy.special
 
 from padir.files import InputError
 from padir.theory.ising import check_edges
+from padir.theory.masks import check_size
 
 MAX_BLOCK = 14
 
@@ -31,8 +32,7 @@ def random_subsets(rng: np.random.Generator, count: int, spins: int, size: int) 
     Raises:
         InputError: k outside 1..N.
     """
-    if not 1 <= size <= spins:
-        raise InputError(f"k is {size}: allowed is 1 to {spins}")
+    check_size(size, spins)
     subsets = np.argpartition(rng.random((count, spins)), size - 1, axis=1)[:, :size]
     return np.sort(subsets, axis=1)
 

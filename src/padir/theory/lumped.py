@@ -13,6 +13,7 @@ import scipy.special
 import scipy.stats
 
 from padir.files import InputError
+from padir.theory.masks import check_size
 
 
 @dataclass(frozen=True)
@@ -68,17 +69,12 @@ def log_binomial(n: int | np.ndarray, k: np.ndarray | int) -> np.ndarray:
 
 def selected_in_clique(spins: int, clique: int, size: int) -> np.ndarray:
     """P(|S and clique| = s) for a uniform k-subset S, shape (m + 1,)."""
-    if not 1 <= size <= spins:
-        raise InputError(f"k is {size}: allowed is 1 to {spins}")
-    s = np.arange(clique + 1)
-    return np.exp(
-        log_binomial(clique, s) + log_binomial(spins - clique, size - s) - log_binomial(spins, size)
-    )
+    check_size(size, spins)
+    return _hypergeometric(spins, clique, size, np.arange(clique + 1))
 
 
-def _hypergeometric(population: int, marked: int, drawn: int) -> np.ndarray:
-    """P(u marked among the drawn) for u = 0..drawn."""
-    u = np.arange(drawn + 1)
+def _hypergeometric(population: int, marked: int, drawn: int, u: np.ndarray) -> np.ndarray:
+    """P(u marked among the drawn)."""
     return np.exp(
         log_binomial(marked, u)
         + log_binomial(population - marked, drawn - u)
@@ -90,11 +86,11 @@ def clique_block_update(model: Clique, selected: int) -> np.ndarray:
     """Resample s uniformly chosen clique spins jointly: kernel on the plus count, (m+1, m+1)."""
     m = model.clique
     kernel = np.zeros((m + 1, m + 1))
+    v = np.arange(selected + 1)
     for plus in range(m + 1):
-        for u, weight in enumerate(_hypergeometric(m, plus, selected)):
+        for u, weight in enumerate(_hypergeometric(m, plus, selected, v)):
             if weight == 0:
                 continue
-            v = np.arange(selected + 1)
             new = plus - u + v
             kernel[plus, new] += weight * scipy.special.softmax(
                 model.log_energy(new) + log_binomial(selected, v)

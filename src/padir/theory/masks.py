@@ -71,14 +71,19 @@ class Masks:
         return np.broadcast_to(self.weights[:, None], (len(self.sets), 2**self.spins))
 
 
+def check_size(size: int, spins: int) -> None:
+    """Raise InputError unless a block of k spins fits: k from 1 to N."""
+    if not 1 <= size <= spins:
+        raise InputError(f"k is {size}: allowed is 1 to {spins}")
+
+
 def all_subsets(spins: int, size: int) -> Subsets:
     """All k-subsets of 0..N-1 in lexicographic order.
 
     Raises:
         InputError: k outside 1..N, or more subsets than memory should hold.
     """
-    if not 1 <= size <= spins:
-        raise InputError(f"k is {size}: allowed is 1 to {spins}")
+    check_size(size, spins)
     check_memory(f"all masks of {size} among {spins}", math.comb(spins, size), size)
     return tuple(itertools.combinations(range(spins), size))
 

@@ -14,6 +14,7 @@ import scipy.optimize
 
 from padir.files import InputError
 from padir.theory.lumped import Clique, clique_parallel, log_binomial
+from padir.theory.masks import check_size
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,7 @@ def coupling_margin(model: Clique) -> float:
 
 def covers_clique(spins: int, clique: int, size: int) -> float:
     """P(clique inside S) = C(N-m, k-m) / C(N, k). Equation F.40."""
-    if not 1 <= size <= spins:
-        raise InputError(f"k is {size}: allowed is 1 to {spins}")
+    check_size(size, spins)
     log_share = log_binomial(spins - clique, size - clique) - log_binomial(spins, size)
     return float(np.exp(log_share))
 

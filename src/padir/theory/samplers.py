@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, Int8, Int32
 from padir.files import InputError
 from padir.theory.ising import Ising
 from padir.theory.lumped import Clique, log_binomial
+from padir.theory.masks import check_size
 
 MAX_BLOCK = 14
 GROUP = 64
@@ -81,16 +82,6 @@ def first_visits(
     never = jnp.where(all_plus(start), 0, steps + 1).astype(jnp.int32)
     (_, first), _ = jax.lax.scan(advance, (start, never), jnp.arange(steps, dtype=jnp.int32))
     return first
-
-
-def _check_block(size: int, spins: int) -> None:
-    if not 1 <= size <= spins:
-        raise InputError(f"k is {size}: allowed is 1 to {spins}")
-    if size > MAX_BLOCK:
-        raise InputError(
-            f"k is {size}: each chain would need 2^{size} block states; allowed is up to"
-            f" {MAX_BLOCK} (clique_gibbs_sampler has no such limit)"
-        )
 
 
 def block_states(size: int) -> Float[np.ndarray, "states k"]:
@@ -181,7 +172,12 @@ class KGibbs(_IsingSampler):
 
 def k_gibbs(model: Ising, size: int) -> KGibbs:
     """k-Gibbs for a model; k from 1 to min(N, 14)."""
-    _check_block(size, model.spins)
+    check_size(size, model.spins)
+    if size > MAX_BLOCK:
+        raise InputError(
+            f"k is {size}: each chain would need 2^{size} block states; allowed is up to"
+            f" {MAX_BLOCK} (clique_gibbs_sampler has no such limit)"
+        )
     return KGibbs(*_arrays(model), size)
 
 
@@ -248,8 +244,7 @@ class CliqueGibbs:
 
 def clique_gibbs_sampler(model: Clique, size: int) -> CliqueGibbs:
     """k-Gibbs for a clique model, any k from 1 to N."""
-    if not 1 <= size <= model.spins:
-        raise InputError(f"k is {size}: allowed is 1 to {model.spins}")
+    check_size(size, model.spins)
     m = model.clique
     table = np.ones((m + 1, m + 1, m + 1))
     for s in range(m + 1):
