@@ -26,14 +26,10 @@ def rating(
     """
     resamples = significance.resample_counts(len(counts.statistics), samples)
     spread = significance.replicates(counts, resamples)
-    low, high = significance.interval(spread)
     return {
         "status": RUN,
         "reason": None,
-        "score": counts.score(),
-        "low": low,
-        "high": high,
-        "signature": counts.signature,
+        **significance.scored(counts, spread),
         "sentences": len(counts.statistics),
         "references": len(references),
         "test_digest": digest([list(lines) for lines in references]),

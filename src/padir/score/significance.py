@@ -11,6 +11,7 @@ Sources: Koehn 2004 (paired bootstrap), Riezler & Maxwell 2005 (approximate rand
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -102,6 +103,12 @@ def percentile_ratio_interval(
 def replicates(metric: CorpusCounts, counts: np.ndarray) -> np.ndarray:
     """The metric's score on each resample: [samples]. `counts` is from `resample_counts`."""
     return metric.formula(counts @ metric.statistics)
+
+
+def scored(metric: CorpusCounts, spread: np.ndarray) -> dict[str, Any]:
+    """Score, 95% interval and signature, as documents have them; `spread` is from `replicates`."""
+    low, high = interval(spread)
+    return {"score": metric.score(), "low": low, "high": high, "signature": metric.signature}
 
 
 def paired(

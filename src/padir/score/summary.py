@@ -8,7 +8,7 @@ import numpy as np
 
 from padir.files import InputError, digest
 from padir.score import redundancy, significance, stutter
-from padir.score.bleu import CorpusCounts, bleu_counts, chrf_counts, paper_signature
+from padir.score.bleu import bleu_counts, chrf_counts, paper_signature
 from padir.score.redundancy import Lexemes
 
 
@@ -106,6 +106,7 @@ def score_corpus(
         return counts, redundancy.summary(counts, resamples)
 
     bleu = bleu_counts(hypotheses, references, target_language)
+    chrf = chrf_counts(hypotheses, references)
     final, final_stutter = stutter_of(hypotheses)
     repeated, final_redundancy = redundancy_of(hypotheses)
     replicates: dict[str, Any] = {
@@ -163,10 +164,10 @@ def score_corpus(
         "target_language": target_language,
         "test_digest": digest([list(lines) for lines in references]),
         "bleu": {
-            **_scored(bleu, resamples),
+            **significance.scored(bleu, replicates["bleu"]),
             "paper_signature": paper_signature(target_language),
         },
-        "chrf": _scored(chrf_counts(hypotheses, references), resamples),
+        "chrf": significance.scored(chrf, significance.replicates(chrf, resamples)),
         "paired": pair,
         "stutter": stutters,
         "redundancy": redundant,
@@ -177,11 +178,6 @@ def score_corpus(
             for key, value in replicates.items()
         },
     }
-
-
-def _scored(metric: CorpusCounts, resamples: np.ndarray) -> dict[str, Any]:
-    low, high = significance.interval(significance.replicates(metric, resamples))
-    return {"score": metric.score(), "low": low, "high": high, "signature": metric.signature}
 
 
 def _histogram(counts: stutter.StutterCounts) -> dict[str, int]:
