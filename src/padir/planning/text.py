@@ -19,34 +19,10 @@ HELD_OUT_MOST = 1_000
 LEAST_PAIRS = 200
 SAMPLED_PAIRS = 50_000
 # Endings of two or three letters that name no language.
-_OTHER_ENDINGS = frozenset(
-    [
-        "bz2",
-        "cfg",
-        "csv",
-        "gz",
-        "htm",
-        "ini",
-        "js",
-        "log",
-        "md",
-        "pdf",
-        "py",
-        "rst",
-        "sgm",
-        "sh",
-        "spm",
-        "tex",
-        "tsv",
-        "txt",
-        "vcb",
-        "xml",
-        "xz",
-        "yml",
-        "zip",
-        "zst",
-    ]
-)
+_OTHER_ENDINGS = frozenset([
+    "bz2", "cfg", "csv", "gz", "htm", "ini", "js", "log", "md", "pdf", "py", "rst",
+    "sgm", "sh", "spm", "tex", "tsv", "txt", "vcb", "xml", "xz", "yml", "zip", "zst",
+])  # fmt: skip
 _SEED = 20240607
 
 Split = dict[str, Path]
