@@ -257,9 +257,8 @@ class Follower:
 
     def _free(self) -> None:
         """Cancel what ended but is still held; that there is nothing to cancel is no trouble."""
-        if not self.engine.holds:
-            return
-        self._end()
+        if self.engine.holds:
+            self._end()
 
     def _end(self) -> None:
         try:
@@ -310,13 +309,9 @@ class Follower:
         with suppress(OSError):
             print(f"padir launch: {self.handle.name}: {what}", file=sys.stderr, flush=True)
 
-    def _write(self, phase: Phase, attempt: int | None = None, tries: int | None = None) -> None:
-        self.handle = replace(
-            self.handle,
-            phase=phase,
-            attempt=attempt or self.handle.attempt,
-            tries=tries or self.handle.tries,
-        )
+    def _write(self, phase: Phase, **numbers: int) -> None:
+        """Note a phase, and a new attempt or number of tries, in the handle."""
+        self.handle = replace(self.handle, phase=phase, **numbers)
         write_handle(self.path, self.handle)
 
 
