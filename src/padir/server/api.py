@@ -31,7 +31,7 @@ ALLOWED = {list: "a list of texts", str: "text", int: "1 and more", bool: "true 
 class RequestError(Exception):
     """A refused request, with its HTTP status."""
 
-    def __init__(self, status: HTTPStatus, message: str):
+    def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST):
         super().__init__(message)
         self.status = status
 
@@ -86,8 +86,8 @@ class Server(ThreadingHTTPServer):
         most = MOST_TRACED if trace else MOST_LINES
         if len(lines) > most:
             raise RequestError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 f"{len(lines)} lines, allowed are {most}{' with trace' if trace else ''}",
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
         steps, decoder = request.get("steps"), request.get("decoder")
         with self.busy:
@@ -132,9 +132,9 @@ class Handler(BaseHTTPRequestHandler):
         """Answer `/translate`."""
         try:
             if foreign := self._foreign():
-                raise RequestError(HTTPStatus.FORBIDDEN, foreign)
+                raise RequestError(foreign, HTTPStatus.FORBIDDEN)
             if self.path != "/translate":
-                raise RequestError(HTTPStatus.NOT_FOUND, "allowed is POST /translate")
+                raise RequestError("allowed is POST /translate", HTTPStatus.NOT_FOUND)
             self._json(HTTPStatus.OK, self.server.translate(self._request()))
         except RequestError as error:
             self._error(error.status, str(error))
@@ -161,21 +161,21 @@ class Handler(BaseHTTPRequestHandler):
         kind = self.headers.get_content_type()
         if kind != "application/json":
             raise RequestError(
-                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
                 f"content type {kind}, allowed is application/json",
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             )
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
-            raise RequestError(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing")
+            raise RequestError("Content-Length is missing", HTTPStatus.LENGTH_REQUIRED)
         if int(length) > MOST_BYTES:
             raise RequestError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 f"{length} bytes, allowed are {MOST_BYTES}",
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
         try:
             request = json.loads(self.rfile.read(int(length)))
         except (ValueError, RecursionError) as error:
-            raise RequestError(HTTPStatus.BAD_REQUEST, f"not JSON: {error}") from error
+            raise RequestError(f"not JSON: {error}") from error
         return checked(request)
 
     def _error(self, status: HTTPStatus, message: str) -> None:
@@ -210,27 +210,19 @@ def checked(request: Any) -> dict[str, Any]:
         RequestError: with what is allowed.
     """
     if not isinstance(request, dict):
-        raise RequestError(
-            HTTPStatus.BAD_REQUEST, f"found {type(request).__name__}, allowed is an object"
-        )
+        raise RequestError(f"found {type(request).__name__}, allowed is an object")
     for key, value in request.items():
         if key not in KEYS:
-            raise RequestError(
-                HTTPStatus.BAD_REQUEST, f"unknown key {key!r}, allowed are {', '.join(KEYS)}"
-            )
+            raise RequestError(f"unknown key {key!r}, allowed are {', '.join(KEYS)}")
         # Of JSON's kinds, true and false alone would pass for another: a number.
         if type(value) is not KEYS[key] or (KEYS[key] is int and value < 1):
-            raise RequestError(HTTPStatus.BAD_REQUEST, f"{key}: allowed is {ALLOWED[KEYS[key]]}")
+            raise RequestError(f"{key}: allowed is {ALLOWED[KEYS[key]]}")
     if not re.fullmatch(r"[A-Za-z]\w*", request.get("decoder", "padir")):
-        raise RequestError(
-            HTTPStatus.BAD_REQUEST, "decoder: allowed is a name, such as joint; no path"
-        )
+        raise RequestError("decoder: allowed is a name, such as joint; no path")
     if request.get("trace") and "nbest" in request:
-        raise RequestError(HTTPStatus.BAD_REQUEST, "nbest does not go with trace")
+        raise RequestError("nbest does not go with trace")
     if ("lines" in request) == ("text" in request):
-        raise RequestError(HTTPStatus.BAD_REQUEST, "one of lines and text is needed")
+        raise RequestError("one of lines and text is needed")
     if not all(isinstance(line, str) and "\n" not in line for line in request.get("lines", [])):
-        raise RequestError(
-            HTTPStatus.BAD_REQUEST, "lines: allowed is a list of texts of one line each"
-        )
+        raise RequestError("lines: allowed is a list of texts of one line each")
     return request
