@@ -43,8 +43,15 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 class Settings(BaseModel):
-    """Base of all settings: frozen, finite, unknown keys refused, defaults validated."""
+    """Base of all settings: frozen, finite, unknown keys refused, defaults validated.
+
+    What a setting means stands in its `description`, or in a docstring below it.
+    """
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        validate_default=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )

@@ -81,174 +81,90 @@ class SearchDecoder(Settings):
 class RefinementDecoder(Settings):
     """Parallel decoding by iterative refinement, T passes. Paper: 3.2, L.1.1, L.2."""
 
-    kind: SystemName = Field(
-        default="padir",
-        description="System whose decoder settings are the defaults of this entry.",
-    )
-    length_candidates: int = Field(
-        default=5,
-        ge=1,
-        le=10_000,
-        description="Length candidates: target lengths tried per sentence.",
-    )
-    length_search: Literal["top", "window"] = Field(
-        default="top",
-        description="Which lengths are tried. top: the likeliest ones; window: the likeliest one"
-        " and its neighbours.",
-    )
-    restarts: int = Field(
-        default=1,
-        ge=1,
-        le=10_000,
-        description="Hypotheses per length, each from its own random start tokens.",
-    )
-    start: StartName = Field(
-        default="random",
-        description="Tokens of the initial hypothesis. random: random pieces; mask: the mask token;"
-        " position_mask: a mask token for each position.",
-    )
-    context: Literal["all", "easy_first"] = Field(
-        default="all",
-        description="Target positions that each position attends to. all: every one; easy_first:"
-        " those that the first pass predicted with more confidence (DisCo).",
-    )
-    temperature: float = Field(
-        default=0.0, ge=0, description="Sampling temperature of the tokens; 0: the likeliest token."
-    )
-    top_k: int = Field(
-        default=0,
-        ge=0,
-        le=10_000_000,
-        description="Tokens are sampled from the k likeliest; 0: from all.",
-    )
-    top_p: float = Field(
-        default=1.0,
-        gt=0,
-        le=1,
-        description="Tokens are sampled from the smallest set of likeliest ones with at least this"
-        " probability mass.",
-    )
-    update: UpdateName = Field(
-        default="all",
-        description="Positions that take the prediction of a pass. all: every position; hidden:"
-        " those hidden before the pass; share: a random share; uncertain: the share with the least"
-        " probable tokens. The first pass fills all.",
-    )
-    update_share: float = Field(
-        default=1.0,
-        gt=0,
-        le=1,
-        description="Share of the positions that take the prediction (update: share, uncertain).",
-    )
-    rescore_kept: bool = Field(
-        default=False,
-        description="Whether the confidence of a kept token is that of the latest pass at its"
-        " position, also where that pass predicts another token (RDM).",
-    )
-    remask: RemaskName = Field(
-        default="stutter",
-        description="Tokens remasked between passes. none: no token; stutter: tokens equal to their"
-        " left neighbour; weaker_stutter: the less certain of two equal neighbours; coupled: tokens"
-        " less certain than every coupled neighbour (blocks); linear, cosine: the n least"
-        " confident tokens, n decaying to 0; constant, count: a fixed share or number of the"
-        " least confident tokens; critic: tokens that the model's critic rejects.",
-    )
-    coupled_by: Literal["attention", "predictions", "entropy"] = Field(
-        default="attention",
-        description="Measure of the coupling of two neighbours. attention: overlap of their"
-        " cross-attention; predictions: overlap of their predictions; entropy: the smaller entropy"
-        " of their predictions, in nats (remask: coupled).",
-    )
-    coupling_threshold: float = Field(
-        default=0.6,
-        gt=0,
-        description="Smallest coupling at which neighbours count as coupled: an overlap, at most 1,"
-        " or an entropy in nats (remask: coupled).",
-    )
-    joint: Literal["none", "neighbours", "attention"] = Field(
-        default="none",
-        description="Joint decoding of the tokens of a pass. none: each token independently;"
-        " neighbours: the likeliest sequence under a pairwise repetition penalty; attention: the"
-        " same, the penalty scaled by the overlap of the two positions' cross-attention. No penalty"
-        " where the source itself repeats a token at that distance or less.",
-    )
-    joint_reach: int = Field(
-        default=1,
-        ge=1,
-        le=2,
-        description="Largest distance of two equal tokens that are penalised. 1: neighbours; 2:"
-        " also tokens with one between them (with `joint`).",
-    )
-    joint_penalty: float = Field(
-        default=10.0,
-        gt=0,
-        le=100,
-        description="Pairwise repetition penalty of joint decoding, in nats (with `joint`).",
-    )
-    remask_share: float = Field(
-        default=0.3,
-        ge=0,
-        le=1,
-        description="Share of tokens remasked between passes (remask: constant).",
-    )
-    remask_count: int = Field(
-        default=1,
-        ge=1,
-        le=1_000_000,
-        description="Number of tokens remasked between passes, all of a shorter hypothesis"
-        " (remask: count).",
-    )
-    replacement: Literal["start", "mask", "previous", "summed"] = Field(
-        default="start",
-        description="Tokens at remasked positions. start: the start token of the position; mask:"
-        " the mask token; previous: the token that the last pass read there; summed: the likeliest"
-        " token by the summed logits of all passes.",
-    )
-    shortlist: int = Field(
-        default=0,
-        ge=0,
-        le=10_000_000,
-        description="Number of tokens that the passes after the first choose from: those that come"
-        " nearest to being the likeliest at some position of the first pass, whose likeliest tokens"
-        " are always among them. At least as many as the longest target has; 0: the whole"
-        " vocabulary.",
-    )
-    stop: StopName = Field(
-        default="unchanged",
-        description="When a hypothesis is finished before the last pass. fixed: never; unchanged:"
-        " when the next pass would read the same input as this one; confidence: when every token"
-        " has probability `stop_confidence` or more.",
-    )
-    stop_confidence: float = Field(
-        default=0.9,
-        gt=0,
-        le=1,
-        description="Probability that every token of a finished hypothesis has at least"
-        " (stop: confidence).",
-    )
-    drop_repeats: Literal["none", "words", "tokens"] = Field(
-        default="words",
-        description="Adjacent repeats that the final drop removes from the finished hypothesis."
-        " none: no repeats; words: repeated words; tokens: repeated tokens. Repeats that the source"
-        " has too are kept. Words of Chinese and Japanese are pieces.",
-    )
-    reranker: Name | None = Field(
-        default=None,
-        description="AR training whose model of the first seed ranks the length candidates by its"
-        " own log-probability; null: the decoded model ranks them.",
-    )
-    tuning_passes: int = Field(
-        default=4,
-        ge=1,
-        le=MOST_PASSES,
-        description="Decoder passes (T) with which `padir tune` chooses the length rule.",
-    )
+    kind: SystemName = "padir"
+    """System whose decoder settings are the defaults of this entry."""
+    length_candidates: int = Field(default=5, ge=1, le=10_000)
+    """Length candidates: target lengths tried per sentence."""
+    length_search: Literal["top", "window"] = "top"
+    """Which lengths are tried. top: the likeliest ones; window: the likeliest one and its
+    neighbours."""
+    restarts: int = Field(default=1, ge=1, le=10_000)
+    """Hypotheses per length, each from its own random start tokens."""
+    start: StartName = "random"
+    """Tokens of the initial hypothesis. random: random pieces; mask: the mask token; position_mask:
+    a mask token for each position."""
+    context: Literal["all", "easy_first"] = "all"
+    """Target positions that each position attends to. all: every one; easy_first: those that the
+    first pass predicted with more confidence (DisCo)."""
+    temperature: float = Field(default=0.0, ge=0)
+    """Sampling temperature of the tokens; 0: the likeliest token."""
+    top_k: int = Field(default=0, ge=0, le=10_000_000)
+    """Tokens are sampled from the k likeliest; 0: from all."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Tokens are sampled from the smallest set of likeliest ones with at least this probability
+    mass."""
+    update: UpdateName = "all"
+    """Positions that take the prediction of a pass. all: every position; hidden: those hidden
+    before the pass; share: a random share; uncertain: the share with the least probable tokens. The
+    first pass fills all."""
+    update_share: float = Field(default=1.0, gt=0, le=1)
+    """Share of the positions that take the prediction (update: share, uncertain)."""
+    rescore_kept: bool = False
+    """Whether the confidence of a kept token is that of the latest pass at its position, also where
+    that pass predicts another token (RDM)."""
+    remask: RemaskName = "stutter"
+    """Tokens remasked between passes. none: no token; stutter: tokens equal to their left
+    neighbour; weaker_stutter: the less certain of two equal neighbours; coupled: tokens less
+    certain than every coupled neighbour (blocks); linear, cosine: the n least confident tokens, n
+    decaying to 0; constant, count: a fixed share or number of the least confident tokens; critic:
+    tokens that the model's critic rejects."""
+    coupled_by: Literal["attention", "predictions", "entropy"] = "attention"
+    """Measure of the coupling of two neighbours. attention: overlap of their cross-attention;
+    predictions: overlap of their predictions; entropy: the smaller entropy of their predictions, in
+    nats (remask: coupled)."""
+    coupling_threshold: float = Field(default=0.6, gt=0)
+    """Smallest coupling at which neighbours count as coupled: an overlap, at most 1, or an entropy
+    in nats (remask: coupled)."""
+    joint: Literal["none", "neighbours", "attention"] = "none"
+    """Joint decoding of the tokens of a pass. none: each token independently; neighbours: the
+    likeliest sequence under a pairwise repetition penalty; attention: the same, the penalty scaled
+    by the overlap of the two positions' cross-attention. No penalty where the source itself repeats
+    a token at that distance or less."""
+    joint_reach: int = Field(default=1, ge=1, le=2)
+    """Largest distance of two equal tokens that are penalised. 1: neighbours; 2: also tokens with
+    one between them (with `joint`)."""
+    joint_penalty: float = Field(default=10.0, gt=0, le=100)
+    """Pairwise repetition penalty of joint decoding, in nats (with `joint`)."""
+    remask_share: float = Field(default=0.3, ge=0, le=1)
+    """Share of tokens remasked between passes (remask: constant)."""
+    remask_count: int = Field(default=1, ge=1, le=1_000_000)
+    """Number of tokens remasked between passes, all of a shorter hypothesis (remask: count)."""
+    replacement: Literal["start", "mask", "previous", "summed"] = "start"
+    """Tokens at remasked positions. start: the start token of the position; mask: the mask token;
+    previous: the token that the last pass read there; summed: the likeliest token by the summed
+    logits of all passes."""
+    shortlist: int = Field(default=0, ge=0, le=10_000_000)
+    """Number of tokens that the passes after the first choose from: those that come nearest to
+    being the likeliest at some position of the first pass, whose likeliest tokens are always among
+    them. At least as many as the longest target has; 0: the whole vocabulary."""
+    stop: StopName = "unchanged"
+    """When a hypothesis is finished before the last pass. fixed: never; unchanged: when the next
+    pass would read the same input as this one; confidence: when every token has probability
+    `stop_confidence` or more."""
+    stop_confidence: float = Field(default=0.9, gt=0, le=1)
+    """Probability that every token of a finished hypothesis has at least (stop: confidence)."""
+    drop_repeats: Literal["none", "words", "tokens"] = "words"
+    """Adjacent repeats that the final drop removes from the finished hypothesis. none: no repeats;
+    words: repeated words; tokens: repeated tokens. Repeats that the source has too are kept. Words
+    of Chinese and Japanese are pieces."""
+    reranker: Name | None = None
+    """AR training whose model of the first seed ranks the length candidates by its own
+    log-probability; null: the decoded model ranks them."""
+    tuning_passes: int = Field(default=4, ge=1, le=MOST_PASSES)
+    """Decoder passes (T) with which `padir tune` chooses the length rule."""
     length_alphas: list[float] = length_alphas()
-    length_weights: list[float] = Field(
-        default=[0.0, 1.0],
-        min_length=1,
-        description="Weights of the length's log-probability that `padir tune` chooses from.",
-    )
+    length_weights: list[float] = Field(default=[0.0, 1.0], min_length=1)
+    """Weights of the length's log-probability that `padir tune` chooses from."""
 
     @property
     def parallel(self) -> bool:

@@ -48,6 +48,10 @@ SIZE_MEANING = "Preset of architecture, optimizer and training; `training_defaul
 def schema() -> dict[str, Any]:
     """JSON schema (draft 2020-12) of a config file."""
     written = Config.model_json_schema()
+    for settings in [written, *written["$defs"].values()]:
+        for setting in settings.get("properties", {}).values():
+            if "description" in setting:
+                setting["description"] = " ".join(setting["description"].split())
     # Files are merged, and no key has to stand in each.
     del written["required"]
     written["properties"] |= {

@@ -13,10 +13,8 @@ class BleurtScorer(Settings):
 
     counts: ClassVar[str] = "padir.score.bleurt:checkpoint_counts"
     kind: Literal["bleurt"] = "bleurt"
-    checkpoint: FilePath = Field(
-        min_length=1,
-        description="Folder of the unpacked checkpoint; without it, tables say `not run`.",
-    )
+    checkpoint: FilePath = Field(min_length=1)
+    """Folder of the unpacked checkpoint; without it, tables say `not run`."""
 
 
 class ChrfWordsScorer(Settings):
@@ -39,130 +37,76 @@ class Ablation(Settings):
     name: Name = Field(description="Name of the claim or question that the comparison is about.")
     base: RowText = Field(description="Row with the feature, such as padir/padir/T4.")
     variant: RowText = Field(description="Row without the feature, or with it changed.")
-    helps: bool = Field(
-        default=True,
-        description="What the claim says. true: base is better than variant; false: the two are"
-        " within 1 BLEU.",
-    )
+    helps: bool = True
+    """What the claim says. true: base is better than variant; false: the two are within 1 BLEU."""
 
 
 class ChainSampler(Settings):
     """k-Gibbs chains over translations, from a model's conditionals. Paper: 2.3, 2.4, slides."""
 
-    training: Name = Field(
-        description="Training of a parallel system; the model of its first seed is sampled."
-    )
+    training: Name
+    """Training of a parallel system; the model of its first seed is sampled."""
     chains: int = Field(default=4, ge=1, le=1_000_000, description="Chains per sentence.")
     steps: int = Field(default=100, ge=1, le=1_000_000_000, description="Steps per chain.")
     block: int = Field(default=1, ge=1, le=1_000_000, description="Tokens drawn per step (k).")
-    temperature: float = Field(
-        default=1.0, gt=0, description="Sampling temperature at the first step."
-    )
-    final_temperature: float = Field(
-        default=1.0, gt=0, description="Sampling temperature at the last step; linear between."
-    )
-    metropolis: bool = Field(
-        default=False, description="Whether moves are accepted or refused by Metropolis-Hastings."
-    )
-    energy_every: int = Field(
-        default=10,
-        ge=1,
-        le=1_000_000_000,
-        description="Steps between measurements of the energy; with `metropolis` every step.",
-    )
+    temperature: float = Field(default=1.0, gt=0)
+    """Sampling temperature at the first step."""
+    final_temperature: float = Field(default=1.0, gt=0)
+    """Sampling temperature at the last step; linear between."""
+    metropolis: bool = False
+    """Whether moves are accepted or refused by Metropolis-Hastings."""
+    energy_every: int = Field(default=10, ge=1, le=1_000_000_000)
+    """Steps between measurements of the energy; with `metropolis` every step."""
 
 
 class Analysis(Settings):
     """Dependence between target positions (paper: 3.4, tables 4 and 5)."""
 
-    rows: list[RowText] | None = Field(
-        default=None,
-        description="Rows of parallel trainings that are analysed, such as padir/padir/T1, each"
-        " with its first seed; their T is ignored in favour of `passes`. null: each parallel"
-        " training of `core` with its first decoder there.",
-    )
-    passes: list[Passes] = Field(
-        default=[1, 2, 4],
-        min_length=1,
-        description="Decoder passes that are analysed; the claims are about the first of them.",
-    )
-    sentences: int = Field(
-        default=500,
-        ge=2,
-        le=1_000_000_000,
-        description="Sentences analysed, evenly spread over the split.",
-    )
-    distance: int = Field(
-        default=8,
-        ge=1,
-        le=1_000_000,
-        description="Largest distance of a pair of target positions, in pieces.",
-    )
-    alternatives: int = Field(
-        default=4,
-        ge=2,
-        le=10_000,
-        description="Likeliest tokens that the probe substitutes at a position.",
-    )
+    rows: list[RowText] | None = None
+    """Rows of parallel trainings that are analysed, such as padir/padir/T1, each with its first
+    seed; their T is ignored in favour of `passes`. null: each parallel training of `core` with its
+    first decoder there."""
+    passes: list[Passes] = Field(default=[1, 2, 4], min_length=1)
+    """Decoder passes that are analysed; the claims are about the first of them."""
+    sentences: int = Field(default=500, ge=2, le=1_000_000_000)
+    """Sentences analysed, evenly spread over the split."""
+    distance: int = Field(default=8, ge=1, le=1_000_000)
+    """Largest distance of a pair of target positions, in pieces."""
+    alternatives: int = Field(default=4, ge=2, le=10_000)
+    """Likeliest tokens that the probe substitutes at a position."""
 
 
 class Evaluation(Settings):
     """Rows of the report, and how they are scored, timed and compared."""
 
-    split: Literal["valid", "test"] = Field(
-        default="test", description="Split that is decoded and scored."
-    )
-    bootstrap_samples: int = Field(
-        default=1000,
-        ge=100,
-        le=1_000_000,
-        description="Bootstrap resamples for intervals and paired tests.",
-    )
-    baseline: RowText | None = Field(
-        default=None,
-        description="AR row that paired tests compare with; null: the last AR row of the first AR"
-        " training of `core`.",
-    )
+    split: Literal["valid", "test"] = "test"
+    """Split that is decoded and scored."""
+    bootstrap_samples: int = Field(default=1000, ge=100, le=1_000_000)
+    """Bootstrap resamples for intervals and paired tests."""
+    baseline: RowText | None = None
+    """AR row that paired tests compare with; null: the last AR row of the first AR training of
+    `core`."""
     candidate: RowText | None = Field(
         default=None,
         description="PaDIR row that the claims are about; null: the first PaDIR training of `core`"
         f" on distilled targets, with up to {DEFAULT_PASSES} passes.",
     )
-    core: list[Rows] | None = Field(
-        default=None,
-        description="Rows of table 1, the figures and most claims; null: every training, AR with"
-        " greedy and beam, parallel systems with their own decoder and T = 1, 2, 4, 8, 10.",
-    )
-    systems: list[Rows] | None = Field(
-        default=None,
-        description="Rows of table 2, which compares systems trained at similar cost; null: those"
-        " of `core`.",
-    )
-    dependency: list[Rows] = Field(
-        default_factory=list,
-        description="Rows of table `dependency_decoding`, each compared with the same training"
-        " under its system's decoder.",
-    )
-    ablations: list[Ablation] = Field(
-        default_factory=list, description="Pairs of rows that table `ablations` compares."
-    )
-    samplers: dict[Name, ChainSampler] = Field(
-        default_factory=dict, description="k-Gibbs samplers of table `samplers`, by name."
-    )
-    scorers: dict[Name, Scorer] = Field(
-        default_factory=dict,
-        description="Scorers of table 3 besides BLEU, by name; each runs in its own process.",
-    )
+    core: list[Rows] | None = None
+    """Rows of table 1, the figures and most claims; null: every training, AR with greedy and beam,
+    parallel systems with their own decoder and T = 1, 2, 4, 8, 10."""
+    systems: list[Rows] | None = None
+    """Rows of table 2, which compares systems trained at similar cost; null: those of `core`."""
+    dependency: list[Rows] = Field(default_factory=list)
+    """Rows of table `dependency_decoding`, each compared with the same training under its system's
+    decoder."""
+    ablations: list[Ablation] = Field(default_factory=list)
+    """Pairs of rows that table `ablations` compares."""
+    samplers: dict[Name, ChainSampler] = Field(default_factory=dict)
+    """k-Gibbs samplers of table `samplers`, by name."""
+    scorers: dict[Name, Scorer] = Field(default_factory=dict)
+    """Scorers of table 3 besides BLEU, by name; each runs in its own process."""
     analysis: Analysis = Analysis()
-    latency_sentences: int = Field(
-        default=200,
-        ge=10,
-        le=1_000_000,
-        description="Sentences translated at batch size 1 to measure latency.",
-    )
-    latency_repeats: int = Field(
-        default=3,
-        ge=1,
-        le=10_000,
-        description="Latency measurements per sentence; their median is used.",
-    )
+    latency_sentences: int = Field(default=200, ge=10, le=1_000_000)
+    """Sentences translated at batch size 1 to measure latency."""
+    latency_repeats: int = Field(default=3, ge=1, le=10_000)
+    """Latency measurements per sentence; their median is used."""

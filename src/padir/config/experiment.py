@@ -26,26 +26,19 @@ class Config(Settings):
     """The merged configuration of one experiment."""
 
     datasets: dict[Name, Dataset] = Field(min_length=1, description="Datasets, by name.")
-    teachers: dict[Name, Teacher] = Field(
-        default_factory=dict, description="Teachers of distilled targets, by name."
-    )
-    trainings: dict[Name, TrainingRun] = Field(
-        min_length=1, description="Trainings, by name: their differences from `training_defaults`."
-    )
-    decoders: dict[Name, Decoder] = Field(
-        default_factory=dict,
-        description="Decoders, by name: their differences from `decoder_defaults`. greedy, beam and"
-        " one per parallel system exist without an entry.",
-    )
+    teachers: dict[Name, Teacher] = Field(default_factory=dict)
+    """Teachers of distilled targets, by name."""
+    trainings: dict[Name, TrainingRun] = Field(min_length=1)
+    """Trainings, by name: their differences from `training_defaults`."""
+    decoders: dict[Name, Decoder] = Field(default_factory=dict)
+    """Decoders, by name: their differences from `decoder_defaults`. greedy, beam and one per
+    parallel system exist without an entry."""
     evaluation: Evaluation = Evaluation()
-    theory: Theory = Field(
-        default=Theory(seeds=[]),
-        description="Ising experiments; without this key there are none, and `theory: {}` runs them"
-        " with their defaults.",
-    )
-    default_target: Literal["core", "everything"] = Field(
-        default="everything", description="What `snakemake` makes without a target."
-    )
+    theory: Theory = Theory(seeds=[])
+    """Ising experiments; without this key there are none, and `theory: {}` runs them with their
+    defaults."""
+    default_target: Literal["core", "everything"] = "everything"
+    """What `snakemake` makes without a target."""
 
     def __hash__(self) -> int:
         """Hash of the object's identity, so that results computed from a config can be cached."""

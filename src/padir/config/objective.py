@@ -10,100 +10,52 @@ from padir.config.base import Settings
 class Objective(Settings):
     """The training objective. Paper: L.1.2, equation L.64 and multi-stage training."""
 
-    stages: int = Field(
-        default=2,
-        ge=1,
-        le=4,
-        description="Decoder passes per training step (S), each later one reading the predictions"
-        " of the one before; AR models use one.",
-    )
-    corruption: Literal["random", "mask", "position_mask", "mixed"] = Field(
-        default="random",
-        description="Tokens at the hidden positions of stage 1. random: random pieces; mask: the"
-        " mask token; position_mask: a mask token for each position; mixed: random pieces or the"
-        " mask token, drawn per sentence.",
-    )
-    hiding: Literal["rate", "uniform_rate", "uniform_count", "time", "context"] = Field(
-        default="rate",
-        description="Which target tokens are hidden at stage 1. rate: each with probability"
-        " 1 - `unmasking_rate`; uniform_rate: each with a probability drawn per sentence (SUNDAE);"
-        " uniform_count: a number of them, drawn uniformly from 1 to all (CMLM); time: each with"
-        " probability t / `diffusion_steps`, t drawn per sentence (RDM); context: none, but each"
-        " position sees a random subset of the others (DisCo).",
-    )
-    unmasking_rate: float = Field(
-        default=0.1,
-        ge=0,
-        le=1,
-        description="Expected share of target tokens shown uncorrupted at stage 1 (hiding: rate).",
-    )
-    diffusion_steps: int = Field(
-        default=50,
-        ge=1,
-        le=1_000_000,
-        description="Number n of diffusion times that training draws t from (hiding: time).",
-    )
-    time_weight: Literal["none", "linear", "reciprocal"] = Field(
-        default="none",
-        description="Weight of a sentence's loss at diffusion time t of n. none: 1; linear:"
-        " 1 - (t - 1) / n; reciprocal: 1 / t (hiding: time).",
-    )
-    coupled_times: bool = Field(
-        default=False,
-        description="Whether each sentence is corrupted at two drawn times, the tokens hidden at"
-        " the earlier one being among those of the later one, and the losses averaged (hiding:"
-        " time); doubles the decoder's work.",
-    )
-    loss_on: Literal["all", "hidden", "noised"] = Field(
-        default="all",
-        description="Positions in the loss of stage 1. all: every position; hidden: hidden"
-        " positions; noised: positions whose token differs from the target. Later stages: all.",
-    )
-    unroll: Literal["argmax", "sample"] = Field(
-        default="argmax",
-        description="Predictions of a stage that the next one reads. argmax: the likeliest tokens;"
-        " sample: sampled tokens.",
-    )
-    hide_stutter: bool = Field(
-        default=True,
-        description="Whether tokens equal to their left neighbour are hidden between training"
-        " stages.",
-    )
-    glancing: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="Glancing (Qian et al. 2021): target tokens revealed, as a share of those that"
-        " a first pass predicts wrongly, at the start of training; 0: no glancing.",
-    )
-    glancing_end: float = Field(
-        default=0.3,
-        ge=0,
-        le=1,
-        description="Glancing share at the end of training; linear between (with `glancing`).",
-    )
-    critic_weight: float = Field(
-        default=0.0,
-        ge=0,
-        description="Weight of the loss of the critic, a head that estimates whether a predicted"
-        " token is right; 0: no critic.",
-    )
-    label_smoothing: float = Field(
-        default=0.0,
-        ge=0,
-        lt=1,
-        description="Label smoothing: target mass spread over other tokens.",
-    )
-    length_loss_weight: float = Field(
-        default=0.1,
-        ge=0,
-        description="Weight of the length predictor's loss, per sentence, in the total loss.",
-    )
-    z_loss: float = Field(
-        default=0.0,
-        ge=0,
-        description="Weight of the z-loss: squared logsumexp of the logits, per token.",
-    )
+    stages: int = Field(default=2, ge=1, le=4)
+    """Decoder passes per training step (S), each later one reading the predictions of the one
+    before; AR models use one."""
+    corruption: Literal["random", "mask", "position_mask", "mixed"] = "random"
+    """Tokens at the hidden positions of stage 1. random: random pieces; mask: the mask token;
+    position_mask: a mask token for each position; mixed: random pieces or the mask token, drawn per
+    sentence."""
+    hiding: Literal["rate", "uniform_rate", "uniform_count", "time", "context"] = "rate"
+    """Which target tokens are hidden at stage 1. rate: each with probability 1 - `unmasking_rate`;
+    uniform_rate: each with a probability drawn per sentence (SUNDAE); uniform_count: a number of
+    them, drawn uniformly from 1 to all (CMLM); time: each with probability t / `diffusion_steps`, t
+    drawn per sentence (RDM); context: none, but each position sees a random subset of the others
+    (DisCo)."""
+    unmasking_rate: float = Field(default=0.1, ge=0, le=1)
+    """Expected share of target tokens shown uncorrupted at stage 1 (hiding: rate)."""
+    diffusion_steps: int = Field(default=50, ge=1, le=1_000_000)
+    """Number n of diffusion times that training draws t from (hiding: time)."""
+    time_weight: Literal["none", "linear", "reciprocal"] = "none"
+    """Weight of a sentence's loss at diffusion time t of n. none: 1; linear: 1 - (t - 1) / n;
+    reciprocal: 1 / t (hiding: time)."""
+    coupled_times: bool = False
+    """Whether each sentence is corrupted at two drawn times, the tokens hidden at the earlier one
+    being among those of the later one, and the losses averaged (hiding: time); doubles the
+    decoder's work."""
+    loss_on: Literal["all", "hidden", "noised"] = "all"
+    """Positions in the loss of stage 1. all: every position; hidden: hidden positions; noised:
+    positions whose token differs from the target. Later stages: all."""
+    unroll: Literal["argmax", "sample"] = "argmax"
+    """Predictions of a stage that the next one reads. argmax: the likeliest tokens; sample: sampled
+    tokens."""
+    hide_stutter: bool = True
+    """Whether tokens equal to their left neighbour are hidden between training stages."""
+    glancing: float = Field(default=0.0, ge=0, le=1)
+    """Glancing (Qian et al. 2021): target tokens revealed, as a share of those that a first pass
+    predicts wrongly, at the start of training; 0: no glancing."""
+    glancing_end: float = Field(default=0.3, ge=0, le=1)
+    """Glancing share at the end of training; linear between (with `glancing`)."""
+    critic_weight: float = Field(default=0.0, ge=0)
+    """Weight of the loss of the critic, a head that estimates whether a predicted token is right;
+    0: no critic."""
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    """Label smoothing: target mass spread over other tokens."""
+    length_loss_weight: float = Field(default=0.1, ge=0)
+    """Weight of the length predictor's loss, per sentence, in the total loss."""
+    z_loss: float = Field(default=0.0, ge=0)
+    """Weight of the z-loss: squared logsumexp of the logits, per token."""
 
     @property
     def hidden_only(self) -> bool:

@@ -14,27 +14,19 @@ DOWNLOAD_LIMITS = ("max_bytes", "max_unpacked_bytes")
 class RemoteFile(Settings):
     """One file to download, accepted only with the right digest."""
 
-    url: str = Field(
-        description="http, https or file address; a name ending in .gz is unpacked, as with paths."
-    )
-    sha256: str = Field(
-        pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the file as downloaded, in hexadecimal."
-    )
+    url: str
+    """http, https or file address; a name ending in .gz is unpacked, as with paths."""
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """SHA-256 of the file as downloaded, in hexadecimal."""
     # Limits change no text, and are not written while they are these.
     max_bytes: int = Field(
-        default=MOST_DOWNLOADED,
-        ge=1,
-        le=1_000_000_000_000,
-        exclude_if=MOST_DOWNLOADED.__eq__,
-        description="Most bytes that are downloaded; a longer file is an error.",
+        default=MOST_DOWNLOADED, ge=1, le=1_000_000_000_000, exclude_if=MOST_DOWNLOADED.__eq__
     )
+    """Most bytes that are downloaded; a longer file is an error."""
     max_unpacked_bytes: int = Field(
-        default=MOST_UNPACKED,
-        ge=1,
-        le=10_000_000_000_000,
-        exclude_if=MOST_UNPACKED.__eq__,
-        description="Most bytes that a file ending in .gz is unpacked to; more is an error.",
+        default=MOST_UNPACKED, ge=1, le=10_000_000_000_000, exclude_if=MOST_UNPACKED.__eq__
     )
+    """Most bytes that a file ending in .gz is unpacked to; more is an error."""
 
     @field_validator("url")
     @classmethod

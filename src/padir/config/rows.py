@@ -128,12 +128,10 @@ class Rows(Settings):
     """Several trainings, each decoded by several decoders with several numbers of passes."""
 
     trainings: list[Name] = Field(min_length=1, description="Names of trainings.")
-    decoders: list[Name] = Field(
-        min_length=1, description="Names of decoders; each must fit all of `trainings`."
-    )
-    passes: list[Passes] = Field(
-        default=[], description="Numbers of decoder passes (T); [] for AR decoders."
-    )
+    decoders: list[Name] = Field(min_length=1)
+    """Names of decoders; each must fit all of `trainings`."""
+    passes: list[Passes] = Field(default=[])
+    """Numbers of decoder passes (T); [] for AR decoders."""
 
     def rows(self) -> list[Row]:
         """Every combination, trainings first."""

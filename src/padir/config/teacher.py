@@ -15,22 +15,15 @@ class ModelTeacher(Settings):
     """Targets written by an AR model of the experiment: sequence-level distillation."""
 
     kind: Literal["model"] = "model"
-    row: RowText = Field(
-        description="AR training and decoder that translate, such as ar/beam; of the training's"
-        " seeds, the first."
-    )
-    shards: int = Field(
-        default=1,
-        ge=1,
-        le=1024,
-        description="Jobs that the translation of the training set is divided into.",
-    )
-    extra_sources: bool = Field(
-        default=False,
-        description="Whether the dataset's `extra_sources` are translated besides the training"
-        " sources. Students of this teacher train on both. Directions without extra text use the"
-        " training sources only. Tables and cards say so.",
-    )
+    row: RowText
+    """AR training and decoder that translate, such as ar/beam; of the training's seeds, the
+    first."""
+    shards: int = Field(default=1, ge=1, le=1024)
+    """Jobs that the translation of the training set is divided into."""
+    extra_sources: bool = False
+    """Whether the dataset's `extra_sources` are translated besides the training sources. Students
+    of this teacher train on both. Directions without extra text use the training sources only.
+    Tables and cards say so."""
 
 
 class FileTeacher(Settings):
@@ -48,65 +41,35 @@ class CloudTeacher(Settings):
     """
 
     kind: Literal["cloud"] = "cloud"
-    max_usd: float | None = Field(
-        default=None,
-        ge=0,
-        description="Spending limit in dollars, over all requests in the ledger, those of earlier"
-        " runs and other datasets included; null: nothing is sent.",
-    )
-    usd_per_million: float = Field(
-        default=20.0, gt=0, description="Price of a million characters, in dollars."
-    )
-    price_date: str = Field(
-        default="2026-11",
-        pattern=r"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$",
-        description="Date of the price `usd_per_million`; shown with every estimate.",
-    )
-    project: str | None = Field(
-        default=None,
-        pattern=r"^[a-z0-9.:-]{1,100}$",
-        description="Google Cloud project; null: that of the credentials.",
-    )
-    location: str = Field(
-        default="global",
-        pattern=r"^[a-z0-9-]{1,40}$",
-        description="Location of the service in Google Cloud.",
-    )
-    model: Literal["general/nmt"] = Field(
-        default="general/nmt",
-        description="Translation model. Others bill their output too, which no estimate knows.",
-    )
-    characters_per_minute: int = Field(
-        default=6_000_000,
-        ge=30_000,
-        le=10_000_000_000,
-        description="Characters sent per minute, at most: the project's quota, shared by all"
-        " processes with one ledger.",
-    )
+    max_usd: float | None = Field(default=None, ge=0)
+    """Spending limit in dollars, over all requests in the ledger, those of earlier runs and other
+    datasets included; null: nothing is sent."""
+    usd_per_million: float = Field(default=20.0, gt=0)
+    """Price of a million characters, in dollars."""
+    price_date: str = Field(default="2026-11", pattern=r"^[0-9]{4}-[0-9]{2}(-[0-9]{2})?$")
+    """Date of the price `usd_per_million`; shown with every estimate."""
+    project: str | None = Field(default=None, pattern=r"^[a-z0-9.:-]{1,100}$")
+    """Google Cloud project; null: that of the credentials."""
+    location: str = Field(default="global", pattern=r"^[a-z0-9-]{1,40}$")
+    """Location of the service in Google Cloud."""
+    model: Literal["general/nmt"] = "general/nmt"
+    """Translation model. Others bill their output too, which no estimate knows."""
+    characters_per_minute: int = Field(default=6_000_000, ge=30_000, le=10_000_000_000)
+    """Characters sent per minute, at most: the project's quota, shared by all processes with one
+    ledger."""
     concurrency: int = Field(default=8, ge=1, le=64, description="Concurrent requests.")
-    request_characters: int = Field(
-        default=30_000,
-        ge=1,
-        le=30_000,
-        description="Characters per request, at most. After a killed run, up to `concurrency`"
-        " requests of this size may be billed twice.",
-    )
-    refused: Literal["stop", "leave_empty"] = Field(
-        default="stop",
-        description="Treatment of a line that the service refuses. stop: an error; leave_empty: an"
-        " empty translation, counted and listed.",
-    )
-    ledger: str = Field(
-        default="~/.local/share/padir/translations.sqlite",
-        min_length=1,
-        description="Path of the SQLite file with all translations paid for, not below `results`."
-        " If it is lost, everything is paid for again.",
-    )
-    endpoint: str | None = Field(
-        default=None,
-        description="ADDRESS:PORT of a test server on this machine, used without credentials; null:"
-        " the real service.",
-    )
+    request_characters: int = Field(default=30_000, ge=1, le=30_000)
+    """Characters per request, at most. After a killed run, up to `concurrency` requests of this
+    size may be billed twice."""
+    refused: Literal["stop", "leave_empty"] = "stop"
+    """Treatment of a line that the service refuses. stop: an error; leave_empty: an empty
+    translation, counted and listed."""
+    ledger: str = Field(default="~/.local/share/padir/translations.sqlite", min_length=1)
+    """Path of the SQLite file with all translations paid for, not below `results`. If it is lost,
+    everything is paid for again."""
+    endpoint: str | None = None
+    """ADDRESS:PORT of a test server on this machine, used without credentials; null: the real
+    service."""
 
     @model_validator(mode="after")
     def _is_safe(self) -> "CloudTeacher":

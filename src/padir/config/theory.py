@@ -23,22 +23,15 @@ def _check_block_sizes(block_sizes: Sequence[int], largest: int) -> None:
 class IsingModel(Settings):
     """An Ising model: p(x) ~ exp(sum h_i x_i + sum_{i<j} J_ij x_i x_j), each edge once."""
 
-    graph: Literal["path", "cycle", "complete", "grid", "edges"] = Field(
-        default="cycle",
-        description="Graph of the model; grid: the open square lattice; edges: the graph given by"
-        " `edges`.",
-    )
+    graph: Literal["path", "cycle", "complete", "grid", "edges"] = "cycle"
+    """Graph of the model; grid: the open square lattice; edges: the graph given by `edges`."""
     spins: int = Field(default=6, ge=2, le=16, description="Number of spins (N).")
-    edges: list[list[Annotated[int, Field(le=15)]]] = Field(
-        default=[], description="Edges of the graph as pairs of vertices 0 to N-1 (graph: edges)."
-    )
-    coupling: float | list[float] = Field(
-        default=0.3,
-        description="Coupling J: one number for all edges, or one per edge in lexicographic order.",
-    )
-    field: float | list[float] = Field(
-        default=0.2, description="External field h: one number for all spins, or one per spin."
-    )
+    edges: list[list[Annotated[int, Field(le=15)]]] = Field(default=[])
+    """Edges of the graph as pairs of vertices 0 to N-1 (graph: edges)."""
+    coupling: float | list[float] = 0.3
+    """Coupling J: one number for all edges, or one per edge in lexicographic order."""
+    field: float | list[float] = 0.2
+    """External field h: one number for all spins, or one per spin."""
 
     @model_validator(mode="after")
     def _edges_fit(self) -> "IsingModel":
@@ -55,43 +48,27 @@ class LargeEstimation(Settings):
     spins: int = Field(default=100, ge=8, le=500, description="Number of spins (N).")
     coupling: float = Field(default=0.3, description="Coupling J of every edge.")
     field: float = Field(default=0.2, description="External field h of every spin.")
-    block_sizes: list[BlockSize] = Field(
-        default=[1, 4, 8], min_length=2, description="Block sizes k of the k-pseudolikelihood."
-    )
-    samples: int = Field(
-        default=4000, ge=100, le=100_000_000, description="Samples per simulated data set."
-    )
-    trials: int = Field(
-        default=5, ge=2, le=1_000_000, description="Simulated data sets per block size."
-    )
+    block_sizes: list[BlockSize] = Field(default=[1, 4, 8], min_length=2)
+    """Block sizes k of the k-pseudolikelihood."""
+    samples: int = Field(default=4000, ge=100, le=100_000_000)
+    """Samples per simulated data set."""
+    trials: int = Field(default=5, ge=2, le=1_000_000)
+    """Simulated data sets per block size."""
 
 
 class Estimation(Settings):
     """Figures 1 and 2: squared parameter error against k, one random mask per sample."""
 
-    ordinary: IsingModel = Field(
-        default=IsingModel(), description="Ising model that generates the data of figure 1."
-    )
-    peaky: IsingModel = Field(
-        default=IsingModel(coupling=1.0, field=0.1),
-        description="Ising model, with two modes, that generates the data of figure 2.",
-    )
-    block_sizes: list[BlockSize] = Field(
-        default=[1, 2, 3, 4, 5, 6],
-        min_length=2,
-        description="Block sizes k of the k-pseudolikelihood, in ascending order.",
-    )
-    samples: list[SampleSize] = Field(
-        default=[1000, 4000, 16000],
-        min_length=1,
-        description="Samples per simulated data set, in ascending order.",
-    )
-    trials: int = Field(
-        default=200,
-        ge=30,
-        le=1_000_000,
-        description="Simulated data sets per point of the figures.",
-    )
+    ordinary: IsingModel = IsingModel()
+    """Ising model that generates the data of figure 1."""
+    peaky: IsingModel = IsingModel(coupling=1.0, field=0.1)
+    """Ising model, with two modes, that generates the data of figure 2."""
+    block_sizes: list[BlockSize] = Field(default=[1, 2, 3, 4, 5, 6], min_length=2)
+    """Block sizes k of the k-pseudolikelihood, in ascending order."""
+    samples: list[SampleSize] = Field(default=[1000, 4000, 16000], min_length=1)
+    """Samples per simulated data set, in ascending order."""
+    trials: int = Field(default=200, ge=30, le=1_000_000)
+    """Simulated data sets per point of the figures."""
     large: LargeEstimation = LargeEstimation()
 
     @model_validator(mode="after")
@@ -109,24 +86,17 @@ class CliquePanel(Settings):
 
     spins: int = Field(default=12, ge=2, le=1000, description="Number of spins (N).")
     clique: int = Field(default=6, ge=2, le=1_000, description="Number of spins in the clique (m).")
-    couplings: list[float] = Field(
-        default=[0.3, 0.5, 0.7],
-        min_length=1,
-        description="Couplings J of the edges of the clique; one model for each.",
-    )
+    couplings: list[float] = Field(default=[0.3, 0.5, 0.7], min_length=1)
+    """Couplings J of the edges of the clique; one model for each."""
     field: float = Field(default=0.1, description="External field h of each spin in the clique.")
-    outside_field: float = Field(
-        default=0.0, description="External field h of each independent spin, outside the clique."
-    )
-    block_sizes: list[BlockSize] = Field(
-        default=[1, 3, 6, 9, 11], min_length=1, description="Block sizes k of k-Gibbs."
-    )
-    steps: int = Field(
-        default=500, ge=1, le=1_000_000, description="Steps of each simulated chain."
-    )
-    chains: int = Field(
-        default=1000, ge=30, le=1_000_000, description="Simulated chains per sampler."
-    )
+    outside_field: float = 0.0
+    """External field h of each independent spin, outside the clique."""
+    block_sizes: list[BlockSize] = Field(default=[1, 3, 6, 9, 11], min_length=1)
+    """Block sizes k of k-Gibbs."""
+    steps: int = Field(default=500, ge=1, le=1_000_000)
+    """Steps of each simulated chain."""
+    chains: int = Field(default=1000, ge=30, le=1_000_000)
+    """Simulated chains per sampler."""
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "CliquePanel":
@@ -140,21 +110,15 @@ class SeparationCase(Settings):
     """A model for the corollary that separates k-Gibbs from parallel sampling (appendix H)."""
 
     spins: int = Field(default=300, ge=2, le=1_000_000, description="Number of spins (N).")
-    clique: int = Field(
-        default=12, ge=2, le=1_000_000, description="Number of spins in the clique (m)."
-    )
+    clique: int = Field(default=12, ge=2, le=1_000_000)
+    """Number of spins in the clique (m)."""
     coupling: float = Field(default=2.0, gt=0, description="Coupling J of the edges of the clique.")
     field: float = Field(default=0.16, description="External field h of each spin in the clique.")
     block_size: int = Field(default=299, ge=1, le=1_000_000, description="Block size k of k-Gibbs.")
-    delta: float = Field(
-        default=0.2, gt=0, lt=1, description="Failure probability delta of the corollary."
-    )
-    steps: int = Field(
-        default=1000,
-        ge=1,
-        le=1_000_000_000,
-        description="Steps of independent parallel sampling (M).",
-    )
+    delta: float = Field(default=0.2, gt=0, lt=1)
+    """Failure probability delta of the corollary."""
+    steps: int = Field(default=1000, ge=1, le=1_000_000_000)
+    """Steps of independent parallel sampling (M)."""
 
 
 class ModeReaching(Settings):
@@ -168,115 +132,78 @@ class ModeReaching(Settings):
             ),
         ],
         min_length=1,
-        description="Panels of figure 3: one clique size with its couplings each.",
     )
-    weak: CliquePanel = Field(
-        default=CliquePanel(couplings=[0.02], block_sizes=[1, 3, 6, 9], steps=20),
-        description="Panel with weak coupling, where parallel sampling is faster than k-Gibbs with"
-        " a small k.",
-    )
+    """Panels of figure 3: one clique size with its couplings each."""
+    weak: CliquePanel = CliquePanel(couplings=[0.02], block_sizes=[1, 3, 6, 9], steps=20)
+    """Panel with weak coupling, where parallel sampling is faster than k-Gibbs with a small k."""
     separation: list[SeparationCase] = Field(
         default=[
             SeparationCase(),
             SeparationCase(spins=1000, clique=40, coupling=1.5, field=0.05, block_size=999),
         ],
         min_length=1,
-        description="Models for the separation corollary, which satisfy assumptions 5 to 7.",
     )
-    delta: float = Field(
-        default=0.05,
-        gt=0,
-        lt=1,
-        description="Failure probability delta of the bounds on the steps.",
-    )
+    """Models for the separation corollary, which satisfy assumptions 5 to 7."""
+    delta: float = Field(default=0.05, gt=0, lt=1)
+    """Failure probability delta of the bounds on the steps."""
 
 
 class Identities(Settings):
     """Checks of every theorem of sections 2.1 and 2.2 on random models, by exact enumeration."""
 
-    models: int = Field(
-        default=12,
-        ge=1,
-        le=1_000_000,
-        description="Random models on which each theorem is checked.",
-    )
+    models: int = Field(default=12, ge=1, le=1_000_000)
+    """Random models on which each theorem is checked."""
     spins: int = Field(default=4, ge=2, le=6, description="Number of spins of each random model.")
-    coupling_scale: float = Field(
-        default=0.6, gt=0, description="Standard deviation of the random couplings."
-    )
-    field_scale: float = Field(
-        default=0.4, gt=0, description="Standard deviation of the random external fields."
-    )
+    coupling_scale: float = Field(default=0.6, gt=0)
+    """Standard deviation of the random couplings."""
+    field_scale: float = Field(default=0.4, gt=0)
+    """Standard deviation of the random external fields."""
 
 
 class Tensorisation(Settings):
     """Approximate tensorisation of entropy and the finite-sample bound (section 2.3)."""
 
-    spins: int = Field(
-        default=3,
-        ge=2,
-        le=5,
-        description="Number of spins of a complete graph with equal fields and equal couplings.",
-    )
+    spins: int = Field(default=3, ge=2, le=5)
+    """Number of spins of a complete graph with equal fields and equal couplings."""
     couplings: list[float] = Field(
-        default=[0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5],
-        min_length=2,
-        description="Couplings J of the parameter grid.",
+        default=[0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5], min_length=2
     )
+    """Couplings J of the parameter grid."""
     fields: list[float] = Field(
-        default=[-0.4, -0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4],
-        min_length=1,
-        description="External fields h of the parameter grid.",
+        default=[-0.4, -0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4], min_length=1
     )
-    samples: list[SampleSize] = Field(
-        default=[1000, 100_000], min_length=1, description="Samples per simulated data set."
-    )
-    masks_per_sample: int = Field(
-        default=4, ge=1, le=1_000_000, description="Random masks per sample (m)."
-    )
-    delta: float = Field(
-        default=0.1, gt=0, lt=1, description="Failure probability delta of the bound."
-    )
-    trials: int = Field(
-        default=200,
-        ge=30,
-        le=1_000_000,
-        description="Simulated data sets, for the coverage of the bound.",
-    )
-    random_laws: int = Field(
-        default=300,
-        ge=10,
-        le=1_000_000,
-        description="Random distributions on which each inequality is tested.",
-    )
+    """External fields h of the parameter grid."""
+    samples: list[SampleSize] = Field(default=[1000, 100_000], min_length=1)
+    """Samples per simulated data set."""
+    masks_per_sample: int = Field(default=4, ge=1, le=1_000_000)
+    """Random masks per sample (m)."""
+    delta: float = Field(default=0.1, gt=0, lt=1)
+    """Failure probability delta of the bound."""
+    trials: int = Field(default=200, ge=30, le=1_000_000)
+    """Simulated data sets, for the coverage of the bound."""
+    random_laws: int = Field(default=300, ge=10, le=1_000_000)
+    """Random distributions on which each inequality is tested."""
 
 
 class ProductKernels(Settings):
     """Distance of a k-Gibbs step from the nearest product distribution, against the coupling."""
 
     spins: int = Field(default=4, ge=2, le=6, description="Number of spins of the complete graph.")
-    couplings: list[float] = Field(
-        default=[0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5],
-        min_length=2,
-        description="Couplings J at which the distance is computed.",
-    )
+    couplings: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5], min_length=2)
+    """Couplings J at which the distance is computed."""
     field: float = Field(default=0.0, description="External field h of every spin.")
 
 
 class MaskDesign(Settings):
     """Mask distributions over all k-subsets that are better than uniform (section 2.2.2)."""
 
-    model: IsingModel = Field(
-        default=IsingModel(graph="path", spins=6, coupling=[1.5, 0.2, 1.5, 0.2, 1.5], field=0.1),
-        description="Ising model whose mask distribution is optimised.",
+    model: IsingModel = IsingModel(
+        graph="path", spins=6, coupling=[1.5, 0.2, 1.5, 0.2, 1.5], field=0.1
     )
+    """Ising model whose mask distribution is optimised."""
     block_size: int = Field(default=2, ge=1, le=16, description="Number of spins in each mask (k).")
-    random_weights: int = Field(
-        default=300,
-        ge=10,
-        le=1_000_000,
-        description="Random mask distributions that the optimised ones are compared with.",
-    )
+    random_weights: int = Field(default=300, ge=10, le=1_000_000)
+    """Random mask distributions that the optimised ones are compared with."""
 
 
 class DependentBlocks(Settings):
@@ -297,18 +224,13 @@ class DependentBlocks(Settings):
             IsingModel(graph="path", spins=8, coupling=0.8, field=0.1),
         ],
         min_length=1,
-        description="Ising models on which blocks are compared. By default: a clique among"
-        " independent spins, a chain with alternating couplings, and a chain with equal ones.",
     )
-    block_sizes: list[BlockSize] = Field(
-        default=[2, 4], min_length=1, description="Block sizes k of k-Gibbs."
-    )
-    samples: int = Field(
-        default=500,
-        ge=2,
-        le=100_000_000,
-        description="Samples from which the dependence between spins is estimated.",
-    )
+    """Ising models on which blocks are compared. By default: a clique among independent spins, a
+    chain with alternating couplings, and a chain with equal ones."""
+    block_sizes: list[BlockSize] = Field(default=[2, 4], min_length=1)
+    """Block sizes k of k-Gibbs."""
+    samples: int = Field(default=500, ge=2, le=100_000_000)
+    """Samples from which the dependence between spins is estimated."""
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "DependentBlocks":
@@ -319,18 +241,15 @@ class DependentBlocks(Settings):
 class Errata(Settings):
     """Counterexamples to statements of the paper, and the corrected statements."""
 
-    models: int = Field(
-        default=60, ge=5, le=1_000_000, description="Random models searched for counterexamples."
-    )
+    models: int = Field(default=60, ge=5, le=1_000_000)
+    """Random models searched for counterexamples."""
 
 
 class Theory(Settings):
     """The Ising experiments. They share only the report with the translation experiments."""
 
-    seeds: list[Seed] = Field(
-        default=[0],
-        description="Random seeds, one run of every experiment each; []: no Ising experiments.",
-    )
+    seeds: list[Seed] = Field(default=[0])
+    """Random seeds, one run of every experiment each; []: no Ising experiments."""
     estimation: Estimation = Estimation()
     mode_reaching: ModeReaching = ModeReaching()
     identities: Identities = Identities()

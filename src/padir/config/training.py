@@ -27,169 +27,99 @@ class Architecture(Settings):
 
     width: int = Field(default=512, ge=4, le=65_536, description="Embedding dimensions (E).")
     heads: int = Field(default=8, ge=1, le=65_536, description="Attention heads (H).")
-    head_width: int = Field(
-        default=64, ge=1, le=65_536, description="Dimensions per attention head (D)."
-    )
+    head_width: int = Field(default=64, ge=1, le=65_536)
+    """Dimensions per attention head (D)."""
     encoder_layers: int = Field(default=6, ge=1, le=1_000, description="Encoder layers.")
     decoder_layers: int = Field(default=6, ge=1, le=1_000, description="Decoder layers.")
-    feed_forward_width: int = Field(
-        default=2048, ge=1, le=1_000_000, description="Hidden units of the feed-forward block."
-    )
-    activation: Literal["relu", "gelu", "gated_gelu"] = Field(
-        default="relu", description="Feed-forward activation; gelu is the tanh form."
-    )
-    positional_attention: bool = Field(
-        default=True,
-        description="Whether each layer of a parallel decoder attends by absolute position too.",
-    )
-    input_positions: bool = Field(
-        default=False,
-        description="Whether a position embedding is added to each input token of a parallel"
-        " decoder; without it, mask tokens differ only in their distance to other tokens.",
-    )
-    disentangled: bool = Field(
-        default=False,
-        description="Whether keys and values of decoder self-attention are computed from the input"
-        " embeddings in every layer, so that a position can be predicted from any subset of the"
-        " others (DisCo).",
-    )
-    tied_output: bool = Field(
-        default=True,
-        description="Whether the output matrix is the embedding table, divided by sqrt(width).",
-    )
-    extra_ids: int = Field(
-        default=0,
-        ge=0,
-        le=10_000_000,
-        description="Unused rows added to the embedding table (T5 keeps 100).",
-    )
-    table_multiple: int = Field(
-        default=1,
-        ge=1,
-        le=1_000_000,
-        description="The row count of the embedding table is rounded up to a multiple of this.",
-    )
-    max_positions: int = Field(
-        default=256,
-        ge=8,
-        le=1_000_000,
-        description="Maximum length of source and target, in tokens.",
-    )
-    length_predictor: Literal["token", "pooled", "affine", "fertility", "oracle"] = Field(
-        default="token",
-        description="Target length predictor. token: reads an extra source token; pooled: reads the"
-        " mean of the encoder's output; affine: a linear function of the source length; fertility:"
-        " a sum of learned fertilities; oracle: the length of the reference, as an upper bound.",
-    )
-    length_classes: int = Field(
-        default=128,
-        ge=8,
-        le=1_000_000,
-        description="Longest target length that can be predicted, EOS included.",
-    )
+    feed_forward_width: int = Field(default=2048, ge=1, le=1_000_000)
+    """Hidden units of the feed-forward block."""
+    activation: Literal["relu", "gelu", "gated_gelu"] = "relu"
+    """Feed-forward activation; gelu is the tanh form."""
+    positional_attention: bool = True
+    """Whether each layer of a parallel decoder attends by absolute position too."""
+    input_positions: bool = False
+    """Whether a position embedding is added to each input token of a parallel decoder; without it,
+    mask tokens differ only in their distance to other tokens."""
+    disentangled: bool = False
+    """Whether keys and values of decoder self-attention are computed from the input embeddings in
+    every layer, so that a position can be predicted from any subset of the others (DisCo)."""
+    tied_output: bool = True
+    """Whether the output matrix is the embedding table, divided by sqrt(width)."""
+    extra_ids: int = Field(default=0, ge=0, le=10_000_000)
+    """Unused rows added to the embedding table (T5 keeps 100)."""
+    table_multiple: int = Field(default=1, ge=1, le=1_000_000)
+    """The row count of the embedding table is rounded up to a multiple of this."""
+    max_positions: int = Field(default=256, ge=8, le=1_000_000)
+    """Maximum length of source and target, in tokens."""
+    length_predictor: Literal["token", "pooled", "affine", "fertility", "oracle"] = "token"
+    """Target length predictor. token: reads an extra source token; pooled: reads the mean of the
+    encoder's output; affine: a linear function of the source length; fertility: a sum of learned
+    fertilities; oracle: the length of the reference, as an upper bound."""
+    length_classes: int = Field(default=128, ge=8, le=1_000_000)
+    """Longest target length that can be predicted, EOS included."""
     dropout: float = Field(default=0.1, ge=0, lt=1, description="Dropout rate.")
-    attention_dropout: bool = Field(
-        default=True, description="Whether dropout applies to attention weights too."
-    )
-    compute_dtype: Literal["float32", "bfloat16"] = Field(
-        default="float32", description="Precision of activations; parameters stay float32."
-    )
-    rematerialise: bool = Field(
-        default=False,
-        description="Recompute activations within each layer in the backward pass (gradient"
-        " checkpointing): less memory, about a third more work, the same result.",
-    )
+    attention_dropout: bool = True
+    """Whether dropout applies to attention weights too."""
+    compute_dtype: Literal["float32", "bfloat16"] = "float32"
+    """Precision of activations; parameters stay float32."""
+    rematerialise: bool = False
+    """Recompute activations within each layer in the backward pass (gradient checkpointing): less
+    memory, about a third more work, the same result."""
 
 
 class Optimizer(Settings):
     """Adafactor with T5X defaults and the paper's schedule, or Adam. Paper: L.2."""
 
     kind: Literal["adafactor", "adam"] = Field(default="adafactor", description="Optimizer.")
-    peak_learning_rate: float = Field(
-        default=1e-2, gt=0, description="Learning rate after warm-up."
-    )
-    final_learning_rate: float = Field(
-        default=1e-5, ge=0, description="Learning rate at the end of the cosine decay."
-    )
-    warmup_steps: int = Field(
-        default=10_000,
-        ge=0,
-        le=1_000_000_000,
-        description="Warm-up steps, in which the learning rate rises linearly from 0.",
-    )
-    relative_steps: bool = Field(
-        default=True,
-        description="Scale the update of each parameter by its root mean square, as Adafactor does."
-        " Without it the embeddings, initialised from N(0, 1), learn too slowly under Adam.",
-    )
-    adam_b1: float = Field(
-        default=0.9, ge=0, lt=1, description="Adam's beta 1, decay of the first moment."
-    )
-    adam_b2: float = Field(
-        default=0.98, ge=0, lt=1, description="Adam's beta 2, decay of the second moment."
-    )
-    weight_decay: float = Field(
-        default=0.0, ge=0, description="Decoupled weight decay (Adam only)."
-    )
-    clip_norm: float = Field(
-        default=0.0,
-        ge=0,
-        description="Gradients are clipped to this norm; 0: not clipped (Adafactor clips updates).",
-    )
+    peak_learning_rate: float = Field(default=1e-2, gt=0)
+    """Learning rate after warm-up."""
+    final_learning_rate: float = Field(default=1e-5, ge=0)
+    """Learning rate at the end of the cosine decay."""
+    warmup_steps: int = Field(default=10_000, ge=0, le=1_000_000_000)
+    """Warm-up steps, in which the learning rate rises linearly from 0."""
+    relative_steps: bool = True
+    """Scale the update of each parameter by its root mean square, as Adafactor does. Without it the
+    embeddings, initialised from N(0, 1), learn too slowly under Adam."""
+    adam_b1: float = Field(default=0.9, ge=0, lt=1)
+    """Adam's beta 1, decay of the first moment."""
+    adam_b2: float = Field(default=0.98, ge=0, lt=1)
+    """Adam's beta 2, decay of the second moment."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """Decoupled weight decay (Adam only)."""
+    clip_norm: float = Field(default=0.0, ge=0)
+    """Gradients are clipped to this norm; 0: not clipped (Adafactor clips updates)."""
 
 
 class Training(Settings):
     """Length of training, batches and checkpoints. A batch holds pairs of one length bucket."""
 
     steps: int = Field(default=500_000, ge=1, le=1_000_000_000, description="Optimizer steps.")
-    batch_tokens: int = Field(
-        default=262_144,
-        ge=8,
-        le=1_000_000_000,
-        description="Batch size: padded target tokens per step, over all devices.",
-    )
+    batch_tokens: int = Field(default=262_144, ge=8, le=1_000_000_000)
+    """Batch size: padded target tokens per step, over all devices."""
     buckets: list[Annotated[int, Field(le=1_000_000)]] = Field(
-        default=[16, 32, 64, 128],
-        min_length=1,
-        description="Padded lengths of batches, in tokens with EOS; a pair goes to the first bucket"
-        " that holds both of its sides.",
+        default=[16, 32, 64, 128], min_length=1
     )
-    warm_start: Name | None = Field(
-        default=None,
-        description="AR training whose encoder and embeddings, of its first seed, initialise this"
-        " training; null: random initialisation. Reports and model cards say so.",
-    )
-    accumulate: int = Field(
-        default=1, ge=1, le=1_000_000, description="Gradient accumulation: micro-batches per step."
-    )
-    shard_parameters: bool = Field(
-        default=False,
-        description="Shard parameters and optimizer state over the devices instead of copying them"
-        " to each: less memory, more communication, the same result.",
-    )
-    dispatch_steps: int = Field(
-        default=8,
-        ge=1,
-        le=1_000_000,
-        description="Maximum number of steps per call of the compiled loop.",
-    )
-    validate_every: int = Field(
-        default=1_000, ge=1, le=1_000_000_000, description="Steps between validations."
-    )
-    checkpoint_every: int = Field(
-        default=1_000, ge=1, le=1_000_000_000, description="Steps between checkpoints."
-    )
-    selection: Literal["last", "best", "average"] = Field(
-        default="best",
-        description="Parameters of the finished model. last: those of the last step; best: those"
-        " with the lowest validation loss; average: the mean of the `average_count` best.",
-    )
-    average_count: int = Field(
-        default=5,
-        ge=1,
-        le=10_000,
-        description="Number of checkpoints that are averaged (selection: average).",
-    )
+    """Padded lengths of batches, in tokens with EOS; a pair goes to the first bucket that holds
+    both of its sides."""
+    warm_start: Name | None = None
+    """AR training whose encoder and embeddings, of its first seed, initialise this training; null:
+    random initialisation. Reports and model cards say so."""
+    accumulate: int = Field(default=1, ge=1, le=1_000_000)
+    """Gradient accumulation: micro-batches per step."""
+    shard_parameters: bool = False
+    """Shard parameters and optimizer state over the devices instead of copying them to each: less
+    memory, more communication, the same result."""
+    dispatch_steps: int = Field(default=8, ge=1, le=1_000_000)
+    """Maximum number of steps per call of the compiled loop."""
+    validate_every: int = Field(default=1_000, ge=1, le=1_000_000_000)
+    """Steps between validations."""
+    checkpoint_every: int = Field(default=1_000, ge=1, le=1_000_000_000)
+    """Steps between checkpoints."""
+    selection: Literal["last", "best", "average"] = "best"
+    """Parameters of the finished model. last: those of the last step; best: those with the lowest
+    validation loss; average: the mean of the `average_count` best."""
+    average_count: int = Field(default=5, ge=1, le=10_000)
+    """Number of checkpoints that are averaged (selection: average)."""
 
     @model_validator(mode="after")
     def _buckets_rise(self) -> "Training":
@@ -201,19 +131,13 @@ class Training(Settings):
 class TrainingRun(Settings):
     """One training: system, targets, vocabulary, seeds and everything that is learnt from them."""
 
-    system: SystemName = Field(
-        default="padir",
-        description="Published system whose settings are the defaults of this training.",
-    )
-    targets: Name = Field(
-        default="raw",
-        description="Training targets: raw, or distilled by an entry under `teachers`.",
-    )
-    vocabulary: Name | None = Field(
-        default=None,
-        description="Name of a vocabulary that every dataset has under `vocabularies`; null: the"
-        " dataset's `vocabulary`.",
-    )
+    system: SystemName = "padir"
+    """Published system whose settings are the defaults of this training."""
+    targets: Name = "raw"
+    """Training targets: raw, or distilled by an entry under `teachers`."""
+    vocabulary: Name | None = None
+    """Name of a vocabulary that every dataset has under `vocabularies`; null: the dataset's
+    `vocabulary`."""
     seeds: list[Seed] = Field(default=[0], min_length=1, description="Random seeds, one run each.")
     architecture: Architecture = Architecture()
     objective: Objective = Objective()
@@ -321,11 +245,8 @@ class RunSpec(Settings):
     direction: Direction
     training: Name
     run: TrainingRun
-    extra_sources: bool = Field(
-        default=False,
-        exclude_if=not_,
-        description="Whether the targets cover the dataset's extra sources too.",
-    )
+    extra_sources: bool = Field(default=False, exclude_if=not_)
+    """Whether the targets cover the dataset's extra sources too."""
     digests: dict[str, str] = Field(default_factory=dict)
 
     @property
