@@ -39,10 +39,6 @@ REPLACED = {
 ROWS = "rows, such as {trainings: [padir], decoders: [padir], passes: [1, 4]}"
 
 
-def _replacement(path: list[str]) -> str | None:
-    return REPLACED.get(f"{path[0]}.{path[-1]}", REPLACED.get(path[-1]))
-
-
 def describe(
     error: pydantic.ValidationError,
     kind: type[Settings],
@@ -80,7 +76,8 @@ def _sentence(
     context = problem.get("ctx", {})
     match problem["type"]:
         case "extra_forbidden":
-            if replacement := _replacement(path):
+            replacement = REPLACED.get(f"{path[0]}.{path[-1]}", REPLACED.get(path[-1]))
+            if replacement is not None:
                 return f"unknown key; {replacement}", ""
             keys = sorted(_keys_at(kind, path[:-1], settings))
             nearest = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.0)
@@ -90,30 +87,22 @@ def _sentence(
         case "value_error":
             return str(context["error"]), ""
         case "union_tag_not_found":
-            return f"missing {context['discriminator'].strip(chr(39))}", _tags(path, kind, settings)
+            tags = {tag for chosen in _types_at(kind, path, settings) for tag in _tags(chosen)}
+            allowed = "kind: " + ", ".join(sorted(tags))
+            return f"missing {context['discriminator'].strip(chr(39))}", allowed
         case "union_tag_invalid":
             return f"found kind {context['tag']!r}", context["expected_tags"]
         case "string_pattern_mismatch" if context["pattern"] == NAME_PATTERN:
-            return (
-                f"found {_found(problem['input'])}",
-                "a letter, then letters, digits and underscores",
-            )
+            allowed = "a letter, then letters, digits and underscores"
         case "literal_error":
-            return f"found {_found(problem['input'])}", context["expected"]
+            allowed = context["expected"]
         case "model_type" if context["class_name"] == "Rows":
-            return f"found {_found(problem['input'])}", ROWS
+            allowed = ROWS
         case "too_short":
-            return f"found {_found(problem['input'])}", f"at least {context['min_length']} entries"
-    message = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-    return f"found {_found(problem['input'])}", message
-
-
-def _tags(path: list[str], kind: type[Settings], settings: Mapping[str, Any]) -> str:
-    tags = set()
-    for candidate in _types_at(kind, path, settings):
-        if isinstance(candidate, type) and issubclass(candidate, Settings):
-            tags.update(get_args(candidate.model_fields["kind"].annotation))
-    return "kind: " + ", ".join(sorted(tags))
+            allowed = f"at least {context['min_length']} entries"
+        case _:
+            allowed = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    return f"found {_found(problem['input'])}", allowed
 
 
 def _found(value: Any) -> str:
@@ -162,10 +151,7 @@ def _holds(here: Any, path: list[str]) -> bool:
 
 
 def _keys_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]) -> set[str]:
-    keys: set[str] = set()
-    for candidate in _types_at(kind, path, settings):
-        if isinstance(candidate, type) and issubclass(candidate, Settings):
-            keys.update(candidate.model_fields)
+    keys = {key for chosen in _types_at(kind, path, settings) for key in _fields(chosen)}
     top = not path and "trainings" in keys
     return keys | ({*DEFAULTS.values(), "extends", "size"} if top else set())
 
@@ -181,20 +167,22 @@ def _types_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]
                 following += _members(get_args(candidate)[1])
             elif get_origin(candidate) is list:
                 following += _members(get_args(candidate)[0])
-            elif isinstance(candidate, type) and issubclass(candidate, Settings):
-                field = candidate.model_fields.get(part)
-                following += [] if field is None else _members(field.annotation)
+            elif part in _fields(candidate):
+                following += _members(_fields(candidate)[part].annotation)
         here = here[int(part)] if isinstance(here, list) else here[part]
         tag = here.get("kind") if isinstance(here, Mapping) else None
-        chosen = [
-            candidate for candidate in following if tag is not None and tag in _tags_of(candidate)
-        ]
-        candidates = chosen or following
+        candidates = [candidate for candidate in following if tag in _tags(candidate)] or following
     return candidates
 
 
-def _tags_of(candidate: Any) -> tuple[str, ...]:
-    fields = getattr(candidate, "model_fields", {})
+def _fields(candidate: Any) -> dict[str, Any]:
+    """Fields of a class of settings; none of another type."""
+    return getattr(candidate, "model_fields", {})
+
+
+def _tags(candidate: Any) -> tuple[str, ...]:
+    """The kinds that a class of settings stands for."""
+    fields = _fields(candidate)
     return get_args(fields["kind"].annotation) if "kind" in fields else ()
 
 

@@ -142,10 +142,12 @@ class Config(Settings):
         if "raw" in self.teachers:
             raise ValueError("teachers: the name raw is taken by the original targets")
         for name, run in self.trainings.items():
-            if run.targets != "raw":
-                allowed = {"raw": None, **self.teachers}
-                _known(f"trainings.{name}.targets", run.targets, allowed)
-            self._vocabulary_resolves(name, run)
+            _known(f"trainings.{name}.targets", run.targets, {"raw": None, **self.teachers})
+            if run.vocabulary is not None:
+                for dataset, settings in self.datasets.items():
+                    where = f"null and datasets.{dataset}.vocabularies"
+                    key = f"trainings.{name}.vocabulary"
+                    _known(key, run.vocabulary, settings.vocabularies, where)
             self._warm_start_resolves(name, run)
         for name, decoder in self.decoders.items():
             if name in builtin_decoders() and decoder.kind != name:
@@ -180,11 +182,7 @@ class Config(Settings):
             )
 
     def _row_resolves(self, key: str, row: Row) -> None:
-        """Check that a row names a training and a decoder that fits it.
-
-        Raises:
-            ValueError: with what may stand there instead.
-        """
+        """Check that a row names a training and a decoder that fits it."""
         _known(f"{key}: the training of {row.name}", row.training, self.trainings)
         _known(f"{key}: the decoder of {row.name}", row.decoding.decoder, self.decoders)
         run, decoder = self.trainings[row.training], self.decoders[row.decoding.decoder]
@@ -268,24 +266,14 @@ class Config(Settings):
                     " trainings whose decoder has joint none"
                 )
 
-    def _vocabulary_resolves(self, name: str, run: TrainingRun) -> None:
-        for dataset, settings in self.datasets.items():
-            if run.vocabulary is not None:
-                key = f"trainings.{name}.vocabulary"
-                where = f"null and datasets.{dataset}.vocabularies"
-                _known(key, run.vocabulary, settings.vocabularies, where)
-
     def _warm_start_resolves(self, name: str, run: TrainingRun) -> None:
         """Check that a warm start names an AR training, itself without one, of the same shape."""
         start = run.training.warm_start
         if start is None:
             return
         key = f"trainings.{name}.training.warm_start"
-        fresh = {
-            other: candidate
-            for other, candidate in self.trainings.items()
-            if not candidate.parallel and candidate.training.warm_start is None
-        }
+        trainings = self.trainings.items()
+        fresh = {n: r for n, r in trainings if not r.parallel and r.training.warm_start is None}
         _known(key, start, fresh, "AR trainings that start fresh")
         shape = ("width", "heads", "head_width", "encoder_layers", "feed_forward_width")
         shape += ("activation", "extra_ids", "table_multiple")
@@ -303,11 +291,7 @@ def _unique(groups: list[Rows]) -> list[Row]:
 
 
 def _known(key: str, name: str, allowed: Mapping[str, object], kind: str = "") -> None:
-    """Refuse a name that is not allowed.
-
-    Raises:
-        ValueError: naming the key, the name and what is allowed.
-    """
+    """Refuse a name that is not allowed; the error names the key, the name and what is allowed."""
     if name not in allowed:
         listed = ", ".join(sorted(allowed)) or "none"
         what = f"{kind} ({listed})" if kind else listed

@@ -45,8 +45,10 @@ def _with_contents(spec: dict[str, Any], files: Sequence[str | Path], record: st
     return {**spec, CONTENTS: contents(files, record)} if files else spec
 
 
-def _data_digest(config: Config, dataset: str) -> str:
-    return short_digest(_without_limits(data_spec(config, dataset)))
+@cache
+def data_digests(config: Config, dataset: str) -> Digests:
+    """Digest of the data alone."""
+    return {"data": short_digest(_without_limits(data_spec(config, dataset)))}
 
 
 def _without_limits(settings: Any) -> Any:
@@ -124,9 +126,9 @@ def teacher_seed(config: Config, teacher: str) -> int:
 @cache
 def targets_digest(config: Config, dataset: str, direction: str, targets: str) -> str:
     """Of the training targets: the data alone if raw, else also of what made the text."""
-    data = _data_digest(config, dataset)
+    translated = data_digests(config, dataset)
     if targets == "raw":
-        return data
+        return translated["data"]
     teacher, row = config.teachers[targets], config.teacher_row(targets)
     if row is not None:
         seed = teacher_seed(config, targets)
@@ -138,7 +140,6 @@ def targets_digest(config: Config, dataset: str, direction: str, targets: str) -
         made_by = teacher.what_it_writes()
     else:
         made_by = teacher.model_dump(mode="json")
-    translated = {"data": data}
     if language := extra_language(config, dataset, direction, targets):
         translated = extra_digests(config, dataset, language)
     return short_digest({**translated, "direction": direction, "teacher": made_by})
@@ -149,19 +150,18 @@ def training_digests(config: Config, dataset: str, direction: str, training: str
     """Digests of the data, vocabulary and targets of a training, and of the training itself."""
     run = config.trainings[training]
     digests = {
-        "data": _data_digest(config, dataset),
+        **data_digests(config, dataset),
         "vocabulary": short_digest(vocabulary_spec(config, dataset, run.vocabulary)),
         "targets": targets_digest(config, dataset, direction, run.targets),
     }
     start = run.training.warm_start
-    started: dict[str, Any] = {}
+    settings = run.model_dump(mode="json", exclude={"seeds", "targets", "vocabulary"})
+    settings["training"]["warm_start"] = {}
     if start is not None:
-        started = {
+        settings["training"]["warm_start"] = {
             "training": training_digests(config, dataset, direction, start)["training"],
             "seed": config.trainings[start].first_seed,
         }
-    settings = run.model_dump(mode="json", exclude={"seeds", "targets", "vocabulary"})
-    settings["training"]["warm_start"] = started
     learnt = {"direction": direction, "settings": settings, **digests}
     return {**digests, "training": short_digest(learnt)}
 
@@ -178,20 +178,14 @@ def decoder_digest(config: Config, dataset: str, direction: str, decoder: str) -
 
 
 @cache
-def data_digests(config: Config, dataset: str) -> Digests:
-    """Digest of the data alone."""
-    return {"data": _data_digest(config, dataset)}
-
-
-@cache
 def teacher_digests(config: Config, dataset: str, direction: str, teacher: str) -> Digests:
     """Digests of the data and of a teacher's translations; of a model of ours also of these
     hypotheses, on which distillation rests."""
     row = config.teacher_row(teacher)
-    digests = {**data_digests(config, dataset)}
+    digests = data_digests(config, dataset)
     if row is not None:
         seed = teacher_seed(config, teacher)
-        digests |= hypotheses_digests(config, dataset, direction, row, seed)
+        digests = digests | hypotheses_digests(config, dataset, direction, row, seed)
     return {**digests, "distilled": targets_digest(config, dataset, direction, teacher)}
 
 

@@ -21,7 +21,7 @@ from padir.config.base import Settings
 from padir.config.contents import CONTENTS
 from padir.config.data import Dataset, VocabularySpec
 from padir.config.decoder import RefinementDecoder, SearchDecoder, builtin_decoders
-from padir.config.errors import describe
+from padir.config.errors import DEFAULTS, describe
 from padir.config.experiment import Config
 from padir.config.presets import SIZES, size_defaults
 from padir.config.systems import SEARCHES
@@ -149,11 +149,8 @@ def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _plain(value: Any, path: tuple[str, ...] = ()) -> Any:
-    """Convert a value to JSON types, and text that reads as a number to a number.
-
-    Text that YAML 1.2 reads as a number or truth value becomes one: YAML 1.1 takes 1e-3 for
-    text, and Snakemake hands over every nested `--config` value as text.
-    """
+    """A value as JSON types. Text that YAML 1.2 reads as a number or truth value becomes one: YAML
+    1.1 takes 1e-3 for text, and Snakemake hands over every nested `--config` value as text."""
     where = ".".join(path)
     if isinstance(value, Mapping):
         for key in value:
@@ -190,7 +187,7 @@ def _with_defaults(mapping: dict[str, Any]) -> dict[str, Any]:
     size = settings.pop("size", None)
     if size is not None and (not isinstance(size, str) or size not in SIZES):
         raise InputError(f"size: found {size!r}; allowed: {', '.join(SIZES)}")
-    for key, kind in (("trainings", "training_defaults"), ("decoders", "decoder_defaults")):
+    for key, kind in DEFAULTS.items():
         defaults = settings.pop(kind, {})
         if not isinstance(defaults, dict):
             raise InputError(f"{kind}: found {defaults!r}, allowed: a mapping of settings")
@@ -254,11 +251,7 @@ def _validate(kind: type[S], mapping: Mapping[str, Any], given: Mapping[str, Any
 
 
 def check_config(mapping: Mapping[str, Any]) -> Config:
-    """Validate a merged mapping, such as Snakemake's `config`.
-
-    Raises:
-        InputError: with one line per error.
-    """
+    """Validate a merged mapping, such as Snakemake's `config`; InputError has a line per error."""
     given = _plain(mapping)
     return _validate(Config, _with_defaults(given), given, "config: ")
 
@@ -336,11 +329,7 @@ def _read_json_settings(kind: type[S], path: str | Path) -> S:
 
 
 def read_spec(path: str | Path) -> RunSpec:
-    """Read a run's `spec.json`.
-
-    Raises:
-        InputError: with one line per error.
-    """
+    """Read a run's `spec.json`. Raises InputError with one line per error."""
     return _read_json_settings(RunSpec, path)
 
 

@@ -213,14 +213,12 @@ class TrainingRun(Settings):
                 f" {objective.hiding} do not go together: a disentangled decoder needs hiding"
                 " context, and only it"
             )
-        if objective.corruption == "position_mask":
-            needed = architecture.max_positions
-            if architecture.extra_ids < needed:
-                raise ValueError(
-                    "objective.corruption position_mask needs a table row for each position:"
-                    f" architecture.extra_ids is {architecture.extra_ids}, at least {needed}"
-                    " (max_positions) are needed"
-                )
+        rows, needed = architecture.extra_ids, architecture.max_positions
+        if objective.corruption == "position_mask" and rows < needed:
+            raise ValueError(
+                "objective.corruption position_mask needs a table row for each position:"
+                f" architecture.extra_ids is {rows}, at least {needed} (max_positions) are needed"
+            )
         if self.training.buckets[-1] > architecture.max_positions:
             raise ValueError(
                 f"training.buckets ends at {self.training.buckets[-1]}, above"
