@@ -52,10 +52,8 @@ def drawn_pairs(count: int):
     target = np.clip(source * rng.normal(1.0, 0.15, count), 2, LONGEST)
 
     def ragged(lengths):
-        rows = Ragged([])
-        rows.offsets = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
-        rows.values = rng.integers(8, VOCABULARY, int(rows.offsets[-1]), np.int32)
-        return rows
+        offsets = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
+        return Ragged(offsets, rng.integers(8, VOCABULARY, int(offsets[-1]), np.int32))
 
     return Pairs(ragged(source), ragged(target))
 

@@ -18,19 +18,12 @@ ROW_UNIT = 8
 _CHUNK = 1 << 20
 
 
+@dataclass(frozen=True)
 class Ragged:
-    """Rows of ids of different length, in one array: `values[offsets[i]:offsets[i + 1]]`."""
+    """Rows of ids of different length, EOS included: `values[offsets[i]:offsets[i + 1]]`."""
 
-    def __init__(self, rows: Sequence[Sequence[int]]):
-        """Store `rows` with EOS appended to each."""
-        self.offsets, self.values = flat_rows(rows, np.dtype(np.int32))
-
-    @classmethod
-    def of_arrays(cls, offsets: np.ndarray, values: np.ndarray) -> "Ragged":
-        """Wrap arrays of rows that include EOS, without a copy."""
-        ragged = cls.__new__(cls)
-        ragged.offsets, ragged.values = offsets, values
-        return ragged
+    offsets: np.ndarray
+    values: np.ndarray
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress, count
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,8 @@ class Side:
         letters = settings.romanian_letters if language == "ro" else None
         return cls(raw / name, out / name, name, language, letters)
 
-    def read(self, block: Block) -> "SideText":
-        """The cleaned lines of a block."""
+    def read(self, block: Block) -> tuple[list[str], tuple[int, int]]:
+        """The cleaned lines of a block, and how many had a carriage return or other letters."""
         lines, carriage_returns, letters_changed = [], 0, 0
         for line in read_block(self.raw, block):
             if line.endswith("\r"):
@@ -90,26 +91,16 @@ class Side:
                 letters_changed += rewritten != line
                 line = rewritten
             lines.append(line)
-        return SideText(lines, carriage_returns, letters_changed)
-
-
-@dataclass(frozen=True)
-class SideText:
-    """Lines of one side, with counts of lines that reading has changed."""
-
-    lines: list[str]
-    carriage_returns: int
-    letters_changed: int
+        return lines, (carriage_returns, letters_changed)
 
 
 @dataclass(frozen=True)
 class SideBlock:
-    """The kept lines of one side of a block as bytes, and their counts."""
+    """The kept lines of one side of a block as bytes, their counts, and the changes in reading."""
 
     text: bytes
     counts: SideCounts
-    carriage_returns: int
-    letters_changed: int
+    changed: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -132,9 +123,8 @@ def _rows(sides: Sequence[Side]) -> list[Rows]:
     blocks = [line_blocks(side.raw, BLOCK_LINES) for side in sides]
     counts = [sum(block.lines for block in side_blocks) for side_blocks in blocks]
     if len(set(counts)) > 1:
-        listed = ", ".join(
-            f"{shown(side.raw)} has {count}" for side, count in zip(sides, counts, strict=True)
-        )
+        files = zip(sides, counts, strict=True)
+        listed = ", ".join(f"{shown(side.raw)} has {lines}" for side, lines in files)
         raise InputError(f"line counts differ: {listed}")
     if not counts[0]:
         raise InputError(f"{shown(sides[0].raw)}: empty: there is no sentence in it")
@@ -148,13 +138,10 @@ def _keep(
     rows, kept = rows_and_kept
     sides_of_block = []
     for side, block in zip(sides, rows, strict=True):
-        text = side.read(block)
-        lines = [line for line, keep in zip(text.lines, kept, strict=True) if keep]
+        read, changed = side.read(block)
+        lines = list(compress(read, kept))
         content = "".join(f"{line}\n" for line in lines).encode("utf-8")
-        counts = count_lines(lines, side.language)
-        sides_of_block.append(
-            SideBlock(content, counts, text.carriage_returns, text.letters_changed)
-        )
+        sides_of_block.append(SideBlock(content, count_lines(lines, side.language), changed))
     return sides_of_block
 
 
@@ -176,7 +163,7 @@ def _write(
             for index, kept in enumerate(block):
                 files[index].write(kept.text)
                 statistics[index].add(kept.counts)
-                changed[index] += kept.carriage_returns, kept.letters_changed
+                changed[index] += kept.changed
             if progress is not None:
                 progress.update(block[0].counts.lengths.total())
     return [
@@ -209,14 +196,16 @@ def clean_scored(
     """
     sides = []
     for language in pair.split("-"):
-        sides.append(Side.of(settings, raw, out, split, language))
-        while (raw / text_name(split, language, reference := len(_of(sides, language)))).exists():
-            sides.append(Side.of(settings, raw, out, split, language, reference))
+        for reference in count():
+            side = Side.of(settings, raw, out, split, language, reference)
+            if reference and not side.raw.exists():
+                break
+            sides.append(side)
     rows = _rows(sides)
     seen: set[bytes] = set()
     for row in rows:
         for side, block in zip(sides, row, strict=True):
-            for number, line in enumerate(side.read(block).lines, start=block.first + 1):
+            for number, line in enumerate(side.read(block)[0], start=block.first + 1):
                 if _over_bytes(line, settings.max_bytes):
                     raise InputError(
                         f"{shown(side.raw)}: line {number}: {len(line.encode('utf-8'))} bytes;"
@@ -230,34 +219,6 @@ def clean_scored(
     files = _write(sides, blocks, out)
     lines = files[0]["lines"]
     return {"pairs_read": lines, "pairs_kept": lines, "files": files}, seen
-
-
-def _of(sides: list[Side], language: str) -> list[Side]:
-    return [side for side in sides if side.language == language]
-
-
-def clean_training(
-    settings: Cleaning,
-    pair: str,
-    raw: Path,
-    out: Path,
-    scored: dict[str, set[bytes]],
-    workers: int = 1,
-) -> dict[str, Any]:
-    """Write the training pairs that are kept, in order.
-
-    Args:
-        settings: rules of cleaning.
-        pair: the two languages.
-        raw, out: folders to read and to write.
-        scored: fingerprints of the validation and test lines, by split.
-        workers: processes; their number does not change the output.
-
-    Raises:
-        InputError: unequal line counts, or no pair is left.
-    """
-    sides = [Side.of(settings, raw, out, "train", language) for language in pair.split("-")]
-    return clean_sides(settings, sides, scored, workers)
 
 
 def clean_sides(
@@ -275,7 +236,8 @@ def clean_sides(
     Args:
         settings: rules of cleaning.
         sides: the files; one of them is monolingual text, whose lines count as pairs.
-        scored, workers: as in `clean_training`.
+        scored: fingerprints of the validation and test lines, by split.
+        workers: processes; their number does not change the output.
         earlier: fingerprints of so many lines, numbered from 0, that occurred before.
 
     Raises:
@@ -293,8 +255,8 @@ def clean_sides(
     with Progress(total, "pairs", f"clean {label}: judge") as progress:
         for (block, *_), judgement in zip(rows, ordered(judge, rows, workers), strict=True):
             reasons[block.first : block.first + block.lines] = judgement.reasons
-            for split, count in judgement.overlap.items():
-                overlap[split] += count
+            for split, shared in judgement.overlap.items():
+                overlap[split] += shared
             numbers = known + block.first + np.flatnonzero(judgement.reasons == KEPT)
             if settings.drop_duplicates:
                 spill.add(np.column_stack([judgement.marks, numbers.astype(np.uint64)]))
@@ -302,16 +264,16 @@ def clean_sides(
     for repeated in later_repeats(spill):
         reasons[repeated[repeated >= known] - known] = _CODES["duplicate"]
     kept = reasons == KEPT
-    count = int(kept.sum())
-    if not count:
+    pairs_kept = int(kept.sum())
+    if not pairs_kept:
         raise InputError(f"{label}: cleaning leaves no pair at all")
     masks = (kept[row[0].first : row[0].first + row[0].lines] for row in rows)
     blocks = ordered(partial(_keep, sides), zip(rows, masks, strict=True), workers)
-    with Progress(count, "pairs", f"clean {label}: write") as progress:
+    with Progress(pairs_kept, "pairs", f"clean {label}: write") as progress:
         files = _write(sides, blocks, out, progress)
     return {
         "pairs_read": total,
-        "pairs_kept": count,
+        "pairs_kept": pairs_kept,
         "dropped": {
             reason: {
                 "pairs": int((dropped := reasons == code).sum()),
@@ -328,7 +290,7 @@ def _judge(
     settings: Cleaning, sides: Sequence[Side], scored: dict[str, set[bytes]], rows: Rows
 ) -> Judgement:
     """Decide for each pair of a block whether it is kept, without looking at other blocks."""
-    texts = [side.read(block).lines for side, block in zip(sides, rows, strict=True)]
+    texts = [side.read(block)[0] for side, block in zip(sides, rows, strict=True)]
     reasons = np.zeros(rows[0].lines, np.uint8)
     overlap = dict.fromkeys(scored, 0)
     marks = []
@@ -362,15 +324,12 @@ def _reason(
     # An empty side that is to stay has no ratio.
     if shortest and longest > settings.max_ratio * shortest:
         return "ratio"
-    marks = {
-        fingerprint(f"{side.language} {line}") for line, side in zip(lines, sides, strict=True)
-    }
-    shared = False
-    for split, known in scored.items():
-        if not marks.isdisjoint(known):
-            overlap[split] += 1
-            shared = True
-    return "overlap" if shared and settings.drop_overlap else None
+    marked = zip(lines, sides, strict=True)
+    marks = {fingerprint(f"{side.language} {line}") for line, side in marked}
+    sharing = [split for split, known in scored.items() if not marks.isdisjoint(known)]
+    for split in sharing:
+        overlap[split] += 1
+    return "overlap" if sharing and settings.drop_overlap else None
 
 
 def clean(settings: Cleaning, pair: str, raw: Path, out: Path, workers: int = 1) -> dict[str, Any]:
@@ -383,12 +342,13 @@ def clean(settings: Cleaning, pair: str, raw: Path, out: Path, workers: int = 1)
         The contents of statistics.json.
 
     Raises:
-        InputError: as in `clean_scored` and `clean_training`.
+        InputError: as in `clean_scored` and `clean_sides`.
     """
     test, test_lines = clean_scored(settings, pair, "test", raw, out)
     valid, valid_lines = clean_scored(settings, pair, "valid", raw, out)
     scored = {"valid": valid_lines, "test": test_lines}
-    train = clean_training(settings, pair, raw, out, scored, workers)
+    sides = [Side.of(settings, raw, out, "train", language) for language in pair.split("-")]
+    train = clean_sides(settings, sides, scored, workers)
     return {
         "pair": pair,
         "cleaning": settings.model_dump(mode="json"),

@@ -1,6 +1,5 @@
 """Cleaned text is what `padir clean` wrote: its statistics hold the checksum of every file."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from padir.files import InputError, read_json, sha256_file, shown
@@ -20,7 +19,7 @@ def check_cleaned(*paths: Path) -> None:
         InputError: naming the first file that is not as it was written.
     """
     for path in paths:
-        recorded = dict(_checksums(path.parent / STATISTICS_FILE)).get(path.name)
+        recorded = _checksums(path.parent / STATISTICS_FILE).get(path.name)
         if recorded is not None and path.is_file() and sha256_file(path) != recorded:
             raise InputError(
                 f"{shown(path)}: is not what padir clean wrote: its SHA-256 is not that in"
@@ -28,10 +27,10 @@ def check_cleaned(*paths: Path) -> None:
             )
 
 
-def _checksums(statistics: Path) -> Iterable[tuple[str, str]]:
-    """Names and checksums of the cleaned files of a folder; none for statistics of other things."""
+def _checksums(statistics: Path) -> dict[str, str]:
+    """Checksums of the cleaned files of a folder; none for statistics of other things."""
     try:
         splits = read_json(statistics)["splits"].values()
-        return [(file["file"], file["sha256"]) for split in splits for file in split["files"]]
+        return {file["file"]: file["sha256"] for split in splits for file in split["files"]}
     except (InputError, KeyError, TypeError, AttributeError):
-        return []
+        return {}

@@ -22,13 +22,11 @@ class Spill:
 
     Args:
         columns: numbers per row; the first two are a fingerprint.
-        folder: folder of the unnamed temporary file.
-        buffer_rows: most rows kept in memory; `BUFFER_ROWS` if None.
+        folder: folder of the unnamed temporary file, for more than `BUFFER_ROWS` rows.
     """
 
-    def __init__(self, columns: int, folder: Path, buffer_rows: int | None = None):
+    def __init__(self, columns: int, folder: Path):
         self._columns, self._folder = columns, folder
-        self._limit = BUFFER_ROWS if buffer_rows is None else buffer_rows
         self._buffer: list[np.ndarray] = []
         self._rows = 0
         self._written = 0
@@ -40,23 +38,20 @@ class Spill:
         """Add rows."""
         self._buffer.append(rows)
         self._rows += len(rows)
-        if self._rows > self._limit:
+        if self._rows > BUFFER_ROWS:
             self._flush()
 
     def _flush(self) -> None:
-        with write_errors(self._folder):
-            self._write()
-
-    def _write(self) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - kept open
         rows = np.concatenate(self._buffer)
         part = rows[:, 0] >> np.uint64(64 - PARTS.bit_length() + 1)
         order = np.argsort(part, kind="stable")
         bounds = np.searchsorted(part[order], np.arange(PARTS + 1, dtype=np.uint64))
+        with write_errors(self._folder):
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - kept open
+            self._file.write(rows[order].tobytes())
+            self._file.flush()
         self._bounds.append(self._written + bounds)
-        self._file.write(rows[order].tobytes())
-        self._file.flush()
         self._written += len(rows)
         self._buffer, self._rows = [], 0
 

@@ -54,7 +54,7 @@ def _encode(vocabulary: Vocabulary, path: Path, folder: Path | None, threads: in
     blocks = _encoded_blocks(vocabulary, path, dtype, threads)
     if folder is None:
         offsets, values = zip((np.zeros(1, np.int64), np.zeros(0, dtype)), *blocks, strict=True)
-        return Ragged.of_arrays(np.concatenate(offsets), np.concatenate(values))
+        return Ragged(np.concatenate(offsets), np.concatenate(values))
     try:
         with (
             tempfile.TemporaryFile(dir=folder) as offsets_file,
@@ -64,9 +64,7 @@ def _encode(vocabulary: Vocabulary, path: Path, folder: Path | None, threads: in
             for offsets, values in blocks:
                 offsets_file.write(offsets.tobytes())
                 values_file.write(values.tobytes())
-            return Ragged.of_arrays(
-                _mapped(offsets_file, np.dtype(np.int64)), _mapped(values_file, dtype)
-            )
+            return Ragged(_mapped(offsets_file, np.dtype(np.int64)), _mapped(values_file, dtype))
     except OSError as error:
         raise InputError(
             f"{shown(folder)}: cannot keep the encoded text: {why_not_written(folder, error)}"

@@ -24,7 +24,6 @@ as in every translation of it. It is rare, and there so that dropping repeats ca
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from os import PathLike
 from typing import NamedTuple, NoReturn, TypeVar
 
@@ -150,20 +149,13 @@ class Grammar:
         particle = [form.particle] if form.particle else []
         subject = self._target_phrase(clause.subject, register, article=True)
         obj = self._target_phrase(clause.object, register, article=True)
-        phrases = list(
-            chain.from_iterable(
-                [
-                    _choose(lexicon.postpositions[postposition].forms, register),
-                    *self._target_phrase(phrase, register, article=False),
-                ]
-                for phrase, postposition in clause.phrases
-            )
-        )
-        adverb = (
-            []
-            if clause.adverb is None
-            else [_choose(lexicon.adverbs[clause.adverb].forms, register)]
-        )
+        phrases: list[str] = []
+        for phrase, postposition in clause.phrases:
+            phrases.append(_choose(lexicon.postpositions[postposition].forms, register))
+            phrases += self._target_phrase(phrase, register, article=False)
+        adverb = []
+        if clause.adverb is not None:
+            adverb = [_choose(lexicon.adverbs[clause.adverb].forms, register)]
         if mode.order == 0:
             return [*subject, *verb, *obj, *phrases, *adverb, *particle]
         if adverb:

@@ -6,7 +6,7 @@ which may differ in gender, separable particle and word count.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Literal, TypeVar
 
@@ -122,30 +122,25 @@ def lexeme_maps(lexicon: Lexicon) -> tuple[dict[str, str], dict[str, str]]:
     """
     source: dict[str, str] = {}
     target = dict.fromkeys(_agreeing(lexicon.article), "article")
-    for index, noun in enumerate(lexicon.nouns):
-        name = f"noun {index}"
-        source |= dict.fromkeys((noun.singular, noun.plural), name)
-        for form in noun.forms:
-            both = (form.singular, form.plural)
-            target |= dict.fromkeys((words.split()[0] for words in both), name)
-    for index, verb in enumerate(lexicon.verbs):
-        name = f"verb {index}"
-        source[verb.source] = name
-        for form in verb.forms:
-            target |= dict.fromkeys((form.singular, form.plural), name)
-    for index, adjective in enumerate(lexicon.adjectives):
-        name = f"adjective {index}"
-        source[adjective.source] = name
-        for form in adjective.forms:
-            target |= dict.fromkeys(_agreeing(form), name)
-    particles = {
-        **{f"adverb {i}": word for i, word in enumerate(lexicon.adverbs)},
-        **{f"postposition {i}": word for i, word in enumerate(lexicon.postpositions)},
-        **{"intensifier": lexicon.intensifier, "conjunction": lexicon.conjunction},
-    }
-    for name, particle in particles.items():
-        source[particle.source] = name
-        target |= dict.fromkeys(particle.forms, name)
+
+    def add(name: str, sources: Sequence[str], targets: Iterable[str]) -> None:
+        source.update(dict.fromkeys(sources, name))
+        target.update(dict.fromkeys(targets, name))
+
+    for i, noun in enumerate(lexicon.nouns):
+        both = (words.split()[0] for form in noun.forms for words in (form.singular, form.plural))
+        add(f"noun {i}", [noun.singular, noun.plural], both)
+    for i, verb in enumerate(lexicon.verbs):
+        both = (word for form in verb.forms for word in (form.singular, form.plural))
+        add(f"verb {i}", [verb.source], both)
+    for i, adjective in enumerate(lexicon.adjectives):
+        agreeing = (word for form in adjective.forms for word in _agreeing(form))
+        add(f"adjective {i}", [adjective.source], agreeing)
+    for category in ("adverb", "postposition"):
+        for i, particle in enumerate(getattr(lexicon, f"{category}s")):
+            add(f"{category} {i}", [particle.source], particle.forms)
+    add("intensifier", [lexicon.intensifier.source], lexicon.intensifier.forms)
+    add("conjunction", [lexicon.conjunction.source], lexicon.conjunction.forms)
     return source, target
 
 
@@ -205,11 +200,8 @@ def draw_lexicon(settings: SyntheticSource) -> Lexicon:
     def verb_form() -> VerbForm:
         singular, plural = words.target("e", "un")
         separable = generator.random() < PARTICLE_SHARE
-        return VerbForm(
-            singular=singular,
-            plural=plural,
-            particle=generator.choice(particles) if separable else "",
-        )
+        particle = generator.choice(particles) if separable else ""
+        return VerbForm(singular=singular, plural=plural, particle=particle)
 
     def agreeing() -> Agreeing:
         ms, mp, fs, fp = words.target("o", "os", "ia", "ias")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -232,14 +233,9 @@ def _tfrecord_blocks(builder: Any, split_name: str, label: str) -> Iterator[Text
     config = tfds.ReadConfig(interleave_cycle_length=1)
     try:
         dataset = builder.as_dataset(split=split_name, shuffle_files=False, read_config=config)
-        examples = []
-        for example in dataset.as_numpy_iterator():
-            examples.append(example)
-            if len(examples) == BLOCK_PAIRS:
-                yield _as_text(examples, label, split_name)
-                examples = []
-        if examples:
-            yield _as_text(examples, label, split_name)
+        examples = iter(dataset.as_numpy_iterator())
+        while block := list(islice(examples, BLOCK_PAIRS)):
+            yield _as_text(block, label, split_name)
     except (tf.errors.OpError, ValueError, OSError) as error:
         raise _damaged(label, split_name, error) from error
 

@@ -194,7 +194,9 @@ def _part_by_part(builder: Any, source: TfdsSource) -> Callable[[Any], Any]:
         failed = []
         for number, (split, name) in enumerate(parts, start=1):
             for address in wmt.DATASET_MAP[name].get_url(language):
-                label = f"part {number} of {len(parts)}: {name} ({split}, {_host(address)})"
+                # The host alone: an address may hold a password.
+                host = urlsplit(address).hostname or "this machine"
+                label = f"part {number} of {len(parts)}: {name} ({split}, {host})"
                 reason = _fetch(manager, address, known)
                 print(f"padir fetch: {label}: {reason or 'there'}", file=sys.stderr, flush=True)
                 if reason:
@@ -244,25 +246,13 @@ def _download_errors() -> tuple[type[Exception], ...]:
     return (tfds.download.DownloadError, NonMatchingChecksumError, OSError)
 
 
-def _host(address: str) -> str:
-    """The host of an address, without user name and password."""
-    return urlsplit(address).hostname or "this machine"
-
-
 def _reason(error: Exception) -> str:
     """An error in one line, without the passwords of addresses."""
     from tensorflow_datasets.core.download.download_manager import NonMatchingChecksumError
 
     kind = "wrong checksum: " if isinstance(error, NonMatchingChecksumError) else ""
-    words = [_without_user(word) for word in str(error).split()]
-    return kind + (shown(" ".join(words)[:500]) or type(error).__name__)
-
-
-def _without_user(word: str) -> str:
-    scheme, separator, rest = word.partition("://")
-    if not separator or "@" not in rest:
-        return word
-    return f"{scheme}://{rest.rpartition('@')[2]}"
+    reason = re.sub(r"://\S*@", "://", " ".join(str(error).split()))
+    return kind + (shown(reason[:500]) or type(error).__name__)
 
 
 @contextlib.contextmanager

@@ -4,13 +4,24 @@ import numpy as np
 import pytest
 
 from padir.config.training import Training
-from padir.data.batches import BatchPlan, Pairs, Ragged, in_order, sentences_per_batch
+from padir.data.batches import (
+    BatchPlan,
+    Pairs,
+    Ragged,
+    flat_rows,
+    in_order,
+    sentences_per_batch,
+)
+
+
+def ragged_rows(rows: list[list[int]]) -> Ragged:
+    return Ragged(*flat_rows(rows, np.dtype(np.int32)))
 
 
 def pairs(count: int = 300, longest: int = 20) -> Pairs:
     random = np.random.default_rng(0)
     rows = [[9] * int(n) for n in random.integers(2, longest, count)]
-    return Pairs(Ragged(rows), Ragged([row[:-1] for row in rows]))
+    return Pairs(ragged_rows(rows), ragged_rows([row[:-1] for row in rows]))
 
 
 TRAINING = Training(steps=10, batch_tokens=160, buckets=[8, 12, 20], dispatch_steps=3)
@@ -26,7 +37,7 @@ def batches(plan: BatchPlan, first: int, count: int) -> list[tuple[int, list[int
 
 
 def test_ragged_rows_end_with_eos_and_pad_with_zero() -> None:
-    ragged = Ragged([[9, 10], [], [11, 12, 13]])
+    ragged = ragged_rows([[9, 10], [], [11, 12, 13]])
     np.testing.assert_array_equal(ragged.lengths, [3, 1, 4])
     np.testing.assert_array_equal(
         ragged.padded(np.array([2, -1, 0, 1]), 5),
@@ -81,7 +92,9 @@ def test_batches_hold_multiples_of_eight() -> None:
 
 def test_nothing_fits() -> None:
     with pytest.raises(ValueError, match=r"no training pair fits training.buckets \[2\]"):
-        BatchPlan(Pairs(Ragged([[9, 9, 9]]), Ragged([[9]])), Training(steps=1, buckets=[2]), 0)
+        BatchPlan(
+            Pairs(ragged_rows([[9, 9, 9]]), ragged_rows([[9]])), Training(steps=1, buckets=[2]), 0
+        )
 
 
 @pytest.mark.parametrize("chunk", [1 << 20, 7])
@@ -94,7 +107,7 @@ def test_pairs_with_an_empty_side_are_left_out_and_counted(monkeypatch, chunk: i
     for index in (3, 17):
         others[index] = []
     rows[20], rows[39], others[39] = [], [9] * 40, []
-    data = Pairs(Ragged(rows), Ragged(others))
+    data = Pairs(ragged_rows(rows), ragged_rows(others))
     plan = BatchPlan(data, TRAINING, 0)
     seen = {row for _, batch in batches(plan, 0, plan.steps_per_epoch) for row in batch}
     valid = {int(row) for _, batch in in_order(data, TRAINING) for row in batch} - {-1}
@@ -105,4 +118,4 @@ def test_pairs_with_an_empty_side_are_left_out_and_counted(monkeypatch, chunk: i
 
 def test_no_pair_has_two_sides() -> None:
     with pytest.raises(ValueError, match="2 of 2 have an empty side"):
-        BatchPlan(Pairs(Ragged([[9], []]), Ragged([[], [9]])), TRAINING, 0)
+        BatchPlan(Pairs(ragged_rows([[9], []]), ragged_rows([[], [9]])), TRAINING, 0)

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from padir.data import distinct as distinct_module
 from padir.data.distinct import Spill, as_rows, distinct, later_repeats
 
 
@@ -15,10 +16,11 @@ def fingerprints(values):
 
 @pytest.mark.parametrize("buffer_rows", [1, 17, 1 << 18])
 @pytest.mark.parametrize("count", [0, 1, 40, 1000])
-def test_as_a_set_finds_them(tmp_path, buffer_rows, count):
+def test_as_a_set_finds_them(tmp_path, monkeypatch, buffer_rows, count):
+    monkeypatch.setattr(distinct_module, "BUFFER_ROWS", buffer_rows)
     generator = random.Random(count)
     values = [generator.randrange(1 + count // 3) for _ in range(count)]
-    plain, spill = Spill(2, tmp_path, buffer_rows), Spill(3, tmp_path, buffer_rows)
+    plain, spill = Spill(2, tmp_path), Spill(3, tmp_path)
     start = 0
     while start < count:
         size = generator.randrange(1, 30)

@@ -6,7 +6,7 @@ import pytest
 from padir.config.data import VocabularySettings
 from padir.config.training import Training
 from padir.data import encode
-from padir.data.batches import BatchPlan, Ragged
+from padir.data.batches import BatchPlan, Ragged, flat_rows
 from padir.data.encode import encode_pairs
 from padir.files import InputError
 from padir.ids import EOS
@@ -40,7 +40,7 @@ def test_ids_are_those_of_each_line(vocabulary, text, tmp_path, monkeypatch, blo
         assert side.values.dtype == np.uint16
         rows = [vocabulary.encode([line])[0] for line in lines]
         assert len(side) == len(rows)
-        plain = Ragged(rows)
+        plain = Ragged(*flat_rows(rows, np.dtype(np.int32)))
         np.testing.assert_array_equal(side.lengths, plain.lengths)
         every = np.arange(-1, len(rows))
         np.testing.assert_array_equal(side.padded(every, 40), plain.padded(every, 40))
