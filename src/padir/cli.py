@@ -16,54 +16,50 @@ from contextlib import suppress
 
 from padir.files import InputError
 
-# Title of a group -> verb -> (module, help in one line).
-GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+# Title of a group -> verb -> help in one line.
+GROUPS = {
     "start and look": {
-        "init": ("padir.commands.init", "write a config for text of your own"),
-        "plan": ("padir.commands.plan", "what a config would run, and what it would cost"),
-        "doctor": ("padir.commands.doctor", "check machine and folder, and say what mends them"),
-        "status": ("padir.commands.status", "what runs, how far it is, and what is done"),
-        "launch": ("padir.commands.launch", "run a command on a cluster or cloud, submitted once"),
+        "init": "write a config for text of your own",
+        "plan": "what a config would run, and what it would cost",
+        "doctor": "check machine and folder, and say what mends them",
+        "status": "what runs, how far it is, and what is done",
+        "launch": "run a command on a cluster or cloud, submitted once",
     },
     "use a model": {
-        "translate": ("padir.commands.translate", "translate standard input line by line"),
-        "serve": ("padir.commands.serve", "a page for live input and a small HTTP API"),
-        "export": ("padir.commands.export", "a folder for a model hub, or a program without code"),
-        "score": ("padir.commands.score", "BLEU, chrF and stutter of a hypothesis file"),
+        "translate": "translate standard input line by line",
+        "serve": "a page for live input and a small HTTP API",
+        "export": "a folder for a model hub, or a program without code",
+        "score": "BLEU, chrF and stutter of a hypothesis file",
     },
     "stages of the pipeline": {
-        "fetch": ("padir.commands.fetch", "get the raw text of a dataset, or generate it"),
-        "clean": ("padir.commands.clean", "drop unusable pairs and count them by reason"),
-        "extra-sources": (
-            "padir.commands.extra_sources",
-            "clean text that a teacher translates too",
-        ),
-        "vocab": ("padir.commands.vocab", "learn one SentencePiece vocabulary for a language pair"),
-        "train": ("padir.commands.train", "train one model with one seed; resumes by itself"),
-        "tune": ("padir.commands.tune", "choose the length rule of decoding on validation data"),
-        "distill": ("padir.commands.distill", "translate the training sources with a teacher"),
-        "distill-cloud": (
-            "padir.commands.distill_cloud",
-            "buy translations from Cloud Translation",
-        ),
-        "distill-card": (
-            "padir.commands.distill_card",
-            "describe distilled targets and their quality",
-        ),
-        "decode": ("padir.commands.decode", "translate a file, with one JSON line per sentence"),
-        "rate": ("padir.commands.rate", "a further score of a hypothesis file: BLEURT, chrF++"),
-        "latency": ("padir.commands.latency", "time whole translations at batch size 1"),
-        "analyse": ("padir.commands.analyse", "dependence between target positions, by attention"),
-        "sample": ("padir.commands.sample", "run k-Gibbs chains over the translations of a file"),
-        "theory": ("padir.commands.theory", "run one Ising experiment"),
-        "theory-report": ("padir.commands.theory_report", "draw or tabulate Ising experiments"),
-        "report": ("padir.commands.report", "write tables, figures, claims and the HTML page"),
+        "fetch": "get the raw text of a dataset, or generate it",
+        "clean": "drop unusable pairs and count them by reason",
+        "extra-sources": "clean text that a teacher translates too",
+        "vocab": "learn one SentencePiece vocabulary for a language pair",
+        "train": "train one model with one seed; resumes by itself",
+        "tune": "choose the length rule of decoding on validation data",
+        "distill": "translate the training sources with a teacher",
+        "distill-cloud": "buy translations from Cloud Translation",
+        "distill-card": "describe distilled targets and their quality",
+        "decode": "translate a file, with one JSON line per sentence",
+        "rate": "a further score of a hypothesis file: BLEURT, chrF++",
+        "latency": "time whole translations at batch size 1",
+        "analyse": "dependence between target positions, by attention",
+        "sample": "run k-Gibbs chains over the translations of a file",
+        "theory": "run one Ising experiment",
+        "theory-report": "draw or tabulate Ising experiments",
+        "report": "write tables, figures, claims and the HTML page",
     },
     "maintain": {
-        "schema": ("padir.commands.schema", "write the config's schema and its documentation"),
+        "schema": "write the config's schema and its documentation",
     },
 }
-VERBS = {verb: entry for group in GROUPS.values() for verb, entry in group.items()}
+# Verb -> (module, help in one line).
+VERBS = {
+    verb: (f"padir.commands.{verb.replace('-', '_')}", text)
+    for group in GROUPS.values()
+    for verb, text in group.items()
+}
 
 # glibc settings for long training: huge pages and a heap that is never trimmed. They change
 # speed only, and glibc reads them once, at the start of a process.
@@ -89,7 +85,7 @@ def usage() -> str:
             for title, verbs in GROUPS.items()
             for line in (
                 f"{title}:",
-                *(f"  {verb:<{width}}  {text}" for verb, (_, text) in verbs.items()),
+                *(f"  {verb:<{width}}  {text}" for verb, text in verbs.items()),
                 "",
             )
         ),

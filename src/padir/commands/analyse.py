@@ -74,11 +74,7 @@ OPTIONS = (
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Refuse numbers out of their range.
-
-    Raises:
-        InputError: naming the option and what is allowed.
-    """
+    """Refuse numbers out of their range; the error names the option and what is allowed."""
     from padir.config.decoder import MOST_PASSES
     from padir.files import InputError
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,13 +28,14 @@ ONE_OF, AT_MOST_ONE_OF = "one of", "at most one of"
 
 @dataclass(frozen=True)
 class Option:
-    """One argument: name, settings of argparse, title of its group, range of whole numbers."""
+    """One argument: name, settings of argparse, title of its group, range of numbers."""
 
     name: str
     settings: dict[str, Any]
     least: int | None = None
     group: str | None = None
     most: int = MOST
+    positive: bool = False
 
 
 def option(
@@ -43,6 +45,7 @@ def option(
     least: int | None = None,
     group: str | None = None,
     most: int = MOST,
+    positive: bool = False,
     **settings: Any,
 ) -> Option:
     """An optional argument.
@@ -53,6 +56,7 @@ def option(
         meaning: help text; a default is added to it.
         default: where the option is left out.
         least, most: smallest and largest integer allowed, checked where there is a smallest one.
+        positive: whether only finite numbers above 0 are allowed.
         group: title of a group of options, `ONE_OF` or `AT_MOST_ONE_OF`.
         settings: further ones of argparse.
     """
@@ -68,7 +72,7 @@ def option(
         settings["default"] = default
         shown = " ".join(map(str, default)) if isinstance(default, list) else default
         meaning += f" (default {shown})"
-    return Option(name, {"help": meaning, **settings}, least, group, most)
+    return Option(name, {"help": meaning, **settings}, least, group, most, positive)
 
 
 def needed(usage: str, meaning: str, **settings: Any) -> Option:
@@ -93,11 +97,7 @@ class ReadDigests(argparse.Action):
 
 
 def thread_count(text: str) -> int:
-    """Read `--threads`.
-
-    Raises:
-        ArgumentTypeError: no whole number from 1 to `MOST_THREADS`.
-    """
+    """Read `--threads`; ArgumentTypeError where it is no whole number from 1 to `MOST_THREADS`."""
     # Not more digits than Python turns into a number.
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MOST_THREADS:
         raise argparse.ArgumentTypeError(f"found {text[:40]!r}, allowed: 1 to {MOST_THREADS}")
@@ -181,7 +181,7 @@ def read_arguments(
         argv: the words after the verb.
 
     Raises:
-        InputError: an integer out of range.
+        InputError: a number out of range; the message names the option and what is allowed.
     """
     description, title, examples = (document or "").partition("example")
     parser = argparse.ArgumentParser(
@@ -193,8 +193,15 @@ def read_arguments(
     add(parser, *options)
     arguments = parser.parse_args(argv)
     for member in options:
-        if member.least is not None:
-            _check_range(member, getattr(arguments, member.name.strip("-").replace("-", "_")))
+        value = getattr(arguments, member.name.strip("-").replace("-", "_"))
+        if value is None:
+            continue
+        if member.least is not None and not member.least <= value <= member.most:
+            given = value if abs(value) < 10**15 else "a number of more than 15 digits"
+            allowed = f"{member.least} to {member.most}"
+            raise InputError(f"{member.name} is {given}: allowed are {allowed}")
+        if member.positive and not 0 < value < math.inf:
+            raise InputError(f"{member.name} is {value}: allowed are numbers above 0")
     return arguments
 
 
@@ -208,14 +215,3 @@ def add(parser: argparse.ArgumentParser, *options: Option) -> None:
         elif title not in groups:
             groups[title] = parser.add_argument_group(title)
         groups[member.group].add_argument(member.name, **member.settings)
-
-
-def _check_range(member: Option, value: int | None) -> None:
-    """Refuse a whole number out of an option's range.
-
-    Raises:
-        InputError: naming the option and what is allowed.
-    """
-    if value is not None and member.least is not None and not member.least <= value <= member.most:
-        given = value if abs(value) < 10**15 else "a number of more than 15 digits"
-        raise InputError(f"{member.name} is {given}: allowed are {member.least} to {member.most}")

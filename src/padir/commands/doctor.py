@@ -16,9 +16,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 from padir.commands.arguments import option, read_arguments
 
@@ -26,14 +26,8 @@ TESTED_PYTHON = (3, 11)
 LEAST_FREE_GB = 2.0
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One check's outcome.
-
-    Attributes:
-        grade: "ok", "note" or "mend".
-        text: what was found and, unless ok, what to do.
-    """
+class Finding(NamedTuple):
+    """One check's outcome: ok, note or mend; what was found and, unless ok, what to do."""
 
     grade: str
     text: str
@@ -50,9 +44,8 @@ def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
     if version < TESTED_PYTHON:
         return Finding("mend", f"Python {python}: install 3.11 or newer, then make setup")
     if version > TESTED_PYTHON:
-        return Finding(
-            "note", f"Python {python}: 3.11 is the tested one; numbers may differ slightly"
-        )
+        advice = "3.11 is the tested one; numbers may differ slightly"
+        return Finding("note", f"Python {python}: {advice}")
     return Finding("ok", f"Python {platform.python_version()}")
 
 
@@ -75,11 +68,10 @@ def check_packages(distribution: str = "padir") -> Iterator[Finding]:
         except metadata.PackageNotFoundError:
             yield Finding("mend", f"{requirement.name} is absent: make setup")
             continue
+        installed = f"{requirement.name} {version}"
         if not requirement.specifier.contains(version, prereleases=True):
-            yield Finding(
-                "mend", f"{requirement.name} {version} is not {requirement.specifier}: make setup"
-            )
-        versions.append(f"{requirement.name} {version}")
+            yield Finding("mend", f"{installed} is not {requirement.specifier}: make setup")
+        versions.append(installed)
     yield Finding("ok", "packages: " + ", ".join(versions))
 
 
@@ -95,9 +87,8 @@ def check_devices() -> Finding:
     kinds = sorted({str(device.device_kind) for device in devices})
     text = f"{len(devices)} {jax.default_backend()} device(s): {', '.join(kinds)}"
     if jax.default_backend() == "cpu" and shutil.which("nvidia-smi"):
-        return Finding(
-            "note", f"{text}; a GPU is unused: make setup EXTRAS=cuda (after rm -r .venv)"
-        )
+        advice = "a GPU is unused: make setup EXTRAS=cuda (after rm -r .venv)"
+        return Finding("note", f"{text}; {advice}")
     return Finding("ok", text)
 
 
@@ -126,13 +117,12 @@ def check_results(folder: Path) -> Iterator[Finding]:
 
 def check_tools() -> Iterator[Finding]:
     """Required programs: whether they are on PATH."""
-    for name, need in (("snakemake", "mend"), ("git", "note")):
-        if shutil.which(name):
-            yield Finding("ok", f"{name}: {shutil.which(name)}")
-        elif name == "git":
-            yield Finding(need, "git is absent: provenance will not name the code's commit")
-        else:
-            yield Finding(need, "snakemake is not on PATH: . .venv/bin/activate, or make reproduce")
+    for name, grade, advice in (
+        ("snakemake", "mend", "snakemake is not on PATH: . .venv/bin/activate, or make reproduce"),
+        ("git", "note", "git is absent: provenance will not name the code's commit"),
+    ):
+        path = shutil.which(name)
+        yield Finding("ok", f"{name}: {path}") if path else Finding(grade, advice)
 
 
 def check_run(folder: Path) -> Iterator[Finding]:
@@ -158,9 +148,8 @@ def check_run(folder: Path) -> Iterator[Finding]:
         )
     for rule, log in run.failed:
         said = (last_line(folder / log) if log else "") or "no message"
-        yield Finding(
-            "note", f"the last run failed in {rule}: {said}" + (f" ({log})" if log else "")
-        )
+        where = f" ({log})" if log else ""
+        yield Finding("note", f"the last run failed in {rule}: {said}{where}")
     if not (run.locked or run.incomplete or run.failed):
         yield Finding("ok", "no lock and no incomplete file of a killed run")
 

@@ -108,11 +108,8 @@ def snakefile_option() -> str:
 
 
 def dataset_name(arguments: argparse.Namespace) -> str:
-    """`--name`, or a name from that of the folder or of the first file.
-
-    Raises:
-        InputError: no name of a dataset.
-    """
+    """`--name`, or a name from that of the folder or of the first file. Raises InputError where
+    `--name` is no name of a dataset."""
     from padir.config.base import NAME_PATTERN
     from padir.files import InputError
 
@@ -130,11 +127,8 @@ def dataset_name(arguments: argparse.Namespace) -> str:
 
 
 def checked_directions(given: list[str] | None, languages: tuple[str, str]) -> list[str]:
-    """The directions to train: those given, or from the first language to the second.
-
-    Raises:
-        InputError: a direction of other languages, or one given twice.
-    """
+    """The directions to train: those given, or from the first language to the second. Raises
+    InputError for a direction of other languages, and for one given twice."""
     from padir.files import InputError
 
     first, second = languages

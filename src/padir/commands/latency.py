@@ -67,32 +67,18 @@ def main(argv: list[str]) -> int:
     about = machine(arguments.threads)
     with Progress(2 * len(lines), "sentences", "latency") as progress:
         measured = measure(rows, lines, arguments.repeats, progress.update)
-    content = {
-        "machine": about,
-        "sentences": len(lines),
-        "repeats": arguments.repeats,
-        "batch": 1,
-        "digests": arguments.digests,
-        "rows": measured,
-    }
-    write_json(arguments.out, content)
+    content = {"machine": about, "sentences": len(lines), "repeats": arguments.repeats, "batch": 1}
+    write_json(arguments.out, {**content, "digests": arguments.digests, "rows": measured})
     files = dict.fromkeys(path for row in rows for path in row.translator.files)
-    write_provenance(
-        arguments.out,
-        ["latency", *argv],
-        inputs=[arguments.source, *files],
-        digests=arguments.digests,
-    )
+    inputs = [arguments.source, *files]
+    write_provenance(arguments.out, ["latency", *argv], inputs=inputs, digests=arguments.digests)
     return 0
 
 
 def timed_rows(arguments: argparse.Namespace, rerankers: dict) -> list:
     """The rows of the command line. Rows of one bundle share its model, and those that differ in
-    passes alone share programs.
-
-    Raises:
-        InputError: a row that cannot be, or a reranker that no row uses.
-    """
+    passes alone share programs. Raises InputError for a row that cannot be, and for a reranker
+    that no row uses."""
     from padir.config.rows import Decoding
     from padir.decode.latency import TimedRow
     from padir.decode.load import find_decoder

@@ -16,7 +16,6 @@ examples:
 """
 
 import argparse
-import math
 import signal
 import sys
 from collections.abc import Iterator
@@ -31,16 +30,6 @@ from padir.remote.engines import ENGINES, Request
 
 PLACE = "what the engine is told"
 PACE = "patience"
-SETTINGS = (
-    "accelerator",
-    "runtime-version",
-    "zone",
-    "project",
-    "cluster",
-    "image",
-    "workdir",
-    "manifest",
-)
 OPTIONS = (
     option("--engine NAME", f"where to run: {', '.join(ENGINES)}", choices=[*ENGINES]),
     needed("--handle F", "the job's handle; F.lock and, on Slurm, its output lie beside it"),
@@ -59,13 +48,15 @@ OPTIONS = (
            " --option=--spot; may be repeated", default=None, group=PLACE, action="append"),
     option("--attempts N", "most submissions of a job that is preempted", default=3, least=1,
            group=PACE),
-    option("--poll X", "most seconds between two looks", default=60.0, group=PACE),
+    option("--poll X", "most seconds between two looks", default=60.0, group=PACE, positive=True),
     option("--timeout X", "seconds in which a call of the engine must answer; submission has ten"
-           " times as many", default=120.0, group=PACE),
+           " times as many", default=120.0, group=PACE, positive=True),
     option("--patience X", "seconds without a usable answer after which to give up", default=3600.0,
-           group=PACE),
+           group=PACE, positive=True),
     Option("command", {"help": "what to run, after --", "nargs": "*", "metavar": "COMMAND"}),
 )  # fmt: skip
+TOLD = [member.name for member in OPTIONS if member.group == PLACE]
+SETTINGS = [name.removeprefix("--") for name in TOLD if name != "--option"]
 
 
 class Stopped(BaseException):
@@ -84,10 +75,7 @@ def main(argv: list[str]) -> int:
     from padir.remote.handle import Phase, new_handle, read_handle
 
     path = arguments.handle
-    pace = Pace(
-        *(_positive(arguments, name) for name in ("poll", "timeout", "patience")),
-        attempts=arguments.attempts,
-    )
+    pace = Pace(arguments.poll, arguments.timeout, arguments.patience, arguments.attempts)
     lock = path.with_name(f"{path.name}.lock")
     what = f"another padir launch is using {shown(path.name)}"
     if arguments.cancel:
@@ -154,19 +142,9 @@ def _stoppable() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
-def _positive(arguments: argparse.Namespace, name: str) -> float:
-    value = getattr(arguments, name)
-    if not math.isfinite(value) or value <= 0:
-        raise InputError(f"--{name} is {value}: allowed are numbers above 0")
-    return value
-
-
 def _request(arguments: argparse.Namespace) -> tuple[Request, Any]:
-    """The job, and what else tells it from another one.
-
-    Raises:
-        InputError: an option that the engine lacks or does not take, or no command.
-    """
+    """The job, and what else tells it from another one. Raises InputError for an option that the
+    engine lacks or does not take, and for no command."""
     if arguments.engine is None:
         raise InputError(f"--engine is missing: allowed are {', '.join(ENGINES)}")
     if not arguments.command:
@@ -192,11 +170,7 @@ def _request(arguments: argparse.Namespace) -> tuple[Request, Any]:
 
 
 def _manifest(path: Path) -> dict[str, Any]:
-    """A Kubernetes Job with a container.
-
-    Raises:
-        InputError: something else.
-    """
+    """A Kubernetes Job with a container. Raises InputError for anything else."""
     from padir.config.read import read_yaml
 
     manifest = read_yaml(path)

@@ -9,11 +9,8 @@ from padir.files import InputError
 
 
 def length_rule(parsed: argparse.Namespace) -> Any:
-    """The length rule of the command line; None where it names none.
-
-    Raises:
-        InputError: a weight without an alpha, or a number that is not finite.
-    """
+    """The length rule of the command line; None where it names none. Raises InputError for a
+    weight without an alpha, and for a number that is not finite."""
     from padir.decode.candidates import LengthRule
 
     alpha, weight = parsed.length_alpha, parsed.length_weight
@@ -26,11 +23,8 @@ def length_rule(parsed: argparse.Namespace) -> Any:
 
 
 def open_bundle(folder: Path, digests: dict[str, str]) -> Any:
-    """Load a bundle and check what it was trained with.
-
-    Raises:
-        InputError: no bundle, or one of other settings than expected.
-    """
+    """Load a bundle and check what it was trained with. Raises InputError where it is none, or has
+    other settings than expected."""
     from padir.bundle import MODEL_FILE
     from padir.decode.load import load
     from padir.provenance import checked_digests
@@ -41,17 +35,10 @@ def open_bundle(folder: Path, digests: dict[str, str]) -> Any:
 
 
 def open_translator(
-    parsed: argparse.Namespace,
-    loaded: Any,
-    decoder: Any,
-    passes: int | None,
-    rule: Any = None,
+    parsed: argparse.Namespace, loaded: Any, decoder: Any, passes: int | None, rule: Any = None
 ) -> Any:
-    """A translator with the reranker and batch size of the command line.
-
-    Raises:
-        InputError: parts that do not fit each other, or a decoder of other settings than expected.
-    """
+    """A translator with the reranker and batch size of the command line. Raises InputError for
+    parts that do not fit each other, and for a decoder of other settings than expected."""
     from padir.decode.load import load
     from padir.decode.rerank import Reranker
     from padir.decode.translate import Translator

@@ -16,7 +16,7 @@ examples:
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,11 +66,13 @@ OPTIONS = (
         "--gflops X",
         "sustained GFLOP/s of one training process; the default is that of a CPU core",
         default=CPU_GFLOPS,
+        positive=True,
     ),
     option(
         "--decode-gflops X",
         "sustained GFLOP/s of one decoding process, on one device (default: --gflops / --devices;"
         " token after token, as AR models decode, accelerators reach far less)",
+        positive=True,
     ),
     option("--devices N", "number of devices of one training, for memory per device", default=1),
     option("--usd-per-hour X", "dollars per hour of the machine of one training"),
@@ -224,12 +226,14 @@ def totals(plans: Sequence[TrainingPlan], work: Workload, rates: Rates) -> list[
     )
     scoring = hours(work.rating, CPU_GFLOPS) + work.scored * SCORE_SECONDS / 3600
     most = max(plans, key=lambda plan: plan.memory.total)
-    parts = {
-        "parameters and optimizer": most.memory.state,
-        "gradients": most.memory.gradients,
-        "activations": most.memory.activations,
-        "logits": most.memory.logits,
-    }
+    parts = _gigabytes(
+        {
+            "parameters and optimizer": most.memory.state,
+            "gradients": most.memory.gradients,
+            "activations": most.memory.activations,
+            "logits": most.memory.logits,
+        }
+    )
     lines = [
         f"estimate: {training:.2f} hours of training in one process at {rates.gflops:g} GFLOP/s"
         " (matrix products only; compilation comes on top)",
@@ -239,10 +243,8 @@ def totals(plans: Sequence[TrainingPlan], work: Workload, rates: Rates) -> list[
         f"estimate: {scoring:.2f} hours of scoring on one core",
         disk_line(work.disk),
         f"estimate: {most.memory.total / 1e9:.2f} GB on each of {rates.devices} devices, most for"
-        f" {most.training} ("
-        + ", ".join(f"{name} {size / 1e9:.2f}" for name, size in parts.items())
-        + "); training.accumulate, training.shard_parameters and architecture.rematerialise lower"
-        " it",
+        f" {most.training} ({parts}); training.accumulate, training.shard_parameters and"
+        " architecture.rematerialise lower it",
     ]
     if rates.usd_per_hour is not None:
         used = training + (distilling + decoding) / rates.devices
@@ -264,11 +266,14 @@ def disk_line(disk: Disk) -> str:
         "decodings": disk.decodings,
     }
     return (
-        f"estimate: {sum(parts.values()) / 1e9:.2f} GB of disk ("
-        + ", ".join(f"{name} {size / 1e9:.2f}" for name, size in parts.items())
-        + f"), and meanwhile {disk.meanwhile / 1e9:.2f} more for text before it is cleaned or as"
-        " the ids of one training; TFDS's downloads come on top"
+        f"estimate: {sum(parts.values()) / 1e9:.2f} GB of disk ({_gigabytes(parts)}), and meanwhile"
+        f" {disk.meanwhile / 1e9:.2f} more for text before it is cleaned or as the ids of one"
+        " training; TFDS's downloads come on top"
     )
+
+
+def _gigabytes(parts: Mapping[str, int | float]) -> str:
+    return ", ".join(f"{name} {size / 1e9:.2f}" for name, size in parts.items())
 
 
 def main(argv: list[str]) -> int:
@@ -277,12 +282,6 @@ def main(argv: list[str]) -> int:
     from padir.config.read import load_config
     from padir.files import InputError
 
-    if not arguments.gflops > 0:
-        raise InputError(f"--gflops is {arguments.gflops}: allowed are numbers above 0")
-    if arguments.decode_gflops is not None and not arguments.decode_gflops > 0:
-        raise InputError(
-            f"--decode-gflops is {arguments.decode_gflops}: allowed are numbers above 0"
-        )
     if arguments.devices < 1:
         raise InputError(f"--devices is {arguments.devices}: allowed are 1 and more")
     price = arguments.usd_per_hour

@@ -12,9 +12,7 @@ examples:
   padir rate --scorer chrf++ --hypotheses out.txt --references ref.en ref.en.1 --json rating.json
 """
 
-import argparse
 import importlib
-from typing import Any
 
 from padir.commands.arguments import SCORE_OUTPUT, SCORED, needed, option, read_arguments, threads
 from padir.config.evaluation import SCORERS
@@ -35,11 +33,8 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Score, print, and write with `--json`."""
     arguments = read_arguments("rate", __doc__, OPTIONS, argv)
-    import json
-
-    from padir.commands.score import check_plain_text, labels
-    from padir.files import InputError, read_aligned, shown, write_json
-    from padir.provenance import write_provenance
+    from padir.commands.score import labels, read_texts, write_scores
+    from padir.files import InputError, shown
     from padir.score.rating import not_run, rating
 
     scorer = SCORERS[arguments.scorer]
@@ -47,39 +42,19 @@ def main(argv: list[str]) -> int:
     if (arguments.checkpoint is None) == needs_checkpoint:
         verb = "needs" if needs_checkpoint else "takes no"
         raise InputError(f"--scorer {arguments.scorer} {verb} --checkpoint")
-    check_plain_text(arguments.hypotheses)
-    hypotheses, *references = read_aligned(
-        arguments.hypotheses, *arguments.references, strip_bom=True
-    )
-    if not hypotheses:
-        raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
+    hypotheses, *references = read_texts(arguments)
     origin, digests = labels(arguments)
     document = {**origin, "digests": digests, "scorer": arguments.scorer}
     if arguments.checkpoint and arguments.allow_missing and not arguments.checkpoint.exists():
         document |= not_run(f"no folder {shown(arguments.checkpoint)}")
     else:
-        counts, checkpoint = _counts(scorer.counts, arguments, hypotheses, references)
+        module, _, name = scorer.counts.partition(":")
+        count, checkpoint = getattr(importlib.import_module(module), name), None
+        if needs_checkpoint:
+            folder, threads = arguments.checkpoint, arguments.threads
+            counts, checkpoint = count(hypotheses, references, folder, threads)
+        else:
+            counts = count(hypotheses, references)
         document |= {"checkpoint": checkpoint, **rating(counts, references, arguments.samples)}
-    if arguments.json is not None:
-        write_json(arguments.json, document)
-        inputs = [arguments.hypotheses, *arguments.references]
-        write_provenance(
-            arguments.json, ["rate", *argv], inputs=inputs, labels=origin, digests=digests
-        )
-    shorter = {key: value for key, value in document.items() if key != "replicates"}
-    print(json.dumps(shorter, indent=2, ensure_ascii=False))
+    write_scores(arguments, ["rate", *argv], document, origin)
     return 0
-
-
-def _counts(
-    function: str,
-    arguments: argparse.Namespace,
-    hypotheses: list[str],
-    references: list[list[str]],
-) -> tuple[Any, dict[str, Any] | None]:
-    """Counts of the scorer, and the identity of its checkpoint if it has one."""
-    module, _, name = function.partition(":")
-    counts = getattr(importlib.import_module(module), name)
-    if arguments.checkpoint is None:
-        return counts(hypotheses, references), None
-    return counts(hypotheses, references, arguments.checkpoint, arguments.threads)

@@ -18,14 +18,13 @@ OPTIONS = (option("--root DIR", "root folder of the checkout", default=Path()),)
 
 def main(argv: Sequence[str]) -> int:
     """Write both files under `--root`."""
-    from padir.files import atomic_path
+    from padir.files import write_text
 
     arguments = read_arguments("schema", __doc__, OPTIONS, argv)
     for path, text in (
         (document.SCHEMA_PATH, document.schema_text()),
         (document.README_PATH, document.readme_text()),
     ):
-        with atomic_path(arguments.root / path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(arguments.root / path, text)
         print(arguments.root / path)
     return 0

@@ -15,6 +15,7 @@ examples:
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +40,15 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Score, print, and write with `--json`."""
     arguments = read_arguments("score", __doc__, OPTIONS, argv)
-    import json
-
-    from padir.files import InputError, read_aligned, read_jsonl, shown, write_json
-    from padir.provenance import write_provenance
+    from padir.files import InputError, read_jsonl, shown
     from padir.score.summary import DecoderOutput, score_corpus
 
     if (arguments.grammar is None) != (arguments.sources is None):
         raise InputError("--grammar and --sources go together: give both or neither")
     others = [path for path in (arguments.baseline, arguments.sources) if path is not None]
-    check_plain_text(arguments.hypotheses, *others)
+    texts = read_texts(arguments, *others)
     origin, digests = labels(arguments)
-    texts = read_aligned(arguments.hypotheses, *arguments.references, *others, strip_bom=True)
     hypotheses, *references = texts[: len(texts) - len(others)]
-    if not hypotheses:
-        raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
     baseline = texts[len(texts) - len(others)] if arguments.baseline is not None else None
     decoded = None
     if arguments.decode is not None:
@@ -80,36 +75,55 @@ def main(argv: list[str]) -> int:
         lexemes=lexemes,
         samples=arguments.samples,
     )
-    if arguments.json is not None:
-        write_json(arguments.json, document)
-        optional = (arguments.decode, arguments.baseline, arguments.grammar, arguments.sources)
-        write_provenance(
-            arguments.json,
-            ["score", *argv],
-            inputs=[
-                arguments.hypotheses,
-                *arguments.references,
-                *(path for path in optional if path is not None),
-            ],
-            labels=origin,
-            digests=digests,
-        )
-    # A thousand numbers per metric are for the report, not for a reader.
-    summary = {key: value for key, value in document.items() if key != "replicates"}
-    print(json.dumps(summary, indent=2, ensure_ascii=False))
+    optional = (arguments.decode, arguments.baseline, arguments.grammar, arguments.sources)
+    read = [path for path in optional if path is not None]
+    write_scores(arguments, ["score", *argv], document, origin, read)
     return 0
 
 
-def check_plain_text(*paths: Path) -> None:
-    """Refuse JSON lines where one text a line is needed: references alone may be several.
+def read_texts(arguments: argparse.Namespace, *others: Path) -> list[list[str]]:
+    """The lines of the hypotheses, of each set of references and of other files, all aligned.
 
     Raises:
-        InputError: naming the first such file.
+        InputError: a file is JSON lines where one text a line is needed, as it is everywhere but
+            for references; there is no sentence; or line counts differ.
     """
-    from padir.files import InputError, is_jsonl, shown
+    from padir.files import InputError, is_jsonl, read_aligned, shown
 
-    for path in filter(is_jsonl, paths):
+    for path in filter(is_jsonl, (arguments.hypotheses, *others)):
         raise InputError(f"{shown(path)}: allowed is plain text, one sentence a line, not .jsonl")
+    texts = read_aligned(arguments.hypotheses, *arguments.references, *others, strip_bom=True)
+    if not texts[0]:
+        raise InputError(f"{shown(arguments.hypotheses)}: empty: there is no sentence to score")
+    return texts
+
+
+def write_scores(
+    arguments: argparse.Namespace,
+    command: list[str],
+    document: dict[str, Any],
+    origin: dict[str, Any],
+    further: Sequence[Path] = (),
+) -> None:
+    """Print a document of scores; with `--json` also write it, with its provenance.
+
+    Args:
+        origin: labels of the hypotheses.
+        further: files that were read besides hypotheses and references.
+    """
+    import json
+
+    from padir.files import write_json
+    from padir.provenance import write_provenance
+
+    if arguments.json is not None:
+        write_json(arguments.json, document)
+        inputs = [arguments.hypotheses, *arguments.references, *further]
+        digests = document["digests"]
+        write_provenance(arguments.json, command, inputs=inputs, labels=origin, digests=digests)
+    # A thousand numbers per metric are for the report, not for a reader.
+    shorter = {key: value for key, value in document.items() if key != "replicates"}
+    print(json.dumps(shorter, indent=2, ensure_ascii=False))
 
 
 LABELS = ("dataset", "direction", "training", "system", "targets", "seed", "decoder", "passes")

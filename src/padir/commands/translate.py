@@ -121,11 +121,7 @@ def main(argv: list[str]) -> int:
 
 
 def input_lines() -> Iterator[str]:
-    """The lines of standard input.
-
-    Raises:
-        InputError: a directory or a device that cannot be read, or no text.
-    """
+    """The lines of standard input. Raises InputError for what cannot be read, or is no text."""
     from padir.files import InputError, decode_lines
 
     try:
@@ -164,11 +160,8 @@ def warn(message: str) -> None:
 
 
 def open_translator(arguments: argparse.Namespace):
-    """The translator of the command line; AR models decode greedily by default.
-
-    Raises:
-        InputError: parts that do not fit each other.
-    """
+    """The translator of the command line; AR models decode greedily by default. Raises InputError
+    for parts that do not fit each other."""
     from dataclasses import replace
 
     from padir.decode.load import find_decoder
