@@ -27,16 +27,11 @@ if TYPE_CHECKING:
 
 # Name -> module that has it.
 _NAMES = {
-    "load": "padir.library",
-    "Model": "padir.library",
-    "stutter": "padir.library",
+    **dict.fromkeys(("load", "Model", "stutter"), "padir.library"),
     "InputError": "padir.files",
-    "Ising": "padir.theory.ising",
-    "ising_on_graph": "padir.theory.ising",
-    "random_ising": "padir.theory.ising",
+    **dict.fromkeys(("Ising", "ising_on_graph", "random_ising"), "padir.theory.ising"),
     "exact_law": "padir.theory.enumeration",
-    "k_gibbs": "padir.theory.samplers",
-    "independent_parallel": "padir.theory.samplers",
+    **dict.fromkeys(("k_gibbs", "independent_parallel"), "padir.theory.samplers"),
 }
 
 

@@ -50,9 +50,7 @@ GROUPS = {
         "theory-report": "draw or tabulate Ising experiments",
         "report": "write tables, figures, claims and the HTML page",
     },
-    "maintain": {
-        "schema": "write the config's schema and its documentation",
-    },
+    "maintain": {"schema": "write the config's schema and its documentation"},
 }
 # Verb -> (module, help in one line).
 VERBS = {

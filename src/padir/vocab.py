@@ -164,13 +164,14 @@ class Vocabulary:
         for token in map(int, sequence):
             if token == EOS:
                 break
-            if not 0 <= token < self.size:
-                raise IndexError(f"token id {token} is outside 0 to {self.size - 1}")
-            kept.append(token)
+            kept.append(self._checked(token))
         return kept
 
     def piece(self, token: int) -> str:
         """The piece of an id, as SentencePiece writes it (U+2581 marks a space)."""
+        return self._processor.id_to_piece(self._checked(token))
+
+    def _checked(self, token: int) -> int:
         if not 0 <= token < self.size:
             raise IndexError(f"token id {token} is outside 0 to {self.size - 1}")
-        return self._processor.id_to_piece(token)
+        return token

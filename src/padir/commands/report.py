@@ -21,11 +21,7 @@ PARTS = [*(part.name for part in CATALOGUE), "claims", "page"]
 OPTIONS = (
     needed("--config F", "JSON file of the merged config"),
     needed("--out PATH", "output folder, or one output file"),
-    option(
-        "--only NAME",
-        f"part to write alone: {', '.join(PARTS)}",
-        choices=PARTS,
-    ),
+    option("--only NAME", f"part to write alone: {', '.join(PARTS)}", choices=PARTS),
     option(
         "--options TEXT",
         "options of snakemake that the commands in the report have, such as"

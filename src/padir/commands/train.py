@@ -125,11 +125,6 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
         inputs.append(arguments.warm_start / MODEL_FILE)
     command = ["train", *argv]
     write_provenance(
-        beside,
-        command,
-        inputs=inputs,
-        spec=written_spec,
-        seed=arguments.seed,
-        digests=spec.digests,
+        beside, command, inputs=inputs, spec=written_spec, seed=arguments.seed, digests=spec.digests
     )
     return 0

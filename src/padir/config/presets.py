@@ -38,14 +38,9 @@ def _size(
         "length_classes": positions,
         "attention_dropout": False,
     }
-    optimizer = {
-        "peak_learning_rate": rate,
-        "final_learning_rate": 1e-4,
-        "warmup_steps": warmup,
-    }
+    optimizer = {"peak_learning_rate": rate, "final_learning_rate": 1e-4, "warmup_steps": warmup}
     return Size(
-        purpose,
-        {"architecture": architecture, "optimizer": optimizer, "training": dict(training)},
+        purpose, {"architecture": architecture, "optimizer": optimizer, "training": dict(training)}
     )
 
 
@@ -75,11 +70,7 @@ SIZES: dict[str, Size] = {
     "base": _size(
         "hours on one GPU",
         *(256, 4, 6, 128, 0.01, 4_000),
-        {
-            "steps": 50_000,
-            "batch_tokens": 16_384,
-            "buckets": [16, 24, 32, 48, 64, 96, 128],
-        },
+        {"steps": 50_000, "batch_tokens": 16_384, "buckets": [16, 24, 32, 48, 64, 96, 128]},
     ),
     "paper": Size("the paper's (section L.2): days on many accelerators", {}),
 }

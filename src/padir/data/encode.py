@@ -20,11 +20,7 @@ BLOCK_LINES = 20_000
 
 
 def encode_pairs(
-    vocabulary: Vocabulary,
-    source: Path,
-    target: Path,
-    folder: Path | None = None,
-    threads: int = 1,
+    vocabulary: Vocabulary, source: Path, target: Path, folder: Path | None = None, threads: int = 1
 ) -> Pairs:
     """Read and encode two aligned files.
 

@@ -111,8 +111,9 @@ def prepare(builder: Any, source: TfdsSource) -> None:
     import tensorflow_datasets as tfds
 
     folder = Path(builder.data_path)
+    label = f"{source.name} in {shown(str(folder))}"
     if folder.exists():
-        _check_description(builder, source.name)
+        _check_description(builder, label)
         return
     if not source.download:
         unfinished = sorted(folder.parent.glob(f"incomplete.*_{folder.name}"))
@@ -122,14 +123,14 @@ def prepare(builder: Any, source: TfdsSource) -> None:
             else "nothing is prepared there"
         )
         raise InputError(
-            f"{source.name} in {shown(str(folder))}: {state}; set source.download to true to"
-            " download and prepare it, or source.data_dir to the folder that has it"
+            f"{label}: {state}; set source.download to true to download and prepare it, or"
+            " source.data_dir to the folder that has it"
         )
     # Extraction of archives, and addresses of other kinds than http, go through TensorFlow.
     if find_spec("tensorflow") is None:
         raise InputError(
-            f"{source.name} in {shown(str(folder))}: nothing is prepared there, and TFDS needs"
-            " TensorFlow to prepare it: install the extra tf (make setup EXTRAS=tf)"
+            f"{label}: nothing is prepared there, and TFDS needs TensorFlow to prepare it: install"
+            " the extra tf (make setup EXTRAS=tf)"
         )
     if hasattr(builder, "subsets"):
         builder._split_generators = _part_by_part(builder, source)
@@ -143,12 +144,10 @@ def prepare(builder: Any, source: TfdsSource) -> None:
         except InputError:
             raise
         except (*_download_errors(), AssertionError, ValueError) as error:
-            raise InputError(
-                f"{source.name} in {shown(str(folder))}: cannot prepare: {_reason(error)}"
-            ) from error
+            raise InputError(f"{label}: cannot prepare: {_reason(error)}") from error
 
 
-def _check_description(builder: Any, name: str) -> None:
+def _check_description(builder: Any, label: str) -> None:
     import tensorflow_datasets as tfds
 
     folder = Path(builder.data_path)
@@ -157,8 +156,7 @@ def _check_description(builder: Any, name: str) -> None:
     for file in (INFO_FILE,) if old else (INFO_FILE, FEATURES_FILE):
         if not (folder / file).is_file():
             raise InputError(
-                f"{name} in {shown(str(folder))}: half prepared: {file} is missing; delete the"
-                " folder and prepare it again"
+                f"{label}: half prepared: {file} is missing; delete the folder and prepare it again"
             )
         read_json(folder / file)
     if not old:
@@ -166,8 +164,7 @@ def _check_description(builder: Any, name: str) -> None:
             tfds.features.FeatureConnector.from_config(str(folder))
         except (*_unreadable(), ValueError, LookupError, AttributeError) as error:
             raise InputError(
-                f"{name} in {shown(str(folder))}: {FEATURES_FILE} cannot be read:"
-                f" {_of_builder(error)}"
+                f"{label}: {FEATURES_FILE} cannot be read: {_of_builder(error)}"
             ) from error
 
 

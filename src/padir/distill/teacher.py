@@ -11,15 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from padir.decode.translate import Translator
-from padir.files import (
-    InputError,
-    digest,
-    iter_lines,
-    sha256_file,
-    shown,
-    write_lines,
-    write_text,
-)
+from padir.files import InputError, digest, iter_lines, sha256_file, shown, write_lines, write_text
 
 PART_LINES = 2048
 
