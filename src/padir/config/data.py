@@ -21,47 +21,30 @@ class SyntheticSource(Settings):
     """A synthetic language pair from a seeded grammar, with exact references and validity."""
 
     kind: Literal["synthetic"] = "synthetic"
-    train: int = Field(
-        default=24_000, ge=1, le=1_000_000_000, description="Number of training pairs."
-    )
-    valid: int = Field(
-        default=500, ge=1, le=1_000_000_000, description="Number of validation pairs."
-    )
+    train: int = Field(default=24_000, ge=1, le=1_000_000_000)
+    """Number of training pairs."""
+    valid: int = Field(default=500, ge=1, le=1_000_000_000)
+    """Number of validation pairs."""
     test: int = Field(default=500, ge=1, le=1_000_000_000, description="Number of test pairs.")
-    seed: int = Field(
-        default=1, ge=0, lt=2**32, description="Seed of the lexicon, the grammar and the sentences."
-    )
-    mode_strength: float = Field(
-        default=0.8,
-        ge=0,
-        le=1,
-        description="Strength of the two binary modes of a translation, register and word order:"
-        " each takes its second value with probability `mode_strength` / 2. 0: one mode; 1: even"
-        " odds.",
-    )
-    references: int = Field(
-        default=4,
-        ge=1,
-        le=4,
-        description="References per sentence of the validation and test splits.",
-    )
+    seed: int = Field(default=1, ge=0, lt=2**32)
+    """Seed of the lexicon, the grammar and the sentences."""
+    mode_strength: float = Field(default=0.8, ge=0, le=1)
+    """Strength of the two binary modes of a translation, register and word order: each takes its
+    second value with probability `mode_strength` / 2. 0: one mode; 1: even odds."""
+    references: int = Field(default=4, ge=1, le=4)
+    """References per sentence of the validation and test splits."""
     nouns: int = Field(default=40, ge=4, le=100_000, description="Number of nouns in the lexicon.")
     verbs: int = Field(default=24, ge=4, le=100_000, description="Number of verbs in the lexicon.")
-    adjectives: int = Field(
-        default=16, ge=2, le=100_000, description="Number of adjectives in the lexicon."
-    )
-    adverbs: int = Field(
-        default=10, ge=2, le=100_000, description="Number of adverbs in the lexicon."
-    )
-    postpositions: int = Field(
-        default=6, ge=2, le=100_000, description="Number of postpositions in the lexicon."
-    )
-    min_words: int = Field(
-        default=4, ge=3, le=60, description="Shortest source sentence, in words."
-    )
-    max_words: int = Field(
-        default=12, ge=6, le=60, description="Longest source sentence, in words."
-    )
+    adjectives: int = Field(default=16, ge=2, le=100_000)
+    """Number of adjectives in the lexicon."""
+    adverbs: int = Field(default=10, ge=2, le=100_000)
+    """Number of adverbs in the lexicon."""
+    postpositions: int = Field(default=6, ge=2, le=100_000)
+    """Number of postpositions in the lexicon."""
+    min_words: int = Field(default=4, ge=3, le=60)
+    """Shortest source sentence, in words."""
+    max_words: int = Field(default=12, ge=6, le=60)
+    """Longest source sentence, in words."""
 
     def local_files(self) -> list[Path]:
         """Local files of the data: none, as the grammar generates it."""
@@ -79,21 +62,18 @@ class SyntheticSource(Settings):
 class SplitFiles(Settings):
     """The aligned files of one split, local or to be downloaded."""
 
-    files: dict[Language, FilePath | RemoteFile] = Field(
-        description="File of each language code: a path, relative to `folder`, or {url, sha256}."
-    )
-    references: dict[Language, list[FilePath | RemoteFile]] = Field(
-        default_factory=dict, description="Further reference files of each language code, if any."
-    )
+    files: dict[Language, FilePath | RemoteFile]
+    """File of each language code: a path, relative to `folder`, or {url, sha256}."""
+    references: dict[Language, list[FilePath | RemoteFile]] = Field(default_factory=dict)
+    """Further reference files of each language code, if any."""
 
 
 class FilesSource(Settings):
     """Aligned plain UTF-8 text, one sentence a line, split at newline only."""
 
     kind: Literal["files"] = "files"
-    folder: FilePath = Field(
-        default=".", description="Folder that relative paths of files start from."
-    )
+    folder: FilePath = "."
+    """Folder that relative paths of files start from."""
     train: SplitFiles = Field(description="Files of the training split.")
     valid: SplitFiles = Field(description="Files of the validation split.")
     test: SplitFiles = Field(description="Files of the test split.")
@@ -113,44 +93,30 @@ class TfdsSource(Settings):
 
     kind: Literal["tfds"] = "tfds"
     name: str = Field(
-        pattern=r"^[a-z][a-z0-9_]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)?(:[0-9]+\.[0-9]+\.[0-9]+)?$",
-        description="Name in TFDS with its config, such as wmt14_translate/de-en,"
-        " wmt16_translate/ro-en or wmt17_translate/zh-en.",
+        pattern=r"^[a-z][a-z0-9_]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)?(:[0-9]+\.[0-9]+\.[0-9]+)?$"
     )
-    data_dir: str = Field(
-        default="data/tensorflow_datasets",
-        min_length=1,
-        description="Folder of prepared TFDS datasets. Copies in array_record format need nothing"
-        " else; TFRecord needs TensorFlow (the extra tf).",
-    )
-    download: bool = Field(
-        default=False,
-        description="Whether a dataset that is not prepared yet is downloaded and prepared, in"
-        " array_record format; false: a missing dataset is an error.",
-    )
-    leave_out: list[Name] = Field(
-        default_factory=list,
-        description="Parts of a WMT training set to leave out, by their TFDS names, such as"
-        " casia2015. The dataset prepared without them has its own folder.",
-    )
-    train: str = Field(
-        default="train",
-        min_length=1,
-        description="TFDS split for training, or a slice of one such as train[:1000000].",
-    )
-    valid: str = Field(
-        default="validation", min_length=1, description="TFDS split for validation, or a slice."
-    )
-    test: str = Field(
-        default="test", min_length=1, description="TFDS split for testing, or a slice."
-    )
+    """Name in TFDS with its config, such as wmt14_translate/de-en, wmt16_translate/ro-en or
+    wmt17_translate/zh-en."""
+    data_dir: str = Field(default="data/tensorflow_datasets", min_length=1)
+    """Folder of prepared TFDS datasets. Copies in array_record format need nothing else; TFRecord
+    needs TensorFlow (the extra tf)."""
+    download: bool = False
+    """Whether a dataset that is not prepared yet is downloaded and prepared, in array_record
+    format; false: a missing dataset is an error."""
+    leave_out: list[Name] = Field(default_factory=list)
+    """Parts of a WMT training set to leave out, by their TFDS names, such as casia2015. The dataset
+    prepared without them has its own folder."""
+    train: str = Field(default="train", min_length=1)
+    """TFDS split for training, or a slice of one such as train[:1000000]."""
+    valid: str = Field(default="validation", min_length=1)
+    """TFDS split for validation, or a slice."""
+    test: str = Field(default="test", min_length=1)
+    """TFDS split for testing, or a slice."""
     pairs: dict[
         Literal["train", "valid", "test"], Annotated[int, Field(ge=1, le=10_000_000_000)] | None
-    ] = Field(
-        default_factory=dict,
-        description="Expected number of pairs of each split; another number is an error. null: any"
-        " number, as with `leave_out`. `padir plan` uses these before the text exists.",
-    )
+    ] = Field(default_factory=dict)
+    """Expected number of pairs of each split; another number is an error. null: any number, as with
+    `leave_out`. `padir plan` uses these before the text exists."""
 
     def local_files(self) -> list[Path]:
         """Files that must exist beforehand: none, as the folder may still be filled."""
@@ -165,93 +131,48 @@ class Cleaning(Settings):
     over `max_bytes` is an error there, empty lines are counted and kept, and of the other rules
     only `romanian_letters` applies."""
 
-    drop_duplicates: bool = Field(
-        default=True, description="Drop training pairs that occurred before, with both sides equal."
-    )
-    drop_overlap: bool = Field(
-        default=True,
-        description="Drop training pairs of which a side is in the validation or test split.",
-    )
+    drop_duplicates: bool = True
+    """Drop training pairs that occurred before, with both sides equal."""
+    drop_overlap: bool = True
+    """Drop training pairs of which a side is in the validation or test split."""
     drop_empty: bool = Field(default=True, description="Drop training pairs with an empty side.")
-    min_words: int = Field(
-        default=1,
-        ge=0,
-        le=1_000_000,
-        description="Minimum length of each side of a training pair, in words.",
-    )
-    max_words: int = Field(
-        default=250,
-        ge=1,
-        le=1_000_000,
-        description="Maximum length of each side of a training pair, in words (characters for zh).",
-    )
-    max_ratio: float = Field(
-        default=9.0,
-        ge=1,
-        description="Maximum ratio of the lengths of both sides, in words (characters for zh).",
-    )
-    max_bytes: int = Field(
-        default=20_000,
-        ge=16,
-        le=MOST_LINE_BYTES,
-        description="Maximum length of a line of any split, in bytes.",
-    )
+    min_words: int = Field(default=1, ge=0, le=1_000_000)
+    """Minimum length of each side of a training pair, in words."""
+    max_words: int = Field(default=250, ge=1, le=1_000_000)
+    """Maximum length of each side of a training pair, in words (characters for zh)."""
+    max_ratio: float = Field(default=9.0, ge=1)
+    """Maximum ratio of the lengths of both sides, in words (characters for zh)."""
+    max_bytes: int = Field(default=20_000, ge=16, le=MOST_LINE_BYTES)
+    """Maximum length of a line of any split, in bytes."""
     # Not written while it says nothing: what was made without it stays valid.
-    romanian_letters: Literal["comma", "cedilla"] | None = Field(
-        default=None,
-        exclude_if=not_,
-        description="Normalisation of the Romanian letters s and t with a mark below, references"
-        " included. comma: the standard; cedilla: as in older files; null: left as they are. Scores"
-        " into Romanian compare only with scores on references normalised in the same way.",
-    )
+    romanian_letters: Literal["comma", "cedilla"] | None = Field(default=None, exclude_if=not_)
+    """Normalisation of the Romanian letters s and t with a mark below, references included. comma:
+    the standard; cedilla: as in older files; null: left as they are. Scores into Romanian compare
+    only with scores on references normalised in the same way."""
 
 
 class VocabularySettings(Settings):
     """One SentencePiece model for both languages of a pair. Paper: L.2, Kudo & Richardson 2018."""
 
-    kind: Literal["unigram", "bpe", "word"] = Field(
-        default="unigram", description="SentencePiece model type."
-    )
-    size: int = Field(
-        default=32_000,
-        ge=16,
-        le=10_000_000,
-        description="Vocabulary size in pieces, special and reserved ids included; kind word may"
-        " have fewer, as there are only as many pieces as words.",
-    )
-    character_coverage: float = Field(
-        default=1.0,
-        gt=0.9,
-        le=1,
-        description="Share of the characters of the training text that pieces cover.",
-    )
-    byte_fallback: bool = Field(
-        default=False,
-        description="Encode unknown characters as bytes, so that no token is unknown.",
-    )
-    max_lines: int = Field(
-        default=2_000_000,
-        ge=100,
-        le=10_000_000_000,
-        description="Maximum number of lines that the vocabulary is learnt from, evenly spaced over"
-        " the text.",
-    )
+    kind: Literal["unigram", "bpe", "word"] = "unigram"
+    """SentencePiece model type."""
+    size: int = Field(default=32_000, ge=16, le=10_000_000)
+    """Vocabulary size in pieces, special and reserved ids included; kind word may have fewer, as
+    there are only as many pieces as words."""
+    character_coverage: float = Field(default=1.0, gt=0.9, le=1)
+    """Share of the characters of the training text that pieces cover."""
+    byte_fallback: bool = False
+    """Encode unknown characters as bytes, so that no token is unknown."""
+    max_lines: int = Field(default=2_000_000, ge=100, le=10_000_000_000)
+    """Maximum number of lines that the vocabulary is learnt from, evenly spaced over the text."""
     # These two are not written while they say nothing: what was made without them stays valid.
-    foreign_pairs: int = Field(
-        default=0,
-        ge=0,
-        le=1_000,
-        exclude_if=not_,
-        description="Number of further synthetic language pairs, of the next seeds, whose text the"
-        " vocabulary is learnt from too: `source.train` pairs of each, or for other data sources as"
-        " many as synthetic data has by default.",
-    )
-    extra_text: list[FilePath] = Field(
-        default_factory=list,
-        exclude_if=not_,
-        description="Further UTF-8 text files that the vocabulary is learnt from, one sentence a"
-        " line; relative paths start at the working folder.",
-    )
+    foreign_pairs: int = Field(default=0, ge=0, le=1_000, exclude_if=not_)
+    """Number of further synthetic language pairs, of the next seeds, whose text the vocabulary is
+    learnt from too: `source.train` pairs of each, or for other data sources as many as synthetic
+    data has by default."""
+    extra_text: list[FilePath] = Field(default_factory=list, exclude_if=not_)
+    """Further UTF-8 text files that the vocabulary is learnt from, one sentence a line; relative
+    paths start at the working folder."""
 
     @model_validator(mode="after")
     def _spellable(self) -> "VocabularySettings":
@@ -277,12 +198,10 @@ class VocabularySpec(VocabularySettings):
 class ExtraSources(Settings):
     """Monolingual source text that teachers translate besides the training sources."""
 
-    files: dict[Language, str | RemoteFile] = Field(
-        min_length=1,
-        description="Text file of each language code, one sentence a line: a path or {url, sha256}."
-        " It is cleaned like training text, and lines of the training, validation and test text are"
-        " dropped. Relative paths start at `source.folder`, or else at the working folder.",
-    )
+    files: dict[Language, str | RemoteFile] = Field(min_length=1)
+    """Text file of each language code, one sentence a line: a path or {url, sha256}. It is cleaned
+    like training text, and lines of the training, validation and test text are dropped. Relative
+    paths start at `source.folder`, or else at the working folder."""
 
 
 class Dataset(Settings):
