@@ -123,8 +123,12 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
     inputs = [arguments.spec, arguments.vocabulary, *vars(text).values()]
     if arguments.warm_start:
         inputs.append(arguments.warm_start / MODEL_FILE)
-    command = ["train", *argv]
     write_provenance(
-        beside, command, inputs=inputs, spec=written_spec, seed=arguments.seed, digests=spec.digests
+        beside,
+        ["train", *argv],
+        inputs=inputs,
+        spec=written_spec,
+        seed=arguments.seed,
+        digests=spec.digests,
     )
     return 0
