@@ -5,6 +5,7 @@ module writes (`padir schema`).
 """
 
 import json
+from collections.abc import Iterator
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -13,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from padir.config.base import Settings
 from padir.config.decoder import RefinementDecoder, SearchDecoder
+from padir.config.errors import kinds, members
 from padir.config.experiment import Config
 from padir.config.presets import SIZES
 
@@ -136,24 +138,18 @@ def groups() -> list[tuple[str, type[Settings]]]:
     return groups
 
 
-def _settings_in(annotation: Any, suffix: str = "") -> list[tuple[str, type[Settings]]]:
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return _settings_in(arguments[0], suffix)
-    if origin in (Union, UnionType):
-        return [pair for member in arguments for pair in _settings_in(member, suffix)]
-    if origin is dict:
-        return _settings_in(arguments[1], suffix + ".NAME")
-    if origin is list:
-        return _settings_in(arguments[0], suffix + "[]")
-    if isinstance(annotation, type) and issubclass(annotation, Settings):
-        kinds = annotation.model_fields.get("kind")
-        tags = get_args(kinds.annotation) if kinds else ()
-        # Vocabularies and optimizers have kinds too, but one group of settings for all of them.
-        united = len(tags) > 1 and annotation not in (SearchDecoder, RefinementDecoder)
-        shown = f" (kind: {', '.join(tags)})" if tags and not united else ""
-        return [(suffix + shown, annotation)]
-    return []
+def _settings_in(annotation: Any, suffix: str = "") -> Iterator[tuple[str, type[Settings]]]:
+    for kind in members(annotation):
+        if get_origin(kind) is dict:
+            yield from _settings_in(get_args(kind)[1], suffix + ".NAME")
+        elif get_origin(kind) is list:
+            yield from _settings_in(get_args(kind)[0], suffix + "[]")
+        elif isinstance(kind, type) and issubclass(kind, Settings):
+            tags = kinds(kind)
+            # Vocabularies and optimizers have kinds too, but one group of settings for all of them.
+            united = len(tags) > 1 and kind not in (SearchDecoder, RefinementDecoder)
+            shown = f" (kind: {', '.join(tags)})" if tags and not united else ""
+            yield suffix + shown, kind
 
 
 def _row(name: str, field: FieldInfo) -> str:

@@ -87,7 +87,7 @@ def _sentence(
         case "value_error":
             return str(context["error"]), ""
         case "union_tag_not_found":
-            tags = {tag for chosen in _types_at(kind, path, settings) for tag in _tags(chosen)}
+            tags = {tag for chosen in _types_at(kind, path, settings) for tag in kinds(chosen)}
             allowed = "kind: " + ", ".join(sorted(tags))
             return f"missing {context['discriminator'].strip(chr(39))}", allowed
         case "union_tag_invalid":
@@ -164,14 +164,14 @@ def _types_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]
         following: list[Any] = []
         for candidate in candidates:
             if get_origin(candidate) is dict:
-                following += _members(get_args(candidate)[1])
+                following += members(get_args(candidate)[1])
             elif get_origin(candidate) is list:
-                following += _members(get_args(candidate)[0])
+                following += members(get_args(candidate)[0])
             elif part in _fields(candidate):
-                following += _members(_fields(candidate)[part].annotation)
+                following += members(_fields(candidate)[part].annotation)
         here = here[int(part)] if isinstance(here, list) else here[part]
         tag = here.get("kind") if isinstance(here, Mapping) else None
-        candidates = [candidate for candidate in following if tag in _tags(candidate)] or following
+        candidates = [candidate for candidate in following if tag in kinds(candidate)] or following
     return candidates
 
 
@@ -180,18 +180,18 @@ def _fields(candidate: Any) -> dict[str, Any]:
     return getattr(candidate, "model_fields", {})
 
 
-def _tags(candidate: Any) -> tuple[str, ...]:
+def kinds(candidate: Any) -> tuple[str, ...]:
     """The kinds that a class of settings stands for."""
     fields = _fields(candidate)
     return get_args(fields["kind"].annotation) if "kind" in fields else ()
 
 
-def _members(annotation: Any) -> Iterator[Any]:
+def members(annotation: Any) -> Iterator[Any]:
     """The types inside Annotated and unions."""
     if get_origin(annotation) is Annotated:
-        yield from _members(get_args(annotation)[0])
+        yield from members(get_args(annotation)[0])
     elif get_origin(annotation) in (Union, UnionType):
         for member in get_args(annotation):
-            yield from _members(member)
+            yield from members(member)
     elif get_origin(annotation) is not Literal:
         yield annotation

@@ -38,7 +38,6 @@ class SideCounts:
 
     lengths: Counter[int]
     characters: int
-    empty: int
     repeats: int
     words: bytes
     lines: bytes
@@ -58,7 +57,6 @@ def count_lines(lines: Sequence[str], language: str) -> SideCounts:
     return SideCounts(
         lengths=lengths,
         characters=sum(map(len, lines)),
-        empty=lengths[0],
         repeats=repeats,
         words=_fingerprints(words),
         lines=_fingerprints(lines),
@@ -79,14 +77,13 @@ class SideStatistics:
     def __init__(self, language: str, folder: Path):
         self._language = language
         self._lengths: Counter[int] = Counter()
-        self._characters = self._empty = self._repeats = 0
+        self._characters = self._repeats = 0
         self._words, self._lines = Spill(2, folder), Spill(2, folder)
 
     def add(self, counts: SideCounts) -> None:
         """Add the statistics of further lines."""
         self._lengths.update(counts.lengths)
         self._characters += counts.characters
-        self._empty += counts.empty
         self._repeats += counts.repeats
         self._words.add(as_rows(counts.words))
         self._lines.add(as_rows(counts.lines))
@@ -98,7 +95,7 @@ class SideStatistics:
         lengths = {length: self._lengths[length] for length in sorted(+self._lengths)}
         return {
             "lines": lines,
-            "empty_lines": self._empty,
+            "empty_lines": self._lengths[0],
             "repeated_lines": lines - distinct(self._lines),
             "characters": self._characters,
             "length_unit": "characters" if self._language in CHARACTER_LANGUAGES else "words",

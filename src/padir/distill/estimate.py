@@ -33,12 +33,11 @@ CHARACTER_BYTES = 3
 
 
 class Estimate(NamedTuple):
-    """Distinct non-blank lines and their characters: to be sent, and already paid for."""
+    """Distinct non-blank lines: those to be sent with their characters, and those paid for."""
 
     lines: int
     characters: int
     paid_lines: int
-    paid_characters: int
 
 
 def windows(items: Iterable[T]) -> Iterator[list[T]]:
@@ -71,11 +70,7 @@ def estimate(paths: Iterable[Path], known: Known) -> Estimate:
     _, first = np.unique(np.asarray(keys, np.uint64), return_index=True)
     length = np.asarray(lengths, np.int64)[first]
     is_paid = np.asarray(paid, bool)[first]
-    unpaid_length, paid_length = length[~is_paid], length[is_paid]
-    return Estimate(
-        *(len(unpaid_length), int(unpaid_length.sum())),
-        *(len(paid_length), int(paid_length.sum())),
-    )
+    return Estimate(int((~is_paid).sum()), int(length[~is_paid].sum()), int(is_paid.sum()))
 
 
 def _hours(characters: int, teacher: CloudTeacher) -> float:
