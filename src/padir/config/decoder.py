@@ -6,7 +6,7 @@ and one decoder per parallel system exist without an entry.
 
 import ast
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -62,15 +62,9 @@ class SearchDecoder(Settings):
     beam: int = Field(default=5, ge=1, le=10_000, description="Beam width (kind: beam).")
     length_alphas: list[float] = length_alphas(" (kind: beam)")
 
-    @property
-    def parallel(self) -> bool:
-        """Whether it decodes parallel models: False."""
-        return False
-
-    @property
-    def reranker(self) -> None:
-        """No reranker: an AR search ranks its own hypotheses."""
-        return None
+    # It decodes AR models, and ranks its own hypotheses.
+    parallel: ClassVar[bool] = False
+    reranker: ClassVar[None] = None
 
     @property
     def tuned(self) -> bool:
@@ -166,15 +160,9 @@ class RefinementDecoder(Settings):
     length_weights: list[float] = Field(default=[0.0, 1.0], min_length=1)
     """Weights of the length's log-probability that `padir tune` chooses from."""
 
-    @property
-    def parallel(self) -> bool:
-        """Whether it decodes parallel models: True."""
-        return True
-
-    @property
-    def tuned(self) -> bool:
-        """Whether its length rule is tuned on validation data: True."""
-        return True
+    # It decodes parallel models, and its length rule is tuned on validation data.
+    parallel: ClassVar[bool] = True
+    tuned: ClassVar[bool] = True
 
     @model_validator(mode="before")
     @classmethod

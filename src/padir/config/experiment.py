@@ -14,7 +14,7 @@ from padir.config.data import Dataset
 from padir.config.decoder import Decoder, RefinementDecoder, builtin_decoders
 from padir.config.evaluation import Evaluation
 from padir.config.rows import DEFAULT_PASSES, Decoding, Row, Rows
-from padir.config.systems import AUTOREGRESSIVE
+from padir.config.systems import AUTOREGRESSIVE, SEARCHES
 from padir.config.teacher import ModelTeacher, Teacher
 from padir.config.theory import Theory
 from padir.config.training import TrainingRun
@@ -134,7 +134,7 @@ class Config(Settings):
     def _default_rows(self, name: str) -> list[Row]:
         run = self.trainings[name]
         if not run.parallel:
-            return [Row(name, Decoding("greedy")), Row(name, Decoding("beam"))]
+            return [Row(name, Decoding(search)) for search in SEARCHES]
         return [Row(name, Decoding(run.system, passes)) for passes in SWEPT_PASSES]
 
     @model_validator(mode="after")

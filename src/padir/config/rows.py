@@ -116,12 +116,8 @@ def _name(text: str, where: str) -> str:
     return text
 
 
-def _row_text(text: str) -> str:
-    return Row.parse(text).name
-
-
 # A row as text, checked for its form.
-RowText = Annotated[str, AfterValidator(_row_text)]
+RowText = Annotated[str, AfterValidator(lambda text: Row.parse(text).name)]
 
 
 class Rows(Settings):

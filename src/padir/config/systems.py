@@ -101,7 +101,7 @@ PARALLEL_SYSTEMS = tuple(name for name in SYSTEMS if name != AUTOREGRESSIVE)
 
 def training_preset(given: dict[str, Any]) -> dict[str, Any]:
     """A training's settings over those of the system that it names."""
-    system = SYSTEMS.get(given.get("system", "padir")) if _named(given, "system") else None
+    system = _system(given.get("system", "padir"))
     merged = dict(given)
     for group, values in system.training.items() if system else ():
         settings = given.get(group, {})
@@ -112,9 +112,10 @@ def training_preset(given: dict[str, Any]) -> dict[str, Any]:
 
 def decoder_preset(given: dict[str, Any]) -> dict[str, Any]:
     """A refinement decoder's settings over those of the system that its `kind` names."""
-    system = SYSTEMS.get(given.get("kind", "")) if _named(given, "kind") else None
+    system = _system(given.get("kind"))
     return {**system.decoder, **given} if system else given
 
 
-def _named(given: dict[str, Any], key: str) -> bool:
-    return isinstance(given.get(key, ""), str)
+def _system(name: object) -> System | None:
+    """The system of a name; None for anything else, which validation will refuse."""
+    return SYSTEMS.get(name) if isinstance(name, str) else None
