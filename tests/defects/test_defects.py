@@ -12,7 +12,7 @@ import pytest
 from padir.config.decoder import RefinementDecoder
 from padir.decode import refiner
 from padir.decode.candidates import Candidate, LengthRule
-from padir.decode.policies import RandomStart
+from padir.decode.policies import random_start
 from padir.decode.refine import Prediction, refine
 from padir.decode.refiner import policies_of
 from padir.decode.translate import Translator
@@ -313,7 +313,7 @@ def test_tokens_equal_to_the_start_are_deleted(tmp_path):
         expected = []
         if line:
             source = loaded.vocabulary.encode([line])[0]
-            start = RandomStart(loaded.seed, size).tokens(source, 1, 12)[0]
+            start = random_start(loaded.seed, size, source, 1, 12)[0]
             expected = [t for t, s in zip(ours.tokens, start.tolist(), strict=False) if t != s]
         assert list(theirs.tokens) == expected
         assert theirs.hypothesis == loaded.vocabulary.decode([expected])[0]
@@ -326,7 +326,7 @@ def test_the_start_is_that_of_the_chosen_candidate(tmp_path):
     loaded = tiny_model(tmp_path / "bundle", "padir")
     decoder = tiny_decoder("padir", LengthRule(), drop_repeats="none")
     source = loaded.vocabulary.encode(["ba ko mi"])[0]
-    start = RandomStart(loaded.seed, loaded.vocabulary.size).tokens(source, 3, 12).tolist()
+    start = random_start(loaded.seed, loaded.vocabulary.size, source, 3, 12).tolist()
     candidates = [
         Candidate(tuple(tokens[:5]), 6, score, 0.0, 1)
         for tokens, score in zip(start, (-3.0, -1.0, -2.0), strict=True)

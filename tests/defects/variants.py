@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool
 
 from padir.decode import refiner
 from padir.decode.candidates import Candidate
-from padir.decode.policies import PassView, StutterRemask
+from padir.decode.policies import PassView, stutter_remask
 from padir.decode.refine import Policies, Refinement, refine
 from padir.decode.translate import Hypothesis, Translator
 from padir.ids import EOS, PAD
@@ -57,12 +57,9 @@ def padding_visible() -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True)
-class StopTogether:
+def stop_together(before, after, log_probability) -> Bool[Array, " B"]:
     """No row is finished before all rows of the batch are unchanged in the same pass."""
-
-    def __call__(self, before, after, log_probability) -> Bool[Array, " B"]:
-        return jnp.broadcast_to(jnp.all(before == after), before.shape[:1])
+    return jnp.broadcast_to(jnp.all(before == after), before.shape[:1])
 
 
 def circular_stutters(tokens: Tokens) -> Mask:
@@ -70,12 +67,9 @@ def circular_stutters(tokens: Tokens) -> Mask:
     return (tokens == jnp.roll(tokens, 1, axis=1)) & (tokens != PAD)
 
 
-@dataclass(frozen=True)
-class CircularStutter:
+def circular_stutter_remask(view: PassView) -> Bool[Array, "B L"]:
     """Remasks tokens that equal their circular left neighbour."""
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        return circular_stutters(view.tokens) & view.is_piece
+    return circular_stutters(view.tokens) & view.is_piece
 
 
 @dataclass(frozen=True)
@@ -102,11 +96,11 @@ class Defects:
         self, predict, start, lengths, passes, policies: Policies, keys, given=None, may_repeat=None
     ) -> Refinement:
         """`padir.decode.refine.refine` with these defects; deleted tokens still stand."""
-        stutter = isinstance(policies.remask, StutterRemask)
+        stutter = policies.remask is stutter_remask
         if self.stops_together:
-            policies = policies._replace(stop=StopTogether())
+            policies = policies._replace(stop=stop_together)
         if self.circular and stutter:
-            policies = policies._replace(remask=CircularStutter())
+            policies = policies._replace(remask=circular_stutter_remask)
         state = refine(predict, start, lengths, passes, policies, keys, given, may_repeat)
         if self.returns_remasked:
             shown = state.tokens if not stutter else state.fed
@@ -156,7 +150,7 @@ class DeletingTranslator(Translator):
             if ranked:
                 chosen = self.rule.choose(ranked)
                 number = next(k for k, candidate in enumerate(ranked) if candidate is chosen)
-                start = self.refiner.start.tokens(source, len(ranked), self.refiner.longest)
+                start = self.refiner.start(source, len(ranked), self.refiner.longest)
                 tokens = without_start(tokens, start[number].tolist())
             cleaned.append(tokens)
         texts = self.loaded.vocabulary.decode(cleaned)

@@ -12,7 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.decode.policies import AllPositions, MaskStart, NoPosition, PositionMaskStart, StopNever
+from padir.decode.policies import (
+    all_positions,
+    mask_start,
+    no_position,
+    position_mask_start,
+    stop_never,
+)
 from padir.decode.refine import Policies, Prediction, refine
 from padir.decode.refiner import length_candidates
 from padir.ids import EOS, MASK
@@ -76,7 +82,7 @@ def after_two_passes(start, first, second, hidden, replacement, stop=None, logit
         return Prediction(token, jnp.zeros(fed.shape), jnp.ones(fed.shape), logits)
 
     policies = Policies(
-        AllPositions(), FromSecond(wide(hidden).astype(bool)), stop or StopNever(), replacement
+        all_positions, FromSecond(wide(hidden).astype(bool)), stop or stop_never, replacement
     )
     return refined(predict, start, [length] * len(start), 2, policies).fed[:, :-1]
 
@@ -128,7 +134,7 @@ def test_passes_see_a_hypothesis_up_to_its_eos_and_padding_follows():
         [case["tokens"] for case in cases],
         [case["tokens"].index(EOS) + 1 for case in cases],
         1,
-        Policies(AllPositions(), NoPosition(), StopNever(), "summed"),
+        Policies(all_positions, no_position, stop_never, "summed"),
     )
     np.testing.assert_array_equal(state.summed[..., 0], [case["mask"] for case in cases])
     np.testing.assert_array_equal(state.tokens, [case["pad_after_eos"] for case in cases])
@@ -138,7 +144,7 @@ def test_passes_see_a_hypothesis_up_to_its_eos_and_padding_follows():
 def test_each_initial_hypothesis_ends_in_eos(case):
     result, start = np.asarray(case["result"]), case["expanded_tokens"]
     place = np.argmax(result == case["eos_id"], axis=1)
-    policies = Policies(AllPositions(), AllPositions(), StopNever())
+    policies = Policies(all_positions, all_positions, stop_never)
     keep = jax.jit(lambda fed, visible, keys: Prediction(fed, fed * 0.0, fed * 0.0))
     np.testing.assert_array_equal(refined(keep, start, place + 1, 1, policies).fed, result)
     # The lengths themselves, where the window of the published code is not cut at an end. A place
@@ -156,8 +162,8 @@ def test_each_initial_hypothesis_ends_in_eos(case):
 
 def test_start_tokens():
     theirs = CASES["initial_decoder_input"]
-    ours = MaskStart(0, 50).tokens([9], 2, 6)
+    ours = mask_start(0, 50, [9], 2, 6)
     np.testing.assert_array_equal(ours == MASK, np.asarray(theirs["mask"]) == theirs["mask_id"])
     ranged = np.asarray(theirs["mask_range"])
-    ours = PositionMaskStart(0, 50).tokens([9], 2, 6)
+    ours = position_mask_start(0, 50, [9], 2, 6)
     np.testing.assert_array_equal(ours - ours[0, 0], ranged - ranged[0, 0])

@@ -7,6 +7,7 @@ are ever held. Paper: 3.4, L.5.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -115,7 +116,7 @@ class Extractor:
         self.seed = loaded.seed
         self._compiled = compiled = CompiledModel(loaded.model, run, sentences)
         self.longest = compiled.longest_target
-        self.start = STARTS[settings.start](loaded.seed, size)
+        self.start = partial(STARTS[settings.start], loaded.seed, size)
         policies = policies_of(settings)
         allowed = predictable(compiled.table_size, size, eos=False)
 
@@ -187,7 +188,7 @@ class Extractor:
             start = np.full((batch.rows, length), PAD, np.int32)
             keys = sentence_keys(self.seed, [sources[index] for index in batch.indices], batch.rows)
             for row, (index, each) in enumerate(zip(batch.indices, hypotheses, strict=True)):
-                drawn = self.start.tokens(sources[index], each.number + 1, self.longest)
+                drawn = self.start(sources[index], each.number + 1, self.longest)
                 start[row] = drawn[each.number, :length]
                 keys[row, 1] += np.uint32(each.number)
             analysed, cross = self._make(source, start, lengths, keys, np.int32(number))

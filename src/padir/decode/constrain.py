@@ -113,7 +113,7 @@ class Constraints:
         predicted = refiner.predicted(sources)
         proposals, scores = [], []
         for source, template, lengths in zip(sources, templates, predicted, strict=True):
-            starts = refiner.start.tokens(source, len(lengths), refiner.longest).tolist()
+            starts = refiner.start(source, len(lengths), refiner.longest).tolist()
             least = template.least + 1
             tried = [
                 (start, length, score)
@@ -174,7 +174,7 @@ class Constraints:
         tokens = holding.tokens
         if self.translator.loaded.spec.run.objective.hidden_only:
             refiner = self.translator.refiner
-            [start] = refiner.start.tokens(source, 1, refiner.longest).tolist()
+            [start] = refiner.start(source, 1, refiner.longest).tolist()
             positions = zip(tokens, holding.given, start, strict=False)
             tokens = [token if given else other for token, given, other in positions]
         return self.speller.proposal(tokens, holding.given)

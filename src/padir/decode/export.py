@@ -104,7 +104,7 @@ def inputs(translator: Translator, source: Sequence[int]) -> tuple[np.ndarray, n
     architecture, refiner = translator.loaded.spec.run.architecture, translator.refiner
     ids = np.full((1, architecture.max_positions), PAD, np.int32)
     ids[0, : len(source) + 1] = [*source, EOS]
-    start = refiner.start.tokens(source, refiner.lengths, refiner.longest)
+    start = refiner.start(source, refiner.lengths, refiner.longest)
     return ids, np.asarray(start, np.int32)
 
 

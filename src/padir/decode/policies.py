@@ -5,7 +5,7 @@ update: the positions that take a pass's prediction.
 remask: the tokens that are hidden again between passes.
 stop: when a hypothesis is finished.
 
-All but the start run inside compiled code. A new policy is a class and an entry of its mapping:
+All but the start run inside compiled code. A new policy is a function and an entry of its mapping:
 `padir.config.decoder` reads the names that settings allow from the mappings. Worked example:
 CONTRIBUTING.md.
 
@@ -14,8 +14,8 @@ Paper: 3.2, L.1.2; Ghazvininejad et al. 2019 (decaying numbers); Savinov et al. 
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from functools import partial
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -25,18 +25,10 @@ from padir.config.decoder import RefinementDecoder
 from padir.ids import FIRST_PIECE, MASK
 from padir.tokens import lowest, stutters
 
-
-@runtime_checkable
-class Start(Protocol):
-    """Draws initial tokens."""
-
-    def tokens(self, source: Sequence[int], candidates: int, length: int) -> Int[np.ndarray, "K L"]:
-        """Initial tokens of each candidate, up to the model's longest target.
-
-        They depend on the policy and the arguments' values alone, and the first rows and columns
-        of a larger draw equal a smaller one with the same `length`.
-        """
-        ...
+Start = Callable[[int, int, Sequence[int], int, int], Int[np.ndarray, "K L"]]
+"""Draws initial tokens from the seed, the vocabulary's size, the source, the number of candidates K
+and the model's longest target L. They depend on these values alone, and the first rows and columns
+of a larger draw equal a smaller one with the same L."""
 
 
 def sentence_key(seed: int, source: Sequence[int]) -> int:
@@ -45,48 +37,31 @@ def sentence_key(seed: int, source: Sequence[int]) -> int:
     return int.from_bytes(hashlib.sha256(content).digest()[:16], "little")
 
 
-@dataclass(frozen=True)
-class RandomStart:
-    """Uniform over the pieces of text, as in training.
-
-    Attributes:
-        seed: of the draw.
-        vocabulary_size: pieces are FIRST_PIECE up to this, exclusive.
-    """
-
-    seed: int
-    vocabulary_size: int
-
-    def tokens(self, source: Sequence[int], candidates: int, length: int) -> Int[np.ndarray, "K L"]:
-        # Counter-based: the stream's key is a digest of seed and sentence, its counter is
-        # candidate and position, so neighbours and padding cannot matter.
-        generator = np.random.Philox(key=sentence_key(self.seed, source))
-        draws = generator.random_raw(candidates * length)
-        pieces = draws % np.uint64(self.vocabulary_size - FIRST_PIECE)
-        return (pieces.astype(np.int32) + FIRST_PIECE).reshape(candidates, length)
+def random_start(
+    seed: int, vocabulary_size: int, source: Sequence[int], candidates: int, length: int
+) -> Int[np.ndarray, "K L"]:
+    """Uniform over the pieces of text, as in training."""
+    # Counter-based: the stream's key is a digest of seed and sentence, its counter is
+    # candidate and position, so neighbours and padding cannot matter.
+    generator = np.random.Philox(key=sentence_key(seed, source))
+    draws = generator.random_raw(candidates * length)
+    pieces = draws % np.uint64(vocabulary_size - FIRST_PIECE)
+    return (pieces.astype(np.int32) + FIRST_PIECE).reshape(candidates, length)
 
 
-@dataclass(frozen=True)
-class MaskStart:
+def mask_start(
+    seed: int, vocabulary_size: int, source: Sequence[int], candidates: int, length: int
+) -> Int[np.ndarray, "K L"]:
     """The mask token everywhere."""
-
-    seed: int
-    vocabulary_size: int
-
-    def tokens(self, source: Sequence[int], candidates: int, length: int) -> Int[np.ndarray, "K L"]:
-        return np.full((candidates, length), MASK, np.int32)
+    return np.full((candidates, length), MASK, np.int32)
 
 
-@dataclass(frozen=True)
-class PositionMaskStart:
+def position_mask_start(
+    seed: int, vocabulary_size: int, source: Sequence[int], candidates: int, length: int
+) -> Int[np.ndarray, "K L"]:
     """A mask token for each position: rows of the embedding table past the vocabulary."""
-
-    seed: int
-    vocabulary_size: int
-
-    def tokens(self, source: Sequence[int], candidates: int, length: int) -> Int[np.ndarray, "K L"]:
-        row = self.vocabulary_size + np.arange(length, dtype=np.int32)
-        return np.broadcast_to(row, (candidates, length)).copy()
+    row = vocabulary_size + np.arange(length, dtype=np.int32)
+    return np.broadcast_to(row, (candidates, length)).copy()
 
 
 class PassView(NamedTuple):
@@ -124,66 +99,39 @@ class PassView(NamedTuple):
         return jnp.floor(share * jnp.sum(self.is_piece, axis=1) + 1e-4).astype(jnp.int32)
 
 
-@runtime_checkable
-class Policy(Protocol):
-    """Chooses positions: those that take the prediction, or those to remask."""
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        """True at the chosen positions."""
-        ...
+Policy = Callable[[PassView], Bool[Array, "B L"]]
+"""Chooses positions: those that take the prediction, or those to remask."""
 
 
-@dataclass(frozen=True)
-class AllPositions:
+def all_positions(view: PassView) -> Bool[Array, "B L"]:
     """Every position."""
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        return jnp.ones_like(view.is_piece)
+    return jnp.ones_like(view.is_piece)
 
 
-@dataclass(frozen=True)
-class NoPosition:
+def no_position(view: PassView) -> Bool[Array, "B L"]:
     """No position."""
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        return jnp.zeros_like(view.is_piece)
+    return jnp.zeros_like(view.is_piece)
 
 
-@dataclass(frozen=True)
-class HiddenPositions:
+def hidden_positions(view: PassView) -> Bool[Array, "B L"]:
     """Positions that were hidden in the pass; the others keep their tokens (Mask-Predict)."""
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        return view.hidden
+    return view.hidden
 
 
-@dataclass(frozen=True)
-class RandomShare:
+def random_share(view: PassView, share: float) -> Bool[Array, "B L"]:
     """A random share of the positions, each with this probability; all in the first pass."""
-
-    share: float
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        return (view.chance < self.share) | (view.done == 0)
+    return (view.chance < share) | (view.done == 0)
 
 
-@dataclass(frozen=True)
-class LeastCertainShare:
+def least_certain_share(view: PassView, share: float) -> Bool[Array, "B L"]:
     """The least confident share of the positions; all of them in the first pass."""
-
-    share: float
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        count = view.share(self.share)
-        return lowest(view.log_probability, view.is_piece, count) | (view.done == 0)
+    count = view.share(share)
+    return lowest(view.log_probability, view.is_piece, count) | (view.done == 0)
 
 
-@dataclass(frozen=True)
-class StutterRemask:
+def stutter_remask(view: PassView) -> Bool[Array, "B L"]:
     """Remasks tokens equal to their left neighbour, as later training stages do. Paper: 3.2."""
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        return stutters(view.tokens) & view.is_piece
+    return stutters(view.tokens) & view.is_piece
 
 
 def neighbour_pairs(
@@ -209,17 +157,13 @@ def at_left(flags: Bool[Array, "B L"]) -> Bool[Array, "B L"]:
     return jnp.pad(flags[:, 1:], ((0, 0), (0, 1)))
 
 
-@dataclass(frozen=True)
-class WeakerStutterRemask:
+def weaker_stutter_remask(view: PassView) -> Bool[Array, "B L"]:
     """Remasks the less certain of two equal neighbours, left or right."""
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        pair, right = neighbour_pairs(view, stutters(view.tokens))
-        return (pair & right) | at_left(pair & ~right)
+    pair, right = neighbour_pairs(view, stutters(view.tokens))
+    return (pair & right) | at_left(pair & ~right)
 
 
-@dataclass(frozen=True)
-class CoupledRemask:
+def coupled_remask(view: PassView, threshold: float) -> Bool[Array, "B L"]:
     """Remasks the least certain of coupled neighbours, so that blocks are decoded independently.
 
     A position is remasked if it is less certain than each neighbour that it is coupled with; of
@@ -229,136 +173,87 @@ class CoupledRemask:
     Positions are coupled by attention to the same source tokens (hypothesis 2 of section 3.4), or
     by their predictions.
 
-    Attributes:
+    Args:
+        view: after the pass, with the coupling.
         threshold: least coupling of neighbours that count as coupled.
     """
-
-    threshold: float
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        if view.coupling is None:
-            raise ValueError("remask coupled needs the coupling of neighbours")
-        pair, right = neighbour_pairs(view, view.coupling >= self.threshold)
-        surer = (pair & ~right) | at_left(pair & right)
-        return (pair | at_left(pair)) & ~surer
+    if view.coupling is None:
+        raise ValueError("remask coupled needs the coupling of neighbours")
+    pair, right = neighbour_pairs(view, view.coupling >= threshold)
+    surer = (pair & ~right) | at_left(pair & right)
+    return (pair | at_left(pair)) & ~surer
 
 
-@dataclass(frozen=True)
-class DecayingSchedule:
-    """Remasks the n least confident tokens, n decaying to 0 at the last pass.
-
-    Attributes:
-        cosine: whether n decays as a quarter of a cosine; else linearly.
-    """
-
-    cosine: bool
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        past = (view.done + 1) / view.passes
-        share = jnp.cos(past * jnp.pi / 2) if self.cosine else 1 - past
-        return lowest(view.log_probability, view.is_piece, view.share(share))
+def decaying_schedule(view: PassView, cosine: bool) -> Bool[Array, "B L"]:
+    """Remasks the n least confident tokens, n decaying to 0 at the last pass: as a quarter of a
+    cosine, or linearly."""
+    past = (view.done + 1) / view.passes
+    share = jnp.cos(past * jnp.pi / 2) if cosine else 1 - past
+    return lowest(view.log_probability, view.is_piece, view.share(share))
 
 
-@dataclass(frozen=True)
-class ConstantShare:
+def constant_share(view: PassView, share: float) -> Bool[Array, "B L"]:
     """Remasks the least confident tokens, a constant share after every pass."""
-
-    share: float
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        return lowest(view.log_probability, view.is_piece, view.share(self.share))
+    return lowest(view.log_probability, view.is_piece, view.share(share))
 
 
-@dataclass(frozen=True)
-class ConstantCount:
+def constant_count(view: PassView, count: int) -> Bool[Array, "B L"]:
     """Remasks the least confident tokens, a constant number after every pass."""
-
-    count: int
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        count = jnp.full(view.is_piece.shape[0], self.count, jnp.int32)
-        return lowest(view.log_probability, view.is_piece, count)
+    counts = jnp.full(view.is_piece.shape[0], count, jnp.int32)
+    return lowest(view.log_probability, view.is_piece, counts)
 
 
-@dataclass(frozen=True)
-class CriticRemask:
+def critic_remask(view: PassView) -> Bool[Array, "B L"]:
     """Remasks the tokens that the model's critic rejects."""
-
-    def __call__(self, view: PassView) -> Bool[Array, "B L"]:
-        return (view.critic_probability < 0.5) & view.is_piece
+    return (view.critic_probability < 0.5) & view.is_piece
 
 
-@runtime_checkable
-class Stop(Protocol):
-    """Decides which hypotheses are finished."""
-
-    def __call__(
-        self,
-        before: Int[Array, "B L"],
-        after: Int[Array, "B L"],
-        log_probability: Float[Array, "B L"],
-    ) -> Bool[Array, " B"]:
-        """True where no further pass is wanted.
-
-        Args:
-            before, after: the tokens fed to a pass and to the next.
-            log_probability: of each token; 0 where tokens are given.
-        """
-        ...
+Stop = Callable[[Int[Array, "B L"], Int[Array, "B L"], Float[Array, "B L"]], Bool[Array, " B"]]
+"""Says which hypotheses want no further pass, from the tokens fed to a pass, those fed to the next,
+and the log-probability of each token, 0 where tokens are given."""
 
 
-@dataclass(frozen=True)
-class StopNever:
+def stop_never(before, after, log_probability) -> Bool[Array, " B"]:
     """All passes are made."""
-
-    def __call__(self, before, after, log_probability) -> Bool[Array, " B"]:
-        return jnp.zeros(before.shape[0], bool)
+    return jnp.zeros(before.shape[0], bool)
 
 
-@dataclass(frozen=True)
-class StopUnchanged:
+def stop_unchanged(before, after, log_probability) -> Bool[Array, " B"]:
     """Finished when the next pass would read the same input, and so predict the same."""
-
-    def __call__(self, before, after, log_probability) -> Bool[Array, " B"]:
-        return jnp.all(before == after, axis=1)
+    return jnp.all(before == after, axis=1)
 
 
-@dataclass(frozen=True)
-class StopConfident:
+def stop_confident(before, after, log_probability, probability: float) -> Bool[Array, " B"]:
     """Finished when every token has at least this probability."""
-
-    probability: float
-
-    def __call__(self, before, after, log_probability) -> Bool[Array, " B"]:
-        return jnp.all(log_probability >= jnp.log(self.probability), axis=1)
+    return jnp.all(log_probability >= jnp.log(probability), axis=1)
 
 
-STARTS: dict[str, type[RandomStart] | type[MaskStart] | type[PositionMaskStart]] = {
-    "random": RandomStart,
-    "mask": MaskStart,
-    "position_mask": PositionMaskStart,
+STARTS: dict[str, Start] = {
+    "random": random_start,
+    "mask": mask_start,
+    "position_mask": position_mask_start,
 }
 UPDATES: dict[str, Callable[[RefinementDecoder], Policy]] = {
-    "all": lambda settings: AllPositions(),
-    "hidden": lambda settings: HiddenPositions(),
-    "share": lambda settings: RandomShare(settings.update_share),
-    "uncertain": lambda settings: LeastCertainShare(settings.update_share),
+    "all": lambda settings: all_positions,
+    "hidden": lambda settings: hidden_positions,
+    "share": lambda settings: partial(random_share, share=settings.update_share),
+    "uncertain": lambda settings: partial(least_certain_share, share=settings.update_share),
 }
 REMASKS: dict[str, Callable[[RefinementDecoder], Policy]] = {
-    "none": lambda settings: NoPosition(),
-    "stutter": lambda settings: StutterRemask(),
-    "weaker_stutter": lambda settings: WeakerStutterRemask(),
-    "coupled": lambda settings: CoupledRemask(settings.coupling_threshold),
-    "linear": lambda settings: DecayingSchedule(cosine=False),
-    "cosine": lambda settings: DecayingSchedule(cosine=True),
-    "constant": lambda settings: ConstantShare(settings.remask_share),
-    "count": lambda settings: ConstantCount(settings.remask_count),
-    "critic": lambda settings: CriticRemask(),
+    "none": lambda settings: no_position,
+    "stutter": lambda settings: stutter_remask,
+    "weaker_stutter": lambda settings: weaker_stutter_remask,
+    "coupled": lambda settings: partial(coupled_remask, threshold=settings.coupling_threshold),
+    "linear": lambda settings: partial(decaying_schedule, cosine=False),
+    "cosine": lambda settings: partial(decaying_schedule, cosine=True),
+    "constant": lambda settings: partial(constant_share, share=settings.remask_share),
+    "count": lambda settings: partial(constant_count, count=settings.remask_count),
+    "critic": lambda settings: critic_remask,
 }
 STOPS: dict[str, Callable[[RefinementDecoder], Stop]] = {
-    "fixed": lambda settings: StopNever(),
-    "unchanged": lambda settings: StopUnchanged(),
-    "confidence": lambda settings: StopConfident(settings.stop_confidence),
+    "fixed": lambda settings: stop_never,
+    "unchanged": lambda settings: stop_unchanged,
+    "confidence": lambda settings: partial(stop_confident, probability=settings.stop_confidence),
 }
 
 

@@ -5,6 +5,7 @@ Paper: 3.2, L.1.1. One call encodes and predicts lengths, one makes all passes.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ from padir.config.training import TrainingRun
 from padir.decode.batches import Batch
 from padir.decode.candidates import Candidate
 from padir.decode.joint import joint_choice, lesser_entropy, overlap, top_k_tokens
-from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, Start, sentence_keys
+from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, sentence_keys
 from padir.decode.predict import choose, forbid, predictable
 from padir.decode.programs import CompiledModel
 from padir.decode.refine import Policies, Prediction, refine
@@ -189,7 +190,7 @@ class Refiner:
                 f"shortlist is {self.shortlist}; this model writes up to {self.longest} tokens:"
                 f" allowed are 0 and {self.longest} or more"
             )
-        self.start: Start = STARTS[settings.start](seed, vocabulary_size)
+        self.start = partial(STARTS[settings.start], seed, vocabulary_size)
         policies = policies_of(settings)
         self.joint, self.easy_first = policies.joint, policies.easy_first
         allowed = predictable(self.table_size, vocabulary_size, eos=False)
@@ -287,7 +288,7 @@ class Refiner:
             tried, scores = (np.repeat(array, self.restarts, axis=1) for array in (tried, scores))
             start = self._padding(tried)
             for row, index in enumerate(batch.indices):
-                drawn = self.start.tokens(sources[index], tried.shape[1], self.longest)
+                drawn = self.start(sources[index], tried.shape[1], self.longest)
                 start[row] = drawn[:, : start.shape[2]]
             yield batch, self._call(sources, batch, cross, start, tried, passes), tried, scores
 

@@ -42,7 +42,7 @@ def test_one_pass_is_one_forward_pass(system, tmp_path):
     sees_all = decoder.settings.context == "all"
     compared = 0
     for source, several in zip(sources, translator.candidates(sources), strict=True):
-        starts = refiner.start.tokens(source, len(several), refiner.longest)
+        starts = refiner.start(source, len(several), refiner.longest)
         for start, candidate in zip(starts, several, strict=True):
             given = start[: candidate.length - 1].tolist()
             expected = one_forward_pass(model.model, model.vocabulary.size, source, given, sees_all)

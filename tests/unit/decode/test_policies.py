@@ -1,5 +1,7 @@
 """Start tokens, and which positions the policies choose, by hand."""
 
+from functools import partial
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,42 +9,42 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from padir.decode.policies import (
-    ConstantCount,
-    ConstantShare,
-    CoupledRemask,
-    CriticRemask,
-    DecayingSchedule,
-    LeastCertainShare,
-    MaskStart,
     PassView,
-    PositionMaskStart,
-    RandomShare,
-    RandomStart,
-    StopConfident,
-    StutterRemask,
-    WeakerStutterRemask,
+    constant_count,
+    constant_share,
+    coupled_remask,
+    critic_remask,
+    decaying_schedule,
+    least_certain_share,
+    mask_start,
+    position_mask_start,
+    random_share,
+    random_start,
+    stop_confident,
+    stutter_remask,
+    weaker_stutter_remask,
 )
 from padir.ids import FIRST_PIECE, MASK
 
 
 def test_random_start_is_a_function_of_seed_sentence_candidate_and_position():
-    start = RandomStart(seed=3, vocabulary_size=50)
-    five = start.tokens([9, 10, 11], 5, 30)
-    np.testing.assert_array_equal(five[:2], start.tokens([9, 10, 11], 2, 30))
+    start = partial(random_start, 3, 50)
+    five = start([9, 10, 11], 5, 30)
+    np.testing.assert_array_equal(five[:2], start([9, 10, 11], 2, 30))
     assert not np.array_equal(five[0], five[1])
-    assert not np.array_equal(five, start.tokens([9, 10, 12], 5, 30))
-    assert not np.array_equal(five, RandomStart(4, 50).tokens([9, 10, 11], 5, 30))
+    assert not np.array_equal(five, start([9, 10, 12], 5, 30))
+    assert not np.array_equal(five, random_start(4, 50, [9, 10, 11], 5, 30))
 
 
 def test_random_start_holds_these_tokens():
     """Recorded from this function; a change of the draw changes every PaDIR output."""
-    drawn = RandomStart(seed=0, vocabulary_size=1000).tokens([8, 9], 1, 6)
+    drawn = random_start(0, 1000, [8, 9], 1, 6)
     assert drawn.tolist() == [[108, 888, 915, 415, 276, 965]]
 
 
 def test_random_start_is_uniform_over_pieces():
     """Counts of 40 pieces in 40,000 draws: chi-square within 5 standard deviations of its mean."""
-    draws = np.concatenate([RandomStart(0, 48).tokens([8 + i], 4, 100).ravel() for i in range(100)])
+    draws = np.concatenate([random_start(0, 48, [8 + i], 4, 100).ravel() for i in range(100)])
     counts = np.bincount(draws, minlength=48)
     assert counts[:FIRST_PIECE].sum() == 0
     chi_square = float(((counts[FIRST_PIECE:] - 1000.0) ** 2 / 1000.0).sum())
@@ -50,11 +52,11 @@ def test_random_start_is_uniform_over_pieces():
 
 
 def test_mask_start():
-    assert MaskStart(0, 50).tokens([9], 2, 3).tolist() == [[MASK] * 3] * 2
+    assert mask_start(0, 50, [9], 2, 3).tolist() == [[MASK] * 3] * 2
 
 
 def test_position_masks_are_rows_past_the_vocabulary():
-    assert PositionMaskStart(0, 50).tokens([9], 2, 3).tolist() == [[50, 51, 52]] * 2
+    assert position_mask_start(0, 50, [9], 2, 3).tolist() == [[50, 51, 52]] * 2
 
 
 def seen(tokens, pieces, scores=None, done=0, passes=4, critic=None, chance=None):
@@ -77,7 +79,7 @@ def seen(tokens, pieces, scores=None, done=0, passes=4, critic=None, chance=None
 def test_stutter_is_not_circular_and_keeps_the_first_of_a_run():
     tokens = [[9, 9, 9, 10, 9, 1, 0, 0], [9, 10, 10, 11, 10, 12, 10, 9]]
     pieces = [[True] * 5 + [False] * 3, [True] * 8]
-    hidden = StutterRemask()(seen(tokens, pieces))
+    hidden = stutter_remask(seen(tokens, pieces))
     # Position 0 equals the last piece of its row, and padding repeats: neither is stutter.
     assert np.flatnonzero(hidden[0]).tolist() == [1, 2]
     assert np.flatnonzero(hidden[1]).tolist() == [2]
@@ -90,26 +92,26 @@ def test_linear_and_cosine_numbers_by_hand():
     """Of ten pieces after passes 1 to 4 of 4: 7, 5, 2, 0 and 9, 7, 3, 0, the least probable."""
     for cosine, numbers in ((False, [7, 5, 2, 0]), (True, [9, 7, 3, 0])):
         for done, number in enumerate(numbers):
-            hidden = DecayingSchedule(cosine)(seen(*TEN, done=done))[0]
+            hidden = decaying_schedule(seen(*TEN, done=done), cosine)[0]
             assert set(np.flatnonzero(hidden)) == set(np.argsort(TEN[2][0], kind="stable")[:number])
 
 
 def test_shares_by_hand():
     worst = [3, 6, 8]
-    assert sorted(np.flatnonzero(ConstantShare(0.3)(seen(*TEN))[0])) == worst
-    assert sorted(np.flatnonzero(ConstantCount(3)(seen(*TEN))[0])) == worst
-    assert ConstantCount(99)(seen(*TEN))[0].sum() == len(TEN[2][0])
-    assert sorted(np.flatnonzero(LeastCertainShare(0.3)(seen(*TEN, done=1))[0])) == worst
-    assert np.all(LeastCertainShare(0.3)(seen(*TEN, done=0)))
+    assert sorted(np.flatnonzero(constant_share(seen(*TEN), 0.3)[0])) == worst
+    assert sorted(np.flatnonzero(constant_count(seen(*TEN), 3)[0])) == worst
+    assert constant_count(seen(*TEN), 99)[0].sum() == len(TEN[2][0])
+    assert sorted(np.flatnonzero(least_certain_share(seen(*TEN, done=1), 0.3)[0])) == worst
+    assert np.all(least_certain_share(seen(*TEN, done=0), 0.3))
     chance = [[0.1, 0.5] * 5]
-    assert np.flatnonzero(RandomShare(0.2)(seen(*TEN, done=1, chance=chance))[0]).tolist() == [
+    assert np.flatnonzero(random_share(seen(*TEN, done=1, chance=chance), 0.2)[0]).tolist() == [
         *(0, 2, 4, 6, 8)
     ]
 
 
 def test_critic_remasks_tokens_that_it_rejects():
     view = seen([[9, 9, 1]], [[True, True, False]], critic=[[0.4, 0.6, 0.1]])
-    np.testing.assert_array_equal(CriticRemask()(view), [[True, False, False]])
+    np.testing.assert_array_equal(critic_remask(view), [[True, False, False]])
 
 
 def test_weaker_stutter_remasks_the_less_certain_of_two_equal_neighbours():
@@ -119,22 +121,22 @@ def test_weaker_stutter_remasks_the_less_certain_of_two_equal_neighbours():
         scores=[[-2.0, -1.0, -1.0, -1.0, 0.0, -5.0, 0.0, 0.0]],
     )
     # The left one is less sure; of equals the right one goes; a given token is no part of a pair.
-    assert np.flatnonzero(WeakerStutterRemask()(view)[0]).tolist() == [0, 3]
+    assert np.flatnonzero(weaker_stutter_remask(view)[0]).tolist() == [0, 3]
 
 
 def test_weaker_stutter_keeps_the_most_certain_tokens_of_a_run():
     view = seen([[9, 9, 9, 1]], [[True] * 3 + [False]], scores=[[-2.0, -1.0, -3.0, 0.0]])
-    assert np.flatnonzero(WeakerStutterRemask()(view)[0]).tolist() == [0, 2]
+    assert np.flatnonzero(weaker_stutter_remask(view)[0]).tolist() == [0, 2]
 
 
 def test_coupled_remasks_the_less_certain_of_coupled_neighbours():
     coupling = jnp.array([[0.9, 0.6, 0.59, 1.0, 1.0]])
     view = seen([[9, 10, 11, 12, 1]], [[True] * 4 + [False]], scores=[[-2.0, -1.0, -3.0, -4.0, 0]])
-    hidden = CoupledRemask(0.6)(view._replace(coupling=coupling))
+    hidden = coupled_remask(view._replace(coupling=coupling), 0.6)
     # No position has a left neighbour at 0, nor a partner in EOS.
     assert np.flatnonzero(hidden[0]).tolist() == [0, 3]
     with pytest.raises(ValueError, match="coupling"):
-        CoupledRemask(0.6)(view)
+        coupled_remask(view, 0.6)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_coupled_remasks_the_less_certain_of_coupled_neighbours():
 )
 def test_coupled_never_remasks_two_neighbours(scores, hidden):
     view = seen([[9, 10, 11, 12, 1]], [[True] * 4 + [False]], scores=[[*scores, 0.0]])
-    remasked = CoupledRemask(0.6)(view._replace(coupling=jnp.ones((1, 5))))
+    remasked = coupled_remask(view._replace(coupling=jnp.ones((1, 5))), 0.6)
     assert np.flatnonzero(remasked[0]).tolist() == hidden
 
 
@@ -160,7 +162,7 @@ def test_coupled_remasks_at_least_one_position_of_each_run(data):
     flags = st.lists(st.booleans(), min_size=length, max_size=length)
     coupled, predicted = np.array(data.draw(flags)), np.array(data.draw(flags))
     view = seen([[9] * length], predicted[None], scores=[data.draw(draws)])
-    remasked = CoupledRemask(0.6)(view._replace(coupling=jnp.asarray(coupled[None], jnp.float32)))
+    remasked = coupled_remask(view._replace(coupling=jnp.asarray(coupled[None], jnp.float32)), 0.6)
     gone = np.flatnonzero(remasked[0])
     pairs = [i for i in range(1, length) if coupled[i] and predicted[i] and predicted[i - 1]]
     assert not any(i in gone and i - 1 in gone for i in pairs)
@@ -177,4 +179,4 @@ def test_coupled_remasks_at_least_one_position_of_each_run(data):
 def test_confidence_stop_needs_every_token():
     tokens = jnp.zeros((2, 3), jnp.int32)
     scores = jnp.log(jnp.asarray([[0.95, 0.91, 1.0], [0.95, 0.89, 1.0]]))
-    np.testing.assert_array_equal(StopConfident(0.9)(tokens, tokens, scores), [True, False])
+    np.testing.assert_array_equal(stop_confident(tokens, tokens, scores, 0.9), [True, False])

@@ -77,7 +77,7 @@ def test_later_passes_choose_from_the_shortlist_of_the_first(loaded):
     assert size - FIRST_PIECE > 12
     sources, differing = translator.encode(SOME), 0
     for source, row, others in zip(sources, listed, plain, strict=True):
-        starts = refiner.start.tokens(source, len(row), refiner.longest)
+        starts = refiner.start(source, len(row), refiner.longest)
         for start, one, other in zip(starts, row, others, strict=True):
             begun = start[: one.length - 1].tolist()
             tokens, score = step_by_step(loaded.model, size, source, begun, 12, 2)

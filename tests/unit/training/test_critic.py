@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from padir.config.data import VocabularySettings
-from padir.decode.policies import RandomStart
+from padir.decode.policies import random_start
 from padir.files import read_lines
 from padir.ids import EOS, FIRST_PIECE, PAD
 from padir.model.parameters import from_arrays
@@ -51,13 +51,12 @@ def test_critic_rejects_unpredictable_tokens_and_keeps_the_rest(tmp_path: Path) 
 
     rejected: dict[bool, list[bool]] = {True: [], False: []}
     right: dict[bool, list[bool]] = {True: [], False: []}
-    start = RandomStart(0, size)
     for line, reference in zip(
         *map(read_lines, (text.valid_source, text.valid_target)), strict=True
     ):
         source = pieces.encode([line])[0]
         length = len(source)
-        read = [*start.tokens(source, 1, length)[0], EOS]
+        read = [*random_start(0, size, source, 1, length)[0], EOS]
         cross = model.encode(jnp.asarray([[*source, EOS]], jnp.int32)).cross
         hidden, _ = model.hidden(
             jnp.asarray([read], jnp.int32), cross, jnp.asarray([read], jnp.int32) != PAD
