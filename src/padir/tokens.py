@@ -6,13 +6,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from padir.ids import EOS, PAD
+from padir.ids import EOS, PAD, START
 from padir.shapes import Mask, Tokens
 
 
 def is_piece(target: Tokens) -> Mask:
     """True at pieces of text: neither EOS nor padding."""
     return (target != PAD) & (target != EOS)
+
+
+def shifted(target: Tokens) -> Tokens:
+    """The input of a causal decoder: START, then the target without its last token."""
+    first = jnp.full((target.shape[0], 1), START, target.dtype)
+    return jnp.concatenate([first, target[:, :-1]], axis=1)
 
 
 def stutters(tokens: Tokens) -> Mask:

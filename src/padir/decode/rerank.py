@@ -23,8 +23,9 @@ from padir.decode.load import LoadedModel, TunedDecoder
 from padir.decode.predict import forbid, log_normaliser, predictable
 from padir.decode.programs import CompiledModel
 from padir.files import InputError, read_bytes, shown
-from padir.ids import EOS, PAD, START
+from padir.ids import EOS, PAD
 from padir.model.transformer import Transformer
+from padir.tokens import shifted
 
 
 class Reranker:
@@ -55,9 +56,8 @@ class Reranker:
         ) -> Float[Array, "B K"]:
             # Hypotheses of one source stand in consecutive rows, as cross-attention needs.
             rows = targets.reshape(-1, targets.shape[2])
-            first = jnp.full((rows.shape[0], 1), START, rows.dtype)
-            inputs = jnp.concatenate([first, rows[:, :-1]], axis=1)
-            logits = forbid(model.decode(inputs, model.encode(source).cross), allowed)
+            logits = model.decode(shifted(rows), model.encode(source).cross)
+            logits = forbid(logits, allowed)
             target_logits = jnp.take_along_axis(logits, rows[:, :, None], axis=2)[:, :, 0]
             scores = jnp.where(rows == PAD, 0.0, target_logits - log_normaliser(logits))
             return scores.sum(axis=1).reshape(targets.shape[:2])

@@ -15,7 +15,7 @@ from padir.config.training import Architecture
 from padir.ids import PAD
 from padir.model.decoder import Attentions, Cache, CrossMemory, Decoder, PairMask
 from padir.model.encoder import Encoder
-from padir.model.layers import Embedding, linear, split
+from padir.model.layers import Embedding, linear
 from padir.model.length import PREDICTORS, LengthInput
 from padir.shapes import DropoutKey, Hidden, LengthLogits, Logits, Mask, SourceTokens, Tokens
 
@@ -152,9 +152,3 @@ class Transformer(nnx.Module):
         """Logits after one token of a causal model, with cached keys and values."""
         x, cache = self.decoder.step(self.embedder(token[:, None]), position, cache, cross)
         return self.logits(x)[:, 0], cache
-
-
-def split_dropout(key: DropoutKey) -> tuple[DropoutKey, DropoutKey]:
-    """Keys for the encoder and for the decoder."""
-    encoder_key, decoder_key = split(key, 2)
-    return encoder_key, decoder_key

@@ -1,16 +1,15 @@
 """Corruption policies: which target tokens are hidden in training, and the tokens in their place.
 
-Two policies make up a corruption: `Hiding` chooses the hidden positions, `Filler` the tokens that
-stand there. A new policy is a class here, an entry in its mapping, and its name in
-`padir.config.objective`. EOS always stands in its place and padding stays padding, at every stage
-and in decoding alike.
+Two policies make up a corruption: an entry of `HIDING` chooses the hidden positions, one of
+`FILLERS` proposes a token for every position, of which those at hidden positions are used. A new
+policy is a function here, an entry in its mapping, and its name in `padir.config.objective`. EOS
+always stands in its place and padding stays padding, at every stage and in decoding alike.
 
 Paper: L.1.2 and footnotes 24, 25 (fixed rate); the other policies name their source below.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,143 +22,92 @@ from padir.tokens import is_piece, lowest, stutters
 
 
 class Draws(NamedTuple):
-    """Independent uniform numbers on [0, 1) for a hiding policy."""
+    """Independent uniform numbers on [0, 1) for the choice of hidden positions."""
 
     sentence: Float[Array, " B"]
     position: Float[Array, "B L"]
 
 
-class HiddenPositions(NamedTuple):
-    """The chosen positions, and the weight of each sentence's loss."""
-
-    hidden: Mask
-    weight: Float[Array, " B"]
+Hidden = tuple[Mask, Float[Array, " B"]]
+"""The positions to hide among those of pieces, and the weight of each sentence's loss."""
 
 
-@runtime_checkable
-class Hiding(Protocol):
-    """Chooses the positions to hide among those of pieces."""
-
-    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions: ...
-
-
-@dataclass(frozen=True)
-class FixedRate:
+def fixed_rate(draws: Draws, piece: Mask, objective: Objective) -> Hidden:
     """Hide each piece with probability 1 - unmasking_rate."""
-
-    unmasking_rate: float
-
-    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions:
-        hidden = piece & (draws.position >= self.unmasking_rate)
-        return HiddenPositions(hidden, jnp.ones_like(draws.sentence))
+    hidden = piece & (draws.position >= objective.unmasking_rate)
+    return hidden, jnp.ones_like(draws.sentence)
 
 
-@dataclass(frozen=True)
-class UniformRate:
+def uniform_rate(draws: Draws, piece: Mask, objective: Objective) -> Hidden:
     """Hide each piece at a rate uniform on [0, 1) per sentence. Source: Savinov et al. 2022."""
-
-    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions:
-        hidden = piece & (draws.position < draws.sentence[:, None])
-        return HiddenPositions(hidden, jnp.ones_like(draws.sentence))
+    hidden = piece & (draws.position < draws.sentence[:, None])
+    return hidden, jnp.ones_like(draws.sentence)
 
 
-@dataclass(frozen=True)
-class UniformCount:
+def uniform_count(draws: Draws, piece: Mask, objective: Objective) -> Hidden:
     """Hide n pieces, n uniform from 1 to all.
 
     Source: Ghazvininejad et al. 2019, with the fully masked input that decoding starts from.
     """
-
-    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions:
-        pieces = jnp.sum(piece, axis=1)
-        count = 1 + jnp.floor(draws.sentence * pieces).astype(jnp.int32)
-        hidden = lowest(draws.position, piece, jnp.minimum(count, pieces))
-        return HiddenPositions(hidden, jnp.ones_like(draws.sentence))
+    pieces = jnp.sum(piece, axis=1)
+    count = 1 + jnp.floor(draws.sentence * pieces).astype(jnp.int32)
+    hidden = lowest(draws.position, piece, jnp.minimum(count, pieces))
+    return hidden, jnp.ones_like(draws.sentence)
 
 
-@dataclass(frozen=True)
-class DiffusionTime:
+def diffusion_time(draws: Draws, piece: Mask, objective: Objective) -> Hidden:
     """Hide each piece with probability t / steps, t uniform from 1. Source: Zheng et al. 2023."""
-
-    steps: int
-    time_weight: str
-
-    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions:
-        time = 1 + jnp.floor(draws.sentence * self.steps)
-        weights = {
-            "none": jnp.ones_like(time),
-            "linear": 1 - (time - 1) / self.steps,
-            "reciprocal": 1 / time,
-        }
-        hidden = piece & (draws.position < time[:, None] / self.steps)
-        return HiddenPositions(hidden, weights[self.time_weight])
+    steps = objective.diffusion_steps
+    time = 1 + jnp.floor(draws.sentence * steps)
+    weights = {
+        "none": jnp.ones_like(time),
+        "linear": 1 - (time - 1) / steps,
+        "reciprocal": 1 / time,
+    }
+    return piece & (draws.position < time[:, None] / steps), weights[objective.time_weight]
 
 
-@dataclass(frozen=True)
-class HiddenContext:
+def hidden_context(draws: Draws, piece: Mask, objective: Objective) -> Hidden:
     """Hide no token: attention hides the context instead (`contexts`). Source: Kasai et al. 2020"""
-
-    def __call__(self, draws: Draws, piece: Mask) -> HiddenPositions:
-        return HiddenPositions(jnp.zeros_like(piece), jnp.ones_like(draws.sentence))
+    return jnp.zeros_like(piece), jnp.ones_like(draws.sentence)
 
 
-HIDING: dict[str, Callable[[Objective], Hiding]] = {
-    "rate": lambda objective: FixedRate(objective.unmasking_rate),
-    "uniform_rate": lambda objective: UniformRate(),
-    "uniform_count": lambda objective: UniformCount(),
-    "time": lambda objective: DiffusionTime(objective.diffusion_steps, objective.time_weight),
-    "context": lambda objective: HiddenContext(),
+HIDING: dict[str, Callable[[Draws, Mask, Objective], Hidden]] = {
+    "rate": fixed_rate,
+    "uniform_rate": uniform_rate,
+    "uniform_count": uniform_count,
+    "time": diffusion_time,
+    "context": hidden_context,
 }
 
 
-@runtime_checkable
-class Filler(Protocol):
-    """Proposes a token for every position; those at hidden positions are used."""
-
-    def __call__(
-        self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int
-    ) -> Tokens: ...
-
-
-@dataclass(frozen=True)
-class RandomPieces:
+def random_pieces(key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
     """Pieces uniform over the vocabulary, special ids left out."""
-
-    def __call__(self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
-        return jax.random.randint(key, shape, FIRST_PIECE, vocabulary_size, jnp.int32)
+    return jax.random.randint(key, shape, FIRST_PIECE, vocabulary_size, jnp.int32)
 
 
-@dataclass(frozen=True)
-class MaskToken:
+def mask_token(key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
     """The mask token everywhere."""
-
-    def __call__(self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
-        return jnp.full(shape, MASK, jnp.int32)
+    return jnp.full(shape, MASK, jnp.int32)
 
 
-@dataclass(frozen=True)
-class PositionMasks:
+def position_masks(key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
     """A mask token for each position: the rows of the embedding table past the vocabulary."""
-
-    def __call__(self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
-        return jnp.broadcast_to(vocabulary_size + jnp.arange(shape[1], dtype=jnp.int32), shape)
+    return jnp.broadcast_to(vocabulary_size + jnp.arange(shape[1], dtype=jnp.int32), shape)
 
 
-@dataclass(frozen=True)
-class PiecesOrMask:
+def pieces_or_mask(key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
     """Per sentence random pieces or the mask token, with equal chance."""
-
-    def __call__(self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int) -> Tokens:
-        pieces = RandomPieces()(key, shape, vocabulary_size)
-        masked = jax.random.bernoulli(jax.random.fold_in(key, 1), 0.5, (shape[0], 1))
-        return jnp.where(masked, MASK, pieces)
+    pieces = random_pieces(key, shape, vocabulary_size)
+    masked = jax.random.bernoulli(jax.random.fold_in(key, 1), 0.5, (shape[0], 1))
+    return jnp.where(masked, MASK, pieces)
 
 
-FILLERS: dict[str, Filler] = {
-    "random": RandomPieces(),
-    "mask": MaskToken(),
-    "position_mask": PositionMasks(),
-    "mixed": PiecesOrMask(),
+FILLERS: dict[str, Callable[[PRNGKeyArray, tuple[int, int], int], Tokens]] = {
+    "random": random_pieces,
+    "mask": mask_token,
+    "position_mask": position_masks,
+    "mixed": pieces_or_mask,
 }
 
 
@@ -202,7 +150,7 @@ def first_hypothesis(
     draws = Draws(
         jax.random.uniform(sentence_key, shape[:1]), jax.random.uniform(position_key, shape)
     )
-    hidden, weight = HIDING[objective.hiding](objective)(draws, is_piece(target))
+    hidden, weight = HIDING[objective.hiding](draws, is_piece(target), objective)
     filler = FILLERS[objective.corruption](filler_key, shape, vocabulary_size)
     return Corrupted(jnp.where(hidden, filler, target), hidden, weight)
 

@@ -12,11 +12,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from padir.config.training import TrainingRun
-from padir.ids import FIRST_PIECE, PAD, START
+from padir.ids import FIRST_PIECE, PAD
 from padir.model.decoder import CrossMemory
-from padir.model.transformer import Transformer, split_dropout
+from padir.model.layers import split
+from padir.model.transformer import Transformer
 from padir.shapes import DropoutKey, Logits, Mask, SourceTokens, Tokens
-from padir.tokens import draw, first_argmax, is_piece, lowest
+from padir.tokens import draw, first_argmax, is_piece, lowest, shifted
 from padir.training.corruption import Corrupted, contexts, first_hypothesis, next_hypothesis
 from padir.training.loss import cross_entropy, length_cross_entropy, masked_sum
 
@@ -47,12 +48,6 @@ class Losses(NamedTuple):
     sentences: Scalar
 
 
-def shifted(target: Tokens) -> Tokens:
-    """The input of a causal decoder: START, then the target without its last token."""
-    first = jnp.full((target.shape[0], 1), START, target.dtype)
-    return jnp.concatenate([first, target[:, :-1]], axis=1)
-
-
 def best_pieces(logits: Logits, vocabulary_size: int) -> Tokens:
     """The likeliest piece at every position, special ids and unused rows excluded."""
     pieces = logits[..., FIRST_PIECE:vocabulary_size]
@@ -74,7 +69,7 @@ def autoregressive_losses(
     model: Transformer, run: TrainingRun, source: SourceTokens, target: Tokens, key: DropoutKey
 ) -> Losses:
     """Cross-entropy of each target token given the ones before it."""
-    encoder_key, decoder_key = split_dropout(key)
+    encoder_key, decoder_key = split(key, 2)
     encoded = model.encode(source, encoder_key)
     real = target != PAD
     # Causality hides what follows, so padding needs no mask of its own.
@@ -195,7 +190,7 @@ def parallel_losses(
 ) -> Losses:
     """Cross-entropy at the positions that count, averaged over the stages, and of the length."""
     objective = run.objective
-    encoder_key, decoder_key = split_dropout(key)
+    encoder_key, decoder_key = split(key, 2)
     encoded = model.encode(source, encoder_key)
     if encoded.length_logits is None:
         raise ValueError("a causal model predicts no lengths: it is not trained in parallel")
