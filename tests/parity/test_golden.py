@@ -16,7 +16,7 @@ from padir.config.training import Architecture
 from padir.model.attention import relative_position_buckets
 from padir.model.length import top_lengths
 from padir.model.transformer import Transformer
-from padir.training.loss import cross_entropy
+from padir.training.objective import cross_entropy
 from tests.parity.golden import FIXTURES, golden_model
 
 

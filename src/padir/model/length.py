@@ -183,11 +183,7 @@ def window_lengths(
 
 
 def _log_probability(logits: LengthLogits, count: int) -> LengthLogits:
-    """Normalised logits.
-
-    Raises:
-        ValueError: if `count` exceeds the number of classes.
-    """
+    """Normalised logits; ValueError where they are fewer than `count`."""
     if count > logits.shape[-1]:
         raise ValueError(f"length candidates: {count} asked, at most {logits.shape[-1]} exist")
     return logits - nnx.logsumexp(logits, axis=-1, keepdims=True)

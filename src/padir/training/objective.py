@@ -1,16 +1,18 @@
 """Training objectives: the losses of AR and of the parallel systems on one batch.
 
-Paper: section L.1.2. Parallel systems train S stages. Stage 1 reads a hypothesis with hidden
-positions; each later stage reads the predictions of the one before, as decoding passes do. No
-gradient flows through tokens.
+Paper: section L.1.2 and equation L.64, cross-entropy at every position. Parallel systems train S
+stages. Stage 1 reads a hypothesis with hidden positions; each later stage reads the predictions of
+the one before, as decoding passes do. No gradient flows through tokens.
 """
 
+import math
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from padir.config.objective import Objective
 from padir.config.training import TrainingRun
 from padir.ids import FIRST_PIECE, PAD
 from padir.model.decoder import CrossMemory
@@ -19,7 +21,6 @@ from padir.model.transformer import Transformer
 from padir.shapes import DropoutKey, Logits, Mask, SourceTokens, Tokens
 from padir.tokens import draw, first_argmax, is_piece, lowest, shifted
 from padir.training.corruption import Corrupted, contexts, first_hypothesis, next_hypothesis
-from padir.training.loss import cross_entropy, length_cross_entropy, masked_sum
 
 Scalar = Float[Array, ""] | float
 
@@ -46,6 +47,49 @@ class Losses(NamedTuple):
     tokens: Scalar
     predicted: Scalar
     sentences: Scalar
+
+
+def cross_entropy(
+    logits: Float[Array, "*axes V"],
+    target: Int[Array, "*axes"],
+    label_smoothing: float = 0.0,
+    z_loss: float = 0.0,
+) -> Float[Array, "*axes"]:
+    """Cross-entropy against a smoothed target, in nats, less the smoothed target's entropy.
+
+    The target's own probability is 1 - label_smoothing, every other token's
+    label_smoothing / (V - 1); the loss of a perfect prediction is therefore 0.
+    `z_loss` times logsumexp(logits)^2 is added.
+    """
+    size = logits.shape[-1]
+    normaliser = jax.nn.logsumexp(logits, axis=-1)
+    chosen = jnp.take_along_axis(logits, target[..., None], axis=-1)[..., 0]
+    if label_smoothing == 0.0:
+        loss = normaliser - chosen
+    else:
+        low, high = label_smoothing / (size - 1), 1.0 - label_smoothing
+        entropy = -(high * math.log(high) + (size - 1) * low * math.log(low))
+        total = jnp.sum(logits, axis=-1)
+        loss = normaliser - (high - low) * chosen - low * total - entropy
+    if z_loss:
+        loss = loss + z_loss * jnp.square(normaliser)
+    return loss
+
+
+def masked_sum(values: Float[Array, "*axes"], mask: Bool[Array, "*axes"]) -> Float[Array, ""]:
+    """Sum over the True positions; other values are ignored, even NaN."""
+    return jnp.sum(jnp.where(mask, values, 0.0))
+
+
+def length_cross_entropy(
+    logits: Float[Array, "B C"], length: Int[Array, " B"]
+) -> Float[Array, " B"]:
+    """Cross-entropy of the true length (EOS included), in nats per sentence; class c is length c+1.
+
+    Lengths past the last class count as the last class.
+    """
+    classes = jnp.clip(length - 1, 0, logits.shape[-1] - 1)
+    return cross_entropy(logits, classes)
 
 
 def best_pieces(logits: Logits, vocabulary_size: int) -> Tokens:
@@ -107,11 +151,13 @@ def glanced(
     )
 
 
-def loss_positions(corrupted: Corrupted, target: Tokens, loss_on: str) -> Mask:
+def loss_positions(corrupted: Corrupted, target: Tokens, objective: Objective) -> Mask:
     """Positions that count in the loss of stage 1."""
-    if loss_on == "hidden":
+    if objective.hiding == "context":
+        return is_piece(target)
+    if objective.loss_on == "hidden":
         return corrupted.hidden
-    if loss_on == "noised":
+    if objective.loss_on == "noised":
         return corrupted.tokens != target
     return target != PAD
 
@@ -122,27 +168,18 @@ def stage_losses(
     vocabulary_size: int,
     cross: CrossMemory,
     target: Tokens,
-    corrupted: Corrupted,
     visible: Bool[Array, "B *L L"],
-    mask: Mask,
     noise_key: PRNGKeyArray,
     dropout_key: DropoutKey,
+    corrupted: Corrupted,
 ) -> Losses:
     """Losses of all stages from one first hypothesis; those of sentences (length) are left at 0.
 
-    Args:
-        model: in training.
-        run: settings of the model.
-        vocabulary_size: ids in use.
-        cross: the encoded sources.
-        target: ids with EOS, padding 0.
-        corrupted: the input of stage 1.
-        visible: what each position sees, at every stage.
-        mask: positions that count in stage 1.
-        noise_key: of sampled tokens.
-        dropout_key: of the decoder; None switches dropout off.
+    The arguments are those of `batch_losses`, the encoded sources, what each position sees at every
+    stage, and the input of stage 1.
     """
     objective = run.objective
+    mask = loss_positions(corrupted, target, objective)
     real, piece = target != PAD, is_piece(target)
     hypothesis = best = corrupted.tokens
     predicted_mask = piece
@@ -207,17 +244,11 @@ def parallel_losses(
         glance_key = jax.random.fold_in(noise_key, 1)
         corrupted = glanced(glance_key, corrupted, target, predicted, share)
 
-    def losses_from(corrupted: Corrupted) -> Losses:
-        mask = loss_positions(corrupted, target, objective.loss_on)
-        if objective.hiding == "context":
-            mask = is_piece(target)
-        shared = model, run, vocabulary_size, encoded.cross, target
-        return stage_losses(*shared, corrupted, visible, mask, noise_key, decoder_key)
-
-    losses = losses_from(corrupted)
+    shared = model, run, vocabulary_size, encoded.cross, target, visible, noise_key, decoder_key
+    losses = stage_losses(*shared, corrupted)
     if objective.coupled_times:
         other = first_hypothesis(noise_key, target, objective, vocabulary_size, second=True)
-        losses = jax.tree.map(lambda a, b: (a + b) / 2, losses, losses_from(other))
+        losses = jax.tree.map(lambda a, b: (a + b) / 2, losses, stage_losses(*shared, other))
     sentences = real[:, 0]
     if not model.length_oracle:
         length = length_cross_entropy(encoded.length_logits, jnp.sum(real, axis=1))

@@ -85,6 +85,7 @@ class Trainer:
 
     Attributes:
         traces: how often the training step was traced: once per batch shape.
+        finite: whether every parameter is a finite number.
     """
 
     def __init__(self, run: TrainingRun, table_size: int, vocabulary_size: int, seed: int):
@@ -117,7 +118,7 @@ class Trainer:
             out_shardings=everywhere,
         )
         self._replicated = jax.jit(lambda parameters: parameters, out_shardings=everywhere)
-        self._all_finite = jax.jit(all_finite, out_shardings=everywhere)
+        self.finite = jax.jit(all_finite, out_shardings=everywhere)
 
     def model(self, parameters: dict):
         """The model with these parameters."""
@@ -251,10 +252,6 @@ class Trainer:
             for ids in (source, target)
         )
         return self._steps(state, *batches, padded, np.int32(count), self.seed)
-
-    def finite(self, parameters: dict) -> bool:
-        """Whether every parameter is a finite number."""
-        return bool(self._all_finite(parameters))
 
     def evaluate(
         self, parameters: dict, batches: list[tuple[np.ndarray, np.ndarray]]

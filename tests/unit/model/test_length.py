@@ -13,7 +13,7 @@ from padir.config.training import Architecture
 from padir.model.length import PREDICTORS, LengthInput, top_lengths, window_lengths
 from padir.model.parameters import to_arrays
 from padir.model.transformer import Transformer
-from padir.training.loss import length_cross_entropy
+from padir.training.objective import length_cross_entropy
 
 SMALL = Architecture(
     width=16,

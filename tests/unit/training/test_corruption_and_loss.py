@@ -17,8 +17,13 @@ from padir.training.corruption import (
     first_hypothesis,
     next_hypothesis,
 )
-from padir.training.loss import cross_entropy, length_cross_entropy, masked_sum
-from padir.training.objective import drawn_pieces, glanced
+from padir.training.objective import (
+    cross_entropy,
+    drawn_pieces,
+    glanced,
+    length_cross_entropy,
+    masked_sum,
+)
 
 
 def ids(*rows: list[int]) -> jax.Array:
