@@ -24,6 +24,7 @@ deletes tokens that equal the start token, which also hits correct ones.
 import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 Unit = tuple[Hashable, tuple[int, ...]]
 SPACE = "\u2581"
@@ -107,13 +108,13 @@ UNITS: dict[str, Callable[[Sequence[int], Callable[[int], str]], list[Unit]]] = 
 }
 
 
-def longest_run(units: Sequence[Unit]) -> int:
-    """Length of the longest run; 0 for nothing."""
-    longest = run = 0
+def places_in_runs(units: Sequence[Unit]) -> list[int]:
+    """The place of each unit in its run, counted from 1."""
+    places: list[int] = []
     for index, (key, _) in enumerate(units):
-        run = run + 1 if index and key == units[index - 1][0] else 1
-        longest = max(longest, run)
-    return longest
+        repeats = index > 0 and key == units[index - 1][0]
+        places.append(places[-1] + 1 if repeats else 1)
+    return places
 
 
 def drop_repeats(
@@ -133,13 +134,9 @@ def drop_repeats(
     if mode == "none":
         return tuple(tokens)
     units = UNITS[mode](tokens, piece)
-    if longest_run(units) <= 1:
+    places = places_in_runs(units)
+    if max(places, default=1) == 1:
         return tuple(tokens)
-    allowed = max(1, longest_run(UNITS[mode](source, piece)))
-    kept: list[int] = []
-    run = 0
-    for index, (key, ids) in enumerate(units):
-        run = run + 1 if index and key == units[index - 1][0] else 1
-        if run <= allowed:
-            kept.extend(ids)
-    return tuple(kept)
+    allowed = max(places_in_runs(UNITS[mode](source, piece)), default=1)
+    kept = [ids for place, (_, ids) in zip(places, units, strict=True) if place <= allowed]
+    return tuple(chain.from_iterable(kept))
