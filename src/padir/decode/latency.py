@@ -9,6 +9,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -151,11 +152,8 @@ def machine(threads: int | None) -> dict[str, Any]:
 
 def processor_name() -> str:
     """The processor's model where the system names it, else its architecture."""
-    try:
-        with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
+    with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()

@@ -5,7 +5,7 @@ Conventions of the beam: that of T5X (see tests/parity/test_beam.py), with state
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -54,13 +54,10 @@ def narrowing_loop(
 EMPTY = -1e7
 
 
-@runtime_checkable
-class GreedyStep(Protocol):
-    """The likeliest next token: (tokens [B], position, state) -> (next, log-probability, state)."""
-
-    def __call__(
-        self, tokens: Int[Array, " B"], position: Int[Array, ""], state: Any, /
-    ) -> tuple[Int[Array, " B"], Float[Array, " B"], Any]: ...
+GreedyStep = Callable[
+    [Int[Array, " B"], Int[Array, ""], Any], tuple[Int[Array, " B"], Float[Array, " B"], Any]
+]
+"""The likeliest next token: (tokens, position, state) -> (next, log-probability, state)."""
 
 
 class Greedy(NamedTuple):
@@ -136,22 +133,14 @@ def greedy_search(
     return narrowing_loop(one_step, lambda search: search.finished, initial, sizes)
 
 
-@runtime_checkable
-class BeamStep(Protocol):
-    """Next-token logits of K hypotheses per row.
+BeamStep = Callable[
+    [Int[Array, "B K"], Int[Array, ""], Int[Array, "B K L"], Any],
+    tuple[Float[Array, "B K V"], Any],
+]
+"""Next-token logits of K hypotheses per row: (tokens, position, origin, state) -> (logits, state).
 
-    `origin[b, k, t]` is the slot whose step at position t belongs to hypothesis k's past: the
-    search never reorders `state`.
-    """
-
-    def __call__(
-        self,
-        tokens: Int[Array, "B K"],
-        position: Int[Array, ""],
-        origin: Int[Array, "B K L"],
-        state: Any,
-        /,
-    ) -> tuple[Float[Array, "B K V"], Any]: ...
+`origin[b, k, t]` is the slot whose step at position t belongs to hypothesis k's past: the search
+never reorders `state`."""
 
 
 class Hypotheses(NamedTuple):
@@ -210,19 +199,14 @@ def beam_search(
 
     Args:
         step: see `BeamStep`; position 0 is fed `start`.
-        state: given to the first step.
-        limits: most tokens per row, EOS included; 0 for rows that are not decoded.
+        state, limits, length, start, eos, sizes: as of `greedy_search`.
         alpha: of the penalty ((5 + length) / 6) ** alpha; any sign.
         beam: live hypotheses per row (K).
-        length: of the buffer, at least every limit.
-        start: first input token.
-        eos: token that ends a hypothesis.
         results: how many of the best finished hypotheses must be right: a row is closed once no
             live one can still enter them.
         ending_ranks: a hypothesis may end when it is among this many best continuations of its
             row. By default `beam`, so that a beam of 1 with alpha 0 is greedy search; T5X allows
             2 * beam.
-        sizes: see `narrowing_loop`; at most the number of rows.
 
     Returns:
         `beam` hypotheses per row. Where none finished within the limit, the live ones, with

@@ -130,14 +130,13 @@ def translated(
     """
     count = 0
     for lines in groups:
-        if constraints and count + len(lines) > len(constraints.lines):
-            lines = lines[: len(constraints.lines) - count]
-            yield from _group(translator, lines, count, warn, constraints, best)
+        known = lines[: len(constraints.lines) - count] if constraints else lines
+        yield from _group(translator, known, count, warn, constraints, best)
+        if constraints and len(known) < len(lines):
             raise InputError(
                 f"line counts differ: the input has more than the {len(constraints.lines)} of"
                 f" {constraints.name}"
             )
-        yield from _group(translator, lines, count, warn, constraints, best)
         count += len(lines)
     if constraints and count < len(constraints.lines):
         raise InputError(
@@ -180,21 +179,18 @@ def ranked(
 ) -> tuple[Alternative, ...]:
     """The best candidates of one source with distinct texts, best first."""
     finished = translator.finish([source] * len(candidates), [[each] for each in candidates])
-    order = sorted(
-        range(len(candidates)), key=lambda i: translator.rule.score(candidates[i]), reverse=True
-    )
-    texts: dict[str, Alternative] = {}
-    for index in order:
-        candidate, text = candidates[index], finished[index].hypothesis
-        texts.setdefault(
-            text,
-            Alternative(
-                text,
-                translator.rule.score(candidate),
-                candidate.length,
-                candidate.passes,
-                candidate.log_probability,
-                candidate.length_log_probability,
-            ),
+    alternatives = [
+        Alternative(
+            hypothesis.hypothesis,
+            translator.rule.score(candidate),
+            candidate.length,
+            candidate.passes,
+            candidate.log_probability,
+            candidate.length_log_probability,
         )
+        for candidate, hypothesis in zip(candidates, finished, strict=True)
+    ]
+    texts: dict[str, Alternative] = {}
+    for alternative in sorted(alternatives, key=lambda each: each.score, reverse=True):
+        texts.setdefault(alternative.text, alternative)
     return tuple(texts.values())[:best]

@@ -44,8 +44,7 @@ def tune(
         references: one of them per line, whose lengths an oracle length predictor reads.
         report: called with the number of sentences just finished, of `decodings_to_tune` times as
             many as there are lines.
-        warn: called with a message about each line that is too long for the model and cut; None
-            refuses such lines.
+        warn: as of `Translator.fit`.
 
     Returns:
         each rule with its BLEU, in the order of the settings.
