@@ -11,10 +11,11 @@ import yaml
 
 import padir
 from padir.decode.candidates import LengthRule
-from padir.decode.export import exported, inputs, write_program
+from padir.decode.export import exported, write_program
 from padir.decode.load import load
 from padir.decode.translate import Translator
 from padir.files import InputError, read_json
+from padir.ids import EOS, PAD
 from padir.server.hub import write_hub_folder
 from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
 
@@ -131,7 +132,10 @@ def test_a_program_runs_without_this_code_and_translates_the_same(model, tmp_pat
     assert description["source"]["shape"] == [1, 16] and description["passes"] == 3
     line = LINES[4]
     [source] = translator.encode([line])
-    ids, start = inputs(translator, source)
+    ids = np.full((1, 16), PAD, np.int32)
+    ids[0, : len(source) + 1] = [*source, EOS]
+    refiner = translator.refiner
+    start = refiner.start(source, refiner.lengths, refiner.longest)
     np.savez(tmp_path / "arrays.npz", source=ids, start=start)
     command = [sys.executable, "-c", RUN_ALONE, str(path), str(tmp_path / "arrays.npz")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)

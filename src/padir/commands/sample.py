@@ -148,15 +148,14 @@ def main(argv: list[str]) -> int:
     sources = loaded.vocabulary.encode(lines)
     longest = loaded.spec.run.architecture.max_positions - 1
     check_lengths(sources, str(arguments.source), longest)
-    nonempty = [index for index, source in enumerate(sources) if source]
     result: list[list[Chain]] = [[] for _ in sources]
     began = time.monotonic()
     with Progress(max(1, len(lines)), "sentences", f"sample {loaded.spec.training}") as progress:
-        for batch, rows in sampler.batches([sources[index] for index in nonempty]):
+        for batch, rows in sampler.batches(sources):
             for index, row in zip(batch.indices, rows, strict=True):
-                result[nonempty[index]] = row
+                result[index] = row
             progress.update(len(batch.indices))
-        progress.update(len(lines) - len(nonempty))
+        progress.update(sum(not source for source in sources))
     seconds = time.monotonic() - began
     decode = loaded.vocabulary.decode
     records = [record(i, chains, sampling.temperatures, decode) for i, chains in enumerate(result)]

@@ -88,42 +88,32 @@ class Searcher:
         self.max_positions = run.architecture.max_positions
         self.alpha = alpha
         self._compiled = CompiledModel(model, run, sentences)
-        width = settings.beam
         allowed = predictable(self._compiled.table_size, vocabulary_size, eos=True)
+        greedy = settings.kind == "greedy"
+        width = 1 if greedy else settings.beam
 
-        def greedy(model: Transformer, source, limits, alpha, length: int):
-            result = greedy_search(
-                greedy_step(model, allowed),
-                Memory(
-                    model.decoder.empty_cache(source.shape[0], length), model.encode(source).cross
-                ),
-                limits,
-                length,
-                START,
-                EOS,
-                smaller_batches(source.shape[0]),
-            )
-            return result.tokens, result.log_probability, result.length
-
-        def beam(model: Transformer, source, limits, alpha, length: int):
+        def search(model: Transformer, source, limits, alpha, length: int):
+            rows = source.shape[0]
+            cache = model.decoder.empty_cache(rows, length * width)
+            memory, sizes = Memory(cache, model.encode(source).cross), smaller_batches(rows)
+            if greedy:
+                step = greedy_step(model, allowed)
+                result = greedy_search(step, memory, limits, length, START, EOS, sizes)
+                return result.tokens, result.log_probability, result.length
             result = beam_search(
                 beam_step(model, allowed),
-                Memory(
-                    model.decoder.empty_cache(source.shape[0], length * width),
-                    model.encode(source).cross,
-                ),
+                memory,
                 limits,
                 alpha,
                 beam=width,
                 length=length,
                 start=START,
                 eos=EOS,
-                sizes=smaller_batches(source.shape[0]),
+                sizes=sizes,
             )
             return result.tokens[:, 0], result.log_probability[:, 0], result.length[:, 0]
 
-        function = greedy if settings.kind == "greedy" else beam
-        self._search = self._compiled.compiled(function, [True, True, False], fixed=1)
+        self._search = self._compiled.compiled(search, [True, True, False], fixed=1)
 
     def batches(
         self, sources: Sequence[Sequence[int]]
@@ -131,7 +121,7 @@ class Searcher:
         """Decode batch by batch; batches are ordered by length, not as given.
 
         Args:
-            sources: piece ids without EOS, none empty.
+            sources: piece ids without EOS; an empty one is in no batch.
 
         Yields:
             a batch, and for each of its sentences one candidate.
@@ -143,13 +133,8 @@ class Searcher:
             longest = target_limit(batch.length, self.max_positions)
             result = self._search(source, limits, np.float32(self.alpha), longest)
             tokens, scores, lengths = (np.asarray(array).tolist() for array in result)
-            yield (
-                batch,
-                [
-                    [_candidate(tokens[row][: lengths[row]], scores[row])]
-                    for row in range(len(batch.indices))
-                ],
-            )
+            held = range(len(batch.indices))
+            yield batch, [[_candidate(tokens[row][: lengths[row]], scores[row])] for row in held]
 
 
 def _candidate(tokens: list[int], log_probability: float) -> Candidate:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from padir.config.training import TrainingRun
 from padir.devices import padded_rows
 from padir.ids import EOS, PAD
 
@@ -28,11 +27,6 @@ class Batch:
     indices: tuple[int, ...]
     rows: int
     length: int
-
-
-def length_buckets(run: TrainingRun) -> tuple[int, ...]:
-    """Padded lengths: the buckets of training, and the model's longest input."""
-    return tuple(sorted({*run.training.buckets, run.architecture.max_positions}))
 
 
 def finer_buckets(buckets: Sequence[int]) -> tuple[int, ...]:
@@ -67,7 +61,7 @@ def plan_batches(
     """Batches of at most `sentences`, shortest bucket first.
 
     Args:
-        lengths: of each source, EOS included.
+        lengths: of each source, EOS included; one of length 0 is in no batch.
         buckets: rising padded lengths.
         sentences: rows of a full batch. A bucket that fills no batch gets the next power of two.
         devices: that rows are dealt out to: where there are as many, dummies make them a multiple.
@@ -75,7 +69,8 @@ def plan_batches(
     """
     groups: dict[int, list[int]] = {}
     for index, length in enumerate(lengths):
-        groups.setdefault(bucket_of(length, buckets), []).append(index)
+        if length:
+            groups.setdefault(bucket_of(length, buckets), []).append(index)
     batches = []
     for bucket in sorted(groups):
         # Neighbours in length share batches: their targets then need about the same buffer.

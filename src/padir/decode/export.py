@@ -17,13 +17,11 @@ is text processing and stays outside.
 """
 
 import importlib.util
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, Int
 
@@ -31,7 +29,7 @@ from padir.config.decoder import RefinementDecoder
 from padir.decode.candidates import length_penalty
 from padir.decode.predict import predictable
 from padir.decode.refine import refine
-from padir.decode.refiner import length_candidates, policies_of, predictor
+from padir.decode.refiner import encoded_lengths, policies_of, predictor
 from padir.decode.translate import Translator
 from padir.files import InputError, write_bytes, write_json
 from padir.ids import EOS, PAD
@@ -72,13 +70,10 @@ def exported(translator: Translator) -> Any:
         source: Int[Array, "1 S"], start: Int[Array, "K L"]
     ) -> tuple[Int[Array, "1 L"], Int[Array, " 1"], Float[Array, " 1"]]:
         model = nnx.merge(graph, state)
-        encoded = model.encode(source)
-        if encoded.length_logits is None:
-            raise ValueError("a causal model predicts no lengths")
-        lengths, scores = length_candidates(
-            encoded.length_logits, start.shape[0], longest, settings.length_search
+        cross, lengths, scores = encoded_lengths(
+            model, source, start.shape[0], longest, settings.length_search
         )
-        predict = predictor(model, encoded.cross, allowed, settings)
+        predict = predictor(model, cross, allowed, settings)
         # Nothing is drawn, so that any keys do.
         keys = jnp.zeros((start.shape[0], 2), jnp.uint32)
         refined = refine(predict, start, lengths[0], jnp.int32(passes), policies, keys)
@@ -92,20 +87,6 @@ def exported(translator: Translator) -> Any:
         jax.ShapeDtypeStruct((settings.length_candidates, longest), jnp.int32),
     )
     return jax.export.export(jax.jit(translate), platforms=PLATFORMS)(*shapes)
-
-
-def inputs(translator: Translator, source: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The arguments for one source with which the program repeats what the translator does.
-
-    Args:
-        translator: of the program.
-        source: piece ids without EOS.
-    """
-    architecture, refiner = translator.loaded.spec.run.architecture, translator.refiner
-    ids = np.full((1, architecture.max_positions), PAD, np.int32)
-    ids[0, : len(source) + 1] = [*source, EOS]
-    start = refiner.start(source, refiner.lengths, refiner.longest)
-    return ids, np.asarray(start, np.int32)
 
 
 def write_program(translator: Translator, path: Path) -> None:

@@ -40,13 +40,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.config.training import TrainingRun
 from padir.decode.batches import Batch
 from padir.decode.load import LoadedModel
 from padir.decode.policies import sentence_keys
 from padir.decode.predict import forbid, predictable, uniform
 from padir.decode.programs import CompiledModel
-from padir.decode.refiner import SHORTEST, length_candidates
+from padir.decode.refiner import SHORTEST, encoded_lengths
 from padir.files import InputError, shown
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
 from padir.model.transformer import Transformer
@@ -102,38 +101,23 @@ class Sampling:
         return np.linspace(self.temperature, self.final_temperature, self.steps, dtype=np.float32)
 
 
-@dataclass(frozen=True)
-class Hiding:
-    """The tokens that hide positions from the model.
+def hiding_tokens(kind: str, vocabulary_size: int, keys: Array, length: int) -> Int[Array, "B L"]:
+    """A token to hide each position with from the model.
 
-    Attributes:
+    Args:
         kind: mask, position_mask or random.
         vocabulary_size: ids in use.
-        unseen: whether the decoder does not look at hidden positions at all.
+        keys: one per row.
+        length: positions.
     """
-
-    kind: str
-    vocabulary_size: int
-    unseen: bool = False
-
-    def fill(self, keys: Array, length: int) -> Int[Array, "B L"]:
-        """A token to hide each position with; `keys` has one key per row."""
-        position = _rows(jnp.arange(length, dtype=jnp.int32), keys.shape[0])
-        if self.kind == "mask":
-            return jnp.full_like(position, MASK)
-        if self.kind == "position_mask":
-            return self.vocabulary_size + position
-        limits = {"minval": FIRST_PIECE, "maxval": self.vocabulary_size}
-        drawn = jax.vmap(jax.vmap(partial(jax.random.randint, shape=(), **limits)))
-        return drawn(_each(keys, position))
-
-
-def hiding_of(run: TrainingRun, vocabulary_size: int) -> Hiding:
-    """How to hide tokens: as masks if the model was trained with them, else as random pieces."""
-    if run.architecture.disentangled:
-        return Hiding("mask", vocabulary_size, unseen=True)
-    kind = run.objective.corruption
-    return Hiding("mask" if kind == "mixed" else kind, vocabulary_size)
+    position = _rows(jnp.arange(length, dtype=jnp.int32), keys.shape[0])
+    if kind == "mask":
+        return jnp.full_like(position, MASK)
+    if kind == "position_mask":
+        return vocabulary_size + position
+    limits = {"minval": FIRST_PIECE, "maxval": vocabulary_size}
+    drawn = jax.vmap(jax.vmap(partial(jax.random.randint, shape=(), **limits)))
+    return drawn(_each(keys, position))
 
 
 class Frame(NamedTuple):
@@ -192,10 +176,13 @@ def choose_block(
 
 @dataclass(frozen=True)
 class KGibbs:
-    """The chains' kernel for one model; formulas in the module's docstring."""
+    """The chains' kernel for one model; formulas in the module's docstring.
+
+    `hiding` draws the tokens that hide positions, from a key per row and the number of positions.
+    """
 
     conditionals: Conditionals
-    hiding: Hiding
+    hiding: Callable[[Array, int], Int[Array, "B L"]]
     sampling: Sampling
 
     def propose(
@@ -206,7 +193,7 @@ class KGibbs:
         rows = jnp.arange(tokens.shape[0])[:, None]
         at, counts = choose_block(_fold(keys, _BLOCK), frame.is_piece, block)
         hidden = jnp.zeros_like(frame.is_piece).at[rows, at].set(counts)
-        fill = self.hiding.fill(_fold(keys, _FILL), tokens.shape[1])
+        fill = self.hiding(_fold(keys, _FILL), tokens.shape[1])
         fed = jnp.where(hidden, fill, tokens)
         logits = self.conditionals(fed, frame.visible, hidden, at) / temperature
         drawn = draw(logits, uniform(_each(_fold(keys, _TOKEN), at)))
@@ -337,19 +324,21 @@ class Sampler:
             raise InputError(f"{chains} chains, {lengths} lengths: allowed are 1 on, 1 to {most}")
         compiled.sentences = min(compiled.sentences, max(1, CHAINS_TOGETHER // chains))
         self.sampling, self.seed, self.chains = sampling, seed, chains
-        hiding = hiding_of(run, loaded.vocabulary.size)
+        # A disentangled decoder does not look at hidden positions at all; others read the mask or
+        # random pieces there, as in training.
+        unseen = run.architecture.disentangled
+        masks = unseen or run.objective.corruption == "mixed"
+        kind = "mask" if masks else run.objective.corruption
+        hiding = partial(hiding_tokens, kind, loaded.vocabulary.size)
         allowed = predictable(compiled.table_size, loaded.vocabulary.size, eos=False)
 
         def encode(model: Transformer, source):
-            encoded = model.encode(source)
-            if encoded.length_logits is None:
-                raise ValueError("a causal model predicts no lengths")
-            tried, _ = length_candidates(encoded.length_logits, lengths, longest)
-            return encoded.cross, tried
+            cross, tried, _ = encoded_lengths(model, source, lengths, longest, "top")
+            return cross, tried
 
         def sample(model: Transformer, cross, last, raw_keys, temperatures, length: int):
             def conditionals(fed, visible, hidden, at):
-                if hiding.unseen:
+                if unseen:
                     seen = (visible & ~hidden)[:, None, :]
                     visible = jnp.broadcast_to(seen, (*fed.shape, fed.shape[1]))
                 vectors, _ = model.hidden(fed, cross, visible)
@@ -363,7 +352,7 @@ class Sampler:
                 keys=_each(sentence, number).reshape(-1),
                 is_piece=position < end,
                 visible=position <= end,
-                fill=jnp.repeat(hiding.fill(_fold(sentence, 0), length), chains, axis=0),
+                fill=jnp.repeat(hiding(_fold(sentence, 0), length), chains, axis=0),
             )
             return KGibbs(conditionals, hiding, sampling).run(frame, temperatures)
 
@@ -375,7 +364,7 @@ class Sampler:
     ) -> Iterator[tuple[Batch, list[list[Chain]]]]:
         """Each batch with the chains of its sentences; batches are ordered by length.
 
-        `sources` are piece ids without EOS, none empty.
+        `sources` are piece ids without EOS; an empty one is in no batch.
         """
         for batch, source in self._compiled.batches(sources):
             cross, lengths = self._encode(source)

@@ -18,6 +18,7 @@ vocabulary: at most 2 reach tokens stand near a position, so one of those differ
 any other token is no likelier than that one and pays no smaller penalty.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -214,3 +215,9 @@ def joint_choice(settings: RefinementDecoder) -> PairwiseRepetitionPenalty | Non
     return PairwiseRepetitionPenalty(
         settings.joint_penalty, settings.joint == "attention", settings.joint_reach
     )
+
+
+def repeats_within(source: Sequence[int], reach: int) -> bool:
+    """Whether a token occurs again at most `reach` positions later."""
+    apart = range(1, reach + 1)
+    return any(a == b for step in apart for a, b in zip(source, source[step:], strict=False))

@@ -14,14 +14,7 @@ from flax import nnx
 from jaxtyping import Int
 
 from padir.config.training import TrainingRun
-from padir.decode.batches import (
-    Batch,
-    bucket_of,
-    finer_buckets,
-    length_buckets,
-    padded_sources,
-    plan_batches,
-)
+from padir.decode.batches import Batch, bucket_of, finer_buckets, padded_sources, plan_batches
 from padir.devices import data_mesh, replicated, split_sentences
 from padir.model.transformer import Transformer
 
@@ -42,7 +35,7 @@ class CompiledModel:
 
     Attributes:
         devices: that share the rows.
-        buckets: padded lengths, rising.
+        buckets: padded lengths, rising: those of training, and the model's longest input.
         longest_target: most tokens of a target that the model can write, EOS included.
         table_size: rows of the embedding table.
     """
@@ -58,7 +51,7 @@ class CompiledModel:
         self.sentences = sentences or (CPU_SENTENCES if on_cpu else ACCELERATOR_SENTENCES)
         self.table_size: int = model.embedder.embedding.shape[0]
         self.longest_target = min(run.architecture.length_classes, run.architecture.max_positions)
-        self.buckets = length_buckets(run)
+        self.buckets = sorted({*run.training.buckets, run.architecture.max_positions})
         self._buckets_alone = finer_buckets(self.buckets)
 
     def batches(
@@ -67,10 +60,11 @@ class CompiledModel:
         """Batches of sources, ordered by length, with their padded ids.
 
         Args:
-            sources: piece ids without EOS, none empty.
+            sources: piece ids without EOS; an empty one is in no batch.
         """
-        lengths = [len(source) + 1 for source in sources]
-        buckets = self._buckets_alone if len(sources) == 1 else self.buckets
+        lengths = [len(source) + 1 if source else 0 for source in sources]
+        alone = sum(map(bool, lengths)) == 1
+        buckets = self._buckets_alone if alone else self.buckets
         for batch in plan_batches(lengths, buckets, self.sentences, self.devices):
             yield batch, padded_sources(sources, batch)
 

@@ -281,3 +281,14 @@ def refinement(
         finished=~jnp.any(is_piece, axis=1),
     )
     return Passes(state, one_pass, visible)
+
+
+def by_candidate(
+    state: Refinement, shape: tuple[int, int, int]
+) -> tuple[Int[Array, "B K L"], Float[Array, "B K"], Int[Array, "B K"]]:
+    """Tokens, their summed log-probability and the passes of each sentence's candidates."""
+    return (
+        state.tokens.reshape(shape),
+        state.log_probability.sum(axis=1).reshape(shape[:2]),
+        state.passes.reshape(shape[:2]),
+    )

@@ -17,17 +17,23 @@ from padir.config.decoder import RefinementDecoder
 from padir.config.training import TrainingRun
 from padir.decode.batches import Batch
 from padir.decode.candidates import Candidate
-from padir.decode.joint import joint_choice, lesser_entropy, overlap, top_k_tokens
+from padir.decode.joint import (
+    joint_choice,
+    lesser_entropy,
+    overlap,
+    repeats_within,
+    top_k_tokens,
+)
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, sentence_keys
 from padir.decode.predict import choose, forbid, predictable
 from padir.decode.programs import CompiledModel
-from padir.decode.refine import Policies, Prediction, refine
+from padir.decode.refine import Policies, Prediction, by_candidate, refine
 from padir.files import InputError
 from padir.ids import PAD
 from padir.model.decoder import CrossMemory
 from padir.model.length import top_lengths, window_lengths
 from padir.model.transformer import Transformer
-from padir.shapes import LengthLogits
+from padir.shapes import LengthLogits, SourceTokens
 
 SHORTEST = 2
 """Least target length tried for a source that is not empty: one piece and EOS."""
@@ -65,10 +71,18 @@ def length_candidates(
     return search_lengths(jnp.where(possible, logits, -jnp.inf), count)
 
 
-def repeats_within(source: Sequence[int], reach: int) -> bool:
-    """Whether a token occurs again at most `reach` positions later."""
-    apart = range(1, reach + 1)
-    return any(a == b for step in apart for a, b in zip(source, source[step:], strict=False))
+def encoded_lengths(
+    model: Transformer, source: SourceTokens, count: int, longest: int, search: str
+) -> tuple[CrossMemory, Int[Array, "B K"], Float[Array, "B K"]]:
+    """Encoded sources, their length candidates and the log-probabilities of these lengths.
+
+    Raises:
+        ValueError: a causal model, which predicts no lengths.
+    """
+    encoded = model.encode(source)
+    if encoded.length_logits is None:
+        raise ValueError("a causal model predicts no lengths")
+    return encoded.cross, *length_candidates(encoded.length_logits, count, longest, search)
 
 
 def policies_of(settings: RefinementDecoder) -> Policies:
@@ -197,10 +211,7 @@ class Refiner:
         count, longest, search = self.lengths, self.longest, settings.length_search
 
         def encode(model: Transformer, source):
-            encoded = model.encode(source)
-            if encoded.length_logits is None:
-                raise ValueError("a causal model predicts no lengths")
-            return encoded.cross, *length_candidates(encoded.length_logits, count, longest, search)
+            return encoded_lengths(model, source, count, longest, search)
 
         def arguments(
             model, cross: CrossMemory, start, given, opening, openings, lengths, passes, keys,
@@ -229,13 +240,7 @@ class Refiner:
             )
 
         def decode(model, cross: CrossMemory, start, *rest):
-            sentences, candidates, _ = start.shape
-            state = refine(*arguments(model, cross, start, *rest))
-            return (
-                state.tokens.reshape(start.shape),
-                state.log_probability.sum(axis=1).reshape(sentences, candidates),
-                state.passes.reshape(sentences, candidates),
-            )
+            return by_candidate(refine(*arguments(model, cross, start, *rest)), start.shape)
 
         self._encode = compiled.compiled(encode, [True])
         self.arguments = arguments
@@ -258,7 +263,7 @@ class Refiner:
         """Decode batch by batch; batches are ordered by length, not as given.
 
         Args:
-            sources: piece ids without EOS, none empty.
+            sources: piece ids without EOS; an empty one is in no batch.
             passes: decoder passes (T), at least 1.
             lengths: of the references with EOS, for a model with an oracle length predictor.
 

@@ -10,7 +10,6 @@ The setting `rescore_kept` is something else: how a parallel model judges tokens
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -64,11 +63,6 @@ class Reranker:
 
         self._score = self._compiled.compiled(score, [True, True])
 
-    @property
-    def files(self) -> list[Path]:
-        """Files that the log-probabilities depend on, for provenance."""
-        return self.loaded.files
-
     def rerank(
         self, sources: Sequence[Sequence[int]], candidates: Sequence[Sequence[Candidate]]
     ) -> list[list[Candidate]]:
@@ -88,13 +82,13 @@ class Reranker:
             ValueError: a source or candidate is longer than this model reads.
         """
         result: list[list[Candidate]] = [[] for _ in sources]
-        nonempty = [index for index, source in enumerate(candidates) if source]
-        width = max((len(candidates[index]) for index in nonempty), default=0)
-        for batch, source in self._compiled.batches([sources[index] for index in nonempty]):
-            rows = [candidates[nonempty[index]] for index in batch.indices]
+        width = max(map(len, candidates), default=0)
+        ranked = [source if row else [] for source, row in zip(sources, candidates, strict=True)]
+        for batch, source in self._compiled.batches(ranked):
+            rows = [candidates[index] for index in batch.indices]
             scores = np.asarray(self._score(source, self._targets(batch, rows, width))).tolist()
             for index, row, row_scores in zip(batch.indices, rows, scores, strict=False):
-                result[nonempty[index]] = [
+                result[index] = [
                     replace(candidate, log_probability=score)
                     for candidate, score in zip(row, row_scores, strict=False)
                 ]

@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from padir.decode.candidates import Candidate
-from padir.decode.refine import refinement
+from padir.decode.refine import by_candidate, refinement
 from padir.decode.refiner import Refiner, candidates_of
 from padir.decode.stream import MOST_CHARACTERS
 from padir.decode.translate import Translator
@@ -80,12 +80,8 @@ def _tracer(refiner: Refiner, passes: int) -> Callable[..., Any]:
         state, later = jax.lax.scan(traced_pass, state, length=passes - len(first))
         steps = jax.tree.map(lambda *parts: jnp.concatenate(parts), *first, later)
         shape = sentences, count, passes, length
-        return (
-            state.tokens.reshape(start.shape),
-            state.log_probability.sum(axis=1).reshape(sentences, count),
-            state.passes.reshape(sentences, count),
-            Steps(*(jnp.moveaxis(part, 0, 1).reshape(shape) for part in steps)),
-        )
+        result = by_candidate(state, start.shape)
+        return *result, Steps(*(jnp.moveaxis(part, 0, 1).reshape(shape) for part in steps))
 
     return refiner.compiled(traced)
 
@@ -161,13 +157,11 @@ def _refined(
     passes: int,
 ) -> Iterator[tuple[int, list[Candidate], list[list[dict[str, Any]]]]]:
     """Each sentence's index, candidates, and their states."""
-    nonempty = [index for index, source in enumerate(sources) if source]
     refiner = translator.refiner
     if passes not in refiner.tracers:
         refiner.tracers[passes] = _tracer(refiner, passes)
     run = refiner.tracers[passes]
-    calls = refiner.calls([sources[index] for index in nonempty], passes, lengths)
-    for batch, call, tried, scores in calls:
+    for batch, call, tried, scores in refiner.calls(sources, passes, lengths):
         *decoded, steps = jax.device_get(run(*call))
         start = np.asarray(call[1])
         for row, index in enumerate(batch.indices):
@@ -185,7 +179,7 @@ def _refined(
                 ]
                 for k, candidate in enumerate(candidates)
             ]
-            yield nonempty[index], candidates, states
+            yield index, candidates, states
 
 
 def _state(

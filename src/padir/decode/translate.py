@@ -105,7 +105,8 @@ class Translator:
     def files(self) -> list[Path]:
         """Files that translations depend on, for provenance."""
         decoder = [self.decoder.path] if self.decoder.path else []
-        return [*self.loaded.files, *decoder, *(self.reranker.files if self.reranker else [])]
+        reranker = self.reranker.loaded.files if self.reranker else []
+        return [*self.loaded.files, *decoder, *reranker]
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -186,8 +187,8 @@ class Translator:
     def reference_lengths(
         self, sources: Sequence[Sequence[int]], references: Sequence[str] | None
     ) -> list[int] | None:
-        """Lengths that an oracle length predictor reads, with EOS, of the references whose source
-        is not empty; None for other models.
+        """Lengths that an oracle length predictor reads, with EOS, one of each source; None for
+        other models.
 
         Raises:
             InputError: an oracle length predictor and no references.
@@ -197,7 +198,7 @@ class Translator:
         if references is None:
             raise self.lengths_missing()
         pairs = zip(self.encode(references), sources, strict=True)
-        return [len(reference) + 1 for reference, source in pairs if source]
+        return [len(reference) + 1 for reference, _ in pairs]
 
     def candidates(
         self,
@@ -217,15 +218,14 @@ class Translator:
             InputError: an oracle length predictor and no references.
         """
         lengths = self.reference_lengths(sources, references)
-        nonempty = [index for index, source in enumerate(sources) if source]
         result: list[list[Candidate]] = [[] for _ in sources]
-        for batch, rows in self._batches([sources[index] for index in nonempty], lengths):
+        for batch, rows in self._batches(sources, lengths):
             for index, candidates in zip(batch.indices, rows, strict=True):
-                result[nonempty[index]] = candidates
+                result[index] = candidates
             if report:
                 report(len(batch.indices))
-        if report and len(nonempty) < len(sources):
-            report(len(sources) - len(nonempty))
+        if report and (empty := sum(not source for source in sources)):
+            report(empty)
         return self.reranked(sources, result)
 
     def reranked(

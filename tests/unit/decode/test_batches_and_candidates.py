@@ -24,6 +24,11 @@ def test_each_sentence_is_in_one_batch_of_its_own_bucket():
         assert len(batch.indices) <= batch.rows <= 2
 
 
+def test_an_empty_source_is_in_no_batch():
+    assert [batch.indices for batch in plan_batches([0, 3, 0, 4], (4,), 64)] == [(1, 3)]
+    assert plan_batches([0, 0], (4,), 64) == []
+
+
 def test_a_small_bucket_gets_the_next_power_of_two_rows():
     assert [b.rows for b in plan_batches([3] * 5, (4,), 64)] == [8]
     assert [b.rows for b in plan_batches([3], (4,), 64)] == [1]

@@ -6,13 +6,22 @@ written here in NumPy, from the formulas in the docstring of `padir.decode.gibbs
 """
 
 import itertools
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.decode.gibbs import Frame, Hiding, KGibbs, Sampler, Sampling, State, choose_block
+from padir.decode.gibbs import (
+    Frame,
+    KGibbs,
+    Sampler,
+    Sampling,
+    State,
+    choose_block,
+    hiding_tokens,
+)
 from padir.files import InputError
 from padir.ids import EOS, FIRST_PIECE, MASK
 from tests.decoding import LINES, tiny_model
@@ -101,7 +110,7 @@ def chains_of(table, kind, sampling):
         special = jnp.full((*asked.shape[:2], FIRST_PIECE), -jnp.inf)
         return jnp.concatenate([special, asked], axis=-1)
 
-    return KGibbs(conditionals, Hiding(kind, FIRST_PIECE + PIECES), sampling)
+    return KGibbs(conditionals, partial(hiding_tokens, kind, FIRST_PIECE + PIECES), sampling)
 
 
 def frame_of(rows, seed, energy_fill=(HIDDEN,) * LENGTH):
@@ -345,7 +354,7 @@ def test_energy_is_minus_the_sum_of_log_probabilities_hidden_alone(system, tmp_p
         raw = sentence_keys(4, [source], 1)
         keys = jax.random.wrap_key_data(jnp.asarray(raw), impl="threefry2x32")
         keys = jax.vmap(lambda key: jax.random.fold_in(key, 0))(keys)
-        fill = np.asarray(Hiding("random", size).fill(keys, len(chain.tokens)))[0]
+        fill = np.asarray(hiding_tokens("random", size, keys, len(chain.tokens)))[0]
         assert len(set(fill.tolist())) > 1
     count = len(chain.tokens)
     alone = np.eye(count, count + 1, dtype=bool)

@@ -11,9 +11,9 @@ from padir.decode.joint import (
     TopTokens,
     best_sequence,
     overlap,
+    repeats_within,
     top_k_tokens,
 )
-from padir.decode.refiner import repeats_within
 
 VOCABULARY, LENGTH = 6, 5
 SEQUENCES = np.array(list(itertools.product(range(VOCABULARY), repeat=LENGTH)))
