@@ -68,6 +68,15 @@ class HeatMaps(Picture):
         return Table(self.name, self.title, [Column(key, key) for key in keys], rows)
 
     @property
+    def description(self) -> str:
+        """How to read the maps, and the largest effect of each."""
+        largest = []
+        for heat_map in self.maps:
+            effects = [abs(effect) for layer in heat_map.effect for effect in layer]
+            largest.append(_values(heat_map)[effects.index(max(effects))])
+        return f"{self.title}. {self.caption} Largest effects: {'. '.join(largest)}."
+
+    @property
     def caption(self) -> str:
         """How to read the maps."""
         return NOTE
@@ -84,6 +93,7 @@ class HeatMaps(Picture):
             for heat_map in self.maps:
                 axes = places[rows.index(heat_map.row), columns.index(heat_map.column)]
                 image = _draw(heat_map, axes)
+                drawing.name_marks(image, _values(heat_map))
             if image is None:
                 places[0, 0].text(0.5, 0.5, "no data", ha="center")
             else:
@@ -97,10 +107,23 @@ def _mark(within: float, p_value: float) -> str:
     return "" if p_value >= LEVEL else UP if within > 0 else DOWN
 
 
+def _values(heat_map: HeatMap) -> list[str]:
+    """What each cell says on hover, layers first: its row, its column and its numbers."""
+    return [
+        f"{heat_map.row}, {heat_map.column}, layer {layer + 1}, head {head + 1}: d {effect:.2f};"
+        f" within sentences {heat_map.within[layer][head]:.2f},"
+        f" p {heat_map.p_value[layer][head]:.3f}"
+        for layer, effects in enumerate(heat_map.effect)
+        for head, effect in enumerate(effects)
+    ]
+
+
 def _draw(heat_map: HeatMap, axes: Any) -> Any:
     # A diverging map whose sign readers with any colour vision can tell.
-    image = axes.imshow(heat_map.effect, cmap="PuOr", vmin=-LIMIT, vmax=LIMIT, aspect="auto")
     layers, heads = len(heat_map.effect), len(heat_map.effect[0])
+    cells = (range(heads), range(layers), heat_map.effect)
+    image = axes.pcolormesh(*cells, shading="nearest", cmap="PuOr", vmin=-LIMIT, vmax=LIMIT)
+    axes.invert_yaxis()
     for layer in range(layers):
         for head in range(heads):
             value = heat_map.effect[layer][head]

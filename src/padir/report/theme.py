@@ -58,10 +58,10 @@ class Canvas:
         self.svg = ""
         self._values: dict[str, Sequence[str]] = {}
 
-    def name_marks(self, line: Any, values: Sequence[str]) -> None:
-        """Say what each mark of a line stands for; shown on hover."""
+    def name_marks(self, drawn: Any, values: Sequence[str]) -> None:
+        """Say what each mark of a line, or each cell of a mesh, stands for; shown on hover."""
         name = f"marks{len(self._values)}"
-        line.set_gid(name)
+        drawn.set_gid(name)
         self._values[name] = values
 
     def with_values(self, svg: str) -> str:
@@ -72,11 +72,14 @@ class Canvas:
             titles = iter(values)
 
             def titled(match: re.Match[str], titles: Iterator[str] = titles) -> str:
-                return f"<use {match[1]}><title>{escape(next(titles))}</title></use>"
+                tag, attributes = match.groups()
+                return f"<{tag} {attributes}><title>{escape(next(titles))}</title></{tag}>"
 
             # A mark off the canvas is not drawn: then it is not known which values are left.
-            if len(re.findall(r"<use [^>]*/>", drawn)) == len(values):
-                drawn = re.sub(r"<use ([^>]*)/>", titled, drawn)
+            tag = "use" if "<use " in drawn else "path"
+            marks = re.compile(f"<({tag}) ([^>]*)/>")
+            if len(marks.findall(drawn)) == len(values):
+                drawn = marks.sub(titled, drawn)
             svg = f'{head}<g id="{name}">{drawn}{group}{after}'
         return svg
 

@@ -1,5 +1,7 @@
 """Tables 4 and 5, predictors, heat maps and claims from a made-up analysis."""
 
+import re
+
 import pytest
 
 from padir import layout
@@ -131,6 +133,18 @@ def test_heat_maps_correct_for_the_number_of_heads(analysed):
     texts = [f"-2.0{heat_maps.DOWN}<", f"-0.2{heat_maps.UP}<", ">0.1<"]
     assert [maps.svg.count(text) for text in texts] == [4, 4, 4]
     assert maps.svg.count("↑") == maps.svg.count("↓") == 4
+
+
+def test_each_cell_of_a_heat_map_says_where_it_stands_and_its_values(analysed):
+    maps = heat_maps.cross_attention_heads(analysed.load("table4"))
+    titles = re.findall(r"<path [^>]*><title>(.*?)</title></path>", maps.svg)
+    assert len(titles) == 2 * 2 * 3
+    second = "padir_raw padir, pass 1, layer 1, head 2: d -2.00; within sentences -1.00, p 0.030"
+    assert titles[1] == second
+    assert titles[-1].startswith("padir padir, pass 4, layer 1, head 3: d -0.20;")
+    # Each map's largest effect stands in the words that a screen reader says.
+    assert maps.description.count("head 2: d -2.00") == 4
+    assert "head 1" not in maps.description
 
 
 def test_a_document_of_an_older_version_is_one_message_and_keeps_no_other_table_back(analysed):

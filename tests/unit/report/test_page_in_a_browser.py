@@ -89,6 +89,20 @@ def test_a_mark_shows_its_value(visit):
     assert "T4: " in page.locator(".tip").text_content()
 
 
+def test_arrow_keys_read_the_values_of_a_drawing(visit):
+    page = visit()
+    drawing = page.locator("#figure-quality_passes .drawing")
+    marks = drawing.locator("[data-value]")
+    assert marks.count() > 2
+    drawing.focus()
+    tip = page.locator(".tip")
+    for key, mark in (("ArrowRight", 0), ("ArrowRight", 1), ("ArrowLeft", 0), ("ArrowLeft", 0)):
+        page.keyboard.press(key)
+        assert tip.text_content() == marks.nth(mark).get_attribute("data-value")
+    page.keyboard.press("Tab")
+    assert tip.is_hidden()
+
+
 def test_the_viewer_steps_by_keys_and_buttons(visit):
     page = visit("#viewer")
     app = page.locator("#viewer-app")

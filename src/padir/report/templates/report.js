@@ -110,12 +110,11 @@
   const tip = make("div", { className: "tip", hidden: true });
   tip.setAttribute("role", "status");
   document.body.append(tip);
-  for (const title of document.querySelectorAll(".drawing use > title")) {
+  for (const title of document.querySelectorAll(".drawing :is(use, path) > title")) {
     title.parentElement.dataset.value = title.textContent;
     title.remove();
   }
-  const show = (event) => {
-    const mark = event.target.closest && event.target.closest(".drawing use[data-value]");
+  const show = (mark) => {
     tip.hidden = !mark;
     if (!mark) return;
     tip.textContent = mark.dataset.value;
@@ -124,6 +123,23 @@
     tip.style.left = `${Math.max(8, left) + scrollX}px`;
     tip.style.top = `${place.top + scrollY - tip.offsetHeight - 8}px`;
   };
-  addEventListener("pointerover", show);
-  addEventListener("pointerdown", show);
+  const point = (event) => show(event.target.closest && event.target.closest("[data-value]:is(use, path)"));
+  addEventListener("pointerover", point);
+  addEventListener("pointerdown", point);
+  // By keyboard: the drawing has the focus, arrow keys go from mark to mark.
+  for (const drawing of document.querySelectorAll(".drawing")) {
+    const marks = [...drawing.querySelectorAll("[data-value]")];
+    if (!marks.length) continue;
+    let at = -1;
+    drawing.tabIndex = 0;
+    drawing.ariaLabel += " Arrow keys read the values of its marks.";
+    drawing.addEventListener("keydown", (event) => {
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      at = Math.min(Math.max(at + by, 0), marks.length - 1);
+      show(marks[at]);
+    });
+    drawing.addEventListener("blur", () => show(null));
+  }
 })();
