@@ -64,8 +64,8 @@ def artifacts_in_scope(wildcards):
 
 
 def traces(wildcards):
-    """Input function: traces that the page's viewer shows."""
-    return paths_of(layout.traces(SETTINGS))
+    """Input function: traces that the viewer of a scope's page shows."""
+    return paths_of(layout.traces(SETTINGS, scope_of(wildcards)))
 
 
 def core_file(name):

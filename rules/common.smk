@@ -80,6 +80,7 @@ wildcard_constraints:
     # Which vocabulary: nothing for the pair's own, NAME/ for an entry of `vocabularies`.
     further=f"|{NAME}/",
     timing=one_of(layout.TIMINGS),
+    traced=one_of(layout.TRACED),
     table=one_of(part.name for part in catalogue.CATALOGUE if part.kind == "table"),
     figure=one_of(part.name for part in catalogue.CATALOGUE if part.kind == "figure"),
     experiment=one_of(catalogue.experiments()),

@@ -87,22 +87,23 @@ rule decode:
 
 
 rule trace:
-    """Record each pass over the first sentences of a split, for the report's viewer."""
+    """Record each pass over the first sentences of a split, for the report's viewer: one job for all
+    decoders of a model."""
     input:
         spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
         model=asked(jobs.bundle, "place", "training", "seed"),
-        decoder=asked(jobs.row_decoder, "place", "row", "seed"),
-        reranker=asked(jobs.row_reranker, "place", "row"),
+        decoders=asked(jobs.traced_decoders, "place", "training", "seed", "traced"),
+        rerankers=asked(jobs.traced_rerankers, "place", "training", "traced"),
         source=text("source"),
         reference=text("target"),
-        code=code_of("commands.decode"),
+        code=code_of("commands.trace"),
     output:
-        trace="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/trace/{split}.{decoding}.jsonl",
-        provenance="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/trace/{split}.{decoding}.jsonl.provenance.json",
+        trace="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/trace/{split}.{traced}.jsonl",
+        provenance="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/trace/{split}.{traced}.jsonl.provenance.json",
     log:
-        "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/trace.{split}.{decoding}.log",
+        "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/trace.{split}.{traced}.log",
     benchmark:
-        "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/trace.{split}.{decoding}.tsv"
+        "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/trace.{split}.{traced}.tsv"
     threads: 1
     resources:
         gpu=device("gpu"),
@@ -110,13 +111,10 @@ rule trace:
         mem_mb=growing(8000),
     params:
         bundle=folder_of("model"),
-        reranker=bundle_flags("--reranker", "reranker"),
-        passes=passes_flag,
-        digests=digests(
-            identity.hypotheses_digests, "dataset", "direction", "row", "seed"
-        ),
+        rows=asked(jobs.traced_names, "training", "traced"),
+        rerankers=bundle_flags("--reranker", "rerankers"),
+        digests=digests(layout.trace_digests, "place", "training", "seed", "traced"),
     shell:
-        "padir decode --bundle {params.bundle:q} {params.reranker:q} --decoder {input.decoder:q}"
-        " {params.passes:q} --source {input.source:q} --references {input.reference:q}"
-        " --trace {output.trace:q} --split {wildcards.split} --digests {params.digests:q}"
-        " --threads {threads} > {log:q} 2>&1"
+        "padir trace --bundle {params.bundle:q} --rows {params.rows:q} {params.rerankers:q}"
+        " --source {input.source:q} --references {input.reference:q} --out {output.trace:q}"
+        " --split {wildcards.split} --digests {params.digests:q} --threads {threads} > {log:q} 2>&1"

@@ -42,6 +42,7 @@ GROUPS = {
         "distill-cloud": "buy translations from Cloud Translation",
         "distill-card": "describe distilled targets and their quality",
         "decode": "translate a file, with one JSON line per sentence",
+        "trace": "record each pass over the first sentences of a file",
         "rate": "a further score of a hypothesis file: BLEURT, chrF++",
         "latency": "time whole translations at batch size 1",
         "analyse": "dependence between target positions, by attention",

@@ -21,6 +21,7 @@ from padir.layout import (
     hypotheses_path,
     run_folder,
     timed_rows,
+    traced_rows,
 )
 
 
@@ -315,6 +316,33 @@ def _option(key: str) -> str:
     return f"--{key.replace('_', '-')}"
 
 
+def _traced(config: Config, training: str, traced: str) -> list[Row]:
+    return [row for row in traced_rows(config, traced) if row.training == training]
+
+
+def traced_names(config: Config, training: str, traced: str) -> list[str]:
+    """Rows of a training to trace as DECODER.T4."""
+    return [row.decoding.name for row in _traced(config, training, traced)]
+
+
+def traced_decoders(
+    config: Config, place: Place, training: str, seed: int, traced: str
+) -> list[str]:
+    """Tuned decoders of the rows to trace."""
+    rows = _traced(config, training, traced)
+    return [row_decoder(config, place, row, seed) for row in rows]
+
+
+def traced_rerankers(config: Config, place: Place, training: str, traced: str) -> list[str]:
+    """AR models that rerank candidates of the rows to trace."""
+    return _rerankers(config, place, _traced(config, training, traced))
+
+
+def _rerankers(config: Config, place: Place, rows: list[Row]) -> list[str]:
+    names = (config.decoders[row.decoding.decoder].reranker for row in rows)
+    return [path for name in dict.fromkeys(names) for path in first_bundle(config, place, name)]
+
+
 def timed_bundles(config: Config, place: Place, timing: str) -> list[str]:
     """Models of the rows to time, of their first seeds."""
     trainings = dict.fromkeys(row.training for row in timed_rows(config, timing))
@@ -330,8 +358,7 @@ def timed_decoders(config: Config, place: Place, timing: str) -> list[str]:
 
 def timed_rerankers(config: Config, place: Place, timing: str) -> list[str]:
     """AR models that rerank candidates of the rows to time."""
-    names = (config.decoders[row.decoding.decoder].reranker for row in timed_rows(config, timing))
-    return [path for name in dict.fromkeys(names) for path in first_bundle(config, place, name)]
+    return _rerankers(config, place, timed_rows(config, timing))
 
 
 def timed_names(config: Config, place: Place, timing: str) -> list[str]:

@@ -97,9 +97,9 @@ def hypotheses_path(place: Place, row: Row, seed: int, split: str, ending: str =
     return f"{run_folder(place, row.training, seed)}/decode/{split}.{row.decoding.name}.{ending}"
 
 
-def trace_path(place: Place, row: Row, seed: int, split: str) -> str:
-    """Passes of the first sentences of a split."""
-    return f"{run_folder(place, row.training, seed)}/trace/{split}.{row.decoding.name}.jsonl"
+def trace_path(place: Place, training: str, seed: int, split: str, traced: str) -> str:
+    """Passes over the first sentences of a split: those of `traced_rows`."""
+    return f"{run_folder(place, training, seed)}/trace/{split}.{traced}.jsonl"
 
 
 def score_path(place: Place, row: Row, seed: int, split: str) -> str:
@@ -315,26 +315,61 @@ def analyses(config: Config) -> list[Artifact]:
     ]
 
 
-def traced_rows(config: Config) -> list[Row]:
-    """The baseline, and of each training and parallel decoder the core row with most passes."""
+TRACED = ("core", "further")
+
+
+def traced_rows(config: Config, traced: str) -> list[Row]:
+    """Rows that the viewer shows: of each training and parallel decoder the row with most passes.
+
+    Args:
+        traced: `core`, for the baseline and the rows of table 1, or `further`, for the pairs of
+            training and decoder that only other tables have. The baseline stands for all AR rows,
+            which have no passes to watch.
+    """
+    baseline = config.baseline()
+    core = [*([] if baseline is None else [baseline]), *_most_passes(config.core_rows())]
+    if traced == "core":
+        return core
+    shown = {(row.training, row.decoding.decoder) for row in core}
+    return [
+        row
+        for row in _most_passes(config.all_rows())
+        if (row.training, row.decoding.decoder) not in shown
+    ]
+
+
+def _most_passes(rows: Iterable[Row]) -> list[Row]:
     most: dict[tuple[str, str], Row] = {}
-    for row in config.core_rows():
+    for row in rows:
         passes, key = row.decoding.passes, (row.training, row.decoding.decoder)
         if passes is not None and passes >= (most.get(key, row).decoding.passes or 0):
             most[key] = row
-    baseline = config.baseline()
-    return [*([] if baseline is None else [baseline]), *most.values()]
+    return list(most.values())
 
 
-def traces(config: Config) -> list[Artifact]:
-    """Traces of the rows that the viewer shows, of their first seeds."""
+def trace_digests(config: Config, place: Place, training: str, seed: int, traced: str) -> Digests:
+    """Digests of a training, and of the hypotheses that each of its traced rows makes."""
+    made = {
+        f"hypotheses/{row.decoding.name}": identity.hypotheses_digests(config, *place, row, seed)
+        for row in traced_rows(config, traced)
+        if row.training == training
+    }
+    return {
+        **identity.training_digests(config, *place, training),
+        **{key: digests["hypotheses"] for key, digests in made.items()},
+    }
+
+
+def traces(config: Config, scope: str) -> list[Artifact]:
+    """What the viewer of a scope's page shows: traces of first seeds, one file per training."""
     split = config.evaluation.split
     return [
-        Artifact(path, identity.hypotheses_digests(config, *place, row, seed), (beside,))
+        Artifact(path, trace_digests(config, place, training, seed, traced), (beside,))
         for place in places(config)
-        for row in traced_rows(config)
-        for seed in [config.trainings[row.training].first_seed]
-        for path in [trace_path(place, row, seed, split)]
+        for traced in (TRACED[:1] if scope == "core" else TRACED)
+        for training in dict.fromkeys(row.training for row in traced_rows(config, traced))
+        for seed in [config.trainings[training].first_seed]
+        for path in [trace_path(place, training, seed, split, traced)]
         for beside in [f"{path}.provenance.json"]
     ]
 

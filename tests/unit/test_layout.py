@@ -49,7 +49,7 @@ def artifacts(config: Config) -> list[layout.Artifact]:
         *layout.cards(config, rows),
         *layout.statistics(config),
         *layout.samples(config),
-        *layout.traces(config),
+        *layout.traces(config, "everything"),
         *layout.analyses(config),
         *layout.theory(config, ["estimation", "errata"]),
         *(artifact for timing in layout.TIMINGS for artifact in layout.latencies(config, timing)),
@@ -131,12 +131,20 @@ def test_scores_stand_for_every_test_set_and_seed():
 
 
 def test_the_baseline_and_each_parallel_row_with_most_passes_are_traced(grid):
-    assert [row.name for row in layout.traced_rows(grid)] == [
+    core, further = (layout.traced_rows(grid, traced) for traced in layout.TRACED)
+    assert [row.name for row in core] == [
         "ar/beam",
         "padir_raw/padir/T10",
         "padir_distilled/padir/T10",
         "padir_distilled/joint/T8",
     ]
+    parallel = [row for row in grid.all_rows() if row.decoding.passes]
+    pairs = [(row.training, row.decoding.decoder) for row in core[1:] + further]
+    assert len(set(pairs)) == len(pairs)
+    assert set(pairs) == {(row.training, row.decoding.decoder) for row in parallel}
+    for row in core[1:] + further:
+        same = [r.decoding.passes for r in parallel if r[0] == row[0] and r[1][0] == row[1][0]]
+        assert row.decoding.passes == max(same)
 
 
 def test_the_core_s_timings_serve_table_2_where_they_hold_its_rows():

@@ -64,7 +64,7 @@ elif verb == "report":
     for name in names:
         write(out + name.replace("%s", part))
 else:
-    for name in ("--out", "--json", "--trace"):
+    for name in ("--out", "--json"):
         if name in rest:
             write_with_provenance(flag(name))
     if "--text" in rest and verb != "vocab":

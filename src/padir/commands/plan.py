@@ -206,15 +206,16 @@ def jobs(config: Config, plans: Sequence[TrainingPlan], rows: Sequence[Row]) -> 
     seeds = {row: len(config.trainings[row.training].seeds) for row in config.all_rows()}
     decodings = sum(seeds[row] for row in rows) * pairs
     rated = sum(seeds[row] for row in config.core_rows()) * pairs
-    parts = {"core"}
+    parts, scope = {"core"}, "core"
     if set(rows) > set(config.core_rows()):
+        scope = "everything"
         parts |= {layout.timing_of_systems(config), "dependency"}
     timings = sum(len(layout.latencies(config, part)) for part in parts)
     return (
         f"jobs: {sum(plan.seeds for plan in plans)} trainings, {distilled * pairs} distilled"
         f" training sets, {decodings} decodings and scores,"
         f" {rated * len(config.evaluation.scorers)} further scores, {timings} latency runs,"
-        f" {len(layout.traces(config))} traces"
+        f" {len(layout.traces(config, scope))} traces"
     )
 
 

@@ -269,14 +269,17 @@ class Reader:
     ) -> Iterator[tuple[tuple[Place, Row], Sequence[Document]]]:
         split = self.config.evaluation.split
         for place in places:
-            for row in layout.traced_rows(self.config):
-                seed = self.config.trainings[row.training].first_seed
-                path = layout.trace_path(place, row, seed, split)
-                lines = self._read(wanted, path)
-                if lines is not None:
-                    for line in lines:
+            for traced in layout.TRACED:
+                for row in layout.traced_rows(self.config, traced):
+                    seed = self.config.trainings[row.training].first_seed
+                    path = layout.trace_path(place, row.training, seed, split, traced)
+                    lines = [
                         require(path, line, TRACE_KEYS)
-                    yield (place, row), lines
+                        for line in self._read(wanted, path) or ()
+                        if (line.get("decoder"), line.get("passes")) == row.decoding
+                    ]
+                    if lines:
+                        yield (place, row), lines
 
     def _with_claims(
         self, wanted: Mapping[str, Artifact], folder: str, keys: Sequence[str]

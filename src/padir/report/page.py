@@ -15,7 +15,7 @@ from markupsafe import Markup
 from padir import layout
 from padir.config.experiment import Config
 from padir.report import titles, viewer
-from padir.report.catalogue import SECTIONS, Part, Section
+from padir.report.catalogue import SECTIONS, Part, Scope, Section
 from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
 from padir.report.results import Absence, Document, Results
 from padir.report.tables import Cell, Column, Table, shown_text
@@ -33,6 +33,7 @@ MAIN_FIGURE = "quality_passes"
 
 def page(
     config: Config,
+    scope: Scope,
     results: Mapping[str, Results],
     contents: Sequence[tuple[Part, Table | Picture]],
     claims: Sequence[Mapping[str, Any]],
@@ -43,6 +44,7 @@ def page(
 
     Args:
         config: the merged config.
+        scope: of the page.
         results: of each part in scope, by its name.
         contents: each part with its table or picture, in the page's order; empty ones are named
             with their commands only.
@@ -52,7 +54,7 @@ def page(
     """
     absent: dict[str, Absence] = {}
     absent_by_command: dict[str, list[Absence]] = {}
-    for name, loaded in {**results, "core": traced}.items():
+    for name, loaded in {**results, scope: traced}.items():
         more = {a.artifact.path: a for a in loaded.absent if a.artifact.path not in absent}
         absent |= more
         if more:

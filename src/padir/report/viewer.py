@@ -5,41 +5,51 @@ from typing import Any
 
 from padir.report.results import Results
 
-# Characters of all traces on the page, whatever the number of rows and test sets.
 LIMIT = 2_000_000
+"""Most bytes of all traces on the page, whatever the number of rows, sentences and test sets."""
+ROW_KEYS = ("decoder", "passes")
+"""Keys of a trace that its row says once for all sentences."""
 
 
 def payload(results: Results, limit: int = LIMIT) -> str:
     """The traces as JSON that may stand inside a script element; empty without a trace.
 
-    All rows show equally many sentences: the first, as many as `limit` characters hold, at least
-    one. A row is an object with test set, training, decoder, passes (null: AR) and sentences.
+    All rows show equally many sentences: the first, as many as `limit` bytes of UTF-8 hold. Where
+    one sentence of each does not fit, the last rows are left off. A row is an object with test set,
+    training, decoder, passes (null: AR) and sentences.
     """
-    if not results.traces:
-        return ""
-    texts = {key: [_json(line) for line in lines] for key, lines in results.traces.items()}
-    longest = max(map(len, texts.values()))
-    count = longest
-    while count > 1 and sum(len(t) for lines in texts.values() for t in lines[:count]) > limit:
-        count -= 1
     baseline = results.config.baseline()
     rows = [
-        _json(
-            {
-                "place": " ".join(place),
-                "training": row.training,
-                "decoder": row.decoding.decoder,
-                "passes": row.decoding.passes,
-                "baseline": row == baseline,
-            }
-        )[:-1]
-        + f', "sentences": [{", ".join(lines[:count])}]}}'
-        for (place, row), lines in texts.items()
+        (
+            _json(
+                {
+                    "place": " ".join(place),
+                    "training": row.training,
+                    "decoder": row.decoding.decoder,
+                    "passes": row.decoding.passes,
+                    "baseline": row == baseline,
+                }
+            )[:-1],
+            [_json({k: v for k, v in line.items() if k not in ROW_KEYS}) for line in lines],
+        )
+        for (place, row), lines in results.traces.items()
     ]
-    head = _json({"recorded": longest, "shown": min(count, longest)})[:-1]
-    return f'{head}, "rows": [{", ".join(rows)}]}}'
+    recorded, all_rows = max((len(lines) for _, lines in rows), default=0), len(rows)
+    count = recorded
+    while rows:
+        head = _json({"recorded": recorded, "shown": count, "left_off": all_rows - len(rows)})[:-1]
+        texts = (f'{about},"sentences":[{",".join(lines[:count])}]}}' for about, lines in rows)
+        text = f'{head},"rows":[{",".join(texts)}]}}'
+        if len(text.encode()) <= limit:
+            return text
+        if count > 1:
+            count -= 1
+        else:
+            rows.pop()
+    return ""
 
 
 def _json(value: Any) -> str:
     """JSON with `<` escaped, so that no HTML tag can begin."""
-    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")

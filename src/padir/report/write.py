@@ -69,7 +69,8 @@ class Report:
 
     def __init__(self, config: Config, scope: Scope, options: str = ""):
         self.reader = reader = Reader(config)
-        self.config, self.scope, self.options = config, scope, options
+        self.config, self.options = config, options
+        self.scope: Scope = scope
         self.parts = parts_in(config, scope)
         self.results: Mapping[str, Results] = {
             part.name: reader.load(part.needs(config)) for part in self.parts
@@ -92,8 +93,10 @@ class Report:
     def write_page(self, out: Path) -> Path:
         """Write index.html, for the core also the copy that stands outside it; return its path."""
         contents = [(part, self._make(part)) for part in self.parts]
-        traced = self.reader.load(layout.traces(self.config))
-        text = page(self.config, self.results, contents, self.claims, traced, self.options)
+        traced = self.reader.load(layout.traces(self.config, self.scope))
+        text = page(
+            self.config, self.scope, self.results, contents, self.claims, traced, self.options
+        )
         folder = out
         for folder in self._folders(out, ["index.html"]):
             write_text(folder / "index.html", text)

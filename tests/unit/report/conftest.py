@@ -10,7 +10,7 @@ import pytest
 from padir import layout
 from padir.config import identity
 from padir.config.read import check_config
-from padir.config.rows import Row
+from padir.config.rows import Decoding, Row
 from padir.report import catalogue, claims
 from padir.report.load import Reader
 
@@ -202,10 +202,13 @@ class MadeUp:
     def traces(self, sentences: int = 3) -> list[Path]:
         """Traces of the rows that the viewer shows: each pass puts one more token right."""
         paths = []
-        for artifact in layout.traces(self.config):
-            name = Path(artifact.path).stem.split(".", 1)[1]
-            passes = int(name.partition(".T")[2] or 0)
-            lines = [trace_of(number, passes) for number in range(sentences)]
+        for artifact in layout.traces(self.config, "everything"):
+            names = (key.partition("/")[2] for key in artifact.digests if "/" in key)
+            lines = [
+                {"decoder": row.decoder, "passes": row.passes, **trace_of(n, row.passes or 0)}
+                for row in map(Decoding.parse, names)
+                for n in range(sentences)
+            ]
             path = self.write(artifact.path, None)
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
             self.write(artifact.beside[0], {"digests": artifact.digests})

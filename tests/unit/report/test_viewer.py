@@ -12,7 +12,7 @@ from padir.report.load import Reader
 
 
 def loaded(made_up):
-    return Reader(made_up.config).load(layout.traces(made_up.config))
+    return Reader(made_up.config).load(layout.traces(made_up.config, "everything"))
 
 
 def test_the_page_holds_every_trace(made_up, tmp_path):
@@ -40,7 +40,7 @@ def test_a_page_without_traces_has_no_viewer_and_names_them(made_up, tmp_path):
     results = loaded(made_up)
     assert viewer.payload(results) == ""
     assert len(results.absent) == 3
-    assert results.absent[0].artifact.path.endswith("/ar/seed0/trace/test.beam.jsonl")
+    assert results.absent[0].artifact.path.endswith("/ar/seed0/trace/test.core.jsonl")
 
 
 def test_a_trace_of_other_settings_is_not_shown(made_up):
@@ -51,12 +51,45 @@ def test_a_trace_of_other_settings_is_not_shown(made_up):
     assert [absence.reason for absence in results.absent] == ["made with other settings"]
 
 
-@pytest.mark.parametrize(("limit", "shown"), [(10**6, 3), (1, 1)])
-def test_as_many_sentences_as_fit_are_shown(made_up, limit, shown):
+@pytest.mark.parametrize(
+    ("share", "shown", "rows"), [(1.0, 3, 3), (0.8, 2, 3), (0.45, 1, 3), (0.25, 1, 2)]
+)
+def test_as_many_sentences_and_then_rows_as_fit_are_shown(made_up, share, shown, rows):
     made_up.traces()
-    document = json.loads(viewer.payload(loaded(made_up), limit))
+    limit = int(share * len(viewer.payload(loaded(made_up)).encode()))
+    text = viewer.payload(loaded(made_up), limit)
+    assert len(text.encode()) <= limit
+    document = json.loads(text)
     assert (document["recorded"], document["shown"]) == (3, shown)
+    assert (len(document["rows"]), document["left_off"]) == (rows, 3 - rows)
     assert {len(row["sentences"]) for row in document["rows"]} == {shown}
+
+
+def test_a_limit_below_one_row_shows_none(made_up):
+    made_up.traces()
+    assert viewer.payload(loaded(made_up), 100) == ""
+
+
+def test_everything_traces_each_training_and_decoder_of_any_table_once(made_up):
+    systems = [{"trainings": ["cmlm"], "decoders": ["cmlm"], "passes": [2, 10, 4]}]
+    made_up.train(cmlm={"system": "cmlm", "seeds": [1, 3]})
+    made_up.settings["decoders"] = {"joint": {"kind": "padir", "joint": "neighbours"}}
+    joint = [{"trainings": ["padir"], "decoders": ["joint"], "passes": [4]}]
+    made_up.evaluate(systems=systems, dependency=joint)
+    core, everything = (layout.traces(made_up.config, s) for s in ("core", "everything"))
+    further = [artifact.path for artifact in everything if artifact not in core]
+    runs = f"{layout.RESULTS}/runs/toy/xs-xt"
+    # One file per training, of its first seed.
+    assert further == [
+        f"{runs}/{n}/trace/test.further.jsonl" for n in ("cmlm/seed1", "padir/seed0")
+    ]
+    made_up.traces()
+    rows = json.loads(viewer.payload(loaded(made_up)))["rows"]
+    assert [(row["training"], row["decoder"], row["passes"]) for row in rows] == [
+        *(("ar", "beam", None), ("padir_raw", "padir", 10), ("padir", "padir", 10)),
+        *(("cmlm", "cmlm", 10), ("padir", "joint", 4)),
+    ]
+    assert "decoder" not in rows[-1]["sentences"][0]
 
 
 def test_every_claim_has_a_plain_title_and_a_group():

@@ -236,8 +236,9 @@ const showTraces = (() => {
     for (const row of rows.filter((each) => each.baseline)) {
       below.append(make("dt", {}, `AR (${nameOf(row)})`), make("dd", {}, sentenceOf(row).hypothesis));
     }
-    const some = traces.shown < traces.recorded
-      ? `The first ${traces.shown} of ${traces.recorded} recorded sentences.` : "";
+    const some = (traces.shown < traces.recorded
+      ? `The first ${traces.shown} of ${traces.recorded} recorded sentences. ` : "")
+      + (traces.left_off ? `Rows without space on this page: ${traces.left_off}.` : "");
     app.replaceChildren(controls(), make("p", { className: "label" }, "Source"), source, panes,
       detail, below, legend(), some);
     app.dataset.pass = state.pass;

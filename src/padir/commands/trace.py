@@ -1,0 +1,97 @@
+"""Trace how the first sentences of a file are decoded, for the report's viewer.
+
+In: bundle, its decoders, sources. Out: JSON lines, one per row and sentence, as
+`padir.decode.trace` describes them, each with the decoder and the number of passes of its row.
+
+examples:
+  padir trace --bundle bundle --rows padir.T4 --source test.de --out trace.jsonl
+  padir trace --bundle bundle --rows padir.T10 reranked.T4 --reranker ar --source test.de \\
+      --out trace.jsonl
+"""
+
+from padir.commands import options
+from padir.commands.arguments import BATCH, BUNDLE, DIGESTS, RULE, needed, option, read_arguments
+from padir.files import InputError
+from padir.launch import prepare
+
+TRACED_SENTENCES = 20
+OPTIONS = (
+    BUNDLE,
+    needed(
+        "--rows DECODER[.T4] ...",
+        "what to trace: a decoder of the bundle or a built-in one, and for parallel models the"
+        " number of passes",
+    ),
+    option(
+        "--reranker BUNDLE ...",
+        "bundles of AR rerankers, each for the decoders whose setting `reranker` names it",
+    ),
+    needed("--source F", "source text, UTF-8, one sentence a line"),
+    option(
+        "--references F",
+        "reference translations, which the trace shows; an oracle length predictor reads their"
+        " lengths",
+    ),
+    needed("--out F", "file to write, JSON lines"),
+    option("--sentences N", "number of sentences to trace", default=TRACED_SENTENCES, least=1),
+    option("--split NAME", "name of the split in the provenance", default="test"),
+    *RULE,
+    DIGESTS,
+    *BATCH,
+)
+
+
+def main(argv: list[str]) -> int:
+    """Run the verb."""
+    arguments = read_arguments("trace", __doc__, OPTIONS, argv)
+    prepare(arguments.threads)
+    import sys
+
+    from padir.config.rows import Decoding
+    from padir.decode.load import find_decoder
+    from padir.decode.rerank import Reranker
+    from padir.decode.trace import traces
+    from padir.decode.translate import Translator
+    from padir.files import read_aligned, read_lines, write_jsonl
+    from padir.provenance import checked_digests, write_provenance
+
+    def warn(message: str) -> None:
+        print(f"padir trace: {message}", file=sys.stderr)
+
+    references = None
+    if arguments.references:
+        lines, references = read_aligned(arguments.source, arguments.references)
+        references = references[: arguments.sentences]
+    else:
+        lines = read_lines(arguments.source)
+    lines, batch = lines[: arguments.sentences], arguments.batch_sentences
+    rule = options.length_rule(arguments)
+    loaded = options.open_bundle(arguments.bundle, arguments.digests)
+    opened = [Reranker(options.open_bundle(f, {}), batch) for f in arguments.reranker or ()]
+    rerankers: dict[str | None, Reranker] = {each.loaded.spec.training: each for each in opened}
+    records, digests, files = [], dict(loaded.spec.digests), dict.fromkeys(loaded.files)
+    for text in arguments.rows:
+        try:
+            name, passes = Decoding.parse(text)
+        except ValueError as error:
+            raise InputError(f"--rows: {error}") from error
+        decoder = find_decoder(loaded, name)
+        reranker = rerankers.get(decoder.settings.reranker)
+        translator = Translator(loaded, decoder, passes, rule, reranker, batch)
+        digests[f"hypotheses/{text}"] = translator.digests.get("hypotheses", "")
+        checked_digests(arguments.digests, digests, decoder.path or loaded.folder)
+        files |= dict.fromkeys(translator.files)
+        row = {"decoder": name, "passes": passes}
+        for trace in traces(translator, lines, str(arguments.source), references, warn):
+            records.append({**row, **trace})
+    write_jsonl(arguments.out, records)
+    write_provenance(
+        arguments.out,
+        ["trace", *argv],
+        inputs=[arguments.source, *files],
+        spec=loaded.spec.model_dump(mode="json"),
+        seed=loaded.seed,
+        labels={**loaded.labels, "split": arguments.split},
+        digests=digests,
+    )
+    return 0
