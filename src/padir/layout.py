@@ -118,6 +118,11 @@ def metrics_path(place: Place, training: str, seed: int) -> str:
     return f"{run_folder(place, training, seed)}/metrics.jsonl"
 
 
+def model_card_path(place: Place, training: str, seed: int) -> str:
+    """The model card of a bundle."""
+    return f"{run_folder(place, training, seed)}/bundle/README.md"
+
+
 def analysis_path(place: Place, row: Row, seed: int) -> str:
     """Analysis of the dependence between a row's target positions."""
     folder = f"{RESULTS}/analysis/{place.dataset}/{place.direction}/{row.training}"
@@ -147,6 +152,11 @@ def card_path(place: Place, teacher: str, seed: int) -> str:
 def statistics_path(dataset: str, pair: str) -> str:
     """Statistics of a cleaned dataset."""
     return f"{RESULTS}/data/{dataset}/{pair}/statistics.json"
+
+
+def data_card_path(dataset: str, pair: str) -> str:
+    """The data card of a cleaned dataset."""
+    return f"{RESULTS}/data/{dataset}/{pair}/README.md"
 
 
 def theory_path(experiment: str, seed: int) -> str:
@@ -257,7 +267,10 @@ def metrics(config: Config, rows: Iterable[Row]) -> list[Artifact]:
         Artifact(
             metrics_path(place, training, seed),
             identity.training_digests(config, *place, training),
-            (f"{run_folder(place, training, seed)}/provenance.json",),
+            (
+                f"{run_folder(place, training, seed)}/provenance.json",
+                model_card_path(place, training, seed),
+            ),
         )
         for place in places(config)
         for training in trainings
@@ -285,6 +298,7 @@ def statistics(config: Config) -> list[Artifact]:
         Artifact(
             statistics_path(dataset, settings.pair),
             identity.data_digests(config, dataset),
+            (data_card_path(dataset, settings.pair),),
         )
         for dataset, settings in config.datasets.items()
     ]

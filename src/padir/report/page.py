@@ -15,6 +15,7 @@ from markupsafe import Markup
 from padir import layout
 from padir.config.experiment import Config
 from padir.report import titles, viewer
+from padir.report.cards import cards
 from padir.report.catalogue import SECTIONS, Part, Scope, Section
 from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
 from padir.report.results import Absence, Document, Results
@@ -70,7 +71,7 @@ def page(
     main = next((entry for entry in entries if entry["part"].name == MAIN_FIGURE), None)
     return template.render(
         places=list(places),
-        cards=list(titles.cards(records)),
+        headlines=list(titles.cards(records)),
         main=main,
         counts=counts(claims),
         sections=list(_sections([entry for entry in entries if entry is not main])),
@@ -81,10 +82,7 @@ def page(
         viewer=viewer.payload(traced),
         facts=list(_facts(config, results)),
         runs=runs_table(config, results),
-        datasets=[
-            (dataset, f"{layout.RESULTS}/data/{dataset}/{settings.pair}/README.md")
-            for dataset, settings in config.datasets.items()
-        ],
+        cards=list(cards(results.values())),
         unmade=[part for part, content in contents if content.empty()],
         absent=absent,
         absent_by_command=absent_by_command,
@@ -107,7 +105,6 @@ def runs_table(config: Config, results: Mapping[str, Results]) -> Table:
     curves = {key: lines for loaded in results.values() for key, lines in loaded.curves.items()}
     rows: list[dict[str, Cell]] = []
     for (place, training, seed), lines in curves.items():
-        folder = layout.run_folder(place, training, seed)
         seconds = [line["seconds"] for line in lines if line.get("seconds") is not None]
         rows.append(
             {
@@ -117,7 +114,7 @@ def runs_table(config: Config, results: Mapping[str, Results]) -> Table:
                 "seed": seed,
                 "steps": max((line["step"] for line in lines if "step" in line), default=None),
                 "minutes": max(seconds) / 60 if seconds else None,
-                "card": f"{folder}/bundle/README.md",
+                "card": layout.model_card_path(place, training, seed),
                 "metrics": layout.metrics_path(place, training, seed),
             }
         )
