@@ -124,6 +124,8 @@ rule decide_claims:
 
 rule page:
     """One self-contained page with every table, figure and claim of a scope."""
+    # It also reads the benchmark files of jobs that ran. They are no inputs: a missing one would make
+    # its job, such as a training, run again.
     input:
         settings="results/report/config.json",
         core=core_file("index.html"),

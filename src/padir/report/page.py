@@ -18,6 +18,7 @@ from padir.report import titles, viewer
 from padir.report.cards import cards
 from padir.report.catalogue import SECTIONS, Part, Scope, Section
 from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
+from padir.report.cost import cost_table
 from padir.report.results import Absence, Document, Results
 from padir.report.tables import Cell, Column, Table, shown_text
 from padir.report.theme import COLOURS, Picture
@@ -81,7 +82,7 @@ def page(
         },
         viewer=viewer.payload(traced),
         facts=list(_facts(config, results)),
-        runs=runs_table(config, results),
+        tables=[runs_table(config, results), cost_table(config, scope)],
         cards=list(cards(results.values())),
         unmade=[part for part, content in contents if content.empty()],
         absent=absent,
