@@ -124,7 +124,8 @@ def write_tiny_bundle(
         "steps_chosen": [1],
     }
     arrays = random_parameters(run.model_dump_json(), rows, seed)
-    write_bundle(folder, arrays, content, vocabulary_path, "a random model\n")
+    card = "---\nlicense: unknown\n---\n\na random model\n"
+    write_bundle(folder, arrays, content, vocabulary_path, card)
     return folder
 
 

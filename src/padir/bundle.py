@@ -12,6 +12,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from padir.cards import CARD_FILE
 from padir.files import (
     InputError,
     digest,
@@ -27,12 +28,7 @@ from padir.files import (
 
 BUNDLE_FORMAT = "padir bundle 1"
 MODEL_DIGEST = "model_sha256"
-MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, CARD_FILE = (
-    "model.safetensors",
-    "spec.json",
-    "spm.model",
-    "README.md",
-)
+MODEL_FILE, SPEC_FILE, VOCABULARY_FILE = "model.safetensors", "spec.json", "spm.model"
 
 
 @dataclass(frozen=True)

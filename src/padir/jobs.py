@@ -20,6 +20,7 @@ from padir.layout import (
     distilled_folder,
     hypotheses_path,
     run_folder,
+    statistics_path,
     timed_rows,
     traced_rows,
 )
@@ -33,6 +34,11 @@ def data_folder(config: Config, dataset: str) -> str:
 def text_path(config: Config, dataset: str, split: str, language: str) -> str:
     """Cleaned text of one side of a split."""
     return f"{data_folder(config, dataset)}/{split}.{language}"
+
+
+def dataset_statistics(config: Config, dataset: str) -> str:
+    """Statistics of a cleaned dataset."""
+    return statistics_path(dataset, config.datasets[dataset].pair)
 
 
 def local_sources(config: Config, dataset: str) -> list[str]:
@@ -368,3 +374,35 @@ def timed_names(config: Config, place: Place, timing: str) -> list[str]:
         f":{row.decoding.name}"
         for row in timed_rows(config, timing)
     ]
+
+
+def card_runs(config: Config, everything: bool) -> list[tuple[str, int]]:
+    """Trainings with their seeds whose model cards a scope has: its rows with every seed, and what
+    they build on with the first.
+
+    Args:
+        everything: of all rows, samplers and analyses; else of table 1 alone.
+    """
+    rows = config.all_rows() if everything else config.core_rows()
+    runs = [(row.training, seed) for row in rows for seed in config.trainings[row.training].seeds]
+    behind = config.trainings_behind(rows)
+    if everything:
+        behind += [sampler.training for sampler in config.evaluation.samplers.values()]
+        behind += config.trainings_behind(config.analysed_rows())
+    runs += [(name, config.trainings[name].first_seed) for name in behind]
+    return sorted(set(runs))
+
+
+def licensed_bundles(config: Config, dataset: str, everything: bool) -> list[str]:
+    """Models of a scope that are trained on a dataset, in all its directions."""
+    return [
+        bundle_paths(Place(dataset, direction), training, seed)[0]
+        for direction in config.datasets[dataset].directions
+        for training, seed in card_runs(config, everything)
+    ]
+
+
+def license_flags(config: Config, dataset: str) -> list[str]:
+    """Option of `padir card`: the licence of a dataset; nothing where none is stated."""
+    license = config.datasets[dataset].stated_license
+    return [] if license is None else [f"--license={license}"]

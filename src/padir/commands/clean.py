@@ -29,6 +29,7 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("clean", __doc__, OPTIONS, argv)
     import sys
 
+    from padir.cards import CARD_FILE
     from padir.config.read import read_dataset
     from padir.data.card import data_card
     from padir.data.clean import clean
@@ -48,7 +49,7 @@ def main(argv: list[str]) -> int:
             texts = [out / name for name in names if name.split(".")[1] == language]
             write_jsonl(out / f"{split}.references.{language}.jsonl", iter_aligned(*texts))
     write_json(out / "statistics.json", {"digests": arguments.digests, **statistics})
-    write_text(out / "README.md", data_card(dataset, statistics))
+    write_text(out / CARD_FILE, data_card(dataset, statistics))
     files = [file for split in statistics["splits"].values() for file in split["files"]]
     for file in files:
         if removed := file["carriage_returns_removed"]:

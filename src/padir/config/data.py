@@ -8,13 +8,29 @@ from operator import not_
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from padir.config.base import Direction, FilePath, Language, Name, Settings
 from padir.config.remote import RemoteFile
 
 SYNTHETIC_PAIR = "xs-xt"
 MOST_LINE_BYTES = 100_000_000
+MOST_LICENSE = 80
+GENERATED_LICENSE = "apache-2.0"
+
+
+def check_license(text: str) -> str:
+    """A licence as cards show it.
+
+    Raises:
+        ValueError: it is not one line of 1 to `MOST_LICENSE` printable characters.
+    """
+    if not 0 < len(text) <= MOST_LICENSE or not text.isprintable() or text != text.strip():
+        raise ValueError(
+            f"one line of 1 to {MOST_LICENSE} printable characters is needed, such as cc-by-4.0;"
+            f" found {text[:MOST_LICENSE]!a}"
+        )
+    return text
 
 
 class SyntheticSource(Settings):
@@ -224,6 +240,14 @@ class Dataset(Settings):
         description="Monolingual text that teachers with `extra_sources` translate too, in"
         " directions from its language; null: none.",
     )
+    # Shown in cards and the page; no result depends on it (`padir.config.identity.data_spec`).
+    license: Annotated[str, AfterValidator(check_license)] | None = Field(
+        default=None,
+        exclude_if=not_,
+        description="Licence of the text, by a hub's identifier such as cc-by-4.0, at most"
+        f" {MOST_LICENSE} characters. The data card and the cards of models trained on the dataset"
+        " name it; null: they say that it is not stated (generated text: apache-2.0).",
+    )
 
     @model_validator(mode="after")
     def _one_pair(self) -> "Dataset":
@@ -274,6 +298,12 @@ class Dataset(Settings):
         item = self.extra_sources.files.get(language) if self.extra_sources else None
         folder = self.source.folder if isinstance(self.source, FilesSource) else "."
         return Path(folder, item) if isinstance(item, str) else item
+
+    @property
+    def stated_license(self) -> str | None:
+        """The licence that cards name; of generated text the project's, unless another is set."""
+        generated = isinstance(self.source, SyntheticSource)
+        return self.license or (GENERATED_LICENSE if generated else None)
 
     @property
     def pair(self) -> str:

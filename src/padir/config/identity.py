@@ -30,9 +30,9 @@ RESULTS = "results"
 
 
 def data_spec(config: Config, dataset: str) -> dict[str, Any]:
-    """What getting and cleaning a dataset reads: a `Dataset` without vocabularies, and with the
-    pair as its one direction, so that a further direction or another vocabulary keeps the data;
-    and the checksums of the local files that the source names."""
+    """What getting and cleaning a dataset reads: a `Dataset` without vocabularies and licence, and
+    with the pair as its one direction, so that a further direction, another vocabulary or a licence
+    keeps the data; and the checksums of the local files that the source names."""
     settings = config.datasets[dataset]
     alone = Dataset(source=settings.source, directions=[settings.pair], cleaning=settings.cleaning)
     spec = alone.model_dump(mode="json", exclude={"vocabulary", "vocabularies"})

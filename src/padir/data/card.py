@@ -3,8 +3,7 @@
 import re
 from typing import Any
 
-import yaml
-
+from padir.cards import UNKNOWN, head, license_section
 from padir.config.data import Dataset, DataSource, SyntheticSource, TfdsSource
 from padir.config.remote import RemoteFile
 from padir.data.clean import REASONS
@@ -13,12 +12,9 @@ from padir.files import shown
 
 def data_card(dataset: Dataset, statistics: dict[str, Any]) -> str:
     """README.md of a cleaned dataset, in Markdown, with the hub's metadata."""
-    metadata = yaml.safe_dump(_metadata(dataset, statistics["splits"]), sort_keys=False)
     sections = [
-        f"---\n{metadata}---",
         f"# Parallel text {dataset.pair}",
-        "Written by `padir clean` from the settings and from statistics.json, which has more. The"
-        " licence is that of the origin: state it above before you publish this folder.",
+        "Written by `padir clean` from the settings and from statistics.json, which has more.",
         "## Origin\n\n" + _origin(dataset.source),
         "## Splits\n\n" + _splits(statistics["splits"]),
         "## Dropped training pairs\n\n" + _dropped(statistics["splits"]["train"]),
@@ -37,7 +33,9 @@ def data_card(dataset: Dataset, statistics: dict[str, Any]) -> str:
         ),
         "## Files\n\n" + _files(statistics["splits"]),
     ]
-    return "\n\n".join(sections) + "\n"
+    metadata = head(_metadata(dataset, statistics["splits"]))
+    text = "\n\n".join(sections)
+    return f"{metadata}\n{text}\n{license_section(dataset.stated_license)}"
 
 
 def _metadata(dataset: Dataset, splits: dict[str, Any]) -> dict[str, object]:
@@ -45,8 +43,7 @@ def _metadata(dataset: Dataset, splits: dict[str, Any]) -> dict[str, object]:
     real = not isinstance(dataset.source, SyntheticSource)
     return {
         **({"language": dataset.pair.split("-")} if real else {}),
-        # Generated text is the project's own.
-        "license": "unknown" if real else "apache-2.0",
+        "license": dataset.stated_license or UNKNOWN,
         "task_categories": ["translation"],
         "multilinguality": ["translation"],
         "size_categories": [_size(sum(split["files"][0]["lines"] for split in splits.values()))],

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-import yaml
-
-from padir.config.data import SYNTHETIC_PAIR
+from padir.cards import UNKNOWN, head, license_section
+from padir.config.data import GENERATED_LICENSE, SYNTHETIC_PAIR
 from padir.config.systems import SYSTEMS
 from padir.config.training import RunSpec
 
@@ -63,13 +62,16 @@ def model_card(
     ]
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     option = " --steps 4" if run.parallel else ""
+    # What a training reads does not hold the licence; `padir card` writes the one of the config.
+    license = GENERATED_LICENSE if spec.direction == SYNTHETIC_PAIR else None
     return (
-        f"{metadata(spec, 'unknown')}\n"
+        f"{metadata(spec, license or UNKNOWN)}\n"
         f"# {spec.training}: {spec.direction}\n\n| | |\n|---|---|\n{table}\n\n"
         f"    padir translate --model FOLDER{option} < source.txt > translation.txt\n\n"
         "The files are `model.safetensors` (parameters), `spec.json` (settings) and `spm.model`\n"
-        "(vocabulary). Quality on the test set is in the report of the experiment, not here. The\n"
-        "licence depends on the training text; `padir export --hub` states it.\n"
+        "(vocabulary). Quality on the test set is in the report of the experiment, not here.\n"
+        "The `license` above is that of the dataset; `padir export --hub` states the model's.\n"
+        f"{license_section(license)}"
     )
 
 
@@ -78,7 +80,7 @@ def metadata(spec: RunSpec, license: str) -> str:
 
     Args:
         spec: settings of the model. The synthetic pair is of no real languages.
-        license: identifier of the model's licence, or unknown.
+        license: identifier of a licence, or unknown.
     """
     parallel = "non-autoregressive" if spec.run.parallel else "autoregressive"
     fields = {
@@ -91,4 +93,4 @@ def metadata(spec: RunSpec, license: str) -> str:
         "metrics": ["sacrebleu", "chrf"],
         "model_name": f"{spec.training} {spec.direction}",
     }
-    return f"---\n{yaml.safe_dump(fields, sort_keys=False, allow_unicode=True)}---\n"
+    return head(fields)

@@ -1,9 +1,9 @@
 """A bundle as a folder for a model hub: the bundle's files, and a card with the hub's metadata."""
 
-import re
 from pathlib import Path
 
-from padir.bundle import CARD_FILE, MODEL_FILE, SPEC_FILE, VOCABULARY_FILE
+from padir.bundle import MODEL_FILE, SPEC_FILE, VOCABULARY_FILE
+from padir.cards import CARD_FILE, without_head
 from padir.files import InputError, read_bytes, shown, write_bytes, write_text
 from padir.library import Model
 from padir.model.card import metadata
@@ -19,7 +19,7 @@ def card(model: Model, license: str, text: str) -> str:
         license: identifier of its licence.
         text: of the bundle's card; its own metadata, if any, give way.
     """
-    text = re.sub(r"\A---\n.*?^---\n", "", text, flags=re.MULTILINE | re.DOTALL).strip()
+    text = without_head(text).strip()
     steps = ", steps=4" if model.parallel else ""
     return (
         f"{metadata(model.loaded.spec, license)}\n{text}\n\n"

@@ -169,6 +169,8 @@ ALL_TRAININGS = {*AR, *TAUGHT, *RAW, *OTHER, *RANKED}
         ("datasets.toy.vocabulary.size", 40, {"vocabulary", *ALL_TRAININGS} - {"other_training"}),
         ("datasets.toy.vocabularies.other.size", 40, OTHER),
         ("datasets.toy.vocabularies.further", {}, set()),
+        # The licence, of cards alone.
+        ("datasets.toy.license", "cc-by-4.0", set()),
         # A training, and what builds on it.
         ("trainings.raw.objective.unmasking_rate", 0.3, RAW),
         ("trainings.raw.optimizer.peak_learning_rate", 0.3, RAW),

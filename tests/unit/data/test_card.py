@@ -2,6 +2,7 @@
 
 import yaml
 
+from padir.cards import with_license
 from padir.config.data import Cleaning, Dataset
 from padir.data.card import data_card
 from padir.data.clean import clean
@@ -31,6 +32,14 @@ def test_card(tmp_path):
     assert f"- test en: `https://example.org/t.gz`, SHA-256 {'a' * 64}" in card
     assert "- train de: `` a`b | c ``" in card
     assert statistics["splits"]["test"]["files"][0]["sha256"] in card
+    assert card.endswith(
+        "\n\n## Licence of the dataset\n\nThe config does not state it (`license` of the dataset)."
+        " Look it up before you publish.\n"
+    )
+    stated = data_card(dataset.model_copy(update={"license": "cc-by-4.0"}), statistics)
+    assert yaml.safe_load(stated.split("---\n")[1])["license"] == "cc-by-4.0"
+    assert stated.endswith("\n\n## Licence of the dataset\n\nStated in the config: cc-by-4.0.\n")
+    assert with_license(card, "cc-by-4.0") == stated and with_license(stated, None) == card
 
 
 def test_synthetic_origin(tmp_path):
@@ -42,7 +51,8 @@ def test_synthetic_origin(tmp_path):
     card = data_card(dataset, statistics)
     assert "synthetic language pair" in card
     assert "seed 7" in card
-    assert "language" not in yaml.safe_load(card.split("---\n")[1])
+    metadata = yaml.safe_load(card.split("---\n")[1])
+    assert "language" not in metadata and metadata["license"] == "apache-2.0"
     for lines, category in (
         (997, "n<1K"),
         (998, "1K<n<10K"),
