@@ -1,32 +1,35 @@
 """Write tables, figures, the claims with their verdicts, and one HTML page, from finished results.
 
 Prints table 1 and the page's path. Results that are missing or were made with other settings are
-named with the command that makes them.
+counted, and named in the page, with the command that makes them.
 
-In: the merged config, and the results below the working folder that it asks for. Out: tables/,
-figures/, claims.json, claims.md and index.html in the output folder.
+In: config files, or the merged config that the workflow writes, and the results below the working
+folder that it asks for. Out: tables/, figures/, claims.json, claims.md and index.html in the output
+folder.
 
 examples:
+  padir report --config config/corpus.yaml --out results/report
   padir report --config results/report/config.json --out results/report
   padir report --config results/report/config.json --out results/report/tables/table1.md \\
       --only table1
 """
 
 import sys
+from pathlib import Path
 
 from padir.commands.arguments import needed, option, read_arguments
+from padir.config.experiment import Config
 from padir.report.catalogue import CATALOGUE, SCOPES
 
 PARTS = [*(part.name for part in CATALOGUE), "claims", "page"]
 OPTIONS = (
-    needed("--config F", "JSON file of the merged config"),
+    needed("--config F ...", "YAML files, merged in this order, or one JSON file of all settings"),
     needed("--out PATH", "output folder, or one output file"),
     option("--only NAME", f"part to write alone: {', '.join(PARTS)}", choices=PARTS),
     option(
         "--options TEXT",
-        "options of snakemake that the commands in the report have, such as"
-        " '--configfile config/corpus.yaml'",
-        default="",
+        "options of snakemake that the commands in the report have (default: --configfile with the"
+        " YAML files of --config)",
     ),
     option(
         "--scope NAME",
@@ -37,22 +40,37 @@ OPTIONS = (
 )
 
 
+def _read_config(paths: list[Path]) -> tuple[Config, str]:
+    """The config of YAML files or of one JSON file, and options of snakemake that name the files.
+
+    Raises:
+        InputError: a file cannot be read, or holds no config.
+    """
+    from padir import layout
+    from padir.config.read import check_config, load_config
+    from padir.files import InputError, read_json, shown
+
+    if len(paths) > 1 or paths[0].suffix in (".yaml", ".yml"):
+        return load_config(paths), layout.experiment_options([p.absolute() for p in paths], {})
+    settings = read_json(paths[0])
+    if not isinstance(settings, dict):
+        raise InputError(f"{shown(paths[0])}: not a JSON object of settings")
+    return check_config(settings), ""
+
+
 def main(argv: list[str]) -> int:
     """Read what is asked for, write and print it."""
     arguments = read_arguments("report", __doc__, OPTIONS, argv)
-    from padir.config.read import check_config
-    from padir.files import InputError, read_json, shown
     from padir.report import catalogue, claims
     from padir.report.load import Reader
     from padir.report.tables import Table
     from padir.report.write import Report, absence_notes, make, write_part
 
-    settings = read_json(arguments.config)
-    if not isinstance(settings, dict):
-        raise InputError(f"{shown(arguments.config)}: not a JSON object of settings")
-    config = check_config(settings)
+    config, options = _read_config(arguments.config)
+    if arguments.options is not None:
+        options = arguments.options
     if arguments.only in (None, "claims", "page"):
-        report = Report(config, arguments.scope, arguments.options)
+        report = Report(config, arguments.scope, options)
         if arguments.only == "claims":
             report.write_claims(arguments.out)
             print(claims.claims_table(report.claims).markdown())
@@ -62,13 +80,15 @@ def main(argv: list[str]) -> int:
             path = report.write_all(arguments.out)
             print(report.table1())
             print(path)
+        if note := report.absence():
+            print(f"padir report: {note}", file=sys.stderr)
         return 0
     part = catalogue.part(config, arguments.only)
     results = Reader(config).load(part.needs(config))
-    content = make(part, results, arguments.options)
+    content = make(part, results, options)
     write_part(part, content, arguments.out)
     if isinstance(content, Table):
         print(content.markdown())
-    for note in absence_notes(results, arguments.options):
+    for note in absence_notes(results, options):
         print(f"padir report: {note}", file=sys.stderr)
     return 0

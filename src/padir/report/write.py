@@ -1,5 +1,6 @@
 """Writes the report to files: one part, the claims, the page, or everything that has results."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -76,6 +77,20 @@ class Report:
             part.name: reader.load(part.needs(config)) for part in self.parts
         }
         self.claims = decide(config, self.results, options)
+
+    def absence(self) -> str:
+        """How many results are not shown, and the command that makes them; empty if there is
+        none."""
+        reasons = {a.artifact.path: a.reason for r in self.results.values() for a in r.absent}
+        if not reasons:
+            return ""
+        asked = len({a.path for part in self.parts for a in part.needs(self.config)})
+        counts = Counter(reasons.values()).items()
+        why = ", ".join(f"{count} {reason}" for reason, count in counts)
+        return (
+            f"{len(reasons)} of {asked} results are not shown ({why});"
+            f" run: {layout.command(self.scope, self.options)}"
+        )
 
     def table1(self) -> str:
         """Table 1 as Markdown."""

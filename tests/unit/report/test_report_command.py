@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -339,13 +340,50 @@ def test_commands_are_of_the_experiment(made_up, report, tmp_path):
 
 
 def test_nothing_run_yet(made_up, report, tmp_path):
-    import shutil
-
     shutil.rmtree("results")
     status, _, _ = report()
     records = json.loads((tmp_path / "report/claims.json").read_text())
     assert status == 0 and {record["verdict"] for record in records} == {"not run"}
     assert "no translation scored" in (tmp_path / "report/index.html").read_text()
+
+
+def test_what_is_missing_is_counted_with_the_command_that_makes_it(made_up, report, tmp_path):
+    made_up.score("padir/padir/T4", seed=1).unlink()
+    made_up.score("padir/padir/T1", seed=0, digests={"data": "other"})
+    for arguments in ((), ("--only", "page"), ("--only", "claims")):
+        (line,) = report(*arguments)[2].splitlines()
+        assert re.fullmatch(
+            r"padir report: \d+ of \d+ results are not shown \((\d+ missing|1 made with other"
+            r" settings), (\d+ missing|1 made with other settings)\); run: snakemake --cores all"
+            r" everything",
+            line,
+        )
+
+
+def test_a_config_file_without_results_names_its_own_command(made_up, tmp_path, capsys):
+    shutil.rmtree("results")
+    capsys.readouterr()
+    for name in ("own.yaml", "own.yml"):
+        path = made_up.write(name, made_up.settings)
+        assert cli.main(["report", "--config", str(path), "--out", "report"]) == 0
+        out, err = capsys.readouterr()
+        command = f"snakemake --configfile {name} --cores all"
+        (line,) = err.splitlines()
+        asked = re.fullmatch(
+            rf"padir report: (\d+) of (\d+) results are not shown \(\d+ missing\); run: {command}"
+            r" everything",
+            line,
+        )
+        assert asked and asked[1] == asked[2] != "0"
+        for text in (out, (tmp_path / "report/index.html").read_text(encoding="utf-8")):
+            assert f"{command} " in text
+        assert cli.main(["report", "--config", str(path), "--out", "r", "--scope", "core"]) == 0
+        assert capsys.readouterr().err.endswith(f"; run: {command} core\n")
+    # A later file over an earlier one.
+    more = made_up.write("more.yaml", {"theory": {"seeds": []}})
+    files = ["--config", str(path), str(more)]
+    assert cli.main(["report", *files, "--out", "report", "--only", "table1"]) == 0
+    assert "run: snakemake --configfile own.yml more.yaml --cores all " in capsys.readouterr().err
 
 
 def test_mixed_signatures_stop_the_command(made_up, report):
