@@ -1,14 +1,11 @@
-"""What the documents say is there: paths, verbs, targets, and the same pins everywhere."""
+"""What the documents say is there: paths, links, the site; and the same pins everywhere."""
 
-import importlib
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
@@ -17,101 +14,27 @@ from packaging.utils import canonicalize_name
 
 import padir
 from padir.cli import VERBS
-from padir.commands.arguments import read_arguments
-from padir.report.catalogue import CATALOGUE
+from tests.documents import (
+    DOCUMENTS,
+    ROOT,
+    code_spans,
+    fences,
+    make_targets,
+    rule_names,
+    snakemake_targets,
+)
 
-ROOT = Path(__file__).resolve().parents[1]
 TOP_LEVEL = ("src/", "rules/", "tests/", "docs/", "config/", "workflow/", ".ci/")
-
-
-OURS = re.compile(r"(padir|make|snakemake)(?= |$)")
-
-
-def documents() -> list[Path]:
-    tracked = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "-z", "--", "*.md"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if tracked.returncode == 0:
-        return sorted(ROOT / name for name in tracked.stdout.split("\0") if name)
-    return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("config/*.md")])
-
-
-DOCUMENTS = documents()
 
 
 def words_in_code(text: str) -> list[str]:
     """Words inside `code` and fenced blocks."""
-    fences = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    without = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-    return " ".join([*fences, *re.findall(r"`([^`\n]+)`", without)]).split()
-
-
-def command_lines(text: str) -> list[list[str]]:
-    """Commands of a document: lines of fenced and indented blocks, and code spans; continued lines
-    joined."""
-    text = text.replace("\\\n", " ")
-    fences = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    indented = re.findall(r"^ {4}(\S.*)$", text, re.MULTILINE)
-    spans = re.findall(r"`([^`\n]+)`", text)
-    lines = [*"\n".join(fences).splitlines(), *indented, *spans]
-    return [shlex.split(line, comments=True) for line in lines if OURS.match(line)]
-
-
-def whole_commands(text: str) -> list[str]:
-    """Command lines of fenced and indented blocks as they stand, without what is cut in the middle
-    of a sentence."""
-    text = text.replace("\\\n", " ")
-    fences = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    indented = re.findall(r"^ {4}(\S.*)$", text, re.MULTILINE)
-    lines = [*"\n".join(fences).splitlines(), *indented]
-    return [line for line in lines if OURS.match(line)]
-
-
-def snakemake_targets(words: list[str]) -> list[str]:
-    """Rules and files that a snakemake command asks for."""
-    if "--" in words:
-        cut = words.index("--")
-        return snakemake_targets(words[:cut]) + words[cut + 1 :]
-    positional, rest = [], list(words)
-    while rest:
-        word = rest.pop(0)
-        if word in ("--set-threads", "--set-resources", "--resources"):
-            while rest and "=" in rest[0]:
-                rest.pop(0)
-        elif word in ("--cores", "--jobs", "--configfile", "--config", "--workflow-profile"):
-            rest.pop(0)
-            # Several config files, one over the other.
-            while word == "--configfile" and rest and rest[0].endswith(".yaml"):
-                rest.pop(0)
-            greedy = word.startswith("--config") and rest and not rest[0].startswith("-")
-            assert not greedy, f"{word} would take {rest[0]} for one more value"
-        elif not word.startswith("-"):
-            positional.append(word)
-    return positional
-
-
-def make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-
-
-def rule_names() -> set[str]:
-    """Rules, and the target of each table and figure of the report."""
-    files = [ROOT / "Snakefile", *(ROOT / "rules").glob("*.smk")]
-    rules = {name for path in files for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)}
-    return rules | {part.name for part in CATALOGUE}
+    return " ".join([*(content for _, content in fences(text)), *code_spans(text)]).split()
 
 
 def files_made_in(text: str) -> set[str]:
     """Files that a diff of the document makes: it has no context, but added lines alone."""
     return set(re.findall(r"^--- (\S+)\n@@\n(?:\+.*\n)+(?=--- |```)", text, re.M))
-
-
-def parts_made_in(text: str) -> set[str]:
-    """Tables and figures that a diff of the document adds to the catalogue."""
-    return set(re.findall(r'^\+ *Part\("(\w+)"', text, re.M))
 
 
 def test_documents_were_found():
@@ -133,57 +56,6 @@ def test_every_link_to_a_file_leads_somewhere(path):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text(encoding="utf-8")):
         if "://" not in target and not target.startswith("mailto:"):
             assert (path.parent / target).exists(), target
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_command_in_a_document_exists(path):
-    text = path.read_text(encoding="utf-8")
-    targets, rules = make_targets(), rule_names() | parts_made_in(text)
-    for command, *rest in command_lines(text):
-        if command == "padir" and rest and re.fullmatch(r"[a-z][a-z-]*", rest[0]):
-            assert rest[0] in VERBS, f"padir {rest[0]}"
-        if command == "make" and rest and re.fullmatch(r"[a-z]+", rest[0]):
-            assert rest[0] in targets, f"make {rest[0]}"
-        if command == "snakemake":
-            for target in snakemake_targets(rest):
-                assert target in rules or "/" in target, f"snakemake ... {target}"
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_options_of_every_padir_command_in_a_document_exist(path):
-    text = path.read_text(encoding="utf-8")
-    for command, *rest in command_lines(text):
-        if command == "padir" and rest and rest[0] in VERBS:
-            verb = importlib.import_module(VERBS[rest[0]][0])
-            names = {"--help", *(option.name for option in verb.OPTIONS)}
-            # What stands behind -- is another command.
-            options = rest[: rest.index("--")] if "--" in rest else rest
-            used = {word.partition("=")[0] for word in options if re.match(r"--[a-z]", word)}
-            assert used <= names, f"padir {rest[0]}: {used - names}"
-    for line in whole_commands(text):
-        words = shlex.split(re.sub(r"[<>|].*", "", line), comments=True)
-        if words[0] == "padir" and not {"EXPERIMENT", "..."} & {*words} and words[2:]:
-            verb = importlib.import_module(VERBS[words[1]][0])
-            # What argparse refuses ends the process.
-            read_arguments(words[1], verb.__doc__, verb.OPTIONS, words[2:])
-
-
-def test_commands_of_all_kinds_are_looked_at():
-    text = """Say `make x` and `padir y -- z`.
-
-    snakemake --cores 2 \\
-      table1 one # comment
-
-```bash
-snakemake --configfile F -- two
-```
-"""
-    commands = {command[0]: command[1:] for command in command_lines(text)}
-    assert len(command_lines(text)) == 4 and commands["make"] == ["x"]
-    asked = [snakemake_targets(c[1:]) for c in command_lines(text) if c[0] == "snakemake"]
-    assert sorted(asked) == [["table1", "one"], ["two"]]
-    with pytest.raises(AssertionError, match="--configfile would take table2"):
-        snakemake_targets(["--configfile", "F", "table2"])
 
 
 def test_every_verb_has_a_module_that_explains_itself():

@@ -1,5 +1,9 @@
-"""Commands of the documents do what they say: `padir` on a tiny model, `snakemake` as dry runs."""
+"""Commands of the documents do what they say: `padir` on tiny models, `snakemake` as dry runs.
 
+`tests/documents.py` says which commands are run, and what stands in for the others.
+"""
+
+import json
 import os
 import re
 import shlex
@@ -13,26 +17,23 @@ import pytest
 
 from padir.decode.candidates import LengthRule
 from tests.decoding import tiny_decoder, write_decoder, write_tiny_bundle
-from tests.test_docs import DOCUMENTS, ROOT, whole_commands
+from tests.documents import PAGES, PLAN, ROOT, RUN, all_commands, fences, way_of
 
 pytestmark = pytest.mark.slow
-PAGES = [path for path in DOCUMENTS if path.name != "CHANGELOG.md"]
-# Not run here, and why.
-EXEMPT = {
-    "padir plan --config FILE": "a placeholder; the line with config/paper.yaml is run",
-    "padir theory EXPERIMENT": "a placeholder",
-    "snakemake --cores 2 --configfile F": "a placeholder",
-}
-RUN = ("README.md", "docs/translate.md", "docs/own-text.md")
+COMMANDS = all_commands()
+TO_RUN: dict[str, list[str]] = {}
+for command in COMMANDS:
+    if way_of(command)[0] == RUN:
+        TO_RUN.setdefault(command.page, []).append(command.filled)
+PLANNED = sorted({command.filled for command in COMMANDS if way_of(command)[0] == PLAN})
+SNIPPETS = [
+    pytest.param(content, id=f"{path.relative_to(ROOT)}:{number}")
+    for path in PAGES
+    for number, (language, content) in enumerate(fences(path.read_text(encoding="utf-8")))
+    if language == "python"
+]
 PLACE = "results/runs/synthetic/xs-xt/padir_distilled/seed0"
-
-
-def commands(verb: str, *names: str) -> list[str]:
-    """Commands that stand in blocks of the documents, each once."""
-    pages = [ROOT / name for name in names] or PAGES
-    lines = [line for page in pages for line in whole_commands(page.read_text(encoding="utf-8"))]
-    ours = (line.partition("  #")[0].strip() for line in lines if line.startswith(f"{verb} "))
-    return sorted({re.sub(r" +", " ", line) for line in ours} - EXEMPT.keys())
+RULE = LengthRule(0.6, 1.0)
 
 
 def sentences(count: int) -> str:
@@ -43,53 +44,101 @@ def sentences(count: int) -> str:
     return "".join(" ".join(random.choices(words, k=8)) + "\n" for _ in range(count))
 
 
+def write_dataset(folder: Path) -> None:
+    """Settings of a dataset with extra sources, and its cleaned text, references included."""
+    splits = {s: {"files": {code: f"{s}.{code}" for code in ("de", "en")}} for s in ("train",)}
+    splits |= {s: splits["train"] for s in ("valid", "test")}
+    settings = {"source": {"kind": "files", **splits}, "directions": ["de-en"]}
+    settings["extra_sources"] = {"files": {"de": "captions.de"}}
+    (folder / "extra.json").write_text(json.dumps(settings), encoding="utf-8")
+    (folder / "captions.de").write_text("ta no ve\n", encoding="utf-8")
+    for split in ("train", "valid", "test"):
+        for code in ("de", "en"):
+            (folder / f"{split}.{code}").write_text("ba ko mi\nre su\n", encoding="utf-8")
+        lines = '["ba ko mi"]\n["re su"]\n'
+        (folder / f"{split}.references.de.jsonl").write_text(lines, encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
-    """A folder with what the documents' commands read: a bundle, text, a corpus."""
+    """A folder with what the documents' commands read: bundles, text, a corpus, configs."""
     folder = tmp_path_factory.mktemp("place")
     bundle = write_tiny_bundle(folder / PLACE / "bundle", "padir")
-    write_decoder(bundle / "decoders/padir.json", tiny_decoder("padir", LengthRule(0.6, 1.0)))
+    write_decoder(bundle / "decoders/padir.json", tiny_decoder("padir", RULE))
     (folder / "bundle").symlink_to(bundle)
     run_folder = folder / "results/runs/corpus/de-en/padir/seed0"
     run_folder.mkdir(parents=True)
     (run_folder / "bundle").symlink_to(bundle)
+    large = write_tiny_bundle(folder / "padir_large/bundle", "padir")
+    for name in ("masked", "masked_reranked", "masked_three", "masked_fast"):
+        # A reranker is named by its training.
+        reranker = {"reranker": "tiny_ar"} if name in ("masked_reranked", "masked_three") else {}
+        write_decoder(
+            large / f"decoders/{name}.json", tiny_decoder("padir", RULE, name=name, **reranker)
+        )
+    write_decoder(folder / "masked_fast.json", tiny_decoder("padir", name="masked_fast"))
+    for name in ("ar", "ar_large"):
+        model = write_tiny_bundle(folder / f"{name}/bundle", "ar")
+        for search in ("greedy", "beam"):
+            path = model / f"decoders/{search}.json"
+            write_decoder(path, tiny_decoder(search, LengthRule(0.6, 0.0)))
     (folder / "config").mkdir()
-    for name in ("paper.yaml", "grid.yaml"):
-        (folder / "config" / name).symlink_to(ROOT / "config" / name)
-    for name in ("in", "in.de", "out", "references.txt"):
+    for path in (ROOT / "config").glob("*.yaml"):
+        (folder / "config" / path.name).symlink_to(path)
+    for name in ("in", "in.de", "out", "references.txt", "ar_large.beam.txt"):
         (folder / name).write_text("ba ko mi\nre su\n", encoding="utf-8")
+    write_dataset(folder)
     (folder / "corpus").mkdir()
     for name in ("corpus/train.de", "corpus/train.en", "text.de", "text.en", "a.txt", "b.txt"):
         (folder / name).write_text(sentences(600), encoding="utf-8")
     return folder
 
 
-@pytest.mark.parametrize("line", commands("padir", *RUN))
-def test_a_padir_command_of_the_documents_runs(place, line):
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    if line.startswith("padir serve"):
-        words = [*shlex.split(line), "--port", "0"]
-        with subprocess.Popen(words, cwd=place, env=environment, stdout=subprocess.PIPE) as served:
-            assert served.stdout is not None
-            assert re.match(rb"http://127\.0\.0\.1:\d+/", served.stdout.readline())
-            served.send_signal(signal.SIGINT)
-            assert served.wait(60) == 130
-        return
-    # One of several lines that write the same config.
-    (place / "config/corpus.yaml").unlink(missing_ok=True)
+def environment() -> dict[str, str]:
+    """Of a shell in which the virtual environment is active."""
+    return os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+def serve_and_stop(line: str, folder: Path) -> None:
+    """Start a server, wait for its first line, and interrupt it."""
+    words = [*shlex.split(line), "--port", "0"]
+    with subprocess.Popen(words, cwd=folder, env=environment(), stdout=subprocess.PIPE) as served:
+        assert served.stdout is not None
+        assert re.match(rb"http://127\.0\.0\.1:\d+/", served.stdout.readline())
+        served.send_signal(signal.SIGINT)
+        assert served.wait(60) == 130
+
+
+@pytest.mark.parametrize("page", sorted(TO_RUN))
+def test_the_padir_commands_of_a_page_run_in_their_order(place, page):
+    for line in TO_RUN[page]:
+        if line.startswith("padir serve"):
+            serve_and_stop(line, place)
+            continue
+        if line.startswith("padir init"):
+            # One of several lines that write the same config.
+            (place / "config/corpus.yaml").unlink(missing_ok=True)
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=place,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        written = re.search(r"> (out\S*)", line)
+        if written:
+            assert len((place / written[1]).read_text(encoding="utf-8").splitlines()) == 2
+
+
+@pytest.mark.parametrize("code", SNIPPETS)
+def test_the_python_of_the_documents_runs(place, code):
     done = subprocess.run(
-        ["bash", "-c", line],
-        cwd=place,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
+        [sys.executable, "-c", code], cwd=place, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
-    written = re.search(r"> (out\S*)", line)
-    if written:
-        assert len((place / written[1]).read_text(encoding="utf-8").splitlines()) == 2
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +152,7 @@ def real_text(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("line", commands("snakemake"))
+@pytest.mark.parametrize("line", PLANNED)
 def test_a_snakemake_command_of_the_documents_is_planned(
     snakemake, place, real_text, tmp_path, line
 ):
@@ -112,7 +161,7 @@ def test_a_snakemake_command_of_the_documents_is_planned(
         made = [sys.executable, "-m", "padir", "init", "corpus"]
         subprocess.run(made, cwd=place, check=True, capture_output=True)
     line = line.replace("/path/to/multi30k", str(real_text))
-    words = shlex.split(line)[1:]
+    words = [word for word in shlex.split(line)[1:] if word != "-n"]
     for number, word in enumerate(words):
         if word == "config/corpus.yaml":
             words[number] = str(place / word)

@@ -32,8 +32,8 @@ Written by `padir schema` from the models in `src/padir/config`; do not edit by 
 - `extends: grid.yaml` in a file makes `grid.yaml`, in the same folder, its base: one level of
   inheritance.
 - `--config` sets single values on the command line:
-  `snakemake --cores 2 --config 'trainings={padir: {training: {steps: 100}}}'`. They are merged over
-  the files and validated in the same way.
+  `snakemake --cores 2 --config 'trainings={padir: {training: {steps: 2000}}}'`. They are merged
+  over the files and validated in the same way.
 - `training_defaults` takes every key of an entry under `trainings`, and `decoder_defaults` every
   key of an entry under `decoders`. The entries give their differences from these defaults.
 - A row is a training, its decoder and the number of passes: `padir/joint/T4`, or `ar/beam`.
