@@ -46,20 +46,20 @@ def with_license(card: str, license: str | None) -> str:
     """A card with this licence of the dataset in metadata and section; the rest stays.
 
     Args:
-        card: of a dataset or a model, also one of an earlier version, without the section.
+        card: of a dataset or a model, also one of an earlier version, without section or metadata.
         license: of the dataset; None: not stated.
 
     Raises:
-        ValueError: the card has no block of metadata, or one that is no YAML mapping.
+        ValueError: the card's block of metadata is no YAML mapping.
     """
     block = _HEAD.match(card)
     try:
-        fields = yaml.safe_load(block[1]) if block else None
+        fields = yaml.safe_load(block[1]) if block else {}
     except yaml.YAMLError:
         fields = None
     if not isinstance(fields, dict):
-        raise ValueError("it does not begin with a block of metadata")
-    text = _SECTION.sub("", without_head(card)).rstrip("\n")
+        raise ValueError("its metadata are no YAML mapping")
+    text = _SECTION.sub("", without_head(card) if block else f"\n{card}").rstrip("\n")
     return f"{head({**fields, 'license': license or UNKNOWN})}{text}\n{license_section(license)}"
 
 

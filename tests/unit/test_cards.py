@@ -44,6 +44,9 @@ def test_the_rest_of_a_card_of_an_earlier_version_stays():
     assert yaml.safe_load(stated.split("---\n")[1]) == {"license": "cc0-1.0", "language": ["no"]}
     assert "\n# A card\n\n---\nText.\n\n## Licence of the dataset\n" in stated
     assert with_license(stated, "cc0-1.0") == stated
+    plain = with_license("# A card\n", "mit")
+    assert plain.startswith("---\nlicense: mit\n---\n\n# A card\n\n## Licence of the dataset\n")
+    assert with_license(plain, "mit") == plain
     # As a hub's folder has it: a section behind the licence.
     used = with_license(stated + "\n## Use\n\nSo.\n", None)
     assert used.count("## ") == 2 and "## Use\n\nSo.\n" in used and "cc0" not in used
@@ -65,7 +68,7 @@ def test_the_command_writes_cards_and_what_it_has_written(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("content", [None, "# No metadata\n", "---\n- a\n---\n", "---\n: :\n---\n"])
+@pytest.mark.parametrize("content", [None, "---\n- a\n---\n", "---\n: :\n---\n"])
 def test_what_is_no_card_is_refused_in_one_line(tmp_path, capsys, content):
     if content is not None:
         (tmp_path / "README.md").write_text(content)
