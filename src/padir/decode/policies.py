@@ -15,7 +15,7 @@ Paper: 3.2, L.1.2; Ghazvininejad et al. 2019 (decaying numbers); Savinov et al. 
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
@@ -25,10 +25,16 @@ from padir.config.decoder import RefinementDecoder
 from padir.ids import FIRST_PIECE, MASK
 from padir.tokens import lowest, stutters
 
-Start = Callable[[int, int, Sequence[int], int, int], Int[np.ndarray, "K L"]]
-"""Draws initial tokens from the seed, the vocabulary's size, the source, the number of candidates K
-and the model's longest target L. They depend on these values alone, and the first rows and columns
-of a larger draw equal a smaller one with the same L."""
+
+@runtime_checkable
+class Start(Protocol):
+    """Draws initial tokens: for a source, of K candidates, up to the model's longest target L. They
+    depend on the arguments alone, and the first rows and columns of a larger draw equal a smaller
+    one with the same L."""
+
+    def __call__(
+        self, seed: int, vocabulary_size: int, source: Sequence[int], candidates: int, length: int
+    ) -> Int[np.ndarray, "K L"]: ...
 
 
 def sentence_key(seed: int, source: Sequence[int]) -> int:
@@ -99,8 +105,11 @@ class PassView(NamedTuple):
         return jnp.floor(share * jnp.sum(self.is_piece, axis=1) + 1e-4).astype(jnp.int32)
 
 
-Policy = Callable[[PassView], Bool[Array, "B L"]]
-"""Chooses positions: those that take the prediction, or those to remask."""
+@runtime_checkable
+class Policy(Protocol):
+    """Chooses positions: those that take the prediction, or those to remask."""
+
+    def __call__(self, view: PassView) -> Bool[Array, "B L"]: ...
 
 
 def all_positions(view: PassView) -> Bool[Array, "B L"]:
@@ -208,9 +217,17 @@ def critic_remask(view: PassView) -> Bool[Array, "B L"]:
     return (view.critic_probability < 0.5) & view.is_piece
 
 
-Stop = Callable[[Int[Array, "B L"], Int[Array, "B L"], Float[Array, "B L"]], Bool[Array, " B"]]
-"""Says which hypotheses want no further pass, from the tokens fed to a pass, those fed to the next,
-and the log-probability of each token, 0 where tokens are given."""
+@runtime_checkable
+class Stop(Protocol):
+    """Says which hypotheses want no further pass, from the tokens fed to a pass, those fed to the
+    next, and the log-probability of each token, 0 where tokens are given."""
+
+    def __call__(
+        self,
+        before: Int[Array, "B L"],
+        after: Int[Array, "B L"],
+        log_probability: Float[Array, "B L"],
+    ) -> Bool[Array, " B"]: ...
 
 
 def stop_never(before, after, log_probability) -> Bool[Array, " B"]:

@@ -8,8 +8,7 @@ always stands in its place and padding stays padding, at every stage and in deco
 Paper: L.1.2 and footnotes 24, 25 (fixed rate); the other policies name their source below.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -72,7 +71,14 @@ def hidden_context(draws: Draws, piece: Mask, objective: Objective) -> Hidden:
     return jnp.zeros_like(piece), jnp.ones_like(draws.sentence)
 
 
-HIDING: dict[str, Callable[[Draws, Mask, Objective], Hidden]] = {
+@runtime_checkable
+class Hiding(Protocol):
+    """Chooses the positions to hide among those of pieces."""
+
+    def __call__(self, draws: Draws, piece: Mask, objective: Objective) -> Hidden: ...
+
+
+HIDING: dict[str, Hiding] = {
     "rate": fixed_rate,
     "uniform_rate": uniform_rate,
     "uniform_count": uniform_count,
@@ -103,7 +109,16 @@ def pieces_or_mask(key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: i
     return jnp.where(masked, MASK, pieces)
 
 
-FILLERS: dict[str, Callable[[PRNGKeyArray, tuple[int, int], int], Tokens]] = {
+@runtime_checkable
+class Filler(Protocol):
+    """Proposes a token for every position."""
+
+    def __call__(
+        self, key: PRNGKeyArray, shape: tuple[int, int], vocabulary_size: int
+    ) -> Tokens: ...
+
+
+FILLERS: dict[str, Filler] = {
     "random": random_pieces,
     "mask": mask_token,
     "position_mask": position_masks,
