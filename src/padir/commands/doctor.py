@@ -13,6 +13,7 @@ examples:
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ from padir.commands.arguments import option, read_arguments
 
 TESTED_PYTHON = (3, 11)
 LEAST_FREE_GB = 2.0
+UNENDING = ("PartitionConfig", "PartitionNodeLimit", "BadConstraints")
+"""Slurm's reasons for waiting that time does not end."""
 
 
 class Finding(NamedTuple):
@@ -154,6 +157,25 @@ def check_run(folder: Path) -> Iterator[Finding]:
         yield Finding("ok", "no lock and no incomplete file of a killed run")
 
 
+def check_queue(folder: Path) -> Iterator[Finding]:
+    """Slurm jobs of runs in the folder that no node can hold; Slurm says nothing of them."""
+    if not shutil.which("squeue"):
+        return
+    call = ("squeue", "--me", "--noheader", "--states=PENDING", "--format=%i|%r|%Z|%k")
+    try:
+        done = subprocess.run(call, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    for line in done.stdout.splitlines():
+        number, reason, place, comment = (*line.split("|", 3), "", "", "")[:4]
+        if Path(place) == folder and reason in UNENDING:
+            yield Finding(
+                "mend",
+                f"Slurm job {number} ({comment}) waits for ever ({reason}): it asks for more than"
+                f" any node has: scancel {number}, then run with less: --set-threads train=1",
+            )
+
+
 def findings(results: Path) -> Iterator[Finding]:
     """All checks, in the order in which a user would mend them."""
     yield check_python()
@@ -163,6 +185,7 @@ def findings(results: Path) -> Iterator[Finding]:
     yield from check_tools()
     yield from check_results(results)
     yield from check_run(results.absolute().parent)
+    yield from check_queue(results.absolute().parent)
 
 
 def main(argv: list[str]) -> int:

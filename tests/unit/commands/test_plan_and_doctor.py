@@ -110,6 +110,27 @@ def test_a_missing_program_is_named(monkeypatch):
     assert [finding.grade for finding in doctor.check_tools()] == ["mend", "note"]
 
 
+def test_slurm_jobs_that_no_node_can_hold_are_named(tmp_path, monkeypatch):
+    lines = (
+        f"7|PartitionConfig|{tmp_path}|rule_train_wildcards_x",
+        f"8|Priority|{tmp_path}|rule_score",
+        "9|PartitionConfig|/elsewhere|rule_train",
+    )
+    squeue = tmp_path / "squeue"
+    squeue.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    (finding,) = doctor.check_queue(tmp_path)
+    assert finding.grade == "mend"
+    assert finding.text.startswith(
+        "Slurm job 7 (rule_train_wildcards_x) waits for ever (PartitionC"
+    )
+    assert "scancel 7" in finding.text
+    squeue.unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert list(doctor.check_queue(tmp_path)) == []
+
+
 def test_the_exit_status_says_whether_something_is_to_be_mended(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(doctor, "findings", lambda results: iter([doctor.Finding("mend", "x: do")]))
     assert doctor.main(["--results", str(tmp_path)]) == 1
