@@ -68,32 +68,14 @@ def traces(wildcards):
     return paths_of(layout.traces(SETTINGS, scope_of(wildcards)))
 
 
-def licensed_bundles(wildcards):
-    """Input function: models of a scope that are trained on a dataset."""
-    return asked(jobs.licensed_bundles, "dataset", everything=not wildcards.scope)(
-        wildcards
-    )
-
-
-def card_folders(wildcards, input):
-    """Params function: the folders whose cards state the licence of a dataset."""
-    return [str(Path(file).parent) for file in (input.statistics, *input.models)]
-
-
-def licenses(wildcards):
-    """Input function: the record of each dataset's licence in the cards of a scope."""
-    return [
-        f"results/report/{wildcards.scope}cards/{name}.json"
-        for name in SETTINGS.datasets
-    ]
-
-
 def core_file(name):
-    """Input function: the core's claims, page or record of cards, which stands in for that of
-    everything until that is made; nothing for the core's own."""
+    """Input function: the core's claims, page or record of cards, before those of everything, which it stands in
+    for until they are made."""
 
     def path(wildcards):
-        return [] if wildcards.scope else f"results/report/core/{name}"
+        return (
+            [] if wildcards.scope else f"results/report/core/{name}".format(**wildcards)
+        )
 
     return path
 
@@ -114,14 +96,3 @@ def files_in(scope):
     parts = catalogue.parts_in(SETTINGS, scope)
     decided = (f"{folder}/claims.{ending}" for ending in ("md", "json"))
     return [*files_of(parts), *decided, f"{folder}/index.html"]
-
-
-def core_license(wildcards):
-    """Input function: the core's record of a dataset's licence: the two jobs write the same cards,
-    one after the other."""
-    return core_file(f"cards/{wildcards.dataset}.json")(wildcards)
-
-
-def core_scores(wildcards):
-    scores = layout.scores(SETTINGS, SETTINGS.core_rows())
-    return [artifact.path for artifact in scores]

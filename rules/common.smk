@@ -11,7 +11,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from padir import jobs, layout
+from padir import jobs, layout, priorities
 from padir.config import identity
 from padir.config.base import NAME_PATTERN
 from padir.config.read import check_config, refuse_repeated_keys, with_base

@@ -30,7 +30,7 @@ rule tune:
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/tune.{decoder}.tsv"
     # As trainings.
-    priority: asked(jobs.decoder_priority, "training", "decoder", level=10)
+    priority: asked(priorities.decoder_priority, "training", "decoder", level=10)
     threads: 1
     resources:
         gpu=device("gpu"),
@@ -66,7 +66,7 @@ rule decode:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/decode.{split}.{decoding}.log",
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/decode.{split}.{decoding}.tsv"
-    priority: asked(jobs.row_priority, "row", level=0)
+    priority: asked(priorities.row_priority, "row", level=0)
     threads: 1
     resources:
         gpu=device("gpu"),

@@ -126,8 +126,9 @@ rule state_license:
     """State the licence of a dataset in its card, and in those of the models trained on it."""
     input:
         statistics=asked(jobs.dataset_statistics, "dataset"),
-        models=licensed_bundles,
-        core=core_license,
+        models=asked(jobs.licensed_bundles, "dataset", "scope"),
+        # Both write the same cards, one after the other.
+        core=core_file("cards/{dataset}.json"),
     output:
         record="results/report/{scope}cards/{dataset}.json",
     log:
@@ -135,7 +136,7 @@ rule state_license:
     priority: 140
     localrule: True
     params:
-        folders=card_folders,
+        folders=asked(jobs.card_folders, "dataset", "scope"),
         license=asked(jobs.license_flags, "dataset"),
     shell:
         "padir card --folders {params.folders:q} {params.license:q} --out {output.record:q} > {log:q} 2>&1"
@@ -143,13 +144,14 @@ rule state_license:
 
 rule page:
     """One self-contained page with every table, figure and claim of a scope."""
+
     # It also reads the benchmark files of jobs that ran. They are no inputs: a missing one would make
     # its job, such as a training, run again.
     input:
         settings="results/report/config.json",
         core=core_file("index.html"),
         results=artifacts_in_scope,
-        cards=licenses,
+        cards=asked(jobs.license_records, "scope"),
         traces=traces,
         code=code_of("commands.report", "report"),
     output:

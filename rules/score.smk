@@ -16,7 +16,7 @@ rule score:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/score.{split}.{decoding}.log",
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/score.{split}.{decoding}.tsv"
-    priority: asked(jobs.row_priority, "row", level=30)
+    priority: asked(priorities.row_priority, "row", level=30)
     resources:
         mem_mb=growing(2000),
     params:

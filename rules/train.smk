@@ -38,7 +38,7 @@ rule train:
     benchmark:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/train.tsv"
     # What others wait for goes first, and what table 1 waits for before all else.
-    priority: asked(jobs.training_priority, "training", level=20)
+    priority: asked(priorities.training_priority, "training", level=20)
     threads: 1
     resources:
         gpu=device("gpu"),

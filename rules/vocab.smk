@@ -26,7 +26,7 @@ rule vocab:
         "results/vocab/{dataset}/{first}-{second}/{further}logs/vocab.log",
     benchmark:
         "results/vocab/{dataset}/{first}-{second}/{further}logs/vocab.tsv"
-    priority: asked(jobs.vocabulary_priority, "further")
+    priority: asked(priorities.vocabulary_priority, "further")
     resources:
         mem_mb=growing(4000),
         runtime=240,

@@ -1,9 +1,8 @@
-"""Inputs of the jobs of the workflow, files and settings, and their priorities, by wildcards.
+"""Inputs of the jobs of the workflow, files and settings, by wildcards.
 
 Bound to rules by `asked` in rules/common.smk.
 """
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -158,75 +157,6 @@ def teaches(config: Config, training: str, decoder: str) -> bool:
     """Whether a training with a decoder is a teacher."""
     rows = [row for row in map(config.teacher_row, config.teachers) if row]
     return (training, decoder) in [(row.training, row.decoding.decoder) for row in rows]
-
-
-TABLE_1_FIRST = 100
-"""Added to the priority of a job that table 1 waits for."""
-
-
-@cache
-def _behind_table1(config: Config) -> tuple[set[str], set[tuple[str, str]]]:
-    """Trainings that table 1 waits for, and pairs of training and decoder: those of its rows, and
-    their teachers, rerankers and warm starts."""
-    pairs = {(row.training, row.decoding.decoder) for row in config.core_rows()}
-    trainings = {training for training, _ in pairs}
-    waiting = trainings | {config.decoders[decoder].reranker for _, decoder in pairs}
-    while waiting:
-        name = waiting.pop()
-        if name is None:
-            continue
-        trainings.add(name)
-        run = config.trainings[name]
-        row = config.teacher_row(run.targets)
-        if row is not None:
-            pairs.add((row.training, row.decoding.decoder))
-        waiting |= {run.training.warm_start, row and row.training} - trainings
-    return trainings, pairs
-
-
-def vocabulary_priority(config: Config, further: str) -> int:
-    """Priority of learning a vocabulary: table 1 rarely waits for one of `vocabularies`."""
-    return 30 if further else 30 + TABLE_1_FIRST
-
-
-@cache
-def _training_order(config: Config) -> dict[str, int]:
-    """From 9 to 0, among those of table 1 and among the others: teachers, which others wait for,
-    then the longest trainings, so that all cores have something to do until the end."""
-    teachers = {row.training for row in map(config.teacher_row, config.teachers) if row}
-
-    def work(name: str) -> tuple[bool, int]:
-        run = config.trainings[name]
-        size, objective = run.architecture, run.objective
-        passes = objective.stages * (1 + objective.coupled_times) if run.parallel else 1
-        layers = size.encoder_layers + passes * size.decoder_layers
-        tokens = run.training.steps * run.training.batch_tokens
-        return name in teachers, tokens * layers * size.width**2
-
-    core = _behind_table1(config)[0]
-    groups = core, config.trainings.keys() - core
-    return {
-        name: 9 - 9 * place // len(group)
-        for group in groups
-        for place, name in enumerate(sorted(sorted(group), key=work, reverse=True))
-    }
-
-
-def training_priority(config: Config, training: str, level: int) -> int:
-    """Priority of a training: its level, more for teachers and long trainings, and more again where
-    table 1 waits for it."""
-    first = TABLE_1_FIRST * (training in _behind_table1(config)[0])
-    return level + first + _training_order(config)[training]
-
-
-def decoder_priority(config: Config, training: str, decoder: str, level: int) -> int:
-    """Priority of tuning a decoder, as of a training."""
-    return level + TABLE_1_FIRST * ((training, decoder) in _behind_table1(config)[1])
-
-
-def row_priority(config: Config, row: Row, level: int) -> int:
-    """Priority of what is made of one row, as of a training."""
-    return level + TABLE_1_FIRST * (row in config.core_rows())
 
 
 def first_bundle(config: Config, place: Place, training: str | None) -> list[str]:
@@ -393,13 +323,24 @@ def card_runs(config: Config, everything: bool) -> list[tuple[str, int]]:
     return sorted(set(runs))
 
 
-def licensed_bundles(config: Config, dataset: str, everything: bool) -> list[str]:
-    """Models of a scope that are trained on a dataset, in all its directions."""
+def licensed_bundles(config: Config, dataset: str, scope: str) -> list[str]:
+    """Models of a scope ("" or "core/") that are trained on a dataset, in all its directions."""
     return [
         bundle_paths(Place(dataset, direction), training, seed)[0]
         for direction in config.datasets[dataset].directions
-        for training, seed in card_runs(config, everything)
+        for training, seed in card_runs(config, everything=not scope)
     ]
+
+
+def card_folders(config: Config, dataset: str, scope: str) -> list[str]:
+    """Folders whose cards state the licence of a dataset: its own, and those of the models."""
+    models = licensed_bundles(config, dataset, scope)
+    return [data_folder(config, dataset), *(str(Path(model).parent) for model in models)]
+
+
+def license_records(config: Config, scope: str) -> list[str]:
+    """What `padir card` wrote of each dataset's licence in the cards of a scope."""
+    return [f"{RESULTS}/report/{scope}cards/{dataset}.json" for dataset in config.datasets]
 
 
 def license_flags(config: Config, dataset: str) -> list[str]:

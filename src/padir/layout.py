@@ -338,10 +338,9 @@ def traced_rows(config: Config, traced: str) -> list[Row]:
     Args:
         traced: `core`, for the baseline and the rows of table 1, or `further`, for the pairs of
             training and decoder that only other tables have. The baseline stands for all AR rows,
-            which have no passes to watch.
+            which have no passes.
     """
-    baseline = config.baseline()
-    core = [*([] if baseline is None else [baseline]), *_most_passes(config.core_rows())]
+    core = [*filter(None, [config.baseline()]), *_most_passes(config.core_rows())]
     if traced == "core":
         return core
     shown = {(row.training, row.decoding.decoder) for row in core}
@@ -378,13 +377,13 @@ def traces(config: Config, scope: str) -> list[Artifact]:
     """What the viewer of a scope's page shows: traces of first seeds, one file per training."""
     split = config.evaluation.split
     return [
-        Artifact(path, trace_digests(config, place, training, seed, traced), (beside,))
+        Artifact(path, digests, (f"{path}.provenance.json",))
         for place in places(config)
         for traced in (TRACED[:1] if scope == "core" else TRACED)
         for training in dict.fromkeys(row.training for row in traced_rows(config, traced))
         for seed in [config.trainings[training].first_seed]
         for path in [trace_path(place, training, seed, split, traced)]
-        for beside in [f"{path}.provenance.json"]
+        for digests in [trace_digests(config, place, training, seed, traced)]
     ]
 
 

@@ -4,7 +4,7 @@ import os
 import re
 import time
 
-from padir import jobs
+from padir import priorities
 from padir.config.read import load_config
 
 TABLE = "results/report/tables/table1.md"
@@ -39,16 +39,16 @@ def test_table_1_comes_before_anything_that_it_does_not_need(snakemake, stand_in
 
 def test_teachers_are_trained_first_then_the_longest_and_those_of_table_1_before_others(repository):
     config = load_config([repository / "config/config.yaml"])
-    priorities = {name: jobs.training_priority(config, name, 20) for name in config.trainings}
+    levels = {name: priorities.training_priority(config, name, 20) for name in config.trainings}
     core = {row.training for row in config.core_rows()}
-    assert min(priorities[name] for name in core) > max(
-        priority for name, priority in priorities.items() if name not in core
+    assert min(levels[name] for name in core) > max(
+        priority for name, priority in levels.items() if name not in core
     )
     # The teacher, 3,000 steps of two passes, and 2,000 of one.
-    assert priorities["ar"] > priorities["padir_distilled"] > priorities["ar_distilled"]
+    assert levels["ar"] > levels["padir_distilled"] > levels["ar_distilled"]
     # A score takes a second, and is not put off.
     rows = config.core_rows()
-    assert max(priorities.values()) < min(jobs.row_priority(config, row, 30) for row in rows)
+    assert max(levels.values()) < min(priorities.row_priority(config, row, 30) for row in rows)
 
 
 def test_files_of_the_future_are_dated_to_now_and_the_run_goes_on(

@@ -3,20 +3,16 @@
 import io
 import shutil
 import sys
-import threading
-import time
 from types import SimpleNamespace
 
 import pytest
 
-from padir.commands import decode, distill, distill_card, score, translate, tune
+from padir.commands import decode, distill, distill_card, translate, tune
 from padir.config.decoder import decoder_digest
 from padir.config.training import Training
 from padir.data.batches import BatchPlan, in_order
 from padir.data.encode import encode_pairs
-from padir.decode.load import find_decoder, load
-from padir.files import InputError, read_json, read_jsonl, read_lines, write_json, write_lines
-from padir.locks import Lock
+from padir.files import InputError, read_json, read_jsonl, read_lines, write_lines
 from padir.vocab import Vocabulary
 from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
 
@@ -84,37 +80,6 @@ def test_tune_writes_every_rule_and_takes_the_best(place):
         provenance = read_json(path.with_name(f"{kind}.json.provenance.json"))
         assert provenance["digests"] == content["digests"]
         assert provenance["labels"]["training"] == f"tiny_{system}"
-
-
-def test_a_damaged_decoder_is_refused_and_one_without_its_checksum_is_read(place, tmp_path):
-    bundle = shutil.copytree(place / "padir", tmp_path / "bundle")
-    path = bundle / "decoders" / "padir.json"
-    content = read_json(path)
-    assert find_decoder(load(bundle), "padir").name == "padir"
-    content["length_rule"]["alpha"] += 1
-    write_json(path, content)
-    with pytest.raises(InputError, match=r"padir\.json: damaged or edited: its sha256 is not"):
-        find_decoder(load(bundle), "padir")
-    del content["sha256"]
-    write_json(path, content)
-    rule = find_decoder(load(bundle), "padir").rule
-    assert rule is not None and rule.alpha == content["length_rule"]["alpha"]
-
-
-@pytest.mark.parametrize("damaged", ["out.txt", "out.jsonl"])
-def test_damaged_hypotheses_are_not_scored(place, tmp_path, capsys, damaged):
-    out, text = tmp_path / "out.jsonl", tmp_path / "out.txt"
-    assert run(decode, *decoding(place, "T2"), "--out", out, "--text", text) == 0
-    arguments = ["--hypotheses", text, "--references", place / "reference", "--decode", out]
-    arguments += ["--target-language", "en", "--samples", 40]
-    provenance = ["--provenance", tmp_path / "out.jsonl.provenance.json"]
-    assert run(score, *arguments, *provenance) == 0
-    content = (tmp_path / damaged).read_bytes()
-    (tmp_path / damaged).write_bytes(content.replace(b"\n", b" \n", 1))
-    with pytest.raises(
-        InputError, match=rf"{damaged}: damaged or edited: .* run snakemake --force"
-    ):
-        run(score, *arguments, *provenance)
 
 
 def test_greedy_is_not_tuned(place, tmp_path, monkeypatch):
@@ -189,27 +154,6 @@ def test_a_weight_needs_an_alpha(place, tmp_path):
         run(decode, *arguments, "--length-alpha", "nan")
     with pytest.raises(InputError, match="--length-weight needs --length-alpha"):
         run(decode, *arguments)
-
-
-def test_a_second_distillation_waits_and_takes_what_the_first_wrote(place, tmp_path, monkeypatch):
-    out = tmp_path / "out"
-    arguments = [*decoding(place, "greedy"), "--out", out]
-    assert run(distill, *arguments) == 0
-    written = out.read_bytes()
-    monkeypatch.setattr("padir.distill.teacher.distill", None)  # A call would fail.
-    said, statuses = io.StringIO(), []
-    monkeypatch.setattr(sys, "stderr", said)
-    with Lock(tmp_path / "out.parts" / "lock", "the first one"):
-        second = threading.Thread(target=lambda: statuses.append(run(distill, *arguments)))
-        second.start()
-        deadline = time.monotonic() + 60
-        while "waiting for it to end" not in said.getvalue():
-            assert time.monotonic() < deadline and second.is_alive()
-            time.sleep(0.01)
-    second.join(60)
-    assert statuses == [0] and out.read_bytes() == written
-    assert "another distillation is using this folder (process " in said.getvalue()
-    assert not (tmp_path / "out.parts").exists()
 
 
 def test_distilled_shards_are_what_decode_gives(place, tmp_path):

@@ -1,0 +1,101 @@
+"""Damaged decoders and hypotheses are refused; a second distillation waits for the first."""
+
+import io
+import shutil
+import sys
+import threading
+import time
+
+import pytest
+
+from padir.commands import decode, distill, score, tune
+from padir.decode.load import find_decoder, load
+from padir.files import InputError, read_json, write_json, write_lines
+from padir.locks import Lock
+from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
+
+
+@pytest.fixture(autouse=True)
+def no_set_up(monkeypatch):
+    """JAX has started; its set-up is tested elsewhere."""
+    for module in (decode, distill):
+        monkeypatch.setattr(module, "prepare", lambda threads: None)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a bundle, its tuned decoder, sources and references."""
+    folder = tmp_path_factory.mktemp("checksums")
+    write_lines(folder / "source", LINES)
+    write_lines(folder / "reference", [line[::-1] for line in LINES])
+    write_tiny_bundle(folder / "padir", "padir")
+    write_tiny_bundle(folder / "ar", "ar")
+    write_decoder(folder / "padir.json", tiny_decoder("padir", length_alphas=[0.0, 1.0]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tune, "prepare", lambda threads: None)
+        arguments = [*decoding(folder)[:4], "--decoder", folder / "padir.json"]
+        arguments += ["--references", folder / "reference"]
+        assert run(tune, *arguments, "--out", folder / "padir/decoders/padir.json") == 0
+    return folder
+
+
+def run(module, *arguments):
+    return module.main([str(argument) for argument in arguments])
+
+
+def decoding(place, system="padir"):
+    """Options of a model and sources, and of its decoder."""
+    options = ["--bundle", place / system, "--source", place / "source"]
+    return [*options, *(["--passes", 2] if system == "padir" else ["--decoder", "greedy"])]
+
+
+def test_a_damaged_decoder_is_refused_and_one_without_its_checksum_is_read(place, tmp_path):
+    bundle = shutil.copytree(place / "padir", tmp_path / "bundle")
+    path = bundle / "decoders" / "padir.json"
+    content = read_json(path)
+    assert find_decoder(load(bundle), "padir").name == "padir"
+    content["length_rule"]["alpha"] += 1
+    write_json(path, content)
+    with pytest.raises(InputError, match=r"padir\.json: damaged or edited: its sha256 is not"):
+        find_decoder(load(bundle), "padir")
+    del content["sha256"]
+    write_json(path, content)
+    rule = find_decoder(load(bundle), "padir").rule
+    assert rule is not None and rule.alpha == content["length_rule"]["alpha"]
+
+
+@pytest.mark.parametrize("damaged", ["out.txt", "out.jsonl"])
+def test_damaged_hypotheses_are_not_scored(place, tmp_path, capsys, damaged):
+    out, text = tmp_path / "out.jsonl", tmp_path / "out.txt"
+    assert run(decode, *decoding(place), "--out", out, "--text", text) == 0
+    arguments = ["--hypotheses", text, "--references", place / "reference", "--decode", out]
+    arguments += ["--target-language", "en", "--samples", 40]
+    provenance = ["--provenance", tmp_path / "out.jsonl.provenance.json"]
+    assert run(score, *arguments, *provenance) == 0
+    content = (tmp_path / damaged).read_bytes()
+    (tmp_path / damaged).write_bytes(content.replace(b"\n", b" \n", 1))
+    with pytest.raises(
+        InputError, match=rf"{damaged}: damaged or edited: .* run snakemake --force"
+    ):
+        run(score, *arguments, *provenance)
+
+
+def test_a_second_distillation_waits_and_takes_what_the_first_wrote(place, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    arguments = [*decoding(place, "ar"), "--out", out]
+    assert run(distill, *arguments) == 0
+    written = out.read_bytes()
+    monkeypatch.setattr("padir.distill.teacher.distill", None)  # A call would fail.
+    said, statuses = io.StringIO(), []
+    monkeypatch.setattr(sys, "stderr", said)
+    with Lock(tmp_path / "out.parts" / "lock", "the first one"):
+        second = threading.Thread(target=lambda: statuses.append(run(distill, *arguments)))
+        second.start()
+        deadline = time.monotonic() + 60
+        while "waiting for it to end" not in said.getvalue():
+            assert time.monotonic() < deadline and second.is_alive()
+            time.sleep(0.01)
+    second.join(60)
+    assert statuses == [0] and out.read_bytes() == written
+    assert "another distillation is using this folder (process " in said.getvalue()
+    assert not (tmp_path / "out.parts").exists()
