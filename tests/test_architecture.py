@@ -31,6 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "imports": set(),
     "layout": {"config"},
     "jobs": {"config", "layout"},
+    "priorities": {"config"},
     "config": {"files"},
     "provenance": {"files"},
     "tokens": {"ids", "shapes"},
