@@ -140,10 +140,9 @@ def test_start_tokens_are_drawn_for_the_longest_target_whatever_the_buffer(trans
     refiner, drawn = translator._refiner, []
     policy = refiner.start
 
-    class Recorder:
-        def tokens(self, source, candidates, length):
-            drawn.append((candidates, length))
-            return policy.tokens(source, candidates, length)
+    def recorded(source, candidates, length):
+        drawn.append((candidates, length))
+        return policy(source, candidates, length)
 
     encode = refiner._encode
 
@@ -151,7 +150,7 @@ def test_start_tokens_are_drawn_for_the_longest_target_whatever_the_buffer(trans
         cross, lengths, scores = encode(*arguments)
         return cross, np.full(lengths.shape, [2, 3, 4], np.int32), scores
 
-    refiner.start, refiner._encode = Recorder(), short
+    refiner.start, refiner._encode = recorded, short
     translator.translate(LINES, "lines")
     refiner.start, refiner._encode = policy, encode
     assert set(drawn) == {(refiner.lengths * refiner.restarts, 12)}
