@@ -129,6 +129,7 @@ rule state_license:
         models=asked(jobs.licensed_bundles, "dataset", "scope"),
         # Both write the same cards, one after the other.
         core=core_file("cards/{dataset}.json"),
+        code=code_of("commands.card"),
     output:
         record="results/report/{scope}cards/{dataset}.json",
     log:

@@ -39,7 +39,7 @@ def vocabulary_priority(config: Config, further: str) -> int:
 
 @cache
 def _training_order(config: Config) -> dict[str, int]:
-    """From 9 to 0, among those of table 1 and among the others: teachers, which others wait for,
+    """From 9 to 1, among those of table 1 and among the others: teachers, which others wait for,
     then the longest trainings, so that all cores have something to do until the end."""
     teachers = {row.training for row in map(config.teacher_row, config.teachers) if row}
 

@@ -175,8 +175,16 @@ def stage_losses(
 ) -> Losses:
     """Losses of all stages from one first hypothesis; those of sentences (length) are left at 0.
 
-    The arguments are those of `batch_losses`, the encoded sources, what each position sees at every
-    stage, and the input of stage 1.
+    Args:
+        model: a parallel one.
+        run: its settings.
+        vocabulary_size: pieces that may be predicted.
+        cross: the encoded sources.
+        target: with EOS and padding.
+        visible: what each position sees, at every stage.
+        noise_key: of sampled tokens.
+        dropout_key: folded with the stage; None switches dropout off.
+        corrupted: the input of stage 1.
     """
     objective = run.objective
     mask = loss_positions(corrupted, target, objective)
