@@ -2,6 +2,7 @@
 
 import io
 import logging
+import re
 import time
 from types import SimpleNamespace
 
@@ -107,11 +108,13 @@ def test_what_runs_and_what_is_left_stands_in_a_file_while_the_run_lasts(
         assert time.monotonic() < deadline
     text = state.read_text()
     run.handler.close()
-    assert text == (
-        "0 of 3 jobs, at least 4 min left\n"
-        "train de-en padir seed 0: 400/3000 steps, 18.1 steps/s, 02:24 left\n"
-        "decode de-en padir seed 0: \n"
-    )
+    # Two jobs of 144 s, one or two of which run at once: that depends on the clock just then.
+    first, *others = text.splitlines()
+    assert re.fullmatch(r"0 of 3 jobs, at least [2-5] min left", first)
+    assert others == [
+        "train de-en padir seed 0: 400/3000 steps, 18.1 steps/s, 02:24 left",
+        "decode de-en padir seed 0: ",
+    ]
     assert not list(state.parent.iterdir())
     # Not before a minute is over.
     assert run.lines[:1] == ["3 jobs"] and len(run.lines) == 2
