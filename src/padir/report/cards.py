@@ -56,18 +56,18 @@ def cards(loaded: Iterable[Results]) -> Iterator[Card]:
 def _card(title: str, paths: list[str]) -> Iterator[Card]:
     texts = [read_lines(path) for path in paths if Path(path).is_file()]
     if texts:
-        yield Card(title, html(merged(texts)), paths)
+        yield Card(title, Markup("\n").join(map(html, merged(texts))), paths)
 
 
-def merged(texts: list[list[str]]) -> list[str]:
+def merged(texts: list[list[str]]) -> list[list[str]]:
     """One card of several seeds': what is equal once, and what differs with the values of all seeds
-    in their order. Cards of different form follow each other.
+    in their order. Cards of different length stay as they are.
 
     Args:
         texts: lines of each seed's card.
     """
     if len(set(map(len, texts))) > 1:
-        return [line for text in texts for line in text]
+        return texts
     lines: list[str] = []
     for versions in zip(*texts, strict=True):
         distinct = list(dict.fromkeys(versions))
@@ -75,7 +75,7 @@ def merged(texts: list[list[str]]) -> list[str]:
         if len(distinct) > 1 and all(len(row) == 2 and row[0] == cells[0][0] for row in cells):
             distinct = [f"| {cells[0][0]} | {'; '.join(row[1] for row in cells)} |"]
         lines += distinct
-    return lines
+    return [lines]
 
 
 def html(lines: list[str]) -> Markup:
@@ -127,7 +127,8 @@ def _table(lines: list[str]) -> Markup:
             )
         )
         for number, line in enumerate(lines)
-        if not re.fullmatch(r"[|\s:-]*", line)
+        # The line of dashes under the head, and a head without words.
+        if number > 1 or not re.fullmatch(r"[|\s:-]*", line)
     ]
     region = Markup('<div class="scroll" tabindex="0" role="region" aria-label="{}">').format(
         "Table of the card"

@@ -84,5 +84,10 @@ def test_the_card_that_clean_writes_is_whole_and_escaped(tmp_path):
 
 
 def test_cards_of_seeds_that_differ_in_form_follow_each_other():
-    assert merged([["a", "b"], ["a"]]) == ["a", "b", "a"]
-    assert merged([["x", "| k | 1 |"], ["y", "| k | 1 |"]]) == ["x", "y", "| k | 1 |"]
+    assert merged([["a", "b"], ["a"]]) == [["a", "b"], ["a"]]
+    assert merged([["x", "| k | 1 |"], ["y", "| k | 1 |"]]) == [["x", "y", "| k | 1 |"]]
+
+
+def test_a_row_of_dashes_is_a_row():
+    rows = html(["| a | b |", "| --- | --- |", "| - | - |"]).count("<tr>")
+    assert rows == 2
