@@ -3,31 +3,14 @@
 import pytest
 
 from padir.commands import decode
-from padir.files import InputError, read_json, read_jsonl, write_lines
-from tests.decoding import LINES, write_tiny_bundle
-
-DIGESTS = {"data": "d", "training": "t"}
-
-
-@pytest.fixture(autouse=True)
-def no_set_up(monkeypatch):
-    """JAX has started; its set-up is tested elsewhere."""
-    monkeypatch.setattr(decode, "prepare", lambda threads: None)
+from padir.files import InputError, read_json, read_jsonl
+from tests.decoding import LINES, traced_bundle
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, monkeypatch):
     """Runs the verb on a tiny model."""
-    bundle = write_tiny_bundle(tmp_path / "padir", "padir", digests=DIGESTS)
-    write_lines(tmp_path / "source", LINES)
-    write_lines(tmp_path / "reference", [line[::-1] for line in LINES])
-
-    def run(*options: str) -> int:
-        named = ["--bundle", bundle, "--source", tmp_path / "source", "--passes", "2"]
-        rule = ["--length-alpha", "1", "--length-weight", "1"]
-        return decode.main([str(each) for each in (*named, *rule, *options)])
-
-    return run
+    return traced_bundle(tmp_path, decode, monkeypatch, "--passes", "2")
 
 
 def test_a_trace_has_the_first_sentences_and_its_provenance(run, tmp_path):

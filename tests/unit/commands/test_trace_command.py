@@ -3,31 +3,14 @@
 import pytest
 
 from padir.commands import trace
-from padir.files import InputError, read_json, read_jsonl, write_lines
-from tests.decoding import LINES, write_tiny_bundle
-
-DIGESTS = {"data": "d", "training": "t"}
-
-
-@pytest.fixture(autouse=True)
-def no_set_up(monkeypatch):
-    """JAX has started; its set-up is tested elsewhere."""
-    monkeypatch.setattr(trace, "prepare", lambda threads: None)
+from padir.files import InputError, read_json, read_jsonl
+from tests.decoding import LINES, traced_bundle
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, monkeypatch):
     """Runs the verb on a tiny model."""
-    bundle = write_tiny_bundle(tmp_path / "padir", "padir", digests=DIGESTS)
-    write_lines(tmp_path / "source", LINES)
-    write_lines(tmp_path / "reference", [line[::-1] for line in LINES])
-
-    def run(*options: str) -> int:
-        named = ["--bundle", bundle, "--source", tmp_path / "source"]
-        rule = ["--length-alpha", "1", "--length-weight", "1"]
-        return trace.main([str(each) for each in (*named, *rule, *options)])
-
-    return run
+    return traced_bundle(tmp_path, trace, monkeypatch)
 
 
 def test_a_trace_has_the_first_sentences_of_each_row_and_its_provenance(run, tmp_path):
@@ -43,7 +26,7 @@ def test_a_trace_has_the_first_sentences_of_each_row_and_its_provenance(run, tmp
     assert [record["reference"] for record in records[3:]] == [line[::-1] for line in LINES[:3]]
     provenance = read_json(path.with_name("trace.jsonl.provenance.json"))
     digests = provenance["digests"]
-    assert digests.keys() == {*DIGESTS, "hypotheses/padir.T2", "hypotheses/padir.T3"}
+    assert digests.keys() == {"data", "training", "hypotheses/padir.T2", "hypotheses/padir.T3"}
     assert len(set(digests.values())) == 4
     assert provenance["labels"]["training"] == "tiny_padir"
 
