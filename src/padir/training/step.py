@@ -85,7 +85,7 @@ class Trainer:
 
     Attributes:
         traces: how often the training step was traced: once per batch shape.
-        finite: whether every parameter is a finite number.
+        finite: compiled function of the parameters: a boolean array [], whether all are finite.
     """
 
     def __init__(self, run: TrainingRun, table_size: int, vocabulary_size: int, seed: int):
