@@ -169,5 +169,6 @@ def test_a_snakemake_command_of_the_documents_is_planned(
             words[number] = str(ROOT / word)
     # Paths in a config of one's own are relative to the working folder.
     folder = place if "config/corpus.yaml" in line else tmp_path / "place"
-    planned = snakemake("-n", "--quiet", "rules", *words, folder=folder, cores=())
+    # With its "=", --quiet takes one word; without it, the targets that follow too.
+    planned = snakemake("-n", "--quiet=rules", *words, folder=folder, cores=())
     assert planned.returncode == 0, (planned.stdout + planned.stderr)[-2000:]
