@@ -69,13 +69,11 @@ def traces(wildcards):
 
 
 def core_file(name):
-    """Input function: the core's claims, page or record of cards, before those of everything, which it stands in
-    for until they are made."""
+    """Input function: the core's claims or page, before those of everything, which it stands in for
+    until they are made."""
 
     def path(wildcards):
-        return (
-            [] if wildcards.scope else f"results/report/core/{name}".format(**wildcards)
-        )
+        return [] if wildcards.scope else f"results/report/core/{name}"
 
     return path
 

@@ -122,37 +122,12 @@ rule decide_claims:
         " --options={params.options:q} --out results/report > {log:q} 2>&1"
 
 
-rule state_license:
-    """State the licence of a dataset in its card, and in those of the models trained on it."""
-    input:
-        statistics=asked(jobs.dataset_statistics, "dataset"),
-        models=asked(jobs.licensed_bundles, "dataset", "scope"),
-        # Both write the same cards, one after the other.
-        core=core_file("cards/{dataset}.json"),
-        code=code_of("commands.card"),
-    output:
-        record="results/report/{scope}cards/{dataset}.json",
-    log:
-        "results/report/{scope}logs/cards.{dataset}.log",
-    priority: 140
-    localrule: True
-    params:
-        folders=asked(jobs.card_folders, "dataset", "scope"),
-        license=asked(jobs.license_flags, "dataset"),
-    shell:
-        "padir card --folders {params.folders:q} {params.license:q} --out {output.record:q} > {log:q} 2>&1"
-
-
 rule page:
     """One self-contained page with every table, figure and claim of a scope."""
-
-    # It also reads the benchmark files of jobs that ran. They are no inputs: a missing one would make
-    # its job, such as a training, run again.
     input:
         settings="results/report/config.json",
         core=core_file("index.html"),
         results=artifacts_in_scope,
-        cards=asked(jobs.license_records, "scope"),
         traces=traces,
         code=code_of("commands.report", "report"),
     output:

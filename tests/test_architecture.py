@@ -55,7 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     "library": {"config", "decode", "files", "score"},
     "server": {"bundle", "cards", "config", "files", "library", "model"},
     "planning": {"config", "data", "files", "locks", "model", "progress", "vocab"},
-    "report": {"config", "files", "layout", "score"},
+    "report": {"cards", "config", "files", "layout", "score"},
 }
 
 

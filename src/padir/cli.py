@@ -29,7 +29,6 @@ GROUPS = {
         "translate": "translate standard input line by line",
         "serve": "a page for live input and a small HTTP API",
         "export": "a folder for a model hub, or a program without code",
-        "card": "state a dataset's licence in data and model cards",
         "score": "BLEU, chrF and stutter of a hypothesis file",
     },
     "stages of the pipeline": {

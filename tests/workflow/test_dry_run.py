@@ -96,7 +96,6 @@ def expected_jobs(config: dict, scope: str) -> dict[str, int]:
         # Of everything and, before it, of the core.
         "decide_claims": len({"core", scope}),
         "page": len({"core", scope}),
-        "state_license": len({"core", scope}),
         scope: 1,
     }
     return {rule: count for rule, count in jobs.items() if count}

@@ -59,8 +59,6 @@ def test_the_whole_grid_is_listed(snakemake, grid):
         "figure": parts.count("figure"),
         "decide_claims": 2,
         "page": 2,
-        # Of each dataset.
-        "state_license": 3 * 2,
         "all": 1,
     }
 

@@ -62,7 +62,7 @@ def model_card(
     ]
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     option = " --steps 4" if run.parallel else ""
-    # What a training reads does not hold the licence; `padir card` writes the one of the config.
+    # What a training reads does not hold the licence; the report adds it.
     license = GENERATED_LICENSE if spec.direction == SYNTHETIC_PAIR else None
     return (
         f"{metadata(spec, license or UNKNOWN)}\n"

@@ -5,7 +5,7 @@ and paragraphs. Everything in them is escaped.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,9 @@ from typing import NamedTuple
 from markupsafe import Markup, escape
 
 from padir import layout
-from padir.files import read_lines
+from padir.cards import with_license
+from padir.config.data import Dataset
+from padir.files import InputError, read_lines, shown
 from padir.report.results import Results
 
 
@@ -31,32 +33,42 @@ class Card(NamedTuple):
     paths: list[str]
 
 
-def cards(loaded: Iterable[Results]) -> Iterator[Card]:
+def cards(loaded: Iterable[Results], datasets: Mapping[str, Dataset]) -> Iterator[Card]:
     """Cards of the datasets, then of the trainings, one for all seeds of a training.
 
     Args:
         loaded: results of all parts of the page.
+        datasets: those of the config, whose licences the cards get.
     """
-    datasets: dict[tuple[str, str], str] = {}
+    data: dict[tuple[str, str], str] = {}
     models: dict[tuple[layout.Place, str], dict[int, str]] = {}
     for results in loaded:
         for dataset, pair in results.statistics:
-            datasets[dataset, pair] = layout.data_card_path(dataset, pair)
+            data[dataset, pair] = layout.data_card_path(dataset, pair)
         for place, training, seed in results.curves:
             path = layout.model_card_path(place, training, seed)
             models.setdefault((place, training), {})[seed] = path
-    for (dataset, pair), path in datasets.items():
-        yield from _card(f"Data card: {dataset}, {pair}", [path])
+    for (dataset, pair), path in data.items():
+        yield from _card(f"Data card: {dataset}, {pair}", [path], datasets[dataset])
     for (place, training), paths in models.items():
         seeds = f"seed{'s' if len(paths) > 1 else ''} {', '.join(map(str, sorted(paths)))}"
         title = f"Model card: {training}, {' '.join(place)}, {seeds}"
-        yield from _card(title, [paths[seed] for seed in sorted(paths)])
+        files = [paths[seed] for seed in sorted(paths)]
+        yield from _card(title, files, datasets[place.dataset])
 
 
-def _card(title: str, paths: list[str]) -> Iterator[Card]:
-    texts = [read_lines(path) for path in paths if Path(path).is_file()]
+def _card(title: str, paths: list[str], dataset: Dataset) -> Iterator[Card]:
+    texts = [_with_license(path, dataset) for path in paths if Path(path).is_file()]
     if texts:
         yield Card(title, Markup("\n").join(map(html, merged(texts))), paths)
+
+
+def _with_license(path: str, dataset: Dataset) -> list[str]:
+    try:
+        card = "".join(f"{line}\n" for line in read_lines(path))
+        return with_license(card, dataset.stated_license).split("\n")
+    except ValueError as error:
+        raise InputError(f"{shown(path)}: not a card of padir: {error}") from error
 
 
 def merged(texts: list[list[str]]) -> list[list[str]]:

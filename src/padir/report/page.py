@@ -18,7 +18,6 @@ from padir.report import titles, viewer
 from padir.report.cards import cards
 from padir.report.catalogue import SECTIONS, Part, Scope, Section
 from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
-from padir.report.cost import cost_table
 from padir.report.results import Absence, Document, Results
 from padir.report.tables import Cell, Column, Table, shown_text
 from padir.report.theme import COLOURS, Picture
@@ -82,8 +81,8 @@ def page(
         },
         viewer=viewer.payload(traced),
         facts=list(_facts(config, results)),
-        tables=[runs_table(config, results), cost_table(config, scope)],
-        cards=list(cards(results.values())),
+        tables=[runs_table(config, results)],
+        cards=list(cards(results.values(), config.datasets)),
         unmade=[part for part, content in contents if content.empty()],
         absent=absent,
         absent_by_command=absent_by_command,
@@ -100,13 +99,13 @@ def runs_table(config: Config, results: Mapping[str, Results]) -> Table:
     columns = (
         *(Column("dataset", "Dataset"), Column("direction", "Direction")),
         *(Column("training", "Training"), Column("system", "System"), Column("seed", "Seed")),
-        *(Column("steps", "Steps"), Column("minutes", "Minutes", 1)),
+        *(Column("steps", "Steps"), Column("wall", "Wall, minutes", 1)),
+        Column("processor", "Processor, minutes", 1),
         *(Column("card", "Model card"), Column("metrics", "Metrics")),
     )
     curves = {key: lines for loaded in results.values() for key, lines in loaded.curves.items()}
     rows: list[dict[str, Cell]] = []
     for (place, training, seed), lines in curves.items():
-        seconds = [line["seconds"] for line in lines if line.get("seconds") is not None]
         rows.append(
             {
                 **place._asdict(),
@@ -114,14 +113,29 @@ def runs_table(config: Config, results: Mapping[str, Results]) -> Table:
                 "system": config.trainings[training].system,
                 "seed": seed,
                 "steps": max((line["step"] for line in lines if "step" in line), default=None),
-                "minutes": max(seconds) / 60 if seconds else None,
+                "wall": _minutes(lines, "seconds"),
+                "processor": _minutes(lines, "cpu_seconds"),
                 "card": layout.model_card_path(place, training, seed),
                 "metrics": layout.metrics_path(place, training, seed),
             }
         )
-    total = sum(row["minutes"] for row in rows if isinstance(row["minutes"], float))
-    notes = (f"Time of training with compilation, {total:.1f} minutes in all.",)
-    return Table("runs", "Trainings of this report", columns, rows, notes)
+    wall, processor = (
+        sum(value for row in rows if isinstance(value := row[key], float))
+        for key in ("wall", "processor")
+    )
+    notes = (
+        f"Cost of all trainings: {wall:.1f} minutes of wall time, {processor:.1f} of processor time"
+        " over all threads, both with compilation and summed over trainings. A resumed training"
+        " has the time up to the checkpoint that it resumed from, and from there on.",
+        "Time and memory of every other job: in its log folder, beside its output, as a .tsv file.",
+    )
+    return Table("runs", "Trainings of this report and their cost", columns, rows, notes)
+
+
+def _minutes(lines: Sequence[Document], clock: str) -> float | None:
+    """The last reading of a clock in the metrics of a training; None: it has none."""
+    seconds = [line[clock] for line in lines if line.get(clock) is not None]
+    return max(seconds) / 60 if seconds else None
 
 
 def environment(options: str = "") -> jinja2.Environment:

@@ -65,7 +65,7 @@ def table2(results: Results) -> Table:
         " one run, not over runs.",
         "Training, s: processor seconds of one seed's training, mean over seeds; with compilation,"
         " where another run had not compiled the same already. Not in it: the training of a teacher"
-        " or of an encoder that training starts from, and what a resumed training had done before.",
+        " or of an encoder that training starts from, and work that a kill lost.",
         "Not here: trainings that evaluation.systems leaves out; see table 1 and the ablations.",
     ]
     if any(row["paper"] is not None for row in rows):
@@ -80,7 +80,7 @@ def table2(results: Results) -> Table:
 def training_seconds(results: Results, row: ScoredRow) -> float | None:
     """Processor seconds that training took, mean over seeds; None where a run did not record it.
 
-    A resumed training counts from where it went on.
+    A resumed training counts up to the checkpoint that it resumed from, and from there on.
     """
     curves = [results.curves.get((row.place, row.row.training, seed)) for seed in row.seeds]
     times = [lines[-1].get("cpu_seconds") if lines else None for lines in curves]

@@ -184,8 +184,8 @@ class MadeUp:
                 lines = [
                     {
                         "step": s,
-                        "seconds": s / 9,
-                        "cpu_seconds": s / 8,
+                        "seconds": 90 * s,
+                        "cpu_seconds": 120 * s,
                         "valid_loss": 5 / s,
                         "valid_accuracy": s / 10,
                     }

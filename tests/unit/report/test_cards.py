@@ -47,6 +47,38 @@ def test_the_page_has_data_cards_and_then_one_model_card_per_training(made_up):
     assert text.count("<td>toy &lt;b&gt;</td>") == 1
     assert "<td>Seed</td><td>0; 1</td>" in text
     assert 'href="../runs/toy/xs-xt/padir/seed1/bundle/README.md"' in text
+    config = made_up.config.model_dump(mode="json")
+    config["datasets"]["toy"]["license"] = "cc-by-4.0"
+    made_up.write("config.json", config)
+    assert cli.main(["report", "--config", "config.json", "--out", "report", "--only", "page"]) == 0
+    text = Path("report/index.html").read_text(encoding="utf-8")
+    assert text.count("<pre>license: cc-by-4.0</pre>") == 2
+    assert text.count("<p>Stated in the config: cc-by-4.0.</p>") == 2
+
+
+def test_what_is_no_card_is_one_line_of_error(made_up, capsys):
+    path = layout.data_card_path("toy", "xs-xt")
+    made_up.write("config.json", made_up.config.model_dump(mode="json"))
+    for text in ("---\n- a\n---\n", "---\n: :\n---\n"):
+        put(path, text)
+        command = ["report", "--config", "config.json", "--out", "report", "--only", "page"]
+        assert cli.main(command) == 2
+        line = capsys.readouterr().err.splitlines()[-1]
+        assert line.startswith(f"padir report: error: {path}: not a card of padir: ")
+
+
+def test_the_page_shows_the_cost_of_each_training_and_of_all(made_up):
+    made_up.curves()
+    made_up.write("config.json", made_up.config.model_dump(mode="json"))
+    assert cli.main(["report", "--config", "config.json", "--out", "report", "--only", "page"]) == 0
+    text = Path("report/index.html").read_text(encoding="utf-8")
+    table = text[text.index("Trainings of this report and their cost") :]
+    rows = re.findall(r"<tr>(.*?)</tr>", table[: table.index("</table>")], re.DOTALL)[1:]
+    cells = [re.findall(r"<td.*?>(.*?)</td>", row, re.DOTALL) for row in rows]
+    # Six minutes and eight, as the fixture has them.
+    assert {tuple(row[3:6]) for row in cells} == {("4", "6.0", "8.0")}
+    all_wall, all_processor = 6.0 * len(rows), 8.0 * len(rows)
+    assert f"{all_wall} minutes of wall time, {all_processor} of processor time" in text
 
 
 def test_cards_are_inputs_of_the_page(made_up):
