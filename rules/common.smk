@@ -247,4 +247,5 @@ def passes_flag(wildcards):
 def baseline_flags(wildcards, input):
     if not input.baseline:
         return []
-    return ["--baseline", input.baseline, "--baseline-name", SETTINGS.baseline().label]
+    answer = ["--baseline", input.baseline, "--baseline-name", SETTINGS.baseline().label]
+    return [*answer, "--baseline-provenance", input.baseline_provenance]

@@ -20,6 +20,7 @@ rule distill:
         model=asked(jobs.teacher_bundle, "place", "teacher", "seed"),
         decoder=asked(jobs.teacher_decoder, "place", "teacher", "seed"),
         source=asked(jobs.teacher_sources, "place", "teacher", "split"),
+        checksums=asked(jobs.dataset_statistics, "dataset"),
     output:
         part=temp(
             "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/shards/{split}.{shard}of{shards}.{target}"
@@ -72,12 +73,16 @@ rule take_ready_made:
     input:
         ready=asked(jobs.ready_made, "teacher", "split"),
         source=text("source"),
+        checksums=asked(jobs.dataset_statistics, "dataset"),
     output:
         text="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/{split}.{target}",
     log:
         "results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/logs/{split}.{target}.log",
     wildcard_constraints:
         teacher=teachers_of_kind("files"),
+    params:
+        # Edited text is taken whatever its date.
+        digests=digests(identity.teacher_digests, "dataset", "direction", "teacher"),
     shell:
         "padir distill --ready {input.ready:q} --source {input.source:q}"
         " --out {output.text:q} > {log:q} 2>&1"

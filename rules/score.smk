@@ -9,6 +9,9 @@ rule score:
         references=references(),
         grammar=asked(jobs.grammar, "dataset"),
         baseline=asked(jobs.baseline_hypotheses, "place", "split"),
+        baseline_provenance=asked(
+            jobs.baseline_hypotheses, "place", "split", ending="jsonl.provenance.json"
+        ),
         code=code_of("commands.score"),
     output:
         score="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/score/{split}.{decoding}.json",
@@ -31,6 +34,11 @@ rule score:
         " --digests {params.digests:q} --json {output.score:q} > {log:q} 2>&1"
 
 
+def code_of_scorer(wildcards):
+    name, _, _ = SETTINGS.evaluation.scorers[wildcards.scorer].counts.partition(":")
+    return code_of("commands.rate", name.removeprefix("padir."))
+
+
 rule rate:
     """Score one output with one further scorer, in its own process."""
     input:
@@ -39,7 +47,7 @@ rule rate:
         spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
         references=references(),
         checkpoint=scorer_files,
-        code=code_of("commands.rate"),
+        code=code_of_scorer,
     output:
         rating="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/rate/{split}.{decoding}.{scorer}.json",
     log:

@@ -26,6 +26,7 @@ rule train:
         valid_source=text("source", "valid"),
         valid_target=asked(jobs.targets, "place", "training", split="valid"),
         warm_start=asked(jobs.warm_start_bundle, "place", "training"),
+        checksums=asked(jobs.dataset_statistics, "dataset"),
     output:
         model="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/model.safetensors",
         settings="results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/bundle/spec.json",

@@ -20,6 +20,7 @@ rule vocab:
         first="results/data/{dataset}/{first}-{second}/train.{first}",
         second="results/data/{dataset}/{first}-{second}/train.{second}",
         extra=asked(jobs.extra_text, "dataset", "further"),
+        checksums=asked(jobs.dataset_statistics, "dataset"),
     output:
         model="results/vocab/{dataset}/{first}-{second}/{further}spm.model",
     log:

@@ -3,6 +3,7 @@
 Bound to rules by `asked` in rules/common.smk.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from padir.layout import (
     decoder_path,
     distilled_folder,
     hypotheses_path,
+    places,
     run_folder,
+    runs,
     statistics_path,
     timed_rows,
     traced_rows,
@@ -202,12 +205,13 @@ def row_decoder(config: Config, place: Place, row: Row, seed: int) -> str:
     return decoder_path(place, row.training, seed, row.decoding.decoder)
 
 
-def baseline_hypotheses(config: Config, place: Place, split: str) -> list[str]:
+def baseline_hypotheses(config: Config, place: Place, split: str, ending: str = "txt") -> list[str]:
     """The output that paired tests compare with; nothing where no training is AR."""
     row = config.baseline()
     if row is None:
         return []
-    return [hypotheses_path(place, row, config.trainings[row.training].first_seed, split)]
+    seed = config.trainings[row.training].first_seed
+    return [hypotheses_path(place, row, seed, split, ending)]
 
 
 def sampled_bundle(config: Config, place: Place, sampler: str) -> list[str]:
@@ -304,3 +308,42 @@ def timed_names(config: Config, place: Place, timing: str) -> list[str]:
         f":{row.decoding.name}"
         for row in timed_rows(config, timing)
     ]
+
+
+def behind(config: Config, rows: Iterable[Row]) -> list[str]:
+    """Files that the scores of rows are made of, from cleaned text to hypotheses, in this order.
+
+    Snakemake does not ask for a deleted one while what it made is there.
+    """
+    rows, split = list(rows), config.evaluation.split
+    trainings = config.trainings_behind(rows)
+    names = dict.fromkeys(
+        text_path(config, dataset, part, language)
+        for dataset, settings in config.datasets.items()
+        for part in ("train", "valid", "test")
+        for language in settings.pair.split("-")
+    )
+    for place in places(config):
+        for training in trainings:
+            names |= dict.fromkeys([vocabulary(config, place.dataset, training)])
+            names |= dict.fromkeys(
+                file
+                for part in ("train", "valid")
+                for file in (
+                    sources(config, place, training, part),
+                    targets(config, place, training, part),
+                )
+            )
+            names |= dict.fromkeys(first_bundle(config, place, training))
+    for place, row, seed in runs(config, rows):
+        names |= dict.fromkeys(bundle_paths(place, row.training, seed))
+        names |= dict.fromkeys([row_decoder(config, place, row, seed)])
+        names |= dict.fromkeys(
+            hypotheses_path(place, row, seed, split, ending) for ending in ("txt", "jsonl")
+        )
+    return list(names)
+
+
+def missing(paths: Iterable[str]) -> list[str]:
+    """Those of some files that do not exist, each once."""
+    return [path for path in dict.fromkeys(paths) if not Path(path).exists()]

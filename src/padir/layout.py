@@ -37,13 +37,15 @@ class Artifact(NamedTuple):
     beside: tuple[str, ...] = ()
 
 
-def command(target: str, options: str = "") -> str:
-    """The command that makes a target or a file of the workflow.
+def command(target: str, options: str = "", force: bool = False) -> str:
+    """The command that makes a target or file.
 
     Args:
         options: those of `snakemake` that say which experiment it is, such as --configfile.
+        force: also where Snakemake takes the file as made.
     """
-    return " ".join(filter(None, ("snakemake", options, "--cores all", target)))
+    forced = "--force" if force else ""
+    return " ".join(filter(None, ("snakemake", options, "--cores all", forced, target)))
 
 
 def experiment_options(
@@ -57,9 +59,8 @@ def experiment_options(
         default: the config file that is read without --configfile; alone it needs no mention.
     """
     here = Path.cwd()
-    given = [here / path for path in files]
-    if given == [default]:
-        given = []
+    paths = [here / path for path in files]
+    given = [] if paths == [default] else paths
     names = [str(p.relative_to(here) if p.is_relative_to(here) else p) for p in given]
     values = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
     return shlex.join(
@@ -172,7 +173,7 @@ def seeds(config: Config, row: Row) -> list[int]:
     return sorted(config.trainings[row.training].seeds)
 
 
-def _runs(config: Config, rows: Iterable[Row]) -> Iterator[tuple[Place, Row, int]]:
+def runs(config: Config, rows: Iterable[Row]) -> Iterator[tuple[Place, Row, int]]:
     """Rows on every test set with every seed."""
     return (
         (place, row, seed)
@@ -190,7 +191,7 @@ def scores(config: Config, rows: Iterable[Row]) -> list[Artifact]:
             score_path(place, row, seed, split),
             identity.score_digests(config, *place, row, seed),
         )
-        for place, row, seed in _runs(config, rows)
+        for place, row, seed in runs(config, rows)
     ]
 
 
@@ -202,7 +203,7 @@ def ratings(config: Config, rows: Iterable[Row]) -> list[Artifact]:
             rating_path(place, row, seed, split, scorer),
             identity.rating_digests(config, *place, row, seed, scorer),
         )
-        for place, row, seed in _runs(config, rows)
+        for place, row, seed in runs(config, rows)
         for scorer in config.evaluation.scorers
     ]
 
@@ -253,11 +254,8 @@ def timing_digests(config: Config, place: Place, timing: str) -> Digests:
     """Of the data, and of a timing run: its rows, and how many sentences are timed how often."""
     evaluation = config.evaluation
     numbers = [evaluation.latency_sentences, evaluation.latency_repeats]
-    timed = [numbers, timed_hypotheses(config, place, timing)]
-    return {
-        **identity.data_digests(config, place.dataset),
-        "timing": identity.short_digest(timed),
-    }
+    timed = identity.short_digest([numbers, timed_hypotheses(config, place, timing)])
+    return {**identity.data_digests(config, place.dataset), "timing": timed}
 
 
 def metrics(config: Config, rows: Iterable[Row]) -> list[Artifact]:

@@ -74,7 +74,7 @@ def checked_digests(
             verb = "trained" if stage == "training" else "made"
             raise InputError(
                 f"{shown(path)}: was {verb} with other settings ({stage} {actual}, the config has"
-                f" {wanted}): run snakemake {shown(path)}"
+                f" {wanted}): run snakemake --force {shown(path)}"
             )
 
 

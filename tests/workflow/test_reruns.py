@@ -204,6 +204,36 @@ def test_a_deleted_file_of_the_report_is_made_again(jobs_after, report_jobs, del
     assert report_jobs({}, f"results/report/{deleted}").get(rule) == 1
 
 
+def test_deleted_files_of_finished_results_are_named_and_made_again(
+    module_place, module_snakemake, stand_in
+):
+    config = json.dumps(EXPERIMENT)
+
+    def run(*arguments: str) -> str:
+        return module_snakemake(config, *arguments, env=stand_in)
+
+    run()
+    assert "are missing" not in run()
+    runs = "results/runs/toy/xs-xt"
+    deleted = [
+        "results/data/toy/xs-xt/train.xs",
+        "results/vocab/toy/xs-xt/spm.model",
+        "results/distill/toy/xs-xt/ar/seed0/train.xt",
+        f"{runs}/ar/seed0/bundle/spm.model",
+        f"{runs}/raw/seed0/decode/test.padir.T1.txt",
+        f"{runs}/taught/seed0/score/test.padir.T2.json",
+    ]
+    for name in deleted:
+        (module_place / name).unlink()
+    printed = run()
+    assert f"of finished results {len(deleted)} files are missing, such as {deleted[0]};" in printed
+    assert "to make them again: snakemake --configfile config.yaml --cores all restore" in printed
+    assert not (module_place / deleted[0]).exists()
+    run("--", "restore")
+    assert all((module_place / name).exists() for name in deleted)
+    assert "are missing" not in run()
+
+
 @pytest.mark.parametrize("kind", EDITS)
 def test_an_edit_reruns_what_depends_on_it_and_nothing_else(jobs_after, kind):
     edit, expected = EDITS[kind]
@@ -248,3 +278,28 @@ def test_edited_text_reruns_all_that_is_made_of_it_even_with_an_old_date(
     os.utime(text, ns=(before.st_atime_ns, before.st_mtime_ns))
     data = {rule: count for rule, count in DATA.items() if rule != "write_grammar"}
     assert jobs() == {**data, **trained(1), "tune": 1, "decode": 1, "score": 1}
+
+
+def test_edited_ready_made_translations_are_taken_even_with_an_old_date(
+    snakemake, stand_in, tmp_path
+):
+    place = tmp_path / "place"
+    place.mkdir()
+    for split in ("train", "valid"):
+        (place / f"{split}.xt").write_text("a\n", encoding="utf-8")
+    settings = yaml.safe_load(TINY)
+    settings["teachers"] = {"ready": {"kind": "files", "train": "train.xt", "valid": "valid.xt"}}
+    settings["trainings"]["taught"]["targets"] = "ready"
+    config = tmp_path / "ready.yaml"
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    target = "results/runs/toy/xs-xt/taught/seed0/metrics.jsonl"
+    arguments = ("--configfile", str(config), "--", target)
+    done = snakemake(*arguments, env=stand_in)
+    assert done.returncode == 0, done.stderr[-2000:]
+    text = place / "train.xt"
+    before = text.stat()
+    text.write_text("b\n", encoding="utf-8")
+    os.utime(text, ns=(before.st_atime_ns, before.st_mtime_ns))
+    planned = snakemake("--dry-run", *arguments, env=stand_in)
+    counts = job_counts(planned.stdout + planned.stderr)
+    assert counts == {"take_ready_made": 2, **trained(1)}

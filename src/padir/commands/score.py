@@ -31,6 +31,10 @@ OPTIONS = (
     ),
     option("--baseline F", "hypotheses of a baseline, for paired tests"),
     option("--baseline-name NAME", "name of the baseline in the output (default: its path)"),
+    option(
+        "--baseline-provenance F",
+        "provenance.json of the baseline: checks that it is as padir decode wrote it",
+    ),
     option("--grammar F", "grammar.json of the synthetic pair: adds validity (with --sources)"),
     option("--sources F", "source text, required by --grammar"),
     *SCORE_OUTPUT,
@@ -41,6 +45,7 @@ def main(argv: list[str]) -> int:
     """Score, print, and write with `--json`."""
     arguments = read_arguments("score", __doc__, OPTIONS, argv)
     from padir.files import InputError, read_jsonl, shown
+    from padir.provenance import checked_output
     from padir.score.summary import DecoderOutput, score_corpus
 
     if (arguments.grammar is None) != (arguments.sources is None):
@@ -50,6 +55,8 @@ def main(argv: list[str]) -> int:
     origin, digests = labels(arguments)
     hypotheses, *references = texts[: len(texts) - len(others)]
     baseline = texts[len(texts) - len(others)] if arguments.baseline is not None else None
+    if baseline is not None and arguments.baseline_provenance is not None:
+        checked_output(arguments.baseline, read_provenance(arguments.baseline_provenance))
     decoded = None
     if arguments.decode is not None:
         records = read_jsonl(arguments.decode)
@@ -126,6 +133,21 @@ def write_scores(
     print(json.dumps(shorter, indent=2, ensure_ascii=False))
 
 
+def read_provenance(path: Path) -> dict[str, Any]:
+    """Provenance of hypotheses.
+
+    Raises:
+        InputError: it is not what `padir decode` or `padir sample` wrote.
+    """
+    from padir.files import InputError, read_json, shown
+
+    written = read_json(path)
+    parts = [written.get(k, {}) for k in ("labels", "digests")] if isinstance(written, dict) else []
+    if not parts or not all(isinstance(part, dict) for part in parts):
+        raise InputError(f"{shown(path)}: allowed is what padir decode or sample wrote")
+    return written
+
+
 LABELS = ("dataset", "direction", "training", "system", "targets", "seed", "decoder", "passes")
 
 
@@ -136,20 +158,14 @@ def labels(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, str
         InputError: the hypotheses, or the records of `--decode`, were made with other settings than
             `--digests` has, or are not as they were written.
     """
-    from padir.files import InputError, read_json, shown
     from padir.provenance import checked_digests, checked_output
 
-    path, expected = arguments.provenance, arguments.digests
-    names: Any = {}
-    carried: Any = {}
-    if path is not None:
-        written = read_json(path)
-        names, carried = (
-            written.get(key, {}) if isinstance(written, dict) else None
-            for key in ("labels", "digests")
-        )
-        if not isinstance(names, dict) or not isinstance(carried, dict):
-            raise InputError(f"{shown(path)}: allowed is what padir decode or sample wrote")
+    expected = arguments.digests
+    names: dict[str, Any] = {}
+    carried: dict[str, str] = {}
+    if arguments.provenance is not None:
+        written = read_provenance(arguments.provenance)
+        names, carried = written.get("labels", {}), written.get("digests", {})
         for file in (arguments.hypotheses, getattr(arguments, "decode", None)):
             if file is not None:
                 checked_output(file, written)

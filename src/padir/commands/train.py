@@ -75,7 +75,7 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
     from padir.config.read import read_spec
     from padir.data.cleaned import check_cleaned
     from padir.data.parallel import cores
-    from padir.files import read_jsonl, write_jsonl
+    from padir.files import read_jsonl, shown, write_jsonl
     from padir.model.card import model_card
     from padir.provenance import write_provenance
     from padir.training.loop import Stopped, TrainingText, train
@@ -107,6 +107,12 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
         return 143
     if not first:
         return 0
+    # A training that outlived its workflow must not overwrite what later settings made.
+    if arguments.spec.is_file() and read_spec(arguments.spec) != spec:
+        raise InputError(
+            f"{shown(arguments.spec)}: changed while the training ran: its bundle is not written;"
+            f" {shown(arguments.work)} keeps it for the settings that it began with"
+        )
     written_spec = spec.model_dump(mode="json")
     content = {
         "format": 1,

@@ -54,7 +54,10 @@ def describe(
         given: what the user wrote; a wrong default of all models is named as such, once.
     """
     allowed: dict[tuple[str, str], list[str]] = {}
-    for problem in error.errors(include_url=False):
+    problems = error.errors(include_url=False)
+    # In an old config all else follows from this.
+    old = [p for p in problems if len(p["loc"]) == 1 and p["loc"][0] in REPLACED]
+    for problem in old or problems:
         path = _path(problem, settings)
         label = ".".join(shown(part) for part in _as_written(path, given))
         head, choices = _sentence(problem, path, kind, settings)

@@ -224,7 +224,10 @@ def score_digests(config: Config, dataset: str, direction: str, row: Row, seed: 
 def rating_digests(
     config: Config, dataset: str, direction: str, row: Row, seed: int, scorer: str
 ) -> Digests:
-    """Digests of hypotheses, and of their rating: split, resamples and the scorer's settings."""
+    """Digests of hypotheses, and of their rating: split, resamples and the scorer's settings.
+
+    A checkpoint counts by its path. Snakemake notices a newer one; its gigabytes are not read here.
+    """
     evaluation = config.evaluation
     digests = hypotheses_digests(config, dataset, direction, row, seed)
     settings = evaluation.scorers[scorer].model_dump(mode="json")

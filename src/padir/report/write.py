@@ -9,7 +9,7 @@ from padir.config.experiment import Config
 from padir.files import InputError, shown, write_text
 from padir.report.catalogue import Part, Scope, parts_in
 from padir.report.claims import decide, write_claims
-from padir.report.load import Reader
+from padir.report.load import OTHER_SETTINGS, Reader
 from padir.report.page import page
 from padir.report.results import Results
 from padir.report.tables import Table
@@ -26,7 +26,8 @@ def absence_notes(results: Results, options: str = "") -> list[str]:
         options: of the commands; see `layout.command`.
     """
     notes = [
-        f"Not shown: {artifact.path}: {reason}; run: {layout.command(artifact.path, options)}"
+        f"Not shown: {artifact.path}: {reason};"
+        f" run: {layout.command(artifact.path, options, force=reason == OTHER_SETTINGS)}"
         for artifact, reason in results.absent[:NAMED]
     ]
     more = len(results.absent) - NAMED

@@ -1,6 +1,7 @@
 """Damaged decoders and hypotheses are refused; a second distillation waits for the first."""
 
 import io
+import json
 import shutil
 import sys
 import threading
@@ -8,17 +9,19 @@ import time
 
 import pytest
 
-from padir.commands import decode, distill, score, tune
+from padir.commands import decode, distill, score, train, tune
 from padir.decode.load import find_decoder, load
 from padir.files import InputError, read_json, write_json, write_lines
 from padir.locks import Lock
+from padir.training import loop
 from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
+from tests.training import tiny_spec, train_arguments, write_toy
 
 
 @pytest.fixture(autouse=True)
 def no_set_up(monkeypatch):
     """JAX has started; its set-up is tested elsewhere."""
-    for module in (decode, distill):
+    for module in (decode, distill, train):
         monkeypatch.setattr(module, "prepare", lambda threads: None)
 
 
@@ -78,6 +81,38 @@ def test_damaged_hypotheses_are_not_scored(place, tmp_path, capsys, damaged):
         InputError, match=rf"{damaged}: damaged or edited: .* run snakemake --force"
     ):
         run(score, *arguments, *provenance)
+
+
+def test_scores_are_not_compared_with_a_damaged_baseline(place, tmp_path):
+    out, text = tmp_path / "out.jsonl", tmp_path / "out.txt"
+    assert run(decode, *decoding(place), "--out", out, "--text", text) == 0
+    baseline = tmp_path / "baseline/out.txt"
+    baseline.parent.mkdir()
+    baseline.write_bytes(text.read_bytes())
+    arguments = ["--hypotheses", text, "--references", place / "reference", "--baseline", baseline]
+    arguments += ["--target-language", "en", "--samples", 40]
+    provenance = ["--baseline-provenance", tmp_path / "out.jsonl.provenance.json"]
+    assert run(score, *arguments, *provenance) == 0
+    baseline.write_bytes(text.read_bytes().replace(b"\n", b" \n", 1))
+    with pytest.raises(InputError, match=r"baseline/out.txt: damaged or edited: "):
+        run(score, *arguments, *provenance)
+
+
+def test_a_training_that_outlived_its_settings_overwrites_no_bundle(tmp_path, monkeypatch):
+    write_toy(tmp_path)
+    arguments = train_arguments(tmp_path, tiny_spec("ar", steps=3))
+    finish = loop.train
+
+    def other_settings_meanwhile(*given):
+        trained = finish(*given)
+        spec = tiny_spec("ar", steps=4).model_dump(mode="json")
+        (tmp_path / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
+        return trained
+
+    monkeypatch.setattr(loop, "train", other_settings_meanwhile)
+    with pytest.raises(InputError, match=r"/spec\.json: changed while the training ran: "):
+        run(train, *arguments)
+    assert not (tmp_path / "bundle").exists()
 
 
 def test_a_second_distillation_waits_and_takes_what_the_first_wrote(place, tmp_path, monkeypatch):

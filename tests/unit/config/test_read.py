@@ -366,6 +366,12 @@ def test_old_keys_say_what_to_write_instead(path, value, expected):
     assert text.count("\n") == 0
 
 
+def test_an_old_config_is_told_only_what_everything_else_follows_from():
+    old = changed("models", {"ar": {}}) | {"model_defaults": {"decoding": {}}, "trainings": {}}
+    keys = [line.split(": unknown key; write")[0] for line in message(old).splitlines()]
+    assert keys == ["config: models", "config: model_defaults"]
+
+
 def test_merge_leaves_its_arguments_alone():
     base, changes = {"a": {"b": 1}}, {"a": {"c": 2}}
     assert merge(base, changes) == {"a": {"b": 1, "c": 2}}

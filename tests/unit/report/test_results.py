@@ -154,11 +154,17 @@ def test_unlike_scores_never_share_a_table(made_up, change, what):
 
 
 def test_a_score_in_another_place_is_refused(made_up):
-    made_up.score("padir/padir/T4", targets="raw")
+    made_up.score("padir/padir/T4", decoder="joint")
     with pytest.raises(
-        InputError, match=r"T4.json: targets is 'raw'; the path and config say 'own'"
+        InputError, match=r"T4.json: decoder is 'joint'; the path and config say 'padir'"
     ):
         made_up.load()
+
+
+def test_a_score_outlives_a_new_name_of_its_teacher(made_up):
+    before = made_up.load().absent
+    made_up.score("padir/padir/T4", targets="earlier_name")
+    assert made_up.load().absent == before
 
 
 @pytest.mark.parametrize(

@@ -238,12 +238,12 @@ def test_labels_and_digests_come_from_provenance_and_config(verb, files, tmp_pat
         (
             '{"decoder": "other"}',
             "{h}: was made with other settings (decoder d, the config has other): run"
-            " snakemake {h}",
+            " snakemake --force {h}",
         ),
         (
             '{"training": "other"}',
             "{h}: was trained with other settings (training t, the config has other): run"
-            " snakemake {h}",
+            " snakemake --force {h}",
         ),
         ("{", "--digests: not JSON: Expecting property name enclosed in double quotes: line 1"),
         ('["t"]', """--digests: found ["t"], allowed: an object of texts by stage"""),
