@@ -86,29 +86,10 @@ rule figures:
         files_of(p for p in catalogue.parts(SETTINGS) if p.kind == "figure"),
 
 
-def made_in(scope):
-    """Results of a scope, and the files that its scores are made of."""
-    rows = SETTINGS.core_rows() if scope == "core" else SETTINGS.all_rows()
-    results = catalogue.needs_of(SETTINGS, catalogue.parts_in(SETTINGS, scope))
-    results += layout.traces(SETTINGS, scope)
-    return [*jobs.behind(SETTINGS, rows), *paths_of(results)]
-
-
-# Snakemake does not ask for a deleted file while what it made is there.
-FINISHED = [s for s in catalogue.SCOPES if not jobs.missing(files_in(s))]
-DELETED = jobs.missing(path for scope in FINISHED for path in made_in(scope))
-if DELETED and workflow.is_main_process:
-    print(
-        f"padir: of finished results {len(DELETED)} files are missing, such as {DELETED[0]};"
-        f" to make them again: {layout.command('restore', EXPERIMENT)}",
-        file=sys.stderr,
-    )
-
-
 rule restore:
     """Every file of finished results that was deleted, from cleaned text to scores."""
     input:
-        DELETED,
+        DELETED_FILES,
 
 
 rule claims:

@@ -94,3 +94,27 @@ def files_in(scope):
     parts = catalogue.parts_in(SETTINGS, scope)
     decided = (f"{folder}/claims.{ending}" for ending in ("md", "json"))
     return [*files_of(parts), *decided, f"{folder}/index.html"]
+
+
+def made_in(scope):
+    """Results of a scope, and the files that its scores are made of."""
+    rows = SETTINGS.core_rows() if scope == "core" else SETTINGS.all_rows()
+    results = catalogue.needs_of(SETTINGS, catalogue.parts_in(SETTINGS, scope))
+    results += layout.traces(SETTINGS, scope)
+    return [*jobs.behind(SETTINGS, rows), *paths_of(results)]
+
+
+def deleted_files():
+    """Files of finished results that are missing. Snakemake does not ask for them while what they made is there."""
+    finished = [s for s in catalogue.SCOPES if not jobs.missing(files_in(s))]
+    deleted = jobs.missing(path for scope in finished for path in made_in(scope))
+    if deleted and workflow.is_main_process:
+        print(
+            f"padir: of finished results {len(deleted)} files are missing, such as {deleted[0]};"
+            f" to make them again: {layout.command('restore', EXPERIMENT)}",
+            file=sys.stderr,
+        )
+    return deleted
+
+
+DELETED_FILES = deleted_files()

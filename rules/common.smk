@@ -148,6 +148,11 @@ def code_of_part(kind):
     return files
 
 
+def code_of_scorer(wildcards):
+    name, _, _ = SETTINGS.evaluation.scorers[wildcards.scorer].counts.partition(":")
+    return code_of("commands.rate", name.removeprefix("padir."))
+
+
 def code_of_experiment(wildcards):
     return code_of("theory.runs", f"theory.experiments.{wildcards.experiment}")
 
@@ -247,5 +252,10 @@ def passes_flag(wildcards):
 def baseline_flags(wildcards, input):
     if not input.baseline:
         return []
-    answer = ["--baseline", input.baseline, "--baseline-name", SETTINGS.baseline().label]
+    answer = [
+        "--baseline",
+        input.baseline,
+        "--baseline-name",
+        SETTINGS.baseline().label,
+    ]
     return [*answer, "--baseline-provenance", input.baseline_provenance]

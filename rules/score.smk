@@ -34,11 +34,6 @@ rule score:
         " --digests {params.digests:q} --json {output.score:q} > {log:q} 2>&1"
 
 
-def code_of_scorer(wildcards):
-    name, _, _ = SETTINGS.evaluation.scorers[wildcards.scorer].counts.partition(":")
-    return code_of("commands.rate", name.removeprefix("padir."))
-
-
 rule rate:
     """Score one output with one further scorer, in its own process."""
     input:
