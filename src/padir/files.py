@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 BOM = b"\xef\xbb\xbf"
 TEMPORARY = ".padir"
@@ -344,23 +344,26 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 def parse_json(path: str | os.PathLike[str], content: bytes, number: int) -> Any:
     """Parse one document; `number` is its line in a JSON-lines file, 0 for a whole file."""
-
-    def refuse(constant: str) -> None:
-        raise InputError(f"{shown(path)}: {constant} is not JSON")
-
-    def finite(text: str) -> float:
-        if abs(value := float(text)) == math.inf:
-            raise InputError(f"{shown(path)}: {text[:40]} is out of the range of numbers")
-        return value
-
     try:
-        return json.loads(content.decode("utf-8"), parse_constant=refuse, parse_float=finite)
+        return json.loads(content.decode("utf-8"), parse_constant=_refused, parse_float=_finite)
+    except InputError as error:
+        raise InputError(f"{shown(path)}: {error}") from error
     except json.JSONDecodeError as error:
         line = number or error.lineno
         raise InputError(f"{shown(path)}: line {line}: not JSON: {error.msg}") from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(f"{shown(path)}: line {line}: not valid UTF-8") from error
+
+
+def _refused(constant: str) -> NoReturn:
+    raise InputError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    if abs(value := float(text)) == math.inf:
+        raise InputError(f"{text[:40]} is out of the range of numbers")
+    return value
 
 
 def sha256_file(path: str | os.PathLike[str]) -> str:

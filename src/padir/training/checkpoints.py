@@ -5,6 +5,7 @@ identity.json           what the folder belongs to: spec, data and seed digests
 checkpoints/{step}/     Orbax: parameters, optimizer state, step
 saved/{step}.json       SHA-256 of a checkpoint's files, and the sums of metrics not yet reported
 candidates/{step}.*     parameters that validation may choose, with their loss and SHA-256
+                        (records of these two folders carry a checksum of their own)
 unreadable/{step}/      damaged checkpoints that an older one replaced
 metrics.jsonl           one line per report; lines past a resumed checkpoint are cut off
 tensorboard/            the same numbers for TensorBoard
@@ -38,9 +39,16 @@ from padir.files import (
 from padir.locks import Lock
 from padir.training.metrics import whole_lines
 from padir.training.step import TrainState
-from padir.training.storage import FullDisk, RestoreFailure, reading_now, sha256_now
-
-RESTART = "`padir train --restart` starts over"
+from padir.training.storage import (
+    RESTART,
+    DamagedRecord,
+    FullDisk,
+    RestoreFailure,
+    read_record,
+    reading_now,
+    sha256_now,
+    write_record,
+)
 
 
 class WorkFolder:
@@ -144,7 +152,7 @@ class WorkFolder:
             return
         record = {"step": step, "progress": dict(progress)}
         if self.first:
-            write_json(self._record(step), record)
+            write_record(self._record(step), record)
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
         with FullDisk(self._checkpoints / str(step), size):
             self._manager.save(step, args=ocp.args.StandardSave(state))
@@ -156,7 +164,7 @@ class WorkFolder:
                 for path in sorted(files)
                 if path.is_file()
             }
-            write_json(self._record(step), record | {"sha256": digests})
+            write_record(self._record(step), record | {"sha256": digests})
             for path in self._saved.glob("*.json"):
                 if int(path.stem) not in self._manager.all_steps():
                     path.unlink()
@@ -167,7 +175,7 @@ class WorkFolder:
     def progress(self, step: int) -> dict[str, Any]:
         """The progress that was saved with a checkpoint; empty before the first one."""
         path = self._record(step)
-        return read_json(path)["progress"] if path.exists() else {}
+        return read_record(path)["progress"] if path.exists() else {}
 
     def restore(self, fresh: TrainState) -> TrainState | None:
         """The newest whole checkpoint, or None where none was written.
@@ -217,10 +225,8 @@ class WorkFolder:
         """Recorded SHA-256 of a checkpoint's files; empty where a kill came before the record."""
         path = self._record(step)
         try:
-            return read_json(path).get("sha256", {}) if path.exists() else {}
-        except InputError as error:
-            if isinstance(error.__cause__, OSError):
-                raise
+            return read_record(path).get("sha256", {}) if path.exists() else {}
+        except DamagedRecord:
             return {str(path.relative_to(self.folder)): "damaged itself"}
 
     def _damage(self, step: int) -> str | None:
@@ -243,9 +249,9 @@ class WorkFolder:
                 if path.is_file():
                     sha256_now(path)
         # Candidates of earlier steps are part of what a run resumes from.
-        for candidate in sorted(self.candidates()):
-            if candidate <= step and self._candidate_damage(candidate):
-                return f"candidates/{candidate}.safetensors, which it needs, is damaged"
+        for candidate in self._candidate_steps():
+            if candidate <= step and (damaged := self._damaged_candidate(candidate)):
+                return f"candidates/{damaged.name}, which it needs, is damaged"
         return None
 
     def _set_aside(self, problems: Mapping[int, str], restored: int) -> None:
@@ -283,7 +289,7 @@ class WorkFolder:
             content = safetensors.numpy.save(dict(arrays))
             write_bytes(self._candidates / f"{step}.safetensors", content)
             record = {"step": step, "loss": loss, "sha256": hashlib.sha256(content).hexdigest()}
-            write_json(self._candidates / f"{step}.json", record)
+            write_record(self._candidates / f"{step}.json", record)
         for candidate in losses:
             if candidate not in best:
                 self._drop_candidate(candidate)
@@ -294,38 +300,46 @@ class WorkFolder:
         (self._candidates / f"{step}.safetensors").unlink(missing_ok=True)
 
     def candidates(self) -> dict[int, float]:
-        """Validation loss of each kept step."""
-        records = [read_json(path) for path in sorted(self._candidates.glob("*.json"))]
-        return {int(record["step"]): float(record["loss"]) for record in records}
+        """Validation loss of each kept step. Raises InputError where a record is damaged."""
+        return {
+            step: read_record(self._candidates / f"{step}.json")["loss"]
+            for step in self._candidate_steps()
+        }
 
-    def _candidate_damage(self, step: int) -> bool:
-        expected = read_json(self._candidates / f"{step}.json").get("sha256")
+    def _candidate_steps(self) -> list[int]:
+        return sorted(int(path.stem) for path in self._candidates.glob("*.json"))
+
+    def _damaged_candidate(self, step: int) -> Path | None:
+        """The file of a candidate that is not as it was written."""
+        record, arrays = (self._candidates / f"{step}.{kind}" for kind in ("json", "safetensors"))
         try:
-            actual = sha256_now(self._candidates / f"{step}.safetensors")
+            expected = read_record(record).get("sha256")
+        except DamagedRecord:
+            return record
+        try:
+            return None if expected in (None, sha256_now(arrays)) else arrays
         except FileNotFoundError:
-            return True
-        return expected not in (None, actual)
+            return arrays
 
     def candidate(self, step: int) -> dict[str, np.ndarray]:
         """Parameters of a kept step.
 
         Raises:
-            InputError: the file is damaged or cannot be read.
+            InputError: a file is damaged or cannot be read.
         """
-        path = self._candidates / f"{step}.safetensors"
-        damaged = InputError(f"{shown(path)}: damaged; run the command again; {RESTART}")
-        if self._candidate_damage(step):
-            raise damaged
+        damaged = self._damaged_candidate(step)
         try:
-            return safetensors.numpy.load_file(path)
-        except (safetensors.SafetensorError, OSError) as error:
-            raise damaged from error
+            if damaged is None:
+                return safetensors.numpy.load_file(self._candidates / f"{step}.safetensors")
+        except (safetensors.SafetensorError, OSError):
+            damaged = self._candidates / f"{step}.safetensors"
+        raise InputError(f"{shown(damaged)}: damaged; run the command again; {RESTART}")
 
     def forget_after(self, step: int) -> None:
         """Drop candidates and metrics of later steps, which the run repeats."""
         if not self.first:
             return
-        for candidate in self.candidates():
+        for candidate in self._candidate_steps():
             if candidate > step:
                 self._drop_candidate(candidate)
         if self._metrics.exists():

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from padir.files import atomic_path, read_jsonl, write_errors
+from padir.files import InputError, atomic_path, read_jsonl, shown, write_errors
 
 
 class EventFile:
@@ -53,4 +53,8 @@ def whole_lines(path: Path) -> list[dict]:
     if end < len(content):
         with atomic_path(path) as temporary:
             Path(temporary).write_bytes(content[:end])
-    return read_jsonl(path) if end else []
+    lines = read_jsonl(path) if end else []
+    for number, line in enumerate(lines, start=1):
+        if not isinstance(line.get("step"), int) or not isinstance(line.get("restarts", 0), int):
+            raise InputError(f"{shown(path)}: line {number}: damaged: a whole step is allowed")
+    return lines

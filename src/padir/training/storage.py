@@ -1,18 +1,29 @@
-"""Turns errors of disk and Orbax, on writing and reading checkpoints, into one line each."""
+"""Turns errors of disk and Orbax, on writing and reading checkpoints, into one line each.
+
+Records of a work folder carry a checksum of their own content.
+"""
 
 import errno
 import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from padir.files import InputError, shown, write_errors
+from padir.files import InputError, digest, read_json, shown, write_errors, write_json
 
 # Bytes of a checkpoint beside its arrays.
 OVERHEAD = 1 << 20
+KEYS_WITHOUT_CHECKSUM = {"step", "loss", "sha256", "progress"}
+"""Keys of the records that earlier versions wrote. A damaged key is none of them."""
+RESTART = "`padir train --restart` starts over"
+
+
+class DamagedRecord(InputError):
+    """A record of a work folder that is not as it was written."""
 
 
 class FullDisk:
@@ -99,3 +110,29 @@ def sha256_now(path: Path) -> str:
         except (FileNotFoundError, NotADirectoryError) as error:
             missing = error
     raise missing
+
+
+def write_record(path: Path, record: Mapping[str, object]) -> None:
+    """Write a JSON object with a checksum of its content."""
+    write_json(path, {**record, "checksum": digest(dict(record))})
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read what `write_record` wrote, or a record of an earlier version, without its checksum.
+
+    Raises:
+        DamagedRecord: it is not as it was written.
+        InputError: its file cannot be read now.
+    """
+    try:
+        record = read_json(path)
+    except InputError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
+        record = None
+    if isinstance(record, dict):
+        recorded = record.pop("checksum", None)
+        of_earlier_version = recorded is None and record.keys() <= KEYS_WITHOUT_CHECKSUM
+        if of_earlier_version or recorded == digest(record):
+            return record
+    raise DamagedRecord(f"{shown(path)}: damaged; run the command again; {RESTART}")

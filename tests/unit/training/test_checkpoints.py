@@ -15,6 +15,7 @@ import pytest
 from padir.files import InputError
 from padir.training.checkpoints import WorkFolder
 from padir.training.step import TrainState
+from padir.training.storage import DamagedRecord, read_record
 
 IDENTITY = {"seed": 0}
 ARRAYS = {"w": np.arange(64, dtype=np.float32)}
@@ -174,6 +175,53 @@ def test_a_damaged_candidate_leads_to_the_checkpoint_before_it(folder: Path, cap
     truncate(folder / "candidates" / "3.safetensors")
     with pytest.raises(InputError, match="no checkpoint can be read"):
         restored(folder)
+
+
+def test_a_damaged_record_of_a_candidate_is_damage_of_the_candidate(folder, capsys) -> None:
+    record = folder / "candidates" / "7.json"
+    record.write_text(record.read_text().replace('"loss": 3.0', '"loss": 3.5'))
+    with WorkFolder(folder, IDENTITY) as work, pytest.raises(InputError, match=r"7\.json: damaged"):
+        work.candidate(7)
+    assert restored(folder) == 4
+    assert "candidates/7.json, which it needs, is damaged" in capsys.readouterr().err
+    with WorkFolder(folder, IDENTITY) as work:
+        work.forget_after(4)
+        assert work.candidates() == {3: 7.0}
+
+
+def test_no_flipped_bit_of_a_record_changes_what_is_read(template: Path, monkeypatch) -> None:
+    """Every bit: the record is refused, or says what it said before."""
+    records = [template / name for name in ("candidates/7.json", "saved/8.json")]
+    for record in records:
+        content, written = record.read_bytes(), read_record(record)
+        damaged = bytearray(content)
+        monkeypatch.setattr("padir.files.read_bytes", lambda path, damaged=damaged: bytes(damaged))
+        refused = 0
+        for bit in range(8 * len(content)):
+            damaged[bit // 8] ^= 1 << bit % 8
+            try:
+                assert read_record(record) == written, (record, bit)
+            except DamagedRecord:
+                refused += 1
+            damaged[bit // 8] ^= 1 << bit % 8
+        monkeypatch.undo()
+        assert refused > 0.99 * 8 * len(content)
+
+
+@pytest.mark.parametrize("name", ["candidates/7.json", "saved/8.json"])
+def test_a_record_of_an_earlier_version_is_read(folder: Path, name: str) -> None:
+    record = json.loads((folder / name).read_text())
+    del record["checksum"]
+    (folder / name).write_text(json.dumps(record))
+    assert restored(folder) == 8
+
+
+def test_a_damaged_line_of_metrics_is_named(folder: Path) -> None:
+    metrics = folder / "metrics.jsonl"
+    metrics.write_text(metrics.read_text().replace('"step": 4', '"stap": 4'))
+    damaged = pytest.raises(InputError, match=r"metrics\.jsonl: line 2: damaged")
+    with WorkFolder(folder, IDENTITY) as work, damaged:
+        work.forget_after(8)
 
 
 def test_a_restart_is_asked_for_and_recorded(folder: Path) -> None:
