@@ -19,7 +19,8 @@ FORBIDDEN_CALLS = {"eval", "exec"}
 ALLOWED: dict[str, set[str]] = {
     "shapes": set(),
     "ids": set(),
-    "files": set(),
+    "temporary": set(),
+    "files": {"temporary"},
     "bundle": {"cards", "files"},
     "cards": {"files"},
     "progress": set(),
@@ -36,12 +37,12 @@ ALLOWED: dict[str, set[str]] = {
     "provenance": {"files"},
     "tokens": {"ids", "shapes"},
     "vocab": {"config", "files", "ids"},
-    "data": {"cards", "config", "files", "ids", "shapes", "vocab", "progress"},
+    "data": {"cards", "config", "files", "ids", "shapes", "temporary", "vocab", "progress"},
     "model": {"cards", "config", "ids", "shapes"},
     "theory": {"config", "files", "progress"},
     "training": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "progress", "vocab", "data"),
-        *("bundle", "model", "locks"),
+        *("bundle", "model", "locks", "temporary"),
     },
     "decode": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "vocab", "model", "progress"),

@@ -10,8 +10,6 @@ import hashlib
 import json
 import math
 import os
-import platform
-import secrets
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,9 +17,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from padir.temporary import remove_stale, temporary_path
+
 BOM = b"\xef\xbb\xbf"
-TEMPORARY = ".padir"
-"""How names of temporary files begin."""
 
 
 class InputError(ValueError):
@@ -71,15 +69,6 @@ def write_errors(path: str | os.PathLike[str], needed: int | None = None) -> Ite
         raise InputError(f"{shown(path)}: cannot write: {reason}") from error
 
 
-def remove_temporary(folder: str | os.PathLike[str]) -> None:
-    """Remove what killed processes left in a folder that no other process writes into.
-
-    `atomic_path` does so for the one path that it writes, which may never be written again.
-    """
-    for stale in Path(folder).rglob(f"{TEMPORARY}-*.tmp"):
-        stale.unlink(missing_ok=True)
-
-
 @contextmanager
 def atomic_path(path: str | os.PathLike[str], needed: int | None = None) -> Iterator[Path]:
     """Give a path to write to, which replaces `path` once the block ends without an error.
@@ -96,14 +85,10 @@ def atomic_path(path: str | os.PathLike[str], needed: int | None = None) -> Iter
         InputError: the file cannot be written (no permission, full disk, ...).
     """
     path = Path(path)
-    owner = hashlib.sha256(f"{platform.node()}/{path.name}".encode(errors="surrogateescape"))
-    prefix = f"{TEMPORARY}-{owner.hexdigest()[:12]}"
-    temporary = path.parent / f"{prefix}-{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    temporary = temporary_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for stale in path.parent.glob(f"{prefix}-*.tmp"):
-            if not _is_running(int(stale.name.split("-")[2])):
-                stale.unlink(missing_ok=True)
+        remove_stale(path)
         yield temporary
         _sync(temporary)
         temporary.replace(path)
@@ -120,16 +105,6 @@ def atomic_path(path: str | os.PathLike[str], needed: int | None = None) -> Iter
         # ENOTDIR and the like: the folder does not exist, so neither does the temporary file.
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _sync(path: Path) -> None:

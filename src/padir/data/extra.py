@@ -3,7 +3,6 @@
 They are cleaned by the rules of training text, as pairs with one side.
 """
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ from padir.data.clean import Side, clean_sides
 from padir.data.distinct import Spill, as_rows
 from padir.data.parallel import BLOCK_LINES, line_blocks, read_block
 from padir.data.statistics import fingerprint
-from padir.data.text import copy_text
+from padir.data.text import copy_text, text_name
 from padir.files import iter_aligned
+from padir.temporary import temporary_folder
 
 
 def clean_extra(
@@ -55,9 +55,8 @@ def clean_extra(
         }
         for split, path in scored.items()
     }
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out, prefix=".extra.") as folder:
-        side = Side.of(settings, Path(folder), out, "extra", language)
+    with temporary_folder(out / text_name("extra", language)) as folder:
+        side = Side.of(settings, folder, out, "extra", language)
         copy_text(str(file) if isinstance(file, Path) else file, Path(), side.raw)
         return clean_sides(settings, [side], known, workers, _occurred(train, out))
 

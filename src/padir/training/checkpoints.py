@@ -29,7 +29,6 @@ from padir.devices import on_any_process, wait_for_all
 from padir.files import (
     InputError,
     read_json,
-    remove_temporary,
     shown,
     write_bytes,
     write_errors,
@@ -37,6 +36,7 @@ from padir.files import (
     write_jsonl,
 )
 from padir.locks import Lock
+from padir.temporary import remove_temporary
 from padir.training.metrics import whole_lines
 from padir.training.step import TrainState
 from padir.training.storage import (

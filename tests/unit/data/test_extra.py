@@ -1,5 +1,9 @@
 """Extra source text: what of it stays, and what it says about the rest."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from padir.config.data import Cleaning
@@ -70,6 +74,32 @@ def test_blocks_and_processes_change_nothing(run, monkeypatch):
     monkeypatch.setattr(distinct, "BUFFER_ROWS", 3)
     assert run(lines) == run(lines, workers=2) == whole
     assert len(whole[0]) == 40
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from padir.config.data import Cleaning
+from padir.data import extra
+copy = extra.copy_text
+def copied_then_killed(*arguments):
+    copy(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+extra.copy_text = copied_then_killed
+given, train, out = map(Path, sys.argv[1:])
+extra.clean_extra(Cleaning(), "de", given, train, {}, out)
+"""
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next_one(run, tmp_path):
+    write_lines(tmp_path / "captions.de", ["neu"])
+    paths = [tmp_path / name for name in ("captions.de", "train.de", "out")]
+    done = subprocess.run([sys.executable, "-c", KILLED, *paths], check=False)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = (tmp_path / "out").iterdir()
+    assert (left / "extra.de").read_text() == "neu\n"
+    assert run(["neu"])[0] == ["neu"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["extra.de"]
 
 
 def test_text_without_a_new_line_is_an_error(run):
