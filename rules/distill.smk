@@ -1,8 +1,7 @@
 rule join_sources:
     """Append a dataset's extra sources to its training sources, for teachers that translate both."""
     input:
-        train=text("source", "train"),
-        extra=asked(jobs.extra_path, "place", "teacher"),
+        train=asked(jobs.joined_sources, "place", "teacher"),
     output:
         train="results/distill/{dataset}/{source}-{target}/{teacher}/seed{seed}/train.{source}",
     log:
@@ -10,8 +9,8 @@ rule join_sources:
     wildcard_constraints:
         teacher=teachers_of_kind("model"),
     localrule: True
-    shell:
-        "cat {input.train:q} {input.extra:q} > {output.train:q} 2> {log:q}"
+    script:
+        "../workflow/scripts/join.py"
 
 
 rule distill:
@@ -63,9 +62,8 @@ rule join_distilled:
     # The distilled trainings wait for it: behind the decodings of raw models it cost them minutes.
     priority: 130
     localrule: True
-    shell:
-        "(cat {input.train:q} > {output.train:q} && cat {input.valid:q} > {output.valid:q})"
-        " 2> {log:q}"
+    script:
+        "../workflow/scripts/join.py"
 
 
 rule take_ready_made:

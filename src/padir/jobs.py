@@ -95,6 +95,13 @@ def teacher_sources(config: Config, place: Place, teacher: str, split: str) -> s
     return text_path(config, place.dataset, split, language)
 
 
+def joined_sources(config: Config, place: Place, teacher: str) -> list[str]:
+    """Training sources and the extra sources of a teacher, in this order."""
+    language = place.direction.split("-")[0]
+    train = text_path(config, place.dataset, "train", language)
+    return [train, *extra_path(config, place, teacher)]
+
+
 def sources(config: Config, place: Place, training: str, split: str) -> str:
     """Sources of a training, in the order of its targets."""
     return teacher_sources(config, place, config.trainings[training].targets, split)

@@ -107,8 +107,7 @@ def write_provenance(
         The path of the file written.
     """
     output = Path(output)
-    beside = output.with_name(output.name + ".provenance.json")
-    path = output / "provenance.json" if output.is_dir() else beside
+    path = output / "provenance.json" if output.is_dir() else provenance_of(output)
     write_json(
         path,
         {
@@ -132,12 +131,13 @@ def write_provenance(
     return path
 
 
-def checked_output(path: Path, provenance: Mapping[str, Any]) -> None:
+def checked_output(path: Path, provenance: Mapping[str, Any], otherwise: str) -> None:
     """Refuse a file that is not as the command wrote it: damaged, or edited.
 
     Args:
         path: of the file, which is the Snakemake target that makes it anew.
         provenance: what was written beside it; without a checksum of the file nothing is compared.
+        otherwise: how to use the file as it is, for the message.
 
     Raises:
         InputError: its SHA-256 differs.
@@ -147,8 +147,29 @@ def checked_output(path: Path, provenance: Mapping[str, Any]) -> None:
     if recorded is not None and sha256_file(path) != recorded:
         raise InputError(
             f"{shown(path)}: damaged or edited: its SHA-256 is not the one in its provenance: run"
-            f" snakemake --force {shown(path)}, or score it without --provenance"
+            f" snakemake --force {shown(path)}, or {otherwise}"
         )
+
+
+def check_written(*paths: Path) -> None:
+    """Refuse text that differs from what a command wrote, by the provenance beside each file.
+
+    Text without provenance, such as a user's own, is not checked.
+
+    Raises:
+        InputError: naming the first file that was damaged or edited, or a damaged provenance.
+    """
+    for path in paths:
+        beside = provenance_of(path)
+        if beside.is_file() and path.is_file():
+            written = read_json(beside)
+            otherwise = f"delete {shown(beside)} to use it as it is"
+            checked_output(path, written if isinstance(written, dict) else {}, otherwise)
+
+
+def provenance_of(output: Path) -> Path:
+    """Where the provenance of a file stands."""
+    return output.with_name(output.name + ".provenance.json")
 
 
 def was_written_by(output: Path, argv: Iterable[str]) -> bool:
@@ -158,9 +179,8 @@ def was_written_by(output: Path, argv: Iterable[str]) -> bool:
         output: the file.
         argv: the command line, verb first.
     """
-    path = output.with_name(output.name + ".provenance.json")
     try:
-        record = read_json(path)
+        record = read_json(provenance_of(output))
         inputs = record["inputs"].items()
         return (
             output.is_file()

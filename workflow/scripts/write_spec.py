@@ -1,4 +1,4 @@
-"""Write one job's settings, cut out of the config, as JSON; Snakemake's only `script:`.
+"""Write one job's settings, cut out of the config, as JSON.
 
 In: params `settings`, plain JSON data. Out: output `spec`.
 """

@@ -14,6 +14,8 @@ examples:
 
 import shutil
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from padir.commands import options
 from padir.commands.arguments import (
@@ -49,10 +51,11 @@ def main(argv: list[str]) -> int:
     from padir.distill.card import empty_lines
     from padir.distill.teacher import Span, parse_shard, shard_bounds
     from padir.files import count_aligned, iter_lines, write_lines
-    from padir.provenance import write_provenance
+    from padir.provenance import check_written, write_provenance
 
     shard = parse_shard(arguments.shard or "1/1")
     check_cleaned(arguments.source)
+    check_written(arguments.source)
     if arguments.ready:
         bounds = shard_bounds(count_aligned(arguments.source, arguments.ready), *shard)
         write_lines(arguments.out, Span(arguments.ready, *bounds).lines())
@@ -67,6 +70,7 @@ def main(argv: list[str]) -> int:
             arguments.out,
             ["distill", *argv],
             inputs=[arguments.source, arguments.ready],
+            outputs=[arguments.out],
             notes={"lines_empty": empty},
             digests=arguments.digests,
         )
@@ -98,6 +102,7 @@ def main(argv: list[str]) -> int:
             arguments.out,
             command,
             inputs=[arguments.source, *translator.files],
+            outputs=[arguments.out],
             spec=loaded.spec.model_dump(mode="json"),
             seed=loaded.seed,
             notes={"lines_too_long": too_long},
@@ -114,3 +119,19 @@ def main(argv: list[str]) -> int:
             file=sys.stderr,
         )
     return 0
+
+
+def join(parts: Sequence[Path], out: Path) -> None:
+    """Write text files into one, in order, with the checksum of the whole in its provenance.
+
+    Raises:
+        InputError: a part is not as it was written.
+    """
+    from padir.data.cleaned import check_cleaned
+    from padir.files import iter_lines, write_lines
+    from padir.provenance import check_written, write_provenance
+
+    check_cleaned(*parts)
+    check_written(*parts)
+    write_lines(out, (line for part in parts for line in iter_lines(part)))
+    write_provenance(out, ["distill", "(parts joined)"], inputs=parts, outputs=[out])

@@ -46,11 +46,13 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("distill-card", __doc__, OPTIONS, argv)
     from padir.distill.card import describe
     from padir.files import InputError, write_json
-    from padir.provenance import write_provenance
+    from padir.provenance import check_written, write_provenance
     from padir.score.bleu import streamed_bleu_counts
 
     if (arguments.grammar is None) != (arguments.sources is None):
         raise InputError("--grammar and --sources go together")
+
+    check_written(arguments.train, arguments.valid)
 
     def bleu(aligned) -> dict[str, Any]:
         counts = streamed_bleu_counts(aligned, arguments.target_language)

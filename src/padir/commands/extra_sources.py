@@ -61,6 +61,7 @@ def main(argv: list[str]) -> int:
         arguments.out / f"extra.{language}",
         ["extra-sources", *argv],
         inputs=[*read, file] if isinstance(file, Path) else read,
+        outputs=[arguments.out / f"extra.{language}"],
         spec=dataset.model_dump(mode="json"),
     )
     return 0

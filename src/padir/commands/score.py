@@ -41,6 +41,10 @@ OPTIONS = (
 )
 
 
+AS_IT_IS = "score it without --provenance"
+"""What to do with a file that is not as it was written, but is to be scored."""
+
+
 def main(argv: list[str]) -> int:
     """Score, print, and write with `--json`."""
     arguments = read_arguments("score", __doc__, OPTIONS, argv)
@@ -56,7 +60,7 @@ def main(argv: list[str]) -> int:
     hypotheses, *references = texts[: len(texts) - len(others)]
     baseline = texts[len(texts) - len(others)] if arguments.baseline is not None else None
     if baseline is not None and arguments.baseline_provenance is not None:
-        checked_output(arguments.baseline, read_provenance(arguments.baseline_provenance))
+        checked_output(arguments.baseline, read_provenance(arguments.baseline_provenance), AS_IT_IS)
     decoded = None
     if arguments.decode is not None:
         records = read_jsonl(arguments.decode)
@@ -168,6 +172,6 @@ def labels(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, str
         names, carried = written.get("labels", {}), written.get("digests", {})
         for file in (arguments.hypotheses, getattr(arguments, "decode", None)):
             if file is not None:
-                checked_output(file, written)
+                checked_output(file, written, AS_IT_IS)
     checked_digests(expected, carried, arguments.hypotheses)
     return {**dict.fromkeys((*LABELS, "split")), **names}, {**carried, **expected}

@@ -77,7 +77,7 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
     from padir.data.parallel import cores
     from padir.files import read_jsonl, shown, write_jsonl
     from padir.model.card import model_card
-    from padir.provenance import write_provenance
+    from padir.provenance import check_written, write_provenance
     from padir.training.loop import Stopped, TrainingText, train
 
     spec = read_spec(arguments.spec)
@@ -88,6 +88,7 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
         arguments.valid_target,
     )
     check_cleaned(*vars(text).values())
+    check_written(*vars(text).values())
     try:
         trained = train(
             spec,

@@ -6,9 +6,11 @@ import re
 import pytest
 
 from padir.cli import main
+from padir.commands.distill import join
 from padir.config.data import Dataset, FilesSource, VocabularySettings
 from padir.data.cleaned import check_cleaned
-from padir.files import InputError, write_json, write_lines
+from padir.files import InputError, read_lines, write_json, write_lines
+from padir.provenance import check_written
 from tests.training import tiny_spec, train_arguments, write_toy
 
 
@@ -84,3 +86,41 @@ def test_a_training_does_not_begin_with_damaged_text(tmp_path, capsys):
     assert main(["train", *train_arguments(tmp_path, tiny_spec("ar"))]) == 2
     assert "valid.target: is not what padir clean wrote" in capsys.readouterr().err
     assert not (tmp_path / "work").exists()
+
+
+def test_a_training_does_not_begin_with_damaged_distilled_text(tmp_path, capsys):
+    """Each way in which text is distilled without a model, and the joined parts of one."""
+    write_toy(tmp_path)
+    target = tmp_path / "train.target"
+    ready = target.rename(tmp_path / "ready")
+    command = ["distill", "--ready", str(ready), "--source", str(tmp_path / "train.source")]
+    for written in ("taken", "joined"):
+        if written == "taken":
+            assert main([*command, "--out", str(target)]) == 0
+        else:
+            join([ready], target)
+        content = target.read_bytes()
+        damaged = bytearray(content)
+        damaged[5] ^= 1
+        target.write_bytes(damaged)
+        capsys.readouterr()
+        assert main(["train", *train_arguments(tmp_path, tiny_spec("ar"))]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "train.target: damaged or edited: its SHA-256 is not the one" in line
+        assert "train.target.provenance.json to use it as it is" in line
+        assert not (tmp_path / "work").exists()
+        target.write_bytes(content)
+        check_written(target)
+
+
+def test_a_damaged_part_is_not_joined(tmp_path):
+    parts = [tmp_path / name for name in ("1", "2")]
+    for part in parts:
+        write_lines(part, ["ba ko"])
+        join([part], tmp_path / f"{part.name}.of2")
+    parts = [tmp_path / f"{part.name}.of2" for part in parts]
+    join(parts, tmp_path / "whole")
+    assert read_lines(tmp_path / "whole") == ["ba ko", "ba ko"]
+    parts[1].write_text("ba kn\n")
+    with pytest.raises(InputError, match=r"2\.of2: damaged or edited"):
+        join(parts, tmp_path / "whole")
