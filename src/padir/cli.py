@@ -11,10 +11,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-
-from padir.files import InputError
+from types import FrameType
 
 # Title of a group -> verb -> help in one line.
 GROUPS = {
@@ -69,6 +68,7 @@ ALLOCATOR = (
 LONG_RUNNING = ("train", "distill")
 # Verbs with nothing to save: an interrupt ends them at once, also while a program is compiled.
 INTERRUPTIBLE = ("translate", "serve")
+INTERRUPTED = 130
 
 
 def usage() -> str:
@@ -104,7 +104,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         nobody reads the output.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    command = " ".join(["padir", *arguments[:1]])
     try:
+        if argv is None:
+            _hear_interrupts(command)
         status = _run(arguments, argv is None)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -112,6 +115,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader has what it wanted; Python's own last flush must not fail either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         status = 141
+    except OSError as error:
+        # A full disk, a missing file, a folder without write access: the system's own words.
+        name = f"{error.filename}: " if error.filename else ""
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "; free some and run the same command" if full else ""
+        _say(f"{command}: error: {name}{error.strerror or error}{advice}")
+        status = 2
+        if argv is None and not name:
+            # It may have been standard output, whose last flush would fail again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except KeyboardInterrupt:
+        _say(f"{command}: interrupted")
+        status = INTERRUPTED
+    if argv is None:
+        # All is done; the way out of the process has nothing that an interrupt could spare.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     if argv is None and arguments[:1] and arguments[0] in INTERRUPTIBLE:
         # A thread may still wait for input, which Python's own way out cannot end.
         os._exit(status)
@@ -135,25 +154,13 @@ def _run(arguments: list[str], is_process: bool) -> int:
         return 2
     if is_process and verb in LONG_RUNNING:
         _restart_with_allocator()
-    if is_process and verb in INTERRUPTIBLE:
-        _end_on_interrupt(verb)
+    from padir.files import InputError
+
     try:
         return importlib.import_module(VERBS[verb][0]).main(rest)
     except InputError as error:
         _say("\n".join(f"padir {verb}: error: {line}" for line in str(error).splitlines()))
         return 2
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        # A full disk, a missing file, a folder without write access: the system's own words.
-        name = f"{error.filename}: " if error.filename else ""
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        advice = "; free some and run the same command" if full else ""
-        _say(f"padir {verb}: error: {name}{error.strerror or error}{advice}")
-        return 2
-    except KeyboardInterrupt:
-        _say(f"padir {verb}: interrupted")
-        return 130
 
 
 def _say(message: str) -> None:
@@ -166,27 +173,71 @@ def _restart_with_allocator() -> None:
     """Restart this process with allocator settings `ALLOCATOR`, unless the user has set others."""
     if sys.platform == "linux" and "GLIBC_TUNABLES" not in os.environ:
         environment = {**os.environ, "GLIBC_TUNABLES": ALLOCATOR}
+        # An interrupt waits until the new process hears it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         os.execve(sys.executable, [sys.executable, "-m", "padir", *sys.argv[1:]], environment)
 
 
-def _end_on_interrupt(verb: str) -> None:
-    """Exit with one line on SIGINT, even while the main thread is compiling.
+def _hear_interrupts(command: str) -> None:
+    """Make SIGINT end this process with one line, whatever it does; status `INTERRUPTED`.
 
-    Python runs signal handlers between two instructions of the main thread, and compiling a program
-    can take seconds. So the signal is also written to a pipe, which a second thread reads. The
-    handler or this thread, whichever runs first, ends the process. The handler is needed where the
-    signal arrives at the end of the input, as the process may end before the thread runs.
+    It raises KeyboardInterrupt, so that files are closed and temporary ones removed. Where that
+    exception would be lost or become another one, the process ends at once: while a module is
+    imported, as JAX is for a second, and in callbacks, such as XLA's of the garbage collector. The
+    same holds for `INTERRUPTIBLE` verbs.
+
+    Args:
+        command: "padir" and the verb, for the line.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        return
+    at_once = command.rpartition(" ")[2] in INTERRUPTIBLE
     ending = threading.Lock()
 
     def end() -> None:
         if ending.acquire(blocking=False):
-            os.write(2, f"padir {verb}: interrupted\n".encode())
-            os._exit(130)
+            with suppress(OSError):
+                os.write(2, f"{command}: interrupted\n".encode())
+            os._exit(INTERRUPTED)
 
+    def hear(number: int, frame: FrameType | None) -> None:
+        if at_once or _imports(frame):
+            end()
+        raise KeyboardInterrupt
+
+    unraisable = sys.unraisablehook
+
+    def lost(failure: "sys.UnraisableHookArgs") -> None:
+        if issubclass(failure.exc_type, KeyboardInterrupt):
+            end()
+        unraisable(failure)
+
+    sys.unraisablehook = lost
+    signal.signal(signal.SIGINT, hear)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if at_once:
+        _end_while_compiling(end)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module is being imported."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _end_while_compiling(end: Callable[[], None]) -> None:
+    """Let a second thread end this process on SIGINT.
+
+    Python runs signal handlers between two instructions of the main thread, and compiling a program
+    can take seconds. So the signal is also written to a pipe, which the thread reads. The handler
+    is needed where the signal arrives at the end of the input, as the process may end before the
+    thread runs.
+    """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    signal.signal(signal.SIGINT, lambda number, frame: end())
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
     def wait() -> None:

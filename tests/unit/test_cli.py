@@ -89,6 +89,16 @@ def test_the_installed_command_fails_in_one_line_without_traceback(tmp_path):
     )
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+def test_help_on_a_full_disk_is_one_line(arguments):
+    command = [sys.executable, "-m", "padir", *arguments]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert line.endswith(": error: No space left on device; free some and run the same command")
+
+
 def test_long_runs_start_again_with_the_allocator_once(monkeypatch):
     started = []
     monkeypatch.setattr(cli.os, "execve", lambda *arguments: started.append(arguments))

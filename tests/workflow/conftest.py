@@ -31,7 +31,8 @@ def write(path):
         file.write(" ".join(sys.argv[1:]) + spec)
 def write_with_provenance(path):
     write(path)
-    write(path + ".provenance.json")
+    with open(path + ".provenance.json", "w") as file:
+        file.write("{}")
 if verb == "fetch":
     write(flag("--grammar") if "--grammar" in rest else flag("--out") + "/provenance.json")
 elif verb == "clean":
