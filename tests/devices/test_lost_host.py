@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.processes import start
+from tests.required import unavailable
 from tests.training import tiny_spec
 
 pytestmark = pytest.mark.slow
@@ -34,7 +35,8 @@ class Namespace:
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
         assert process.stdout is not None and process.stderr is not None
         if process.stdout.readline() != "made\n":
-            pytest.skip(f"no network namespaces here: {process.communicate()[1].strip()}")
+            errors = process.communicate()[1].strip()
+            unavailable("namespaces", f"no network namespaces here: {errors}")
         return cls(process)
 
     def __enter__(self) -> "Namespace":

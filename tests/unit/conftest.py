@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+from tests.required import unavailable
+
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -12,7 +14,7 @@ def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if path is None:
-        pytest.skip("no Chromium is installed")
+        unavailable("chromium", "no Chromium is installed")
     with playwright.sync_playwright() as driver:
         started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield started

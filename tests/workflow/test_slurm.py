@@ -16,18 +16,13 @@ import pytest
 
 from padir.files import read_jsonl
 from tests import slurm
+from tests.required import unavailable
 from tests.slurm import Cluster
 from tests.workflow.conftest import ROOT, TINY
 from tests.workflow.test_killed import RAW, wait_for_steps
 
 MISSING = slurm.missing()
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        bool(MISSING),
-        reason=f"no Slurm: {', '.join(MISSING)} missing; `make setup-slurm` installs it",
-    ),
-]
+pytestmark = pytest.mark.slow
 
 PROFILE = (
     *("--workflow-profile", str(ROOT / "workflow/profiles/slurm"), "--resources", "gpu=0"),
@@ -43,8 +38,15 @@ STEPS = 2000
 MODEL = RAW / "bundle/model.safetensors"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def programs() -> None:
+    if MISSING:
+        reason = f"no Slurm: {', '.join(MISSING)} missing; `make setup-slurm` installs it"
+        unavailable("slurm", reason)
+
+
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def cluster(programs: None) -> Iterator[Cluster]:
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder, Cluster(Path(folder)) as running:
         yield running
 

@@ -12,6 +12,7 @@ from padir.files import InputError
 from padir.training import storage
 from padir.training.loop import train
 from padir.training.storage import FullDisk
+from tests.required import unavailable
 from tests.training import tiny_spec, write_toy
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -24,7 +25,7 @@ def small_disk(tmp_path):
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
     if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("only root may mount a file system")
+        unavailable("namespaces", "only root may mount a file system")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
