@@ -61,6 +61,8 @@ def test_the_whole_grid_is_listed(snakemake, grid):
         "page": 2,
         "all": 1,
     }
+    stated = f"`snakemake -n --configfile config/paper.yaml` lists {sum(jobs.values())} jobs"
+    assert stated in (ROOT / "docs/scale.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

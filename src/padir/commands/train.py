@@ -13,6 +13,7 @@ examples:
 """
 
 import argparse
+import shlex
 import sys
 from contextlib import suppress
 
@@ -66,7 +67,12 @@ def main(argv: list[str]) -> int:
     except ValueError as error:
         raise InputError(f"--distributed: {error}") from error
     with group:
-        return _train(arguments, argv, group.first)
+        try:
+            return _train(arguments, argv, group.first)
+        except InputError as error:
+            # The exact command, which under Snakemake nobody typed.
+            again = shlex.join(["padir", "train", *argv, "--restart"])
+            raise InputError(str(error).replace("`padir train --restart`", f"`{again}`")) from error
 
 
 def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:

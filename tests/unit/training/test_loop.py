@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -164,11 +165,13 @@ def test_starting_over_is_asked_for_and_recorded(tmp_path: Path, capsys) -> None
     for path in (tmp_path / "work" / "checkpoints").rglob("*"):
         if path.is_file():
             path.write_bytes(b"not a checkpoint")
-    # The second call says what the first one said.
+    # The second call says what the first one said: the command that starts over.
     for _ in range(2):
-        with pytest.raises(InputError, match=r"no checkpoint can be read .*train --restart"):
+        with pytest.raises(InputError, match=r"no checkpoint can be read") as refused:
             main(arguments)
-    assert main([*arguments, "--restart"]) == 0
+        _, command, _ = str(refused.value).split("`")
+        assert command == shlex.join(["padir", "train", *arguments, "--restart"])
+    assert main(shlex.split(command)[2:]) == 0
     assert model_bytes(tmp_path) == first
     assert read_jsonl(tmp_path / "metrics.jsonl")[0]["restarts"] == 1
     card = (tmp_path / "bundle" / "README.md").read_text()
