@@ -1,0 +1,111 @@
+"""Hostile words in each option of the verbs that take names and paths, one option at a time."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+
+from tests.decoding import LINES as SENTENCES
+from tests.decoding import write_tiny_bundle
+from tests.hostile import NAMES, TEXT
+from tests.property.test_hostile_input import examples, file_of, place, run
+
+HOLE = "{hostile}"
+CHECKPOINT = f"--checkpoint={HOLE}"
+EXTRA = ("--train", "TEXT", "--valid", "TEXT", "--test", "TEXT", "--out", "out")
+BOUGHT = ("--target-language", "en", "--out", "out/x", "--ledger", "out/ledger")
+# Verb -> command lines; `{hostile}` stands for the text, MODEL, TEXT and SPEC for files that exist.
+COMMANDS = {
+    "launch": [
+        ["--engine", HOLE, "--handle", "out/handle", "--", "padir", "train"],
+        ["--handle", f"out/x{HOLE}", "--cancel"],
+        ["--handle", f"out/x{HOLE}", "--forget"],
+        ["--handle", "out/handle", "--engine", "kubernetes", "--manifest", HOLE, "--", "padir"],
+    ],
+    "export": [
+        ["--model", HOLE, "--hub", "out/hub", "--license", "mit"],
+        ["--model", "MODEL", "--hub", "out/hub", f"--license={HOLE}"],
+        ["--model", "MODEL", "--hub", f"out/x{HOLE}", "--license", "mit"],
+    ],
+    "rate": [
+        ["--scorer", HOLE, "--hypotheses", "TEXT", "--references", "TEXT"],
+        ["--scorer", "chrf++", "--hypotheses", HOLE, "--references", "TEXT"],
+        ["--scorer", "chrf++", "--hypotheses", "TEXT", "--references", HOLE],
+        [
+            "--scorer",
+            "bleurt",
+            "--hypotheses",
+            "TEXT",
+            "--references",
+            "TEXT",
+            f"--checkpoint={HOLE}",
+        ],
+    ],
+    "report": [
+        ["--config", HOLE, "--out", "out"],
+        ["--config", "SPEC", "--out", "out", f"--only={HOLE}"],
+    ],
+    "serve": [
+        ["--model", HOLE],
+        ["--model", HOLE, "--host", HOLE],
+        ["--model", HOLE, f"--port={HOLE}"],
+    ],
+    "extra-sources": [
+        ["--config-dataset", HOLE, "--language", "de", *EXTRA],
+        ["--config-dataset", "SPEC", f"--language={HOLE}", *EXTRA],
+    ],
+    "distill-cloud": [
+        ["--source", HOLE, "--source-language", "de", *BOUGHT],
+        ["--source", "TEXT", f"--source-language={HOLE}", *BOUGHT],
+        ["--source", "TEXT", "--source-language", "de", *BOUGHT, f"--teacher={HOLE}"],
+        ["--source", "TEXT", "--source-language", "de", *BOUGHT, f"--out=out/x{HOLE}"],
+        ["--source", "TEXT", "--source-language", "de", *BOUGHT, f"--ledger=out/x{HOLE}"],
+    ],
+    "plan": [["--config", HOLE]],
+    "status": [[f"--results={HOLE}"]],
+    "trace": [
+        ["--bundle", HOLE, "--decoder", "greedy", "--source", "TEXT", "--out", "out/x"],
+        ["--bundle", "MODEL", f"--decoder={HOLE}", "--source", "TEXT", "--out", "out/x"],
+    ],
+    "schema": [["--root", f"out/x{HOLE}"]],
+    "theory": [[HOLE, "--out", "out/x"], ["figure2", f"--config={HOLE}", "--out", "out/x"]],
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> str:
+    return os.fspath(write_tiny_bundle(tmp_path_factory.mktemp("models") / "ar", "ar"))
+
+
+def words(template: list[str], text: str, stands_for: dict[str, str]) -> Iterator[str]:
+    for word in template:
+        # A file to write is called so, but stays in the folder that is asked for.
+        hostile = text.replace("/", "∕") if "out/" in word else text
+        yield stands_for.get(word) or word.replace(HOLE, hostile)
+
+
+def few_and_many(few: int, many: int) -> list:
+    return [few, pytest.param(many, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("count", few_and_many(3, 40))
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_a_hostile_word_is_a_name_or_an_error_in_one_line(model, verb, count, monkeypatch):
+    # No credentials of the user, and no service is asked: no limit is given.
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere")
+    monkeypatch.setattr("padir.commands.trace.prepare", lambda threads: None, raising=False)
+
+    @examples(count)
+    @given(text=TEXT.map(lambda text: text.replace("\0", "")), name=NAMES)
+    def check(text: str, name: str) -> None:
+        for template in COMMANDS[verb]:
+            with place() as root:
+                spec = root / "given/spec.json"
+                spec.write_text("{}")
+                lines = os.fspath(file_of(SENTENCES, root / "given" / "text"))
+                given_files = {"MODEL": model, "TEXT": lines, "SPEC": os.fspath(spec)}
+                for hostile in (text, name):
+                    run(root, verb, *words(template, hostile, given_files))
+
+    check()
