@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from padir.planning.remaining import Running, in_words, time_left
-from padir.planning.status import last_lines
+from padir.planning.status import job_name, last_lines
 from padir.progress import PLAIN_SECONDS, Stream, clock_seconds, find_progress
 
 TICK = "tick"
@@ -260,19 +260,6 @@ def full_disk(log: Path) -> str:
         f"the disk of {log.parent} has {free:,} bytes free, so the log may lack the reason: free"
         " some and run the same command"
     )
-
-
-def job_name(rule: str, wildcards: dict[str, str]) -> str:
-    """Rule and place of a job: `decode toy xs-xt padir test padir.T4 seed 0`."""
-    values = dict(wildcards)
-    for first, second in (("source", "target"), ("first", "second")):
-        if {first, second} <= values.keys():
-            values[first] += f"-{values.pop(second)}"
-    parts = (
-        f"of {v}" if key == "shards" else f"{key} {v}" if v.isdigit() else v.strip("/")
-        for key, v in values.items()
-    )
-    return " ".join([rule, *filter(None, parts)])
 
 
 def progress_of(job: Job) -> str:

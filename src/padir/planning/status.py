@@ -12,6 +12,13 @@ from padir.locks import holder_is_alive, run_is_alive
 
 RECENT = 10
 """Lines of metrics.jsonl that the speed is taken from."""
+RAN = re.compile(r"^(Job stats:|Nothing to be done|Error in rule )", re.MULTILINE)
+"""What the log of a run has. `--lint`, `--dag`, `--report`, `--unlock`, `--summary`, and whatever
+ends before a job was chosen, write a log without it; a dry run writes none."""
+JOB_BLOCK = re.compile(
+    r"^(?:Error in |local)?(?:rule|checkpoint) (\w+):\n(.*?)(?=^\[|^$|\Z)", re.MULTILINE | re.DOTALL
+)
+"""A job that starts or fails: its rule, and lines such as `    jobid: 5`."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,7 @@ class RunStatus:
         locked: whether Snakemake's locks are there.
         incomplete: files that were being made and are there, perhaps in part.
         done, jobs: of the last run; None where it says nothing.
-        failed: rule and log of each failed job of the last run.
+        failed: name and log of each failed job of the last run.
     """
 
     alive: bool
@@ -99,29 +106,52 @@ class RunStatus:
 def run_status(folder: Path) -> RunStatus:
     """The state of the last run in a working folder."""
     state = folder / ".snakemake"
-    logs = sorted(state.glob("log/*.log"), key=lambda path: path.stat().st_mtime)
-    text = logs[-1].read_text(encoding="utf-8", errors="replace") if logs else ""
+    logs = sorted(state.glob("log/*.log"), key=lambda path: path.stat().st_mtime, reverse=True)
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in logs)
+    text = next(filter(RAN.search, texts), "")
     counted = re.findall(r"^(\d+) of (\d+) steps \(.*\) done$", text, re.MULTILINE)
     total = re.search(r"^total +(\d+)$", text, re.MULTILINE)
     done, jobs = map(int, counted[-1]) if counted else (None, None)
     if not counted and total:
         done, jobs = 0, int(total[1])
-    failed = {
-        rule: Path(log) if log else None
-        for rule, log in re.findall(
-            r"^Error in rule (\w+):$(?:(?!\n\n)[\s\S])*?(?:\n +log: (\S+)|(?=\n\n|\Z))",
-            text,
-            re.MULTILINE,
-        )
-    }
     return RunStatus(
         run_is_alive(state),
         any(state.glob("locks/*.lock")),
         [path for path in _incomplete(state) if (folder / path).exists()],
         done,
         jobs,
-        list(failed.items()),
+        _failed_jobs(text),
     )
+
+
+def _failed_jobs(text: str) -> list[tuple[str, Path | None]]:
+    """Name and log of each job that failed and did not succeed when tried again."""
+    names: dict[str, str] = {}
+    failed: dict[str, tuple[str, Path | None]] = {}
+    for block in JOB_BLOCK.finditer(text):
+        rule, fields = block[1], dict(re.findall(r"^ {4}(\w+): (.*)$", block[2], re.MULTILINE))
+        job = fields.get("jobid", "")
+        if not block[0].startswith("Error"):
+            wildcards = re.findall(r"(\w+)=([^,\s]*)", fields.get("wildcards", ""))
+            names[job] = job_name(rule, dict(wildcards))
+        else:
+            log = fields.get("log", "").partition(" (check")[0]
+            failed[job] = names.get(job, rule), Path(log) if log else None
+    finished = set(re.findall(r"^Finished jobid: (\d+)", text, re.MULTILINE))
+    return [job for number, job in failed.items() if number not in finished]
+
+
+def job_name(rule: str, wildcards: dict[str, str]) -> str:
+    """Rule and place of a job: `decode toy xs-xt padir test padir.T4 seed 0`."""
+    values = dict(wildcards)
+    for first, second in (("source", "target"), ("first", "second")):
+        if {first, second} <= values.keys():
+            values[first] += f"-{values.pop(second)}"
+    parts = (
+        f"of {v}" if key == "shards" else f"{key} {v}" if v.isdigit() else v.strip("/")
+        for key, v in values.items()
+    )
+    return " ".join([rule, *filter(None, parts)])
 
 
 def _incomplete(state: Path) -> Iterator[Path]:

@@ -5,6 +5,8 @@ import fcntl
 import json
 import os
 import platform
+import subprocess
+import sys
 
 import pytest
 
@@ -15,15 +17,44 @@ from padir.planning.status import run_status, trainings
 LOG = """\
 Job stats:
 total                       9
-2 of 9 steps (22%) done
+[Tue Nov 24 09:06:07 2026]
+rule train:
+    output: results/x
+    log: logs/train.log
+    jobid: 5
+    wildcards: dataset=toy, source=xs, target=xt, training=padir, seed=0
+[Tue Nov 24 09:06:07 2026]
+localrule train:
+    output: results/y
+    log: logs/other.log
+    jobid: 6
+    wildcards: dataset=toy, source=xs, target=xt, training=padir, seed=1
+[Tue Nov 24 09:06:08 2026]
 Error in rule train:
     message: None
     jobid: 5
     output: results/x
     log: logs/train.log (check log file(s) for error details)
 
+2 of 9 steps (22%) done
+[Tue Nov 24 09:06:09 2026]
+Error in rule train:
+    message: None
+    jobid: 6
+    output: results/y
+    log: logs/other.log (check log file(s) for error details)
+    shell:
+        padir train > logs/other.log
+[Tue Nov 24 09:06:09 2026]
+Error in rule figure:
+    message: None
+    jobid: 7
+    shell:
+        false
+
 3 of 9 steps (33%) done
 """
+TRIED_AGAIN = "[Tue Nov 24 09:06:10 2026]\nFinished jobid: 5 (Rule: train)\n"
 
 
 @pytest.fixture
@@ -106,8 +137,37 @@ def test_what_failed_is_shown_with_the_last_line_of_its_log(place, capsys):
     main(["status"])
     shown = capsys.readouterr().out
     assert "snakemake: not running, 3 of 9 jobs done" in shown
-    assert "failed: train: padir train: error: no space; all of it: logs/train.log" in shown
+    failed = [line for line in shown.splitlines() if line.startswith("failed: ")]
+    assert failed == [
+        "failed: train toy xs-xt padir seed 0: padir train: error: no space; all of it:"
+        " logs/train.log",
+        "failed: train toy xs-xt padir seed 1: no message; all of it: logs/other.log",
+        "failed: figure: no message",
+    ]
     assert "tables: 1 in results/report/tables, the first: results/report/tables/table1.md" in shown
+
+
+def test_a_job_that_succeeded_when_tried_again_has_not_failed(place):
+    (place / ".snakemake/log/a.log").write_text(LOG + TRIED_AGAIN)
+    assert [name for name, _ in run_status(place).failed] == [
+        "train toy xs-xt padir seed 1",
+        "figure",
+    ]
+
+
+@pytest.mark.parametrize(
+    "options", [("--lint",), ("--dag",), ("--report", "page.html"), ("--unlock",), ("--dry-run",)]
+)
+def test_the_log_of_a_call_that_runs_nothing_is_passed_over(place, options):
+    (place / "Snakefile").write_text("rule train:\n    shell: 'false'\n")
+    snakemake = [sys.executable, "-m", "snakemake"]
+    subprocess.run([*snakemake, "--cores", "1"], cwd=place, capture_output=True)
+    [first] = place.glob(".snakemake/log/*.log")
+    os.utime(first, (0, 0))
+    subprocess.run([*snakemake, *options], cwd=place, capture_output=True)
+    assert len([*place.glob(".snakemake/log/*.log")]) == (1 if options == ("--dry-run",) else 2)
+    run = run_status(place)
+    assert (run.done, run.jobs, run.failed) == (0, 1, [("train", None)])
 
 
 def test_the_doctor_names_what_mends_a_killed_run(place):
