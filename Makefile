@@ -106,7 +106,8 @@ sbom: setup ## list the locked packages with their hashes as CycloneDX: results/
 	@echo results/sbom.json
 
 docs: setup ## build the documentation as a site: results/site/index.html
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "site: $(CURDIR)/results/site/index.html"
 
 bench: setup ## time decoders, training steps and other translators, what their cost grows with, and every trained model at batch 1
 	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/speed.py --out results/bench/speed.json

@@ -55,6 +55,7 @@ INSTEAD = (
     (r"(snakemake|padir report --only) lengths", NAME, "has a test, tests/test_contributing.py"),
     (r"snakemake --lint", NAME, "has a test, tests/workflow/test_dry_run.py"),
     (r"snakemake\b", PLAN, "needs minutes to days; test_end_to_end.py runs a tiny config"),
+    (r"make docs", NAME, "has a test, tests/unit/test_site.py"),
     (r"make\b", MAKE, "needs minutes to hours, the network or root"),
     (r"padir launch\b", PARSE, "needs a cluster or a cloud account"),
     (r"((srun|mpirun) .*)?padir train .*--distributed", PARSE, "needs several hosts"),

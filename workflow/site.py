@@ -13,13 +13,15 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "config/README.md": "configuration.md",
 }
+SCRIPT = "iframe-worker.js"
+"""With it the search works on pages from file://."""
 LINK = re.compile(r"(\[[^\]]*\])\(([^)#\s]+)(#[^)]*)?\)")
 
 
 def on_files(files, config):
-    """Add the pages, and leave the files of results that only the repository shows."""
+    """Add pages and script, and leave the files of results that only the repository shows."""
     root = Path(config.config_file_path).parent
-    for path, page in PAGES.items():
+    for path, page in [*PAGES.items(), (f"workflow/{SCRIPT}", SCRIPT)]:
         text = (root / path).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
     return files
