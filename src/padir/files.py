@@ -145,24 +145,28 @@ def iter_lines(path: str | os.PathLike[str], *, strip_bom: bool = False) -> Iter
             both from 1); a NUL character (line).
     """
     with _readable(path), Path(path).open("rb") as file:
-        if strip_bom and file.read(len(BOM)) == BOM:
-            note = "starts with a byte order mark, which was removed"
-            print(f"{shown(path)}: {note}", file=sys.stderr)
-        elif strip_bom:
-            file.seek(0)
-        yield from decode_lines(file, shown(path))
+        yield from decode_lines(file, shown(path), strip_bom=strip_bom)
 
 
-def decode_lines(file: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
+def decode_lines(
+    file: Iterable[bytes], name: str, first: int = 1, *, strip_bom: bool = False
+) -> Iterator[str]:
     """Decode an open binary file as `iter_lines` does.
 
     Args:
         file: yields lines with their ends.
         name: of the file, for messages.
         first: number of the first line that `file` yields.
+        strip_bom: as in `iter_lines`.
     """
     for number, raw in enumerate(file, start=first):
-        if number == 1 and raw.startswith(BOM):
+        if number == 1 and strip_bom and raw.startswith(BOM):
+            note = "starts with a byte order mark, which was removed"
+            print(f"{name}: {note}", file=sys.stderr)
+            raw = raw.removeprefix(BOM)
+            if not raw:
+                return
+        elif number == 1 and raw.startswith(BOM):
             raise InputError(
                 f"{name}: line 1: starts with a byte order mark; save the file as UTF-8 without one"
             )

@@ -66,7 +66,7 @@ class Model:
         """Translate lines, in order.
 
         Args:
-            lines: an empty one gives an empty translation, one longer than the model reads is cut.
+            lines: a blank one gives an empty translation, one longer than the model reads is cut.
             steps: decoder passes of a parallel model, `DEFAULT_PASSES` by default.
             decoder: name of a decoder of the bundle or of a built-in one, or a file; by default
                 that of the model's system (see `padir.decode.load.default_decoder`), greedy for AR.

@@ -20,9 +20,9 @@ from padir.commands import options
 from padir.commands.arguments import (
     BATCH,
     BUNDLE,
-    DECODER,
     DIGESTS,
     TARGET_LANGUAGE,
+    decoder_options,
     needed,
     option,
     read_arguments,
@@ -31,7 +31,7 @@ from padir.launch import prepare
 
 OPTIONS = (
     BUNDLE,
-    *DECODER,
+    *decoder_options(),
     needed("--source F", "source text, UTF-8, one sentence a line"),
     needed("--references F ...", "reference translations, one file for each set of references"),
     TARGET_LANGUAGE,

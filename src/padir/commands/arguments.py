@@ -111,6 +111,21 @@ def threads(limited: str = "CPU threads") -> Option:
     )
 
 
+def decoder_options(search: str = "beam") -> tuple[Option, Option]:
+    """The options `--decoder`, by default `search` for an AR model, and `--reranker`."""
+    return (
+        option(
+            "--decoder NAME_OR_FILE",
+            "decoder: a JSON file, the name of one in BUNDLE/decoders, or a built-in one (default:"
+            f" the decoder of the model's system; {search} for AR)",
+        ),
+        option(
+            "--reranker BUNDLE",
+            "bundle of the AR model that the decoder's setting `reranker` names",
+        ),
+    )
+
+
 DIGESTS = Option(
     "--digests",
     {
@@ -125,16 +140,6 @@ DATASET = needed("--config-dataset F", "JSON file with the settings of the datas
 BUNDLE = needed("--bundle BUNDLE", "folder of the model bundle")
 TARGET_LANGUAGE = needed("--target-language L", "code of the target language, such as en or zh")
 PASSES = option("--passes T", "number of decoder passes (parallel models)")
-DECODER = (
-    option(
-        "--decoder NAME_OR_FILE",
-        "decoder: a JSON file, the name of one in BUNDLE/decoders, or a built-in one (default:"
-        " the decoder of the model's system; beam for AR)",
-    ),
-    option(
-        "--reranker BUNDLE", "bundle of the AR model that the decoder's setting `reranker` names"
-    ),
-)
 RULE = (
     option("--length-alpha X", "length penalty alpha (default: as chosen by padir tune)"),
     option("--length-weight X", "weight of the length's log-probability (parallel models)"),

@@ -23,10 +23,10 @@ from padir.commands import options
 from padir.commands.arguments import (
     BATCH,
     BUNDLE,
-    DECODER,
     DIGESTS,
     PASSES,
     RULE,
+    decoder_options,
     needed,
     option,
     read_arguments,
@@ -37,7 +37,7 @@ from padir.launch import prepare
 
 OPTIONS = (
     BUNDLE,
-    *DECODER,
+    *decoder_options(),
     PASSES,
     needed("--source F", "source text, UTF-8, one sentence a line"),
     option("--out F", "file to write the hypotheses to with their records, as JSON lines"),

@@ -20,10 +20,10 @@ from pathlib import Path
 from padir.commands import options
 from padir.commands.arguments import (
     BATCH,
-    DECODER,
     DIGESTS,
     ONE_OF,
     PASSES,
+    decoder_options,
     needed,
     option,
     read_arguments,
@@ -33,7 +33,7 @@ from padir.launch import prepare
 OPTIONS = (
     option("--bundle BUNDLE", "folder of the teacher's model bundle", group=ONE_OF),
     option("--ready F", "ready-made translations of the sources, one a line", group=ONE_OF),
-    *DECODER,
+    *decoder_options(),
     PASSES,
     needed("--source F", "training sources, one sentence a line"),
     needed("--out F", "file to write the translations to, one a line"),

@@ -1,8 +1,9 @@
 """Translate standard input to standard output, line by line, with a trained model.
 
-A line longer than the model can read is truncated, with a warning. Files of constraints have a line
-for each input line; an empty one sets no constraint. --prefix and --suffix may be combined, the
-others may not. A given text appears in the output as whole words.
+A blank line gives an empty line. A line longer than the model can read is truncated, with a
+warning. Files of constraints have a line for each input line; an empty one sets no constraint.
+--prefix and --suffix may be combined, the others may not. A given text appears in the output as
+whole words.
 
 examples:
   padir translate --model bundle < in.de > out.en
@@ -28,8 +29,8 @@ from collections.abc import Iterator
 from padir.commands import options
 from padir.commands.arguments import (
     AT_MOST_ONE_OF,
-    DECODER,
     RULE,
+    decoder_options,
     needed,
     option,
     read_arguments,
@@ -50,7 +51,7 @@ CONSTRAINTS = {
 
 OPTIONS = (
     needed("--model BUNDLE", "folder of the model bundle"),
-    *DECODER,
+    *decoder_options("greedy"),
     option(
         "--steps T",
         f"number of decoder passes of a parallel model (default {DEFAULT_PASSES})",
@@ -58,7 +59,7 @@ OPTIONS = (
     ),
     option(
         "--beam N",
-        "beam width of an AR model (default: greedy search)",
+        "width of an AR model's beam search (without --beam and --decoder: greedy search)",
         least=1,
         group=AT_MOST_ONE_OF,
     ),
@@ -125,7 +126,7 @@ def input_lines() -> Iterator[str]:
     from padir.files import InputError, decode_lines
 
     try:
-        yield from decode_lines(sys.stdin.buffer, "standard input")
+        yield from decode_lines(sys.stdin.buffer, "standard input", strip_bom=True)
     except OSError as error:
         raise InputError(f"standard input: cannot read: {error.strerror}") from error
 

@@ -11,12 +11,12 @@ example:
 import sys
 
 from padir.commands import options
-from padir.commands.arguments import BATCH, BUNDLE, DECODER, DIGESTS, needed, read_arguments
+from padir.commands.arguments import BATCH, BUNDLE, DIGESTS, decoder_options, needed, read_arguments
 from padir.launch import prepare
 
 OPTIONS = (
     BUNDLE,
-    *DECODER,
+    *decoder_options(),
     needed("--source F", "validation sources, one sentence a line"),
     needed("--references F ...", "validation references, one file for each set of references"),
     needed("--out F", "JSON file to write the tuned decoder to"),

@@ -155,8 +155,8 @@ class Translator:
         raise ValueError("no decoder")
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Piece ids of each line, without a limit on the length."""
-        return self.loaded.vocabulary.encode(lines)
+        """Piece ids of each line, none for a blank one, without a limit on the length."""
+        return self.loaded.vocabulary.encode([line if line.strip() else "" for line in lines])
 
     @property
     def refiner(self) -> Refiner:
@@ -307,7 +307,7 @@ class Translator:
         """Translate lines, in order.
 
         Args:
-            lines: an empty one gives an empty hypothesis.
+            lines: a blank one gives an empty hypothesis.
             name: of the file, for messages.
             report, references: as in `candidates`.
             warn: as in `fit`.

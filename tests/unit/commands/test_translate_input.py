@@ -1,0 +1,60 @@
+"""What `padir translate` makes of blank lines and a byte order mark, and its help of defaults."""
+
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from padir.commands import translate, tune
+from padir.decode.load import find_decoder, load
+from padir.library import Model
+from tests.decoding import write_tiny_bundle
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    return {system: write_tiny_bundle(folder / system, system) for system in ("ar", "padir")}
+
+
+@pytest.fixture
+def streamed(monkeypatch, capfd, bundles):
+    """Translates bytes; yields output and messages."""
+    monkeypatch.setattr(translate, "prepare", lambda threads: None)
+
+    def call(content: bytes, system: str = "padir", *flags: str) -> tuple[str, str]:
+        stdin = SimpleNamespace(buffer=io.BytesIO(content), isatty=lambda: False)
+        monkeypatch.setattr(sys, "stdin", stdin)
+        rule = ["--length-alpha", "1"] if system == "padir" else []
+        assert translate.main(["--model", str(bundles[system]), *rule, *flags]) == 0
+        return capfd.readouterr()
+
+    return call
+
+
+@pytest.mark.parametrize("system", ["ar", "padir"])
+def test_a_line_of_blanks_is_an_empty_line(streamed, system):
+    blanks = "ba ko\n  \n\t\n\u3000\u00a0\n\r\n".encode()
+    out, err = streamed(blanks, system, "--trace")
+    assert out.split("\n")[1:] == [""] * 5
+    passes = [line.split(maxsplit=1)[0] for line in err.splitlines()]
+    assert passes == [str(number) for number in range(len(passes))], "blanks have no pass"
+
+
+def test_a_byte_order_mark_is_taken_from_standard_input(streamed):
+    marked = b"\xef\xbb\xbfba ko\n\xef\xbb\xbfmi\n"
+    note = "standard input: starts with a byte order mark, which was removed\n"
+    plain, nothing_said = streamed(marked[3:])
+    assert nothing_said == ""
+    assert streamed(marked) == (plain, note)
+    assert streamed(marked[:3]) == ("", note)
+
+
+@pytest.mark.parametrize(("module", "search"), [(translate, "greedy"), (tune, "beam")])
+def test_help_says_how_an_ar_model_is_decoded_where_nothing_is_said(bundles, module, search):
+    (decoder,) = [option for option in module.OPTIONS if option.name == "--decoder"]
+    assert f"model's system; {search} for AR)" in decoder.settings["help"]
+    loaded = load(bundles["ar"])
+    chosen = Model(loaded).translator().decoder if module is translate else None
+    assert (chosen or find_decoder(loaded, None)).settings.kind == search
