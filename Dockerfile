@@ -1,4 +1,4 @@
-# The project with its locked packages: docker build -t padir .
+# The project with its locked packages, not built yet: docker build -t padir .
 # Everything, into ./results:           docker run --rm -v "$PWD/results:/padir/results" padir everything --cores 2
 # One verb of the package:              docker run --rm -i --entrypoint padir padir doctor
 FROM python:3.11-slim
