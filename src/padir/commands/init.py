@@ -39,8 +39,8 @@ OPTIONS = (
     ),
     option(
         "--minutes X",
-        f"training time in minutes (default: {CPU_MINUTES:g} on a CPU, 60 on accelerators; with"
-        " --size as long as the steps of the preset take)",
+        f"minutes until PaDIR translates (default: {CPU_MINUTES:g} on a CPU, 60 on accelerators;"
+        " with --size as long as the steps of the preset take)",
     ),
     option("--name NAME", "name of the dataset (default: from the path)"),
     option("--out F", "config file to write (default: config/NAME.yaml)"),
@@ -87,8 +87,8 @@ def main(argv: list[str]) -> int:
         f"proposal: size {proposal.size}, {proposal.steps:,} steps, {proposal.vocabulary:,} pieces;"
         f" a training takes {proposal.memory / 1e9:.2f} GB\n"
         f"wrote {shown(out)}\n\n"
-        f"train, translate and score (about {duration(proposal.minutes)} until the first models, a"
-        " third more for tables and the report):\n"
+        f"train, translate and score (about {duration(proposal.minutes)} until PaDIR translates,"
+        " a third more for tables and the report):\n"
         f"  snakemake{snakefile_option()} --cores {machine.cores} --configfile {shown(out)}\n"
         "how far it is, and then a sentence of your own:\n"
         "  padir status\n"

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from padir.config.data import VocabularySettings
-from padir.config.decoder import SearchDecoder
+from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.presets import SIZES, size_defaults
 from padir.config.training import TrainingRun
 from padir.files import InputError
 from padir.planning import cost
 from padir.planning.machine import Machine
 from padir.planning.memory import about_parameters, device_memory
-from padir.planning.text import Counts
+from padir.planning.text import Counts, held_out
 from padir.vocab import Vocabulary, train_vocabulary
 
 # Pairs below which a larger model only learns them by heart.
@@ -23,10 +23,10 @@ LEAST_PAIRS = {"tiny": 0, "small": 10_000, "base": 100_000, "paper": 1_000_000}
 FEWEST_STEPS = 300
 # Share of the pairs that each bucket holds.
 BUCKET_SHARES = (0.2, 0.4, 0.6, 0.8, 0.93, 0.995)
-# Besides training and distillation: start of the processes, vocabulary, compilation, length rules.
+# Besides training and decoding: start of the processes, vocabulary, compilation, validation.
 OTHER_SECONDS = 190.0
 # Decoding, compiled for few sentences, reaches this share of the rate of training.
-DECODING_SHARE = 0.25
+DECODING_SHARE = 0.3
 # Pieces: so many times the square root of the words of both sides, as 6,000 for Multi30k.
 PIECES_PER_ROOT, MOST_PIECES = 8, 32_000
 TRIAL_PAIRS = 20_000
@@ -44,7 +44,8 @@ class Proposal:
         buckets: padded lengths.
         positions: longest sentence, in tokens.
         tokens: mean tokens of a line of both sides.
-        minutes: until the models are trained, all directions.
+        minutes: until PaDIR translates, all directions: both models trained, the text translated by
+            the teacher, and length rules chosen.
         memory: bytes of one training.
     """
 
@@ -72,7 +73,7 @@ def propose(
         counts: of the training text.
         machine: that trains.
         directions: number of directions, trained side by side as far as there are cores.
-        minutes: that training may take; None: as long as a size that was named takes.
+        minutes: until PaDIR may translate; None: as long as a size that was named takes.
         size: name of a preset; None: the largest that fits text, machine and time.
 
     Raises:
@@ -123,10 +124,14 @@ def _sized(
         cost.training_flops(run, parameters) / run.training.steps
         for run, parameters in zip(runs, sizes, strict=True)
     )
-    beam = SearchDecoder(kind="beam")
-    sentence = cost.decoding_flops(beam, None, sizes[0], *tokens)
+    beam, refinement = SearchDecoder(kind="beam"), RefinementDecoder()
+    decoded = pairs * cost.decoding_flops(beam, None, sizes[0], *tokens)
+    for decoder, parameters in zip((beam, refinement), sizes, strict=True):
+        passes, times = cost.tuning_decodings(decoder)
+        sentence = cost.decoding_flops(decoder, passes, parameters, *tokens)
+        decoded += times * held_out(pairs) * sentence
     step = flops / machine.gflops / 1e9
-    other = OTHER_SECONDS + pairs * sentence / machine.gflops / 1e9 / DECODING_SHARE
+    other = OTHER_SECONDS + decoded / machine.gflops / 1e9 / DECODING_SHARE
     rounds = -(-directions // (machine.accelerators or machine.cores))
     steps = runs[0].training.steps
     if minutes is not None:

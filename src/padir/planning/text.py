@@ -162,6 +162,11 @@ def _words(line: str) -> int:
     return spaced if 20 * spaced >= size else size // 6
 
 
+def held_out(sources: int) -> int:
+    """Pairs of a split that is drawn from a text with so many distinct sources."""
+    return min(HELD_OUT_MOST, sources // 20)
+
+
 def hold_out(text: ParallelText, missing: Sequence[str], folder: Path) -> dict[str, Split]:
     """Draw missing splits from the training text; write them and the rest of the text.
 
@@ -180,7 +185,7 @@ def hold_out(text: ParallelText, missing: Sequence[str], folder: Path) -> dict[s
     """
     train = text.splits["train"]
     sources = list(dict.fromkeys(pair[0] for pair in iter_aligned(*train.values())))
-    held = min(HELD_OUT_MOST, len(sources) // 20)
+    held = held_out(len(sources))
     random.Random(_SEED).shuffle(sources)
     drawn = {
         source: split
