@@ -46,6 +46,7 @@ def sentences(count: int) -> str:
 
 def write_dataset(folder: Path) -> None:
     """Settings of a dataset with extra sources, and its cleaned text, references included."""
+    folder.mkdir(parents=True, exist_ok=True)
     splits = {s: {"files": {code: f"{s}.{code}" for code in ("de", "en")}} for s in ("train",)}
     splits |= {s: splits["train"] for s in ("valid", "test")}
     settings = {"source": {"kind": "files", **splits}, "directions": ["de-en"]}
@@ -69,25 +70,28 @@ def place(tmp_path_factory) -> Path:
     run_folder = folder / "results/runs/corpus/de-en/padir/seed0"
     run_folder.mkdir(parents=True)
     (run_folder / "bundle").symlink_to(bundle)
-    large = write_tiny_bundle(folder / "padir_large/bundle", "padir")
+    real_runs = folder / "results/runs/multi30k/de-en"
+    large = write_tiny_bundle(real_runs / "padir_large/seed0/bundle", "padir")
     for name in ("masked", "masked_reranked", "masked_three", "masked_fast"):
         # A reranker is named by its training.
         reranker = {"reranker": "tiny_ar"} if name in ("masked_reranked", "masked_three") else {}
         write_decoder(
             large / f"decoders/{name}.json", tiny_decoder("padir", RULE, name=name, **reranker)
         )
-    write_decoder(folder / "masked_fast.json", tiny_decoder("padir", name="masked_fast"))
+    fast = folder / "results/decoders/multi30k/de-en/masked_fast.json"
+    write_decoder(fast, tiny_decoder("padir", name="masked_fast"))
     for name in ("ar", "ar_large"):
-        model = write_tiny_bundle(folder / f"{name}/bundle", "ar")
+        model = write_tiny_bundle(real_runs / f"{name}/seed0/bundle", "ar")
         for search in ("greedy", "beam"):
             path = model / f"decoders/{search}.json"
             write_decoder(path, tiny_decoder(search, LengthRule(0.6, 0.0)))
     (folder / "config").mkdir()
     for path in (ROOT / "config").glob("*.yaml"):
         (folder / "config" / path.name).symlink_to(path)
-    for name in ("in", "in.de", "out", "references.txt", "ar_large.beam.txt"):
+    for name in ("in", "in.de", "out", "references.txt"):
         (folder / name).write_text("ba ko mi\nre su\n", encoding="utf-8")
     write_dataset(folder)
+    write_dataset(folder / "results/data/multi30k/de-en")
     (folder / "corpus").mkdir()
     for name in ("corpus/train.de", "corpus/train.en", "text.de", "text.en", "a.txt", "b.txt"):
         (folder / name).write_text(sentences(600), encoding="utf-8")
