@@ -13,6 +13,8 @@ examples:
   padir decode --bundle bundle --decoder reranked --reranker ar --passes 4 --source test.de \\
       --out test.jsonl --text test.txt
   padir decode --bundle bundle --passes 4 --source test.de --trace trace.jsonl
+  padir decode --bundle bundle --passes 4 --source test.de --out test.jsonl --text test.txt \\
+      --oracle-length --references test.en
 """
 
 import argparse
@@ -55,6 +57,11 @@ OPTIONS = (
         "reference translations: traces show them, and an oracle length predictor reads their"
         " lengths",
     ),
+    option(
+        "--oracle-length",
+        "take each target length from --references instead of predicting it: an upper bound, which"
+        " the report never shows",
+    ),
     option("--split NAME", "name of the split in the provenance", default="test"),
     *RULE,
     DIGESTS,
@@ -85,6 +92,7 @@ def main(argv: list[str]) -> int:
         lines, references = read_aligned(arguments.source, arguments.references)
     else:
         lines = read_lines(arguments.source)
+    read = [] if references is None else [arguments.references]
     output: Path = arguments.trace or arguments.out
     if arguments.trace:
         from padir.decode.trace import traces
@@ -104,7 +112,7 @@ def main(argv: list[str]) -> int:
     write_provenance(
         output,
         ["decode", *argv],
-        inputs=[arguments.source, *translator.files],
+        inputs=[arguments.source, *read, *translator.files],
         outputs=[output, *filter(None, [arguments.text])],
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,

@@ -47,7 +47,8 @@ def open_translator(
     sentences = getattr(parsed, "batch_sentences", None)
     digests = getattr(parsed, "digests", {})
     reranker = parsed.reranker and Reranker(load(parsed.reranker), sentences)
-    translator = Translator(loaded, decoder, passes, rule, reranker, sentences)
+    oracle_length = getattr(parsed, "oracle_length", False)
+    translator = Translator(loaded, decoder, passes, rule, reranker, sentences, oracle_length)
     if decoder.path:
         checked_digests(digests, decoder.digests or {}, decoder.path)
     checked_digests(digests, translator.digests, decoder.path or loaded.folder)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from padir.config.base import short_digest
 from padir.config.decoder import MOST_PASSES, SearchDecoder, decoder_digest
 from padir.config.rows import Decoding, with_hypotheses
 from padir.decode.autoregressive import Searcher
@@ -66,10 +67,12 @@ class Translator:
         rule: the length rule; the decoder's own by default.
         reranker: ranks candidates; needed where the decoder names one, refused where it does not.
         sentences: of a batch; see `CompiledModel`.
+        oracle_length: whether a parallel model takes the references' lengths, whatever it predicts:
+            an upper bound, so its digests are those of no system.
 
     Raises:
-        InputError: a decoder, number of passes or reranker that does not fit, or no length rule
-            where one is needed.
+        InputError: a decoder, number of passes or reranker that does not fit, no length rule where
+            one is needed, or an oracle length for AR.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class Translator:
         rule: LengthRule | None = None,
         reranker: Reranker | None = None,
         sentences: int | None = None,
+        oracle_length: bool = False,
     ):
         run, settings, size = loaded.spec.run, decoder.settings, loaded.vocabulary.size
         try:
@@ -88,6 +92,9 @@ class Translator:
             raise InputError(f"{shown(loaded.folder)}: {error}") from error
         _check_passes(decoder, passes)
         check_reranker(loaded, decoder, reranker)
+        if oracle_length and not settings.parallel:
+            raise InputError(f"decoder {decoder.name} predicts no lengths to take from references")
+        self.oracle_length = oracle_length
         self.loaded, self.decoder, self.reranker = loaded, decoder, reranker
         self.decoding = Decoding(decoder.name, passes)
         self.rule = rule or decoder.rule or _default_rule(decoder, loaded)
@@ -112,7 +119,8 @@ class Translator:
     def labels(self) -> dict[str, Any]:
         """Training, decoder and passes, as provenance and documents name them."""
         decoder, passes = self.decoding
-        return {**self.loaded.labels, "decoder": decoder, "passes": passes}
+        lengths = {"lengths": "references"} if self.oracle_length else {}
+        return {**self.loaded.labels, "decoder": decoder, "passes": passes, **lengths}
 
     @property
     def digests(self) -> dict[str, str]:
@@ -124,6 +132,9 @@ class Translator:
             ranking and ranking.spec.digests.get("training"),
             ranking and ranking.seed,
         )
+        if self.oracle_length:
+            # No table of the report asks for this digest, nor for that of the hypotheses.
+            digests["decoder"] = short_digest([digests["decoder"], "oracle length"])
         if "training" not in digests:
             return digests
         return with_hypotheses(digests, self.loaded.seed, self.decoding.passes)
@@ -174,14 +185,14 @@ class Translator:
 
     @property
     def needs_lengths(self) -> bool:
-        """Whether the model has an oracle length predictor, which reads the references' lengths."""
-        return self.loaded.model.length_oracle
+        """Whether the references' lengths are read: by an oracle length predictor, or asked for."""
+        return self.loaded.model.length_oracle or self.oracle_length
 
     def lengths_missing(self) -> InputError:
         """The error to raise for an oracle length predictor without references."""
         return InputError(
-            f"{shown(self.loaded.folder)}: length_predictor oracle reads the references' lengths:"
-            " name the references"
+            f"{shown(self.loaded.folder)}: length_predictor oracle and --oracle-length read the"
+            " references' lengths: name the references"
         )
 
     def reference_lengths(
