@@ -4,9 +4,11 @@ A parallel model refines any hypothesis, so text may be given anywhere in it. Gi
 change and are seen by every pass; `Refiner.proposed` predicts the others.
 
 Template: fixed texts and gaps. Those predicted lengths are tried that the fixed texts fit in. The
-other tokens are shared evenly among the gaps and start as in unconstrained decoding. A reranker
-ranks these candidates like others.
-Draft: the initial hypothesis, whose length is kept; no token is fixed.
+other tokens are shared evenly among the gaps and start as in unconstrained decoding, or from its
+result. The length rule ranks by pseudo-likelihood (`padir.decode.pseudo`), to which given tokens
+count too; a reranker ranks these candidates like others.
+Draft: the initial hypothesis, whose length is kept; no token is fixed. The result takes its place
+only if that makes the text much likelier.
 Terms: texts that must appear somewhere. An unconstrained translation decides where (see `_hold`).
 
 A model trained to predict hidden tokens only (`Objective.hidden_only`: CMLM, RDM) makes no useful
@@ -17,16 +19,20 @@ How text becomes given tokens: `padir.decode.given`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from padir.decode.candidates import Candidate
 from padir.decode.given import GAP, Constraint, Draft, Speller, Template, Terms, Tokens
+from padir.decode.pseudo import PseudoLikelihood
 from padir.decode.refiner import Proposal
 from padir.decode.translate import Hypothesis, Translator
 from padir.files import InputError, read_aligned, shown
 
 PLACEMENTS = 8
 """Placements of a term in one row of a batch; the number changes no result."""
+DRAFT_MARGIN = 5.0
+"""Nats of pseudo-likelihood that a changed draft has to gain, or the draft stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,13 @@ class Constraints:
         whole = [isinstance(constraint, Template | Terms) for constraint in constraints]
         return self.translator.finish(sources, candidates, whole)
 
+    @cached_property
+    def _pseudo_likelihood(self) -> PseudoLikelihood | None:
+        """Of the model; None where it has none."""
+        if self.translator.loaded.spec.run.objective.hidden_only:
+            return None
+        return PseudoLikelihood(self.translator)
+
     def _refined(
         self,
         sources: Sequence[Sequence[int]],
@@ -106,13 +119,23 @@ class Constraints:
     def _fill(
         self, sources: Sequence[Sequence[int]], templates: Sequence[Template]
     ) -> list[list[Candidate]]:
-        """Candidates at the predicted lengths that fit the template, or at its smallest length."""
+        """Candidates at the predicted lengths that fit the template, or at its smallest length.
+
+        Where the model judges whole hypotheses, gaps start from the unconstrained translations too,
+        and the smallest length is always tried, but for a prefix or suffix alone.
+        """
         if self.translator.needs_lengths:
             raise self.translator.lengths_missing()
         refiner = self.translator.refiner
         predicted = refiner.predicted(sources)
+        judge = None if self.translator.reranker else self._pseudo_likelihood
+        free: list[list[Candidate]] = [[] for _ in sources]
+        if judge and not refiner.easy_first:
+            free = self.translator.candidates(sources)
         proposals, scores = [], []
-        for source, template, lengths in zip(sources, templates, predicted, strict=True):
+        for source, template, lengths, translations in zip(
+            sources, templates, predicted, free, strict=True
+        ):
             starts = refiner.start(source, len(lengths), refiner.longest).tolist()
             least = template.least + 1
             tried = [
@@ -120,8 +143,12 @@ class Constraints:
                 for start, (length, score) in zip(starts, lengths, strict=True)
                 if length == least or (length > least and template.gaps)
             ]
-            if not tried:
-                tried = [(start, least, 0.0) for start in starts[: refiner.restarts]]
+            missing = least not in [length for _, length, _ in tried]
+            if not tried or (judge and missing and len(template.segments) > 2):
+                tried += [(start, least, 0.0) for start in starts[: refiner.restarts]]
+            if template.gaps:
+                fitting = [each for each in translations if each.length >= least]
+                tried += [(each.tokens, each.length, 0.0) for each in fitting]
             filled = [template.fill(start, length - 1) for start, length, _ in tried]
             proposals.append([self.speller.proposal(tokens, given) for tokens, given in filled])
             scores.append([score for _, _, score in tried])
@@ -133,13 +160,26 @@ class Constraints:
             ]
             for candidates, length_scores in zip(refined, scores, strict=True)
         ]
+        if judge:
+            return judge.score(sources, scored)
         return self.translator.reranked(sources, scored)
 
     def _repair(
         self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
     ) -> list[list[Candidate]]:
+        """One candidate each: the draft, or what it became, if that is `DRAFT_MARGIN` likelier."""
         proposals = [[Proposal(each.tokens, (False,) * len(each.tokens))] for each in drafts]
-        return self._refined(sources, proposals, 1)
+        refined = self._refined(sources, proposals, 1)
+        if self._pseudo_likelihood is None:
+            return refined
+        pairs = [
+            [replace(candidate, tokens=each.tokens), candidate]
+            for each, [candidate] in zip(drafts, refined, strict=True)
+        ]
+        return [
+            [change if change.log_probability > kept.log_probability + DRAFT_MARGIN else kept]
+            for kept, change in self._pseudo_likelihood.score(sources, pairs)
+        ]
 
     def _hold(
         self, sources: Sequence[Sequence[int]], terms: Sequence[Terms]

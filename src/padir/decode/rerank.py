@@ -86,7 +86,8 @@ class Reranker:
         ranked = [source if row else [] for source, row in zip(sources, candidates, strict=True)]
         for batch, source in self._compiled.batches(ranked):
             rows = [candidates[index] for index in batch.indices]
-            scores = np.asarray(self._score(source, self._targets(batch, rows, width))).tolist()
+            targets = target_rows(self._compiled, batch, rows, width)
+            scores = np.asarray(self._score(source, targets)).tolist()
             for index, row, row_scores in zip(batch.indices, rows, scores, strict=False):
                 result[index] = [
                     replace(candidate, log_probability=score)
@@ -94,18 +95,18 @@ class Reranker:
                 ]
         return result
 
-    def _targets(
-        self, batch: Batch, candidates: Sequence[Sequence[Candidate]], width: int
-    ) -> Int[np.ndarray, "B K L"]:
-        """Tokens and EOS, padded; rows without a candidate hold padding only."""
-        longest = max(len(candidate.tokens) + 1 for row in candidates for candidate in row)
-        length = self._compiled.padded(longest, batch.rows)
-        ids = np.full((batch.rows, width, length), PAD, np.int32)
-        for row, row_candidates in enumerate(candidates):
-            for place, candidate in enumerate(row_candidates):
-                tokens = (*candidate.tokens, EOS)
-                ids[row, place, : len(tokens)] = tokens
-        return ids
+
+def target_rows(
+    compiled: CompiledModel, batch: Batch, candidates: Sequence[Sequence[Candidate]], width: int
+) -> Int[np.ndarray, "B K L"]:
+    """Tokens and EOS, padded; rows without a candidate hold padding only."""
+    longest = max(len(candidate.tokens) + 1 for row in candidates for candidate in row)
+    ids = np.full((batch.rows, width, compiled.padded(longest, batch.rows)), PAD, np.int32)
+    for row, row_candidates in enumerate(candidates):
+        for place, candidate in enumerate(row_candidates):
+            tokens = (*candidate.tokens, EOS)
+            ids[row, place, : len(tokens)] = tokens
+    return ids
 
 
 def check_reranker(ranked: LoadedModel, decoder: TunedDecoder, reranker: Reranker | None) -> None:

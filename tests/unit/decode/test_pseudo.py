@@ -1,0 +1,87 @@
+"""Pseudo-likelihood of hypotheses, and where it decides, with tiny random models."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from padir.decode import constrain
+from padir.decode.candidates import Candidate, LengthRule
+from padir.decode.constrain import Constraints
+from padir.decode.given import GAP, Speller
+from padir.decode.predict import forbid, predictable
+from padir.decode.pseudo import PseudoLikelihood
+from padir.ids import EOS
+from tests.decoding import LINES, tiny_translator
+
+RULE = LengthRule(0.6, 1.0)
+SOURCES = [line for line in LINES if line]
+
+
+@pytest.fixture(scope="module", params=["padir", "disco"])
+def translator(request, tmp_path_factory):
+    return tiny_translator(tmp_path_factory.mktemp(request.param), request.param, 3, RULE)
+
+
+def expected(translator, source, tokens):
+    """The plain twin: one sentence without padding, token by token."""
+    model, size = translator.loaded.model, translator.loaded.vocabulary.size
+    encoded = model.encode(jnp.array([[*source, EOS]]))
+    count = len(tokens) + 1
+    visible = np.ones((1, count), bool)
+    if translator.refiner.easy_first:
+        visible = np.array([[[query != key for key in range(count)] for query in range(count)]])
+    hidden, _ = model.hidden(jnp.array([[*tokens, EOS]]), encoded.cross, jnp.array(visible))
+    table = predictable(translator.refiner.table_size, size, eos=False)
+    scores = jax.nn.log_softmax(forbid(model.logits(hidden), table), axis=-1)[0]
+    length = jax.nn.log_softmax(encoded.length_logits, axis=-1)[0, count - 1]
+    return sum(float(scores[place, token]) for place, token in enumerate(tokens)), float(length)
+
+
+def test_scores_are_those_of_each_hypothesis_alone(translator):
+    sources = translator.encode(SOURCES)
+    rows = [row[: 1 + number % 3] for number, row in enumerate(translator.candidates(sources))]
+    scored = PseudoLikelihood(translator).score(sources, rows)
+    for source, row, scores in zip(sources, rows, scored, strict=True):
+        assert [each.tokens for each in scores] == [each.tokens for each in row]
+        for candidate in scores:
+            found = (candidate.log_probability, candidate.length_log_probability)
+            assert found == pytest.approx(expected(translator, source, candidate.tokens), abs=1e-4)
+
+
+def test_templates_are_ranked_by_pseudo_likelihood(translator):
+    speller, sources = Speller(translator), translator.encode(SOURCES)
+    lines = [speller.template(GAP.split("ba ___ ko ___"), "here")] * len(sources)
+    for source, hypothesis in zip(
+        sources, Constraints(translator, speller, lines, "here").translate(sources), strict=True
+    ):
+        plain = Candidate(hypothesis.tokens, hypothesis.length, 0.0, 0.0, 1)
+        [[scored]] = PseudoLikelihood(translator).score([source], [[plain]])
+        assert hypothesis.log_probability == pytest.approx(scored.log_probability, abs=1e-4)
+
+
+def test_a_draft_stays_unless_a_change_gains_the_margin(tmp_path, monkeypatch):
+    translator = tiny_translator(tmp_path, "padir", 3, RULE)
+    speller, sources = Speller(translator), translator.encode(["su ba"] * 3)
+    drafts = ["ko", "ba ko mi re", "ta ve ta su no ve"]
+    lines = [speller.draft(text, "here") for text in drafts]
+
+    def repaired(margin):
+        monkeypatch.setattr(constrain, "DRAFT_MARGIN", margin)
+        translations = Constraints(translator, speller, lines, "here").translate(sources)
+        return [each.before_drop for each in translations]
+
+    assert repaired(np.inf) == drafts
+    refined = repaired(-np.inf)
+    assert refined != drafts
+    rows = [
+        [Candidate(tuple(tokens), len(tokens) + 1, 0.0, 0.0, 1) for tokens in pair]
+        for pair in zip(translator.encode(drafts), translator.encode(refined), strict=True)
+    ]
+    gains = [
+        change.log_probability - kept.log_probability
+        for kept, change in PseudoLikelihood(translator).score(sources, rows)
+    ]
+    for margin in (0.0, *(gain + shift for gain in gains for shift in (-0.01, 0.01))):
+        chosen = zip(drafts, refined, gains, strict=True)
+        assert repaired(margin) == [new if gain > margin else old for old, new, gain in chosen]
