@@ -1,7 +1,6 @@
 """decode, tune, distill and translate from files to files, with tiny random models."""
 
 import io
-import json
 import shutil
 import sys
 from types import SimpleNamespace
@@ -114,36 +113,6 @@ def test_decode_writes_records_and_text(place, tmp_path, name):
     assert [record["hypothesis"] for record in records] == read_lines(text)
     assert records[LINES.index("")]["candidates"] == 0
     assert (tmp_path / "out.jsonl.provenance.json").exists()
-
-
-def test_an_oracle_length_is_that_of_the_reference_and_no_system(place, tmp_path):
-    out, text = tmp_path / "out.jsonl", tmp_path / "out.txt"
-    write_lines(tmp_path / "references", [line + " ba" for line in LINES])
-    oracle = ["--oracle-length", "--references", tmp_path / "references"]
-    provenance = {}
-    for options in ([], oracle):
-        run(decode, *decoding(place, "T2"), *options, "--out", out, "--text", text)
-        provenance[bool(options)] = read_json(tmp_path / "out.jsonl.provenance.json")
-    written = [record for record in read_jsonl(out) if record["length"]]
-    assert [record["length"] for record in written] == [len(x.split()) + 2 for x in LINES if x]
-    assert {record["candidates"] for record in written} == {1}
-    assert provenance[True]["labels"] == {**provenance[False]["labels"], "lengths": "references"}
-    assert str(tmp_path / "references") in provenance[True]["inputs"]
-    predicted, taken = provenance[False]["digests"], provenance[True]["digests"]
-    assert predicted.keys() == taken.keys()
-    assert {key for key in taken if taken[key] != predicted[key]} == {"decoder", "hypotheses"}
-    asked = ["--digests", json.dumps(predicted), "--out", out, "--text", text]
-    with pytest.raises(InputError, match="was made with other settings"):
-        run(decode, *decoding(place, "T2"), *oracle, *asked)
-
-
-def test_an_oracle_length_needs_references_and_a_decoder_of_lengths(place, tmp_path):
-    written = ["--oracle-length", "--out", tmp_path / "o", "--text", tmp_path / "t"]
-    with pytest.raises(InputError, match="name the references"):
-        run(decode, *decoding(place, "T2"), *written)
-    references = ["--references", place / "reference"]
-    with pytest.raises(InputError, match="beam predicts no lengths"):
-        run(decode, *decoding(place, "beam"), *written, *references)
 
 
 @pytest.mark.parametrize("name", ["T2", "beam"])
