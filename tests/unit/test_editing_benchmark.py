@@ -1,0 +1,49 @@
+"""benchmarks/editing.py: what it gives a model, and its table, with a tiny random model."""
+
+import pytest
+
+from benchmarks import editing
+from padir.decode.candidates import LengthRule
+from padir.files import read_lines, write_lines
+from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
+
+SENTENCE = "ta re ba ko su mi"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "edits"),
+    [("a b c", "a b c", 0), ("a b c", "b c", 1), ("a b", "c d e", 3), ("", "a b", 2)],
+)
+def test_distance_counts_edits(first, second, edits):
+    assert editing.distance(first.split(), second.split()) == edits
+
+
+def test_given_texts_are_made_of_the_sentence():
+    words = SENTENCE.split()
+    made = {
+        task.make: editing.given_text(task, [SENTENCE, "ba ko mi"], seed=1)
+        for task in editing.TASKS
+    }
+    assert all(short == "" for _, short in made.values())
+    texts = {make: text for make, (text, _) in made.items()}
+    assert texts[editing.prefix] == "ta re"
+    assert texts[editing.draft] == SENTENCE
+    assert set(texts[editing.terms].split("\t")) < set(words)
+    for make, shown in ((editing.gaps, {editing.GAP}), (editing.spoilt, set(words))):
+        changed = [b for a, b in zip(words, texts[make].split(), strict=True) if a != b]
+        assert len(changed) == 2 and set(changed) <= shown
+
+
+def test_the_table_has_a_row_for_each_task(tmp_path, monkeypatch):
+    monkeypatch.setattr(editing, "prepare", lambda threads: None)
+    bundle = write_tiny_bundle(tmp_path / "padir", "padir")
+    write_decoder(bundle / "decoders/padir.json", tiny_decoder("padir", LengthRule(0.6, 1.0)))
+    lines = [line for line in LINES if line]
+    write_lines(tmp_path / "source", lines)
+    write_lines(tmp_path / "reference", [" ".join(reversed(line.split())) for line in lines])
+    options = ["--source", str(tmp_path / "source"), "--references", str(tmp_path / "reference")]
+    options += ["--target-language", "en", "--out", str(tmp_path / "out.md"), "--passes", "2"]
+    assert editing.main(["--bundle", str(bundle), *options]) == 0
+    rows = [line for line in read_lines(tmp_path / "out.md") if line.startswith("| ")]
+    assert len(rows) == 2 + 1 + len(editing.TASKS)
+    assert rows[3].startswith("| two words as prefix | first reference |")
