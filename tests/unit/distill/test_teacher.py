@@ -35,7 +35,7 @@ class FakeTranslator(Translator):
         self.reranker = None
         self.decoder = TunedDecoder("beam", SearchDecoder(kind="beam"))
         self.rule, self.decoding = LengthRule(alpha), Decoding("beam")
-        self.survive, self.seen = survive, 0
+        self.survive, self.seen, self.oracle_length = survive, 0, False
 
     def encode(self, lines):
         return [list(map(ord, line)) for line in lines]
