@@ -110,7 +110,7 @@ docs: setup ## build the documentation as a site: results/site/index.html
 	@echo "site: $(CURDIR)/results/site/index.html"
 
 bench: setup ## time decoders, training steps and other translators, what their cost grows with, and every trained model at batch 1
-	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/speed.py --out results/bench/speed.json
+	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/speed.py --out results/bench/speed.json --compare benchmarks/speed.json
 	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/roofline.py --speed results/bench/speed.json --out results/bench/roofline.svg
 	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/scaling.py --out results/bench/scaling.json --picture results/bench/scaling.svg
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) --forcerun measure_latency $(ARGS) -- latency

@@ -72,7 +72,7 @@ SIZES = {
     ),
 }
 STEPS = 2
-"""Training steps of one call."""
+"""Training steps of one call of a training engine."""
 
 
 def training_run(size: Size, system: str, longest: int = TARGET):

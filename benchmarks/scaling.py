@@ -28,6 +28,7 @@ SIZE = engines.SIZES["multi30k"]
 LONG = replace(SIZE, architecture=SIZE.architecture | {"max_positions": 288, "length_classes": 130})
 PASSES, CANDIDATES, LENGTHS = (1, 2, 4, 8, 16), (1, 2, 4, 8), (8, 16, 32, 64, 128)
 BATCHES, VOCABULARIES, ROWS = (1, 4, 16, 64), (1_000, 4_000, 16_000, 64_000), (8, 32, 128)
+STEP_ROWS = "sentences of a training step"
 Engine = Callable[[], Any]
 
 
@@ -95,7 +96,7 @@ def curves() -> dict[str, dict[str, dict[int, Engine]]]:
             "PaDIR, T=4": {v: refine(replace(SIZE, vocabulary=v)) for v in VOCABULARIES},
             "AR greedy": {v: search(replace(SIZE, vocabulary=v), "greedy") for v in VOCABULARIES},
         },
-        "sentences of a training step": {
+        STEP_ROWS: {
             "AR": {value: step("ar", value) for value in ROWS},
             "PaDIR, 2 stages": {value: step("padir", value) for value in ROWS},
         },
@@ -111,7 +112,8 @@ def measure(seconds: float) -> dict[str, dict[str, dict[int, float]]]:
         group = {
             f"{name}/{v}": engine for name, line in systems.items() for v, engine in line.items()
         }
-        raced = speed.race(group, seconds, time.perf_counter)
+        steps = engines.STEPS if what == STEP_ROWS else 1
+        raced = speed.race(group, seconds, time.perf_counter, steps)
         times[what] = {
             name: {value: float(np.median(raced[f"{name}/{value}"])) for value in line}
             for name, line in systems.items()

@@ -49,7 +49,10 @@ under PaDIR's step is an upper bound: the step should take no more than that man
 
 
 def race(
-    group: dict[str, Callable[[], Any]], seconds: float, clock: Callable[[], float]
+    group: dict[str, Callable[[], Any]],
+    seconds: float,
+    clock: Callable[[], float],
+    parts: int = 1,
 ) -> dict[str, list[float]]:
     """Time every engine once a round, until the time is over, at least three rounds.
 
@@ -57,9 +60,10 @@ def race(
         group: engines by name; each waits for its result.
         seconds: of all rounds, the calls that compile not counted.
         clock: of one timing; the end of the rounds is told by the wall clock.
+        parts: of a call that are alike: steps of a training engine.
 
     Returns:
-        milliseconds of each round, by engine.
+        milliseconds of one part in each round, by engine.
     """
     for engine in group.values():
         engine()
@@ -70,7 +74,7 @@ def race(
         for name, engine in group.items():
             start = clock()
             engine()
-            times[name].append(round(1e3 * (clock() - start), 3))
+            times[name].append(round(1e3 * (clock() - start) / parts, 4))
     return times
 
 
@@ -180,7 +184,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             print(f"{name}: not timed: {error!r}", file=sys.stderr, flush=True)
             continue
         # Compilation takes a part of the share that only its own run shows: half is a guess.
-        times = race(group, share / 2, clock)
+        times = race(group, share / 2, clock, engines.STEPS if name.endswith("training") else 1)
         report["groups"][name] = times
         spent = time.monotonic() - began
         print(f"{name}: {len(group)} engines, {spent:.0f} s", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""benchmarks/roofline.py and scaling.py: what they make of times, and a whole run of small ones."""
+"""benchmarks/speed.py, roofline.py and scaling.py: what they make of times, and a small run."""
 
 import importlib
 import json
@@ -14,9 +14,77 @@ def scripts(repository):
     folder = str(repository / "benchmarks")
     sys.path.insert(0, folder)
     try:
-        yield {name: importlib.import_module(name) for name in ("roofline", "scaling")}
+        yield {name: importlib.import_module(name) for name in ("speed", "roofline", "scaling")}
     finally:
         sys.path.remove(folder)
+
+
+def test_a_round_counts_the_time_of_one_step(scripts):
+    # Every reading of the clock is a second later than the one before.
+    seconds = iter(range(1000))
+    times = scripts["speed"].race({"engine": lambda: None}, 0, lambda: next(seconds), parts=2)
+    assert times == {"engine": [500.0] * 3}
+
+
+def test_training_is_timed_by_the_step(scripts, monkeypatch):
+    speed, scaling = scripts["speed"], scripts["scaling"]
+    parts = {}
+
+    def race(group, seconds, clock, steps=1):
+        parts[next(iter(group))] = steps
+        return {name: [1.0] * 3 for name in group}
+
+    monkeypatch.setattr(speed, "race", race)
+    monkeypatch.setattr(speed, "limits", lambda clock: {"matmul_gflops": 1, "read_gb_per_s": 1})
+    monkeypatch.setattr("padir.launch.prepare", lambda threads: None)
+    for name in ("our_decoders", "our_training"):
+        monkeypatch.setattr(speed.engines, name, lambda *_, name=name: {name: lambda: None})
+    words = ["--sizes", "demo", "--training", "demo", "--batches", "--no-peers"]
+    speed.run(speed.parser().parse_args(words))
+    assert parts == {"our_decoders": 1, "our_training": speed.engines.STEPS}
+    systems = {"system": {1: lambda: None}}
+    monkeypatch.setattr(scaling, "curves", lambda: {"passes": systems, scaling.STEP_ROWS: systems})
+    parts.clear()
+    scaling.measure(0)
+    assert parts == {"system/1": speed.engines.STEPS}
+
+
+def test_a_ratio_is_the_median_over_rounds_of_the_ratio_within_a_round(scripts):
+    # The machine slows down by ten in the last round, for both alike.
+    times = {"ours": [1.0, 1.0, 10.0], "theirs": [2.0, 3.0, 40.0]}
+    assert scripts["speed"].ratio(times, "ours", "theirs") == {
+        "median": 3.0,
+        "low": 2.5,
+        "high": 3.5,
+    }
+    assert scripts["speed"].ratio(times, "ours", "absent") is None
+
+
+@pytest.mark.parametrize(
+    ("now", "drifts"),
+    [
+        ((1.0, 0.9, 1.1), False),
+        ((1.3, 1.2, 1.4), True),
+        ((0.7, 0.6, 0.8), True),
+        ((1.3, 1.05, 1.4), False),  # within the quartiles of the earlier run
+        ((1.14, 1.11, 1.2), False),  # outside of them, by less than `DRIFT`
+    ],
+)
+def test_drift_is_a_change_beyond_both_the_bound_and_the_quartiles(scripts, now, drifts):
+    def report(middle, low, high, engine="AR beam"):
+        row = {"group": "demo", "engine": engine, "other": "HF T5", "target": None}
+        return {"ratios": [{**row, "median": middle, "low": low, "high": high}]}
+
+    compare = scripts["speed"].compare
+    messages = compare(report(*now), report(1.0, 0.9, 1.1))
+    assert bool(messages) == drifts
+    assert all(f"is {now[0]:.2f}, committed 1.00" in message for message in messages)
+    assert compare(report(*now), report(1.0, 0.9, 1.1, engine="AR greedy")) == []
+
+
+def test_make_bench_compares_with_the_committed_ratios(repository):
+    recipe = (repository / "Makefile").read_text().partition("\nbench:")[2].partition("\n\n")[0]
+    assert "--compare benchmarks/speed.json" in recipe
 
 
 def test_a_program_is_drawn_at_its_operations_per_byte_and_its_rate(scripts):
