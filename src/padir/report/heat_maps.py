@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from padir.report.dependency import analyses
 from padir.report.results import Results
 from padir.report.tables import Cell, Column, Table
@@ -121,8 +123,9 @@ def _values(heat_map: HeatMap) -> list[str]:
 def _draw(heat_map: HeatMap, axes: Any) -> Any:
     # A diverging map whose sign readers with any colour vision can tell.
     layers, heads = len(heat_map.effect), len(heat_map.effect[0])
-    cells = (range(heads), range(layers), heat_map.effect)
-    image = axes.pcolormesh(*cells, shading="nearest", cmap="PuOr", vmin=-LIMIT, vmax=LIMIT)
+    # Edges, not centres: from the centre of a single row no height of its cells can be told.
+    cells = (np.arange(heads + 1) - 0.5, np.arange(layers + 1) - 0.5, heat_map.effect)
+    image = axes.pcolormesh(*cells, cmap="PuOr", vmin=-LIMIT, vmax=LIMIT)
     axes.invert_yaxis()
     for layer in range(layers):
         for head in range(heads):

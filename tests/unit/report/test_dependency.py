@@ -147,6 +147,15 @@ def test_each_cell_of_a_heat_map_says_where_it_stands_and_its_values(analysed):
     assert "head 1" not in maps.description
 
 
+def test_a_heat_map_of_one_layer_and_one_head_has_cells_with_an_area():
+    single = [[-2.0]]
+    heat_map = heat_maps.HeatMap("padir", "pass 1", single, single, [[0.01]])
+    svg = heat_maps.HeatMaps("heads", "Heads", [heat_map]).svg
+    (outline,) = re.findall(r'<path d="([^"]*)"[^>]*><title>padir, pass 1', svg)
+    points = re.findall(r"[ML] ([-\d.]+) ([-\d.]+)", outline)
+    assert all(len(set(coordinates)) == 2 for coordinates in zip(*points, strict=True))
+
+
 def test_a_document_of_an_older_version_is_one_message_and_keeps_no_other_table_back(analysed):
     old = analysis("padir", "own")
     del old["passes"][1]["heads"]["self_attention"]["within_effect"]
