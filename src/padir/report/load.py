@@ -6,7 +6,7 @@ from typing import Any
 
 from padir import layout
 from padir.config.experiment import Config
-from padir.config.identity import short_digest, teacher_seed
+from padir.config.identity import chain_digests, short_digest, teacher_seed
 from padir.config.rows import Row
 from padir.files import InputError, read_json, read_jsonl, shown
 from padir.layout import Artifact, Place
@@ -259,11 +259,15 @@ class Reader:
                 score = self._read(wanted, path)
                 if score is None:
                     continue
-                chains = layout.sample_path(place, sampler, split, "jsonl")
-                if not Path(chains).is_file():
-                    self._absent[path] = Absence(Artifact(chains, {}), MISSING)
+                chains = Artifact(
+                    layout.sample_path(place, sampler, split, "jsonl"),
+                    chain_digests(self.config, *place, sampler),
+                )
+                lines = self._fresh(chains)
+                if lines is None:
+                    self._absent[path] = self._absent[chains.path]
                     continue
-                yield (place, sampler), (require(path, score, SCORE_KEYS), read_jsonl(chains))
+                yield (place, sampler), (require(path, score, SCORE_KEYS), lines)
 
     def _traces(
         self, wanted: Mapping[str, Artifact], places: Sequence[Place]
