@@ -246,6 +246,7 @@ def _record(claim: Claim, command: str) -> dict[str, Any]:
 def _tested(
     claim: Claim, test: verdicts.Test, results: Results, command: str
 ) -> Iterator[dict[str, Any]]:
+    says = " ".join((test.__doc__ or "").split())
     for place in results.places():
         finding = test(results, place)
         yield _record(claim, command) | {
@@ -254,7 +255,7 @@ def _tested(
             "interval": None if finding.interval is None else list(finding.interval),
             "seeds": list(finding.seeds),
             "test": f"{test.__module__}.{getattr(test, '__name__', '')}",
-            "test_says": " ".join((test.__doc__ or "").split()),
+            "test_says": verdicts.at_candidates_passes(says, results.config),
             "verdict": {True: REPRODUCED, False: NOT_REPRODUCED, None: NOT_RUN}[finding.holds],
         }
 

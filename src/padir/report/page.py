@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from padir import layout
 from padir.config.experiment import Config
-from padir.report import titles, viewer
+from padir.report import titles, verdicts, viewer
 from padir.report.cards import cards
 from padir.report.catalogue import SECTIONS, Part, Scope, Section
 from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
@@ -62,7 +62,12 @@ def page(
             absent_by_command[layout.command(name, options)] = list(more.values())
     places = dict.fromkeys(" ".join(p) for loaded in results.values() for p in loaded.places())
     template = environment(options).get_template("page.html")
-    records = list(titles.anchored(claims))
+    records = [
+        record | {"title": verdicts.at_candidates_passes(record["title"], config)}
+        if record["id"] in titles.TITLES
+        else record
+        for record in titles.anchored(claims)
+    ]
     entries = [
         {"part": part, "content": content, "sources": _sources(config, part, absent)}
         for part, content in contents
@@ -71,7 +76,10 @@ def page(
     main = next((entry for entry in entries if entry["part"].name == MAIN_FIGURE), None)
     return template.render(
         places=list(places),
-        headlines=list(titles.cards(records)),
+        headlines=[
+            card._replace(title=verdicts.at_candidates_passes(card.title, config))
+            for card in titles.cards(records)
+        ],
         main=main,
         counts=counts(claims),
         sections=list(_sections([entry for entry in entries if entry is not main])),

@@ -48,6 +48,16 @@ class Finding:
 Test = Callable[[Results, Place], Finding]
 
 
+def at_candidates_passes(text: str, config: Config) -> str:
+    """A text about T4 with the number of passes that the config's candidate has."""
+    candidate = config.candidate()
+    passes = candidate.decoding.passes if candidate else None
+    if passes is None:
+        return text
+    plain = "1 pass" if passes == 1 else f"{passes} passes"
+    return text.replace("4 passes", plain).replace("T4", f"T{passes}")
+
+
 def joint_row(config: Config) -> Row | None:
     """The core row of the candidate's training with as many passes and a joint decoder."""
     candidate = config.candidate()
@@ -121,7 +131,8 @@ def one_pass(results: Results, place: Place) -> Finding:
         return Finding(None, rows)
     value, ends = _combined(rows, [1.0, -ONE_PASS_SHARE])
     text = "; ".join(f"{row.row.label} {row.bleu().text()}" for row in rows)
-    return Finding(ends[0] > 0, f"{text}; T1 - 0.8 T4 = {value:.2f}", ends, rows[0].seeds)
+    last = f"T{rows[1].row.decoding.passes}"
+    return Finding(ends[0] > 0, f"{text}; T1 - 0.8 {last} = {value:.2f}", ends, rows[0].seeds)
 
 
 def saturation(results: Results, place: Place) -> Finding:
@@ -131,7 +142,8 @@ def saturation(results: Results, place: Place) -> Finding:
         return Finding(None, rows)
     value, ends = _combined(rows, [1.0, -1.0])
     holds = max(abs(ends[0]), abs(ends[1])) < SATURATION_GAIN
-    return Finding(holds, f"T10 - T4 = {value:.2f} BLEU", ends, rows[0].seeds)
+    text = f"T10 - T{rows[1].row.decoding.passes} = {value:.2f} BLEU"
+    return Finding(holds, text, ends, rows[0].seeds)
 
 
 def early_gain_larger(results: Results, place: Place) -> Finding:
@@ -139,9 +151,10 @@ def early_gain_larger(results: Results, place: Place) -> Finding:
     rows = _rows(results, place, 1, None, LAST_PASSES)
     if isinstance(rows, str):
         return Finding(None, rows)
-    one, four, ten = (row.bleu().value for row in rows)
+    one, few, ten = (row.bleu().value for row in rows)
     _, ends = _combined(rows, [-1.0, 2.0, -1.0])
-    text = f"T4 - T1 = {four - one:.2f}, T10 - T4 = {ten - four:.2f} BLEU"
+    middle = f"T{rows[1].row.decoding.passes}"
+    text = f"{middle} - T1 = {few - one:.2f}, T10 - {middle} = {ten - few:.2f} BLEU"
     return Finding(ends[0] > 0, text, ends, rows[0].seeds)
 
 
@@ -184,7 +197,7 @@ def _stutter(results: Results, place: Place, before_drop: bool) -> Finding:
     ours = rows[0].stutter(before_drop)
     theirs = None if baseline is None else baseline.stutter(before_drop=False)
     if ours is None or theirs is None or baseline is None:
-        return Finding(None, "stutter of PaDIR T4 or AR not measured")
+        return Finding(None, f"stutter of {rows[0].row.label} or AR not measured")
     ends = interval(ours.replicates - STUTTER_RATIO * theirs.replicates)
     text = (
         f"{rows[0].row.label} {ours.text()}, {baseline.row.label} {theirs.text()}"

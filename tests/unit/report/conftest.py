@@ -30,11 +30,12 @@ BLEU = {
     "padir_raw/padir/T4": 24.0,
     "padir_raw/padir/T10": 24.2,
     "padir/padir/T1": 37.0,
+    "padir/padir/T2": 39.0,
     "padir/padir/T4": 39.5,
     "padir/padir/T10": 39.6,
 }
 STUTTER = {"ar": 0.5, "padir_raw": 9.0, "padir": 3.0, "whole": 3.0}
-P50 = {"greedy": 4.0, "beam": 12.0, "T1": 1.5, "T4": 4.0, "T10": 9.0}
+P50 = {"greedy": 4.0, "beam": 12.0, "T1": 1.5, "T2": 2.5, "T4": 4.0, "T10": 9.0}
 # Two trainings of three seeds that differ in one setting, and the questions asked of them.
 PAIR = {
     "whole": {"targets": "own", "seeds": [0, 1, 2]},

@@ -42,6 +42,21 @@ def test_quality_claims_flip(made_up, claim, row, holds, fails):
     assert verdict(made_up, claim) == "not reproduced"
 
 
+def test_a_candidate_of_two_passes_is_named_so(made_up):
+    decoding = {"decoders": ["padir"], "passes": [1, 2, 10]}
+    ar = {"trainings": ["ar"], "decoders": ["greedy", "beam"]}
+    made_up.evaluate(core=[ar, {"trainings": ["padir"], **decoding}])
+    made_up.all()
+    said = {claim["id"]: (claim["measured"], claim["test_says"]) for claim in made_up.claims()}
+    measured, test = said["one_pass"]
+    assert "padir padir T2" in measured and "; T1 - 0.8 T2 = " in measured
+    assert "BLEU(T1) - 0.8 BLEU(T2)" in test
+    assert "T10 - T2 = " in said["saturation"][0]
+    assert said["early_gain"][0].startswith("T2 - T1 = ") and "T10 - T2" in said["early_gain"][0]
+    title = verdicts.at_candidates_passes("Near AR with 4 passes", made_up.config)
+    assert title == "Near AR with 2 passes"
+
+
 @pytest.mark.parametrize("base", ["greedy", "beam"])
 @pytest.mark.parametrize(("point", "threshold"), [("p50", 2), ("p99", 5)])
 def test_latency_claims_flip(made_up, base, point, threshold):
