@@ -22,6 +22,7 @@ from padir.report.results import (
 from padir.score.rating import NOT_RUN, RUN
 
 MISSING, OTHER_SETTINGS = "missing", "made with other settings"
+OTHER_SCORER = "made with another version of the scorer"
 SCORE_KEYS = ("bleu", "chrf", "stutter", "replicates", "test_digest", "sentences")
 ANALYSIS_KEYS = (
     *("dataset", "direction", "training", "decoder", "targets", "distance", "passes", "claims"),
@@ -38,8 +39,6 @@ MEASURES: Mapping[str, Callable[[Document], Any]] = {
     "resampling seed": lambda document: document["replicates"]["seed"],
 }
 SCORE_MEASURES = {
-    "BLEU signature": lambda document: document["bleu"]["signature"],
-    "chrF signature": lambda document: document["chrf"]["signature"],
     "number of sentences": lambda document: document["sentences"],
     **MEASURES,
 }
@@ -89,6 +88,13 @@ def _check_labels(path: str, document: Document, labels: Mapping[str, Any]) -> N
                 f"{shown(path)}: {key} is {document.get(key)!r}; the path and config say"
                 f" {expected!r}"
             )
+
+
+def command_for(target: str, reasons: Iterable[str], options: str = "") -> str:
+    """The command that makes what a target lacks for these reasons: Snakemake takes scores of
+    another version of the scorer as made."""
+    command = layout.command(target, options)
+    return f"{command} --forcerun score" if OTHER_SCORER in reasons else command
 
 
 class Reader:
@@ -162,8 +168,9 @@ class Reader:
         split = self.config.evaluation.split
         for place in places:
             documents: list[tuple[str, Document]] = []
+            by_row: dict[Row, list[tuple[str, Document]]] = {}
             for row in self.config.all_rows():
-                run, scores = self.config.trainings[row.training], []
+                run = self.config.trainings[row.training]
                 for seed in layout.seeds(self.config, row):
                     path = layout.score_path(place, row, seed, split)
                     document = self._read(wanted, path)
@@ -172,11 +179,31 @@ class Reader:
                     # Not the teacher's name: the digest has what it wrote, and a name may change.
                     labels = {**_labels(place, row, seed, split), "system": run.system}
                     _check_labels(path, document, labels)
-                    scores.append(require(path, document, SCORE_KEYS))
-                    documents.append((path, document))
-                if scores:
-                    yield place, row, tuple(scores)
-            comparable(documents, SCORE_MEASURES)
+                    scored = path, require(path, document, SCORE_KEYS)
+                    by_row.setdefault(row, []).append(scored)
+                    documents.append(scored)
+            alike = self._of_newest_scorer(wanted, documents)
+            comparable([scored for scored in documents if scored[0] in alike], SCORE_MEASURES)
+            for row, scores in by_row.items():
+                if kept := tuple(document for path, document in scores if path in alike):
+                    yield place, row, kept
+
+    def _of_newest_scorer(
+        self, wanted: Mapping[str, Artifact], documents: Sequence[tuple[str, Document]]
+    ) -> set[str]:
+        """Paths of the scores with the signatures of the score written last; the others are
+        absent. Made anew they have these signatures, as the scorer is the installed one."""
+        if not documents:
+            return set()
+        signatures = {
+            path: (document["bleu"]["signature"], document["chrf"]["signature"])
+            for path, document in documents
+        }
+        newest = signatures[max(signatures, key=lambda path: Path(path).stat().st_mtime_ns)]
+        for path, signature in signatures.items():
+            if signature != newest:
+                self._absent[path] = Absence(wanted[path], OTHER_SCORER)
+        return {path for path, signature in signatures.items() if signature == newest}
 
     def _ratings(
         self, wanted: Mapping[str, Artifact], places: Sequence[Place]

@@ -18,6 +18,7 @@ from padir.report import titles, verdicts, viewer
 from padir.report.cards import cards
 from padir.report.catalogue import SECTIONS, Part, Scope, Section
 from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
+from padir.report.load import command_for
 from padir.report.results import Absence, Document, Results
 from padir.report.tables import Cell, Column, Table, shown_text
 from padir.report.theme import COLOURS, Picture
@@ -59,7 +60,8 @@ def page(
         more = {a.artifact.path: a for a in loaded.absent if a.artifact.path not in absent}
         absent |= more
         if more:
-            absent_by_command[layout.command(name, options)] = list(more.values())
+            command = command_for(name, [a.reason for a in more.values()], options)
+            absent_by_command[command] = list(more.values())
     places = dict.fromkeys(" ".join(p) for loaded in results.values() for p in loaded.places())
     template = environment(options).get_template("page.html")
     records = [

@@ -102,7 +102,8 @@ def _at(value: Any, keys: Sequence[str]) -> Any:
 
 
 class Absence(NamedTuple):
-    """An artifact that is not shown, and why: `missing` or `made with other settings`."""
+    """An artifact that is not shown, and why: `missing`, `made with other settings`, or
+    `made with another version of the scorer`."""
 
     artifact: Artifact
     reason: str

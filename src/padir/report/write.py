@@ -9,7 +9,7 @@ from padir.config.experiment import Config
 from padir.files import InputError, shown, write_text
 from padir.report.catalogue import Part, Scope, parts_in
 from padir.report.claims import decide, write_claims
-from padir.report.load import OTHER_SETTINGS, Reader
+from padir.report.load import MISSING, Reader, command_for
 from padir.report.page import page
 from padir.report.results import Results
 from padir.report.tables import Table
@@ -27,7 +27,7 @@ def absence_notes(results: Results, options: str = "") -> list[str]:
     """
     notes = [
         f"Not shown: {artifact.path}: {reason};"
-        f" run: {layout.command(artifact.path, options, force=reason == OTHER_SETTINGS)}"
+        f" run: {layout.command(artifact.path, options, force=reason != MISSING)}"
         for artifact, reason in results.absent[:NAMED]
     ]
     more = len(results.absent) - NAMED
@@ -90,7 +90,7 @@ class Report:
         why = ", ".join(f"{count} {reason}" for reason, count in counts)
         return (
             f"{len(reasons)} of {asked} results are not shown ({why});"
-            f" run: {layout.command(self.scope, self.options)}"
+            f" run: {command_for(self.scope, reasons.values(), self.options)}"
         )
 
     def table1(self) -> str:

@@ -1,6 +1,7 @@
 """Reading results: averages by hand, what is not shown, and files that must not be believed."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from padir.config.rows import Row
 from padir.files import InputError
 from padir.report.catalogue import part
 from padir.report.results import difference, estimate
-from padir.report.write import make
+from padir.report.write import Report, absence_notes, make
 
 FOUR, BEAM = Row.parse("padir/padir/T4"), Row.parse("ar/beam")
 
@@ -135,9 +136,6 @@ def test_theory_of_other_settings_is_not_shown(made_up):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"bleu": {"score": 1.0, "low": 0.0, "high": 2.0, "signature": "BLEU|y"}},
-         r"BLEU signature differs: BLEU\|x in .*ar/seed0/score/test.greedy.json, BLEU\|y in"),
-        ({"chrf": {"score": 1.0, "low": 0.0, "high": 2.0, "signature": "c"}}, "chrF signature"),
         ({"test_digest": "other"},
          "test-set digest differs: abc123 in .*, other in .*padir.T4.json"),
         ({"sentences": 199}, "number of sentences differs: 200 in .*, 199 in"),
@@ -151,6 +149,22 @@ def test_unlike_scores_never_share_a_table(made_up, change, what):
     assert "\n" not in str(caught.value)
     # A part that does not read the score is not concerned.
     assert made_up.load("training").absent == []
+
+
+@pytest.mark.parametrize("measure", ["bleu", "chrf"])
+def test_a_score_of_another_version_of_the_scorer_is_absent(made_up, measure):
+    path = made_up.score("padir/padir/T4", seed=1)
+    document = json.loads(path.read_text())
+    document[measure]["signature"] = "earlier"
+    path.write_text(json.dumps(document))
+    os.utime(path, (1, 1))
+    results = made_up.load("table1")
+    assert results.row(made_up.place, FOUR).seeds == (0,)
+    (note,) = absence_notes(results)
+    reason = "made with another version of the scorer"
+    assert note == f"Not shown: {path}: {reason}; run: snakemake --cores all --force {path}"
+    report = Report(made_up.config, "core")
+    assert report.absence().endswith("run: snakemake --cores all core --forcerun score")
 
 
 def test_a_score_in_another_place_is_refused(made_up):
