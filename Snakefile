@@ -53,37 +53,37 @@ rule all:
     """The config's `default_target`: everything, or the core."""
     default_target: True
     input:
-        files_in(SETTINGS.default_target),
+        outputs.files_in(SETTINGS, SETTINGS.default_target),
 
 
 rule core:
     """Table 1 and what belongs to it: stutter, latency, theory, claims and the page."""
     input:
-        files_in("core"),
+        outputs.files_in(SETTINGS, "core"),
 
 
 rule everything:
     """Every table, figure and claim, and one page with all of them."""
     input:
-        files_in("everything"),
+        outputs.files_in(SETTINGS, "everything"),
 
 
 rule translation:
     """The rows of table 1 trained, decoded and scored; no latency, no report."""
     input:
-        paths_of(layout.scores(SETTINGS, SETTINGS.core_rows())),
+        outputs.paths_of(layout.scores(SETTINGS, SETTINGS.core_rows())),
 
 
 rule theory:
     """Figures 1 to 3 and the table of theorems, which need no training."""
     input:
-        files_of(catalogue.parts(SETTINGS, "theory")),
+        outputs.files_of(catalogue.parts(SETTINGS, "theory")),
 
 
 rule figures:
     """Every figure."""
     input:
-        files_of(p for p in catalogue.parts(SETTINGS) if p.kind == "figure"),
+        outputs.files_of(p for p in catalogue.parts(SETTINGS) if p.kind == "figure"),
 
 
 rule restore:
@@ -105,5 +105,5 @@ for part in catalogue.parts(SETTINGS):
         name:
             f"{part.name}"
         input:
-            files_of([part]),
+            outputs.files_of([part]),
         localrule: True

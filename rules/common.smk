@@ -1,7 +1,8 @@
 """Shared by all rules: the validated config, wildcard constraints, input and params functions.
 
 What belongs to an experiment, and where it lies, stands in `padir.layout` and `padir.jobs`; digests of what results
-depend on in `padir.config.identity`; the parts of the report in `padir.report.catalogue`.
+depend on in `padir.config.identity`; the parts of the report in `padir.report.catalogue`, their files in
+`padir.outputs`.
 """
 
 import json
@@ -11,7 +12,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from padir import jobs, layout, priorities
+from padir import jobs, layout, outputs, priorities
 from padir.config import identity
 from padir.config.base import NAME_PATTERN
 from padir.config.read import check_config, refuse_repeated_keys, with_base

@@ -57,6 +57,7 @@ ALLOWED: dict[str, set[str]] = {
     "server": {"bundle", "cards", "config", "files", "library", "model"},
     "planning": {"config", "data", "files", "locks", "model", "progress", "vocab"},
     "report": {"cards", "config", "files", "layout", "score"},
+    "outputs": {"config", "jobs", "layout", "report"},
 }
 
 
