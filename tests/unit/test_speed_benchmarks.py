@@ -82,6 +82,17 @@ def test_drift_is_a_change_beyond_both_the_bound_and_the_quartiles(scripts, now,
     assert compare(report(*now), report(1.0, 0.9, 1.1, engine="AR greedy")) == []
 
 
+def test_a_step_counts_each_product_three_times_and_the_decoder_at_each_stage(scripts):
+    engines, speed = scripts["speed"].engines, scripts["speed"]
+    # 56 x 12 positions; width 64, feed-forward 256, two layers, a vocabulary of 450.
+    feed_forward, output = 2 * 64 * 256, 64 * 450
+    encoder = 2 * (4 * 64 * 64 + feed_forward) + 2 * 2 * 64 * 64
+    for system, projections, stages in (("ar", 6, 1), ("padir", 8, 2)):
+        decoder = 2 * (projections * 64 * 64 + feed_forward) + output
+        expected = 3 * 2e-9 * 56 * 12 * (encoder + stages * decoder)
+        assert speed.step_gflop(engines.SIZES["demo"], system) == pytest.approx(expected)
+
+
 def test_make_bench_compares_with_the_committed_ratios(repository):
     recipe = (repository / "Makefile").read_text().partition("\nbench:")[2].partition("\n\n")[0]
     assert "--compare benchmarks/speed.json" in recipe
