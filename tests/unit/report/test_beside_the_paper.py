@@ -14,7 +14,7 @@ from padir.report import paper
 from padir.report.catalogue import all_parts, artifacts
 from padir.report.paper import beside
 from padir.report.results import Estimate
-from tests.unit.report.conftest import BLEU, CORE, NOISE
+from tests.unit.report.conftest import CORE, NOISE
 
 SIGNATURE = "BLEURT|BLEURT-20|x"
 
