@@ -130,9 +130,7 @@ def slope(line: dict[int, float]) -> float:
 
 def page(report: dict[str, Any], command: str) -> str:
     """The tables, one for each thing that varies."""
-    ran = report["machine"]
-    parts = [f"`{command}`", f"{ran['processor']}, {ran['threads']} threads, load average"
-             f" {ran['load_average']} at the start. Milliseconds."]  # fmt: skip
+    parts = [f"`{command}`", f"{speed.conditions(report['machine'])}. Milliseconds."]
     for what, systems in report["times"].items():
         values = sorted({value for line in systems.values() for value in line})
         head = (what, *(f"{value:,}" for value in values), "slope")
@@ -190,9 +188,7 @@ def main() -> None:
     if given.picture:
         given.picture.write_text(draw(report), "utf-8")
     if given.page:
-        before, rest = given.page.read_text("utf-8").split(BEGIN)
-        after = rest.split(END)[1]
-        given.page.write_text(f"{before}{BEGIN}\n\n{measured}\n\n{END}{after}", "utf-8")
+        speed.write_section(given.page, BEGIN, END, measured)
 
 
 if __name__ == "__main__":

@@ -233,14 +233,28 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def conditions(ran: dict[str, Any]) -> str:
+    """Processor, threads, load and versions, as a line of the page."""
+    versions = ", ".join(f"{name} {version}" for name, version in ran["versions"].items())
+    threads = f"{ran['threads']} thread{'s' * (ran['threads'] > 1)}"
+    return (
+        f"{ran['processor']}, {ran['cores']} cores, {threads}, load average"
+        f" {ran['load_average']} at the start; {versions}"
+    )
+
+
+def write_section(page: Path, begin: str, end: str, text: str) -> None:
+    """Replace what stands between two marks of a page."""
+    before, rest = page.read_text("utf-8").split(begin)
+    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}", "utf-8")
+
+
 def page(report: dict[str, Any], command: str) -> str:
     """The measured section of the page."""
-    ran, limit = report["machine"], report["limits"]
-    versions = ", ".join(f"{name} {version}" for name, version in ran["versions"].items())
+    limit = report["limits"]
     parts = [
         f"`{command}`",
-        f"{ran['processor']}, {ran['cores']} cores, {ran['threads']} threads, load average"
-        f" {ran['load_average']} at the start; {report['clock']} time; {versions}. Matrix product:"
+        f"{conditions(report['machine'])}; {report['clock']} time. Matrix product:"
         f" {limit['matmul_gflops']:.0f} GFLOP/s; reading memory: {limit['read_gb_per_s']:.1f} GB/s,"
         " both in the same run.",
         table(
@@ -352,10 +366,7 @@ def main() -> None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(report) + "\n", "utf-8")
     if arguments.page:
-        text = arguments.page.read_text("utf-8")
-        before, rest = text.split(BEGIN)
-        _, after = rest.split(END)
-        arguments.page.write_text(f"{before}{BEGIN}\n\n{measured}\n\n{END}{after}", "utf-8")
+        write_section(arguments.page, BEGIN, END, measured)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,17 @@
 
     python benchmarks/theory_samplers.py [--side 256] [--chains 64] [--out F.json]
 
-One process, best of several timed runs after compilation. thrml is timed only where it is
-installed. Random numbers alone are timed too: the same words are drawn and folded into one.
-The last table shows how cost grows: 2^N where states are listed, linear in chains and samples.
+One process. On the lattice the samplers take turns, and a ratio is the median over rounds of the
+ratio within a round; elsewhere the best of several runs after compilation counts. thrml is timed
+only where it is installed. Random numbers alone are timed too: the same words are drawn and folded
+into one. The last table shows how cost grows: 2^N where states are listed, linear in chains and
+samples.
 """
 
 import argparse
 import importlib.util
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +20,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import speed
 from lattice import PRECISION, LatticeGibbs, key_words, threefry_words
 
 from padir.theory.dynamics import block_dirichlet_form
@@ -41,8 +45,8 @@ def best_seconds(run: Callable[[], object], repeats: int = REPEATS) -> float:
     return min(times)
 
 
-def lattice_packed(side: int, chains: int, sweeps: int) -> dict[str, float]:
-    """The packed sampler, and its random words alone."""
+def lattice_packed(side: int, chains: int, sweeps: int) -> dict[str, Callable[[], object]]:
+    """The packed sampler, and its random words alone; a call makes `sweeps` sweeps."""
     sampler = LatticeGibbs(side, side, 0.4)
     state = sampler.init(jax.random.key(0), chains)
 
@@ -65,12 +69,13 @@ def lattice_packed(side: int, chains: int, sweeps: int) -> dict[str, float]:
         keys = jax.random.split(key, 2 * sweeps)
         return jax.lax.scan(sweep, jnp.zeros_like(sites), keys)[0]
 
-    seconds = best_seconds(lambda: jax.block_until_ready(run(jax.random.key(1), state)))
-    alone = best_seconds(lambda: jax.block_until_ready(words(jax.random.key(1))))
-    return {"updates": side * side * chains * sweeps / seconds, "random_share": alone / seconds}
+    return {
+        "lattice": lambda: jax.block_until_ready(run(jax.random.key(1), state)),
+        "lattice, random numbers": lambda: jax.block_until_ready(words(jax.random.key(1))),
+    }
 
 
-def lattice_numpy(side: int, chains: int, sweeps: int) -> dict[str, float]:
+def lattice_numpy(side: int, chains: int, sweeps: int) -> dict[str, Callable[[], object]]:
     """The same sweeps in plain NumPy: one float32 uniform per spin."""
     rng = np.random.default_rng(0)
     rows, columns = np.indices((side, side))
@@ -90,15 +95,13 @@ def lattice_numpy(side: int, chains: int, sweeps: int) -> dict[str, float]:
         for _ in range(2 * sweeps):
             rng.random(spins.shape, np.float32)
 
-    seconds = best_seconds(run, 2)
-    share = best_seconds(words, 2) / seconds
-    return {"updates": side * side * chains * sweeps / seconds, "random_share": share}
+    return {"NumPy": run, "NumPy, random numbers": words}
 
 
-def lattice_thrml(side: int, chains: int, sweeps: int) -> dict[str, float] | None:
+def lattice_thrml(side: int, chains: int, sweeps: int) -> dict[str, Callable[[], object]]:
     """thrml's block Gibbs on the same torus, if it is installed."""
     if importlib.util.find_spec("thrml") is None:
-        return None
+        return {}
     from thrml import Block, SamplingSchedule, SpinNode, sample_states
     from thrml.models import IsingEBM, IsingSamplingProgram, hinton_init
 
@@ -123,8 +126,35 @@ def lattice_thrml(side: int, chains: int, sweeps: int) -> dict[str, float] | Non
         jax.vmap(lambda s, k: sample_states(k, program, schedule, s, [], [Block(flat[:1])]))
     )
     keys = jax.random.split(run_key, chains)
-    seconds = best_seconds(lambda: jax.block_until_ready(run(start, keys)), 2)
-    return {"updates": side * side * chains * sweeps / seconds}
+    return {"thrml": lambda: jax.block_until_ready(run(start, keys))}
+
+
+def lattice_rates(side: int, chains: int, sweeps: int, seconds: float) -> dict[str, dict]:
+    """Spin updates per second of each sampler, and how many times longer it takes than `lattice`.
+
+    Returns:
+        by sampler: "updates" per second in the median round, "random_share" of its time where
+        random numbers were timed alone, and "ratio" with the quartiles over rounds.
+    """
+    group = {
+        **lattice_packed(side, chains, sweeps),
+        **lattice_thrml(side, chains, sweeps),
+        **lattice_numpy(side, chains, sweeps),
+    }
+    times = speed.race(group, seconds, time.perf_counter)
+    rates = {}
+    for name in ("lattice", "thrml", "NumPy"):
+        if name in times:
+            median = float(np.median(times[name]))
+            rates[name] = {
+                "updates": 1e3 * side * side * chains * sweeps / median,
+                "ratio": speed.ratio(times, "lattice", name),
+                "rounds": len(times[name]),
+            }
+            alone = times.get(f"{name}, random numbers")
+            if alone:
+                rates[name]["random_share"] = float(np.median(alone)) / median
+    return rates
 
 
 def clique_rates(chains: int, steps: int) -> list[dict[str, float | str | int]]:
@@ -216,21 +246,21 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=256)
     parser.add_argument("--chains", type=int, default=64)
     parser.add_argument("--sweeps", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=60, help="of the lattice's rounds")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    size = (arguments.side, arguments.chains)
-    lattice = {
-        "ours": lattice_packed(*size, arguments.sweeps),
-        "thrml": lattice_thrml(*size, arguments.sweeps),
-        "NumPy": lattice_numpy(*size, 2),
-    }
+    load = os.getloadavg()[0]
+    lattice = lattice_rates(arguments.side, arguments.chains, arguments.sweeps, arguments.seconds)
+    print(f"load average {load:.2f} at the start")
     print(f"1-Gibbs, {arguments.side} x {arguments.side} torus, {arguments.chains} chains")
     for name, row in lattice.items():
-        if row is None:
-            print(f"  {name:<6} not installed")
-            continue
         share = f", random numbers {row['random_share']:.0%}" if "random_share" in row else ""
-        print(f"  {name:<6} {row['updates'] / 1e6:8.0f} million spin updates/s{share}")
+        ratio = row["ratio"]
+        print(
+            f"  {name:<8} {row['updates'] / 1e6:8.0f} million spin updates/s{share}; takes"
+            f" {ratio['median']:.1f} times as long as lattice ({ratio['low']:.1f} to"
+            f" {ratio['high']:.1f}, {row['rounds']} rounds)"
+        )
     clique = clique_rates(4000, 100)
     print("block-k updates, clique of 6 among 12 spins, 4000 chains")
     for row in clique:
@@ -240,7 +270,7 @@ def main() -> None:
     for row in table:
         print(f"  {row['what']:<38} {row['size']:>6}  {1e3 * float(row['seconds']):8.2f} ms")
     if arguments.out:
-        document = {"lattice": lattice, "clique": clique, "growth": table}
+        document = {"load_average": load, "lattice": lattice, "clique": clique, "growth": table}
         arguments.out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""benchmarks/speed.py, roofline.py and scaling.py: what they make of times, and a small run."""
+"""What the scripts in benchmarks/ make of times, and a small run of scaling.py."""
 
 import importlib
 import json
@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+NAMES = ("speed", "roofline", "scaling", "batches", "breakdown")
+
 
 @pytest.fixture(scope="module")
 def scripts(repository):
@@ -14,7 +16,7 @@ def scripts(repository):
     folder = str(repository / "benchmarks")
     sys.path.insert(0, folder)
     try:
-        yield {name: importlib.import_module(name) for name in ("speed", "roofline", "scaling")}
+        yield {name: importlib.import_module(name) for name in NAMES}
     finally:
         sys.path.remove(folder)
 
@@ -80,6 +82,53 @@ def test_drift_is_a_change_beyond_both_the_bound_and_the_quartiles(scripts, now,
     assert bool(messages) == drifts
     assert all(f"is {now[0]:.2f}, committed 1.00" in message for message in messages)
     assert compare(report(*now), report(1.0, 0.9, 1.1, engine="AR greedy")) == []
+
+
+def test_a_drift_is_told_and_is_no_failure(scripts, monkeypatch, tmp_path, capsys):
+    speed = scripts["speed"]
+    row = {"group": "demo", "engine": "AR beam", "other": "HF T5", "target": None}
+    report = {"ratios": [{**row, "median": 2.0, "low": 1.9, "high": 2.1}]}
+    committed = tmp_path / "committed.json"
+    committed.write_text(json.dumps({"ratios": [{**row, "median": 1.0, "low": 0.9, "high": 1.1}]}))
+    monkeypatch.setattr(speed, "run", lambda arguments: report)
+    monkeypatch.setattr(speed, "page", lambda report, command: "the page")
+    monkeypatch.setattr(sys, "argv", ["speed.py", "--compare", str(committed)])
+    assert speed.main() is None
+    assert "drift: demo: HF T5 / AR beam is 2.00, committed 1.00" in capsys.readouterr().out
+
+
+def test_the_crossover_is_the_batch_from_which_the_other_stays_ahead(scripts):
+    crossover = scripts["batches"].crossover
+    parallel = {1: 10.0, 4: 20.0, 16: 30.0}
+    assert crossover(parallel, {1: 11.0, 4: 19.0, 16: 40.0}) == 16
+    assert crossover(parallel, {1: 11.0, 4: 21.0, 16: 31.0}) == 1
+    assert crossover(parallel, {1: 11.0, 4: 21.0, 16: 29.0}) is None
+    assert scripts["batches"].rates({4: 2000.0}) == {4: 2.0}
+
+
+def test_parts_are_differences_within_a_round(scripts):
+    breakdown = scripts["breakdown"]
+    times = {"greedy": [32.0] * 3, "beam": [64.0] * 3}
+    times |= {f"{kind}/products": [16.0] * 3 for kind in ("greedy", "beam")}
+    for part in ("1", "5", *breakdown.WITHOUT):
+        # A pass takes 2 ms; without one of the parts, 1.5.
+        each = 2.0 if part in ("1", "5") else 1.5
+        times |= {f"{part}/1 pass": [5.0] * 3, f"{part}/4 passes": [5.0 + 3 * each] * 3}
+    for candidates in ("1", "5"):
+        times |= {f"{candidates}/encoder": [1.0] * 3, f"{candidates}/call": [12.5] * 3}
+        times[f"{candidates}/products"] = [4.0] * 3
+    rows = breakdown.decoding_rows(times)
+    assert rows["sentence"]["5"] == {
+        "encoder and lengths": 1.0,
+        "each pass": 2.0,
+        "decoding outside of the passes": 3.0,
+        "host": 0.5,
+        "call with 4 passes": 12.5,
+    }
+    assert rows["pass"]["feed-forward"] == 0.5
+    assert rows["pass"]["self- and cross-attention, normalisation"] == 0.5
+    assert rows["bounds"]["PaDIR pass, 5 candidates"] == {"ms": 2.0, "products": 1.0}
+    assert rows["bounds"]["AR beam step"] == {"ms": 2.0, "products": 0.5}
 
 
 def test_a_step_counts_each_product_three_times_and_the_decoder_at_each_stage(scripts):

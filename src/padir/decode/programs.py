@@ -4,8 +4,11 @@ Sentences do not mix, so no device waits for another: each runs the same program
 stops when its own rows are finished.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -19,6 +22,14 @@ from padir.devices import data_mesh, replicated, split_sentences
 from padir.model.transformer import Transformer
 
 CPU_SENTENCES, ACCELERATOR_SENTENCES = 16, 256
+
+
+def cpu_threads() -> int:
+    """Threads that XLA runs products in on a CPU; see `padir.launch.prepare`."""
+    set_by_user = os.environ.get("NPROC", "")
+    if set_by_user.isdecimal() and int(set_by_user):
+        return int(set_by_user)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class CompiledModel:
@@ -38,6 +49,7 @@ class CompiledModel:
         buckets: padded lengths, rising: those of training, and the model's longest input.
         longest_target: most tokens of a target that the model can write, EOS included.
         table_size: rows of the embedding table.
+        threads: that may each run a call at the same time; 1 where devices are shared otherwise.
     """
 
     def __init__(self, model: Transformer, run: TrainingRun, sentences: int | None = None):
@@ -49,6 +61,7 @@ class CompiledModel:
         self.devices: int = self._mesh.size
         on_cpu = jax.default_backend() == "cpu"
         self.sentences = sentences or (CPU_SENTENCES if on_cpu else ACCELERATOR_SENTENCES)
+        self.threads = cpu_threads() if on_cpu and self.devices == 1 else 1
         self.table_size: int = model.embedder.embedding.shape[0]
         self.longest_target = min(run.architecture.length_classes, run.architecture.max_positions)
         self.buckets = sorted({*run.training.buckets, run.architecture.max_positions})
@@ -124,3 +137,49 @@ class CompiledModel:
             return alone(*arguments) if count % self.devices else together(self._copies, *arguments)
 
         return call
+
+
+class CandidateThreads:
+    """A compiled decoding of candidates, in several threads where there is a single sentence.
+
+    XLA runs products as small as those of one sentence in one thread. Candidates do not read each
+    other, so each thread decodes its share of them.
+
+    Args:
+        decode: with the arguments of `__call__`; returns arrays [B, K, ...].
+        threads: on a CPU; 1 leaves every call whole.
+    """
+
+    def __init__(self, decode: Callable[..., Any], threads: int):
+        self._decode, self._threads = decode, threads
+        self._pool = ThreadPoolExecutor(threads, "padir-candidates")
+        self._compiled_shapes: set[tuple[int, ...]] = set()
+
+    def __call__(
+        self, cross, start, given, opening, openings, lengths, passes, keys, may_repeat
+    ) -> Sequence[Any]:
+        """Decode; the second axis of `start`, `given`, `opening` and `lengths` is candidates."""
+        sentences, candidates, _ = start.shape
+        count = min(self._threads, candidates)
+        if sentences > 1 or count == 1:
+            return self._decode(
+                cross, start, given, opening, openings, lengths, passes, keys, may_repeat
+            )
+
+        def share(chosen: slice) -> list[np.ndarray]:
+            arrays = (None if each is None else each[:, chosen] for each in (start, given, opening))
+            # A candidate draws by its number.
+            first = np.array([0, chosen.start], keys.dtype)
+            decoded = self._decode(
+                cross, *arrays, openings, lengths[:, chosen], passes, keys + first, may_repeat
+            )
+            return [np.asarray(each) for each in decoded]
+
+        ends = [candidates * number // count for number in range(count + 1)]
+        chosen = [slice(*pair) for pair in pairwise(ends)]
+        if start.shape not in self._compiled_shapes:
+            # One share of each size, so that no two threads compile the same program.
+            list(self._pool.map(share, {each.stop - each.start: each for each in chosen}.values()))
+            self._compiled_shapes.add(start.shape)
+        shares = list(self._pool.map(share, chosen))
+        return [np.concatenate(parts, axis=1) for parts in zip(*shares, strict=True)]

@@ -26,7 +26,7 @@ from padir.decode.joint import (
 )
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, sentence_keys
 from padir.decode.predict import choose, forbid, predictable
-from padir.decode.programs import CompiledModel
+from padir.decode.programs import CandidateThreads, CompiledModel
 from padir.decode.refine import Policies, Prediction, by_candidate, refine
 from padir.files import InputError
 from padir.ids import PAD
@@ -244,7 +244,7 @@ class Refiner:
 
         self._encode = compiled.compiled(encode, [True])
         self.arguments = arguments
-        self._decode = self.compiled(decode)
+        self.decode = CandidateThreads(self.compiled(decode), compiled.threads)
         # By number of passes; `padir.decode.trace` keeps them here, as compiling takes seconds.
         self.tracers: dict[int, Callable[..., Any]] = {}
 
@@ -271,7 +271,7 @@ class Refiner:
             a batch, and for each of its sentences the candidates, likeliest length first.
         """
         for batch, call, tried, scores in self.calls(sources, passes, lengths):
-            yield batch, candidates_of(batch, tried, scores, *self._decode(*call))
+            yield batch, candidates_of(batch, tried, scores, *self.decode(*call))
 
     def calls(
         self,
@@ -356,7 +356,7 @@ class Refiner:
                 sources, batch, cross, start, lengths, passes, given,
                 *((None, None) if openings is None else (opening, openings)),
             )  # fmt: skip
-            decoded = self._decode(*call)
+            decoded = self.decode(*call)
             refined = candidates_of(batch, lengths, np.zeros(lengths.shape), *decoded)
             for index, row_proposals, candidates in zip(batch.indices, rows, refined, strict=True):
                 result[index] = candidates[: len(row_proposals)]

@@ -1,0 +1,128 @@
+"""Sentences per second at the paper's size, by the number of sentences translated at once.
+
+    python benchmarks/batches.py --out benchmarks/batches.json --page docs/performance.md \\
+        --picture docs/batches.svg
+
+Engines are those of speed.py: random weights, 32 tokens forced. All engines of a batch size are
+timed in turns.
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import engines
+import numpy as np
+import speed
+
+BEGIN, END = "<!-- batches: begin -->", "<!-- batches: end -->"
+BATCHES = (1, 2, 4, 8, 16, 32, 64)
+ENGINES = (
+    "PaDIR T=1, 1 candidates",
+    "PaDIR T=4, 1 candidates",
+    "AR greedy",
+    "HF T5 greedy",
+    "CTranslate2 int8 greedy",
+)
+"""What is drawn, in the order of the table."""
+
+
+def measure(size: engines.Size, threads: int, seconds: float) -> dict[str, dict[int, float]]:
+    """Milliseconds of a batch, by engine and sentences at once; absent peers are left out."""
+    times: dict[str, dict[int, float]] = {}
+    for rows in BATCHES:
+        group = engines.our_decoders(size, rows) | engines.peer_decoders(size, threads, rows)
+        group = {name: group[name] for name in ENGINES if name in group}
+        for name, rounds in speed.race(group, seconds, time.perf_counter).items():
+            times.setdefault(name, {})[rows] = float(np.median(rounds))
+        print(f"{rows} sentences at once", file=sys.stderr, flush=True)
+    return times
+
+
+def rates(times: dict[int, float]) -> dict[int, float]:
+    """Sentences per second by sentences at once."""
+    return {rows: 1e3 * rows / milliseconds for rows, milliseconds in times.items()}
+
+
+def crossover(ahead: dict[int, float], behind: dict[int, float]) -> int | None:
+    """Fewest sentences at once from which on `behind` is never slower than `ahead`."""
+    overtaken = [rows for rows in ahead if all(behind[n] >= ahead[n] for n in ahead if n >= rows)]
+    return min(overtaken, default=None)
+
+
+def page(report: dict[str, Any], command: str) -> str:
+    """Rates, the best batch of each engine, and where others overtake PaDIR."""
+    lines = {name: rates(times) for name, times in report["times"].items()}
+    values = list(next(iter(lines.values())))
+    rows = []
+    for name, line in lines.items():
+        best = max(line, key=line.__getitem__)
+        rows.append((name, *(f"{line[rows]:.1f}" for rows in values), str(best)))
+    head = ("sentences/s, by sentences at once", *map(str, values), "best")
+    overtaking = []
+    for parallel in ENGINES[:2]:
+        for other in ENGINES[2:]:
+            if other in lines:
+                start = crossover(lines[parallel], lines[other])
+                words = "at no measured batch" if start is None else f"from {start} sentences on"
+                overtaking.append(f"- {other} leads {parallel.split(',')[0]}: {words}.")
+    conditions = f"{speed.conditions(report['machine'])}."
+    return "\n\n".join([f"`{command}`", conditions, speed.table(head, rows), "\n".join(overtaking)])
+
+
+def draw(report: dict[str, Any]) -> str:
+    """One curve for each engine, on logarithmic axes."""
+    from padir.report.theme import COLOURS, MARKERS, canvas
+
+    with canvas("batches", 5.0, 3.6) as drawing:
+        axes = drawing.figure.subplots()
+        for index, (name, times) in enumerate(report["times"].items()):
+            line = rates(times)
+            (curve,) = axes.plot(
+                [*line], [*line.values()], MARKERS[index] + "-", color=COLOURS[index],
+                label=name, markersize=4,
+            )  # fmt: skip
+            drawing.name_marks(
+                curve, [f"{name}, {rows} at once: {rate:.1f}/s" for rows, rate in line.items()]
+            )
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=2)
+        axes.set_xlabel("sentences at once")
+        axes.set_ylabel("sentences/s")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda value, _: f"{value:g}")
+        drawing.legend()
+    return drawing.svg
+
+
+def main() -> None:
+    """Parse, time, write."""
+    parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parse.add_argument("--threads", type=int, default=2, help="CPU threads of every engine")
+    parse.add_argument("--seconds", type=float, default=15, help="of each batch, without compiling")
+    parse.add_argument("--size", default="paper", choices=tuple(engines.SIZES))
+    parse.add_argument("--out", type=Path, help="JSON file to write")
+    parse.add_argument("--page", type=Path, help="page whose section is written")
+    parse.add_argument("--picture", type=Path, help="SVG file to write")
+    given = parse.parse_args()
+    from padir.launch import prepare
+
+    prepare(given.threads)
+    about = speed.machine(given.threads)
+    times = measure(engines.SIZES[given.size], given.threads, given.seconds)
+    report = {"machine": about, "times": times}
+    measured = page(report, " ".join(["python", *sys.argv]))
+    print(measured)
+    if given.out:
+        given.out.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    if given.page:
+        speed.write_section(given.page, BEGIN, END, measured)
+    if given.picture:
+        given.picture.write_text(draw(report), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
