@@ -22,6 +22,10 @@ from padir.devices import data_mesh, replicated, split_sentences
 from padir.model.transformer import Transformer
 
 CPU_SENTENCES, ACCELERATOR_SENTENCES = 16, 256
+THREADED_WIDTHS = range(128, 512)
+"""Widths of models whose candidates are decoded in several threads. A narrower model takes less
+time than a second thread takes to start; XLA shares out the products of a wider one by itself
+(docs/performance.md)."""
 
 
 def cpu_threads() -> int:
@@ -49,7 +53,7 @@ class CompiledModel:
         buckets: padded lengths, rising: those of training, and the model's longest input.
         longest_target: most tokens of a target that the model can write, EOS included.
         table_size: rows of the embedding table.
-        threads: that may each run a call at the same time; 1 where devices are shared otherwise.
+        threads: that decode the candidates of a single sentence; see `THREADED_WIDTHS`.
     """
 
     def __init__(self, model: Transformer, run: TrainingRun, sentences: int | None = None):
@@ -61,7 +65,8 @@ class CompiledModel:
         self.devices: int = self._mesh.size
         on_cpu = jax.default_backend() == "cpu"
         self.sentences = sentences or (CPU_SENTENCES if on_cpu else ACCELERATOR_SENTENCES)
-        self.threads = cpu_threads() if on_cpu and self.devices == 1 else 1
+        threaded = on_cpu and self.devices == 1 and run.architecture.width in THREADED_WIDTHS
+        self.threads = cpu_threads() if threaded else 1
         self.table_size: int = model.embedder.embedding.shape[0]
         self.longest_target = min(run.architecture.length_classes, run.architecture.max_positions)
         self.buckets = sorted({*run.training.buckets, run.architecture.max_positions})

@@ -4,9 +4,10 @@ import threading
 
 import pytest
 
+from padir.decode import programs
 from padir.decode.candidates import LengthRule
 from padir.decode.programs import CandidateThreads, cpu_threads
-from tests.decoding import LINES, tiny_translator
+from tests.decoding import LINES, tiny_run, tiny_translator
 
 RULE = LengthRule(0.6, 1.0)
 POLICIES = {
@@ -20,6 +21,7 @@ POLICIES = {
 @pytest.mark.parametrize("policies", POLICIES.values(), ids=POLICIES)
 def test_threads_do_not_change_output(tmp_path, monkeypatch, policies):
     outputs = {}
+    monkeypatch.setattr(programs, "THREADED_WIDTHS", [tiny_run("padir").architecture.width])
     for threads in (1, 2, 3):
         monkeypatch.setenv("NPROC", str(threads))
         calls: list[str] = []
