@@ -7,9 +7,6 @@ A part costs what the program takes longer than one without it: a pass is a thir
 less one, the output layer a pass less that of a model with a vocabulary of 16, host time a call
 less its two compiled programs. All programs of a size are timed in turns, and a difference is the
 median over rounds of the difference within a round.
-
-Beside them stand the matrix products of a step or pass alone, in one program, on weights of the
-same shapes: what the library needs where nothing else is computed.
 """
 
 import argparse
@@ -23,12 +20,11 @@ from typing import Any
 
 import engines
 import numpy as np
-import roofline
 import speed
 
 BEGIN, END = "<!-- breakdown: begin -->", "<!-- breakdown: end -->"
-CANDIDATES, BEAM, FEW = 5, 5, 16
-"""Length candidates and beam as in speed.py; rows of a vocabulary that costs nothing."""
+CANDIDATES, FEW = 5, 16
+"""Length candidates as in speed.py; rows of a vocabulary that costs nothing."""
 WITHOUT = {
     "output layer and choice": {"vocabulary": FEW},
     "feed-forward": {"feed_forward_width": 1},
@@ -43,49 +39,6 @@ def changed(size: engines.Size, change: dict[str, Any]) -> engines.Size:
     if "vocabulary" in change:
         return replace(size, vocabulary=change["vocabulary"])
     return replace(size, architecture=size.architecture | change)
-
-
-def products(
-    shapes: Sequence[tuple[int, int]], rows: int, turns: int, gradients: bool = False
-) -> Engine:
-    """All products of a step or pass, one after the other, `turns` times in one program.
-
-    Args:
-        shapes: of the matrices: lengths of a vector before and after each.
-        rows: vectors.
-        turns: steps or passes.
-        gradients: whether those with respect to the vectors and to the matrices are made too.
-    """
-    import jax
-    import jax.numpy as jnp
-
-    from padir.model.layers import product
-
-    random = np.random.default_rng(0)
-
-    def drawn(*shape: int):
-        return jnp.asarray(random.standard_normal(shape, np.float32) / shape[0] ** 0.5)
-
-    matrices = [drawn(*shape) for shape in shapes]
-    vectors = {n: drawn(rows, n) for n in {n for shape in shapes for n in shape}}
-
-    @jax.jit
-    def run(vectors, matrices):
-        def turn(_, carry):
-            # Each product reads the result of the one before, so that none is left out.
-            vectors, changes = carry
-            for place, matrix in enumerate(matrices):
-                before, after = matrix.shape
-                vectors = vectors | {after: product(vectors[before], matrix)}
-                if gradients:
-                    changes[place] = vectors[before].T @ vectors[after]
-                    vectors = vectors | {before: vectors[after] @ matrix.T}
-            return vectors, changes
-
-        changes = [jnp.zeros_like(matrix) for matrix in matrices] if gradients else []
-        return jax.lax.fori_loop(0, turns, turn, (vectors, changes))
-
-    return lambda: jax.block_until_ready(run(vectors, matrices))
 
 
 def sentence_programs(size: engines.Size, candidates: int) -> dict[str, Engine]:
@@ -154,15 +107,6 @@ def programs(size: engines.Size) -> dict[str, Engine]:
     for part, change in WITHOUT.items():
         other = sentence_programs(changed(size, change), CANDIDATES)
         group |= {f"{part}/{name}": other[name] for name in ("1 pass", "4 passes")}
-    search = engines.our_decoders(size)
-    for kind, rows in (("greedy", 1), ("beam", BEAM)):
-        group[kind] = search[f"AR {kind}"]
-        group[f"{kind}/products"] = products(
-            roofline.decoder_matrices(size, "ar"), rows, engines.TARGET
-        )
-    matrices = roofline.decoder_matrices(size, "padir")
-    for candidates in (1, CANDIDATES):
-        group[f"{candidates}/products"] = products(matrices, candidates * engines.TARGET, 4)
     return group
 
 
@@ -176,11 +120,6 @@ def training_programs(size: engines.Size) -> dict[str, Engine]:
         for part, change in without.items():
             if system == "padir" or part != "positional attention":
                 group[f"{system}/{part}"] = step_programs(changed(size, change), system)["step"]
-        stages = engines.training_run(size, system).objective.stages if system == "padir" else 1
-        matrices = roofline.decoder_matrices(size, system) * stages
-        matrices = roofline.encoder_matrices(size) + matrices
-        rows = size.rows * size.tokens
-        group[f"{system}/products"] = products(matrices, rows, 1, gradients=True)
     return group
 
 
@@ -190,8 +129,8 @@ def median(*terms: Any) -> float:
 
 
 def decoding_rows(times: dict[str, list[float]]) -> dict[str, dict[str, float]]:
-    """Milliseconds of the parts of a sentence, of a pass, and of what bounds each decoder."""
-    sentence, one_pass, bounds = {}, {}, {}
+    """Milliseconds of the parts of a sentence and of a pass."""
+    sentence, one_pass = {}, {}
     for candidates in (1, CANDIDATES):
         encoder, first, four, call = (
             np.array(times[f"{candidates}/{name}"])
@@ -205,10 +144,6 @@ def decoding_rows(times: dict[str, list[float]]) -> dict[str, dict[str, float]]:
             "host": median(call - four - encoder),
             "call with 4 passes": median(call),
         }
-        bounds[f"PaDIR pass, {candidates} candidate{'s' * (candidates > 1)}"] = {
-            "ms": median(each),
-            "products": median(times[f"{candidates}/products"]) / 4,
-        }
     whole = (np.array(times[f"{CANDIDATES}/4 passes"]) - times[f"{CANDIDATES}/1 pass"]) / 3
     one_pass["whole"] = median(whole)
     for part in WITHOUT:
@@ -217,12 +152,7 @@ def decoding_rows(times: dict[str, list[float]]) -> dict[str, dict[str, float]]:
     one_pass["self- and cross-attention, normalisation"] = one_pass["whole"] - sum(
         one_pass[part] for part in WITHOUT
     )
-    for kind in ("greedy", "beam"):
-        bounds[f"AR {kind} step"] = {
-            "ms": median(times[kind]) / engines.TARGET,
-            "products": median(times[f"{kind}/products"]) / engines.TARGET,
-        }
-    return {"sentence": sentence, "pass": one_pass, "bounds": bounds}
+    return {"sentence": sentence, "pass": one_pass}
 
 
 def training_rows(times: dict[str, list[float]]) -> dict[str, dict[str, float]]:
@@ -242,7 +172,6 @@ def training_rows(times: dict[str, list[float]]) -> dict[str, dict[str, float]]:
                 rows[system][f"of all: {part}"] = median(
                     whole - np.array(times[f"{system}/{part}"])
                 )
-        rows[system]["products alone"] = median(times[f"{system}/products"])
     return rows
 
 
@@ -252,7 +181,7 @@ def measure(sizes: Sequence[str], trainings: Sequence[str], seconds: float) -> d
     for name in sizes:
         times = speed.race(programs(engines.SIZES[name]), seconds, time.perf_counter)
         report["decoding"][name] = decoding_rows(times)
-        print(f"{name}: {len(times['greedy'])} rounds", file=sys.stderr, flush=True)
+        print(f"{name}: {len(times['1/call'])} rounds", file=sys.stderr, flush=True)
     for name in trainings:
         times = speed.race(training_programs(engines.SIZES[name]), seconds, time.perf_counter)
         report["training"][name] = training_rows(times)
@@ -278,16 +207,6 @@ def page(report: dict[str, Any], command: str) -> str:
         for name, rows in decoding.items()
         for count, parts in rows["sentence"].items()
     }
-    bounds = [
-        (
-            f"{name}: {program}",
-            f"{row['ms']:.2f}",
-            f"{row['products']:.2f}",
-            f"{100 * row['products'] / row['ms']:.0f}%",
-        )
-        for name, rows in decoding.items()
-        for program, row in rows["bounds"].items()
-    ]
     steps = {
         f"{name} {'AR' if system == 'ar' else 'PaDIR'}": parts
         for name, rows in report["training"].items()
@@ -302,7 +221,6 @@ def page(report: dict[str, Any], command: str) -> str:
                 {name: rows["pass"] for name, rows in decoding.items()},
                 f"part of a pass over {CANDIDATES} candidates",
             ),
-            speed.table(("program", "ms", "its products alone, ms", "share"), bounds),
             transposed(steps, "part of a training step"),
         ]
     )

@@ -20,35 +20,17 @@ import speed
 BEAM = 5
 
 
-def decoder_matrices(size: engines.Size, system: str) -> list[tuple[int, int]]:
-    """Matrices that a pass of the decoder multiplies each position with, the output's included.
+def decoder_weights(size: engines.Size, system: str) -> int:
+    """Weights that a pass of the decoder multiplies each position with, the output's included.
 
     Keys and values of the source, and PaDIR's positional queries and keys, are made once a
     sentence, and are no part of a pass.
-
-    Returns:
-        the lengths of a vector before and after each.
     """
     settings = engines.training_run(size, system).architecture
-    layer = layer_matrices(size, 6 if system == "ar" else 8)
-    return layer * settings.decoder_layers + [(settings.width, size.vocabulary)]
-
-
-def encoder_matrices(size: engines.Size) -> list[tuple[int, int]]:
-    """Those of each source position: the encoder's, and keys and values for every decoder layer."""
-    settings = engines.training_run(size, "ar").architecture
-    across = (settings.width, settings.heads * settings.head_width)
-    return layer_matrices(size, 4) * settings.encoder_layers + [across] * (
-        2 * settings.decoder_layers
-    )
-
-
-def layer_matrices(size: engines.Size, projections: int) -> list[tuple[int, int]]:
-    """Projections of attention (its output has the transposed shape) and feed-forward."""
-    settings = engines.training_run(size, "ar").architecture
-    width, hidden = settings.width, settings.feed_forward_width
-    across = (width, settings.heads * settings.head_width)
-    return [across] * projections + [(width, hidden), (hidden, width)]
+    inner = settings.heads * settings.head_width
+    projections = 6 if system == "ar" else 8
+    layer = projections * settings.width * inner + 2 * settings.width * settings.feed_forward_width
+    return settings.decoder_layers * layer + settings.width * size.vocabulary
 
 
 def points(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -68,7 +50,7 @@ def points(report: dict[str, Any]) -> list[dict[str, Any]]:
             if each is not None:
                 programs.append((label, "padir", candidates * engines.TARGET, each))
         for label, system, rows, milliseconds in programs:
-            weights = sum(m * n for m, n in decoder_matrices(size, system))
+            weights = decoder_weights(size, system)
             found.append(
                 {
                     "size": name,

@@ -9,6 +9,9 @@ from jaxtyping import Array, Float, Int
 from padir.ids import EOS, PAD, START
 from padir.shapes import Mask, Tokens
 
+GROUP, FEW_GROUPS = 64, 16
+"""Entries of a group of `first_argmax`, and the groups from which on it uses them."""
+
 
 def is_piece(target: Tokens) -> Mask:
     """True at pieces of text: neither EOS nor padding."""
@@ -44,6 +47,29 @@ def lowest(scores: Float[Array, "B L"], eligible: Mask, count: Int[Array, " B"])
 
 def first_argmax(logits: Float[Array, "*axes V"]) -> Int[Array, "*axes"]:
     """Index of the largest entry, the lowest index among equals.
+
+    The largest of each group is found first, then the first largest group, then the entry in it:
+    on CPUs, finding a maximum is several times faster than finding its place.
+
+    Args:
+        logits: no NaN.
+    """
+    size = logits.shape[-1]
+    groups = size // GROUP
+    if groups < FEW_GROUPS:
+        return _place_of_first(logits)
+    largest = logits[..., : groups * GROUP].reshape(*logits.shape[:-1], groups, GROUP).max(axis=-1)
+    if size % GROUP:
+        rest = jnp.max(logits[..., groups * GROUP :], axis=-1, keepdims=True)
+        largest = jnp.concatenate([largest, rest], axis=-1)
+    group = _place_of_first(largest)
+    within = jax.lax.broadcasted_iota(jnp.int32, (*group.shape, GROUP), group.ndim)
+    indices = jnp.minimum(group[..., None] * GROUP + within, size - 1)
+    return group * GROUP + _place_of_first(jnp.take_along_axis(logits, indices, axis=-1))
+
+
+def _place_of_first(logits: Float[Array, "*axes V"]) -> Int[Array, "*axes"]:
+    """`first_argmax` in one level.
 
     A maximum, and a minimum over indices as floats, are plain reductions that the CPU compiler
     vectorises; its own arg-max, and a reduction of whole numbers, are several times slower.

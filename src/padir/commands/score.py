@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     origin, digests = labels(arguments)
     hypotheses, *references = texts[: len(texts) - len(others)]
     baseline = texts[len(texts) - len(others)] if arguments.baseline is not None else None
-    if baseline is not None and arguments.baseline_provenance is not None:
+    if arguments.baseline is not None and arguments.baseline_provenance is not None:
         checked_output(arguments.baseline, read_provenance(arguments.baseline_provenance), AS_IT_IS)
     decoded = None
     if arguments.decode is not None:

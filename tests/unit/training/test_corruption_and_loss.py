@@ -5,6 +5,7 @@ from typing import get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from padir.config.objective import Objective
 from padir.ids import MASK
@@ -196,9 +197,13 @@ def test_length_loss_reads_class_length_minus_one() -> None:
     assert float(length_cross_entropy(logits, jnp.asarray([9]))[0]) > 40
 
 
-def test_first_argmax_is_numpy_argmax_with_ties() -> None:
+@pytest.mark.parametrize("size", [1, 30, 1024, 1030, 2111])
+@pytest.mark.parametrize("values", [2, 5, 10_000])
+def test_first_argmax_is_numpy_argmax_with_ties(size: int, values: int) -> None:
     random = np.random.default_rng(0)
-    logits = random.integers(0, 5, (40, 7, 30)).astype(np.float32)
+    logits = random.integers(0, values, (40, 7, size)).astype(np.float32)
+    logits[0] = -np.inf
+    logits[1, :, :-1] = -np.inf
     np.testing.assert_array_equal(first_argmax(jnp.asarray(logits)), logits.argmax(-1))
 
 
