@@ -12,9 +12,9 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from padir.files import InputError, shown
+from padir.temporary import is_running
 
 WAIT_SECONDS = 0.5
 CLOCK_SECONDS = 60.0
@@ -76,12 +76,7 @@ class Lock:
     def __enter__(self) -> "Lock":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def fileno(self) -> int:
@@ -163,14 +158,11 @@ def holder_is_alive(path: Path) -> bool:
     """
     try:
         holder = json.loads(path.read_text())
-        if holder["host"] != platform.node():
-            return False
-        os.kill(int(holder["process"]), 0)
+        return holder["host"] == platform.node() and is_running(int(holder["process"]))
     except PermissionError:
         return True
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return True
 
 
 def run_is_alive(state: Path) -> bool:
