@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
-from padir.files import InputError, write_text
+from padir.files import InputError
 from padir.report import theme
 from padir.report.tables import Cell, Column, Table
 
@@ -94,13 +94,22 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """Panels in rows of at most two with one legend, a title, and the caption beneath."""
+class Drawing(theme.Picture):
+    """Panels in rows of at most two with one legend, a title, and `text` beneath."""
 
     name: str
     title: str
-    panels: Sequence[Panel]
-    caption: str
+    panels: Sequence[Panel] = ()
+    text: str = ""
+
+    def empty(self) -> bool:
+        """Whether the experiment has no results."""
+        return not self.panels
+
+    @property
+    def caption(self) -> str:
+        """The quantities shown, and the model."""
+        return self.text
 
     def table(self) -> Table:
         """Every point drawn."""
@@ -115,8 +124,13 @@ class Drawing:
                     rows.append(dict(zip(keys, values, strict=True)))
         return Table(self.name, self.title, [Column(key, key) for key in keys], rows)
 
+    @cached_property
     def svg(self) -> str:
         """The drawing as one SVG document."""
+        if self.empty():
+            with theme.canvas(self.name, 4.0, 1.0) as drawing:
+                drawing.figure.text(0.5, 0.5, "no data", ha="center")
+            return drawing.svg
         columns = min(2, len(self.panels))
         rows = math.ceil(len(self.panels) / columns)
         with theme.canvas(self.name, 2.2 + 4.6 * columns, 3.4 * rows) as drawing:
@@ -133,11 +147,6 @@ class Drawing:
             else:
                 drawing.figure.legend(**content, loc="outside right upper")
         return drawing.svg
-
-    def write(self, folder: Path) -> None:
-        """Write NAME.svg and NAME.csv."""
-        write_text(folder / f"{self.name}.svg", self.svg())
-        write_text(folder / f"{self.name}.csv", self.table().csv())
 
 
 def _errors(document: Document, name: str, truth: str, number: int) -> Drawing:
