@@ -73,7 +73,9 @@ def read_block(path: Path, block: Block) -> list[str]:
 
 def cores() -> int:
     """CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def ordered(function: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
