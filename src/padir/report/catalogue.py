@@ -95,6 +95,12 @@ class Part:
     section: str
     when: Callable[[Config], bool] = _always
 
+    @property
+    def files(self) -> list[str]:
+        """Names of its files."""
+        endings = ("csv", "md", "tex") if self.kind == "table" else ("svg", "csv")
+        return [f"{self.name}.{ending}" for ending in endings]
+
     def make(self, results: Any) -> Any:
         """The table or picture of these results."""
         module, _, function = self.function.partition(":")
