@@ -1,5 +1,6 @@
 """Figures 1 to 3 and two more of the theory experiments: SVG and the CSV of their points."""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -202,13 +203,9 @@ def _spaced(steps: int, count: int) -> list[int]:
 
 def _samplers(groups: Sequence[Mapping[str, Any]]) -> list[str]:
     """Of each colour the samplers that have it: models of other sizes have other k."""
-    names: list[dict[str, None]] = []
-    for curve in (curve for group in groups for curve in _by_coupling(group)):
-        for colour, sampler in enumerate(curve):
-            if colour == len(names):
-                names.append({})
-            names[colour][sampler] = None
-    return [" / ".join(samplers) for samplers in names]
+    panels = (samplers for group in groups for samplers in _by_coupling(group))
+    colours = itertools.zip_longest(*panels)
+    return [" / ".join(dict.fromkeys(filter(None, samplers))) for samplers in colours]
 
 
 def _by_coupling(group: Mapping[str, Any]) -> list[list[str]]:
@@ -240,19 +237,12 @@ def figure3(document: Document) -> Drawing:
             for colour, curve in enumerate(curves):
                 name, exact, simulated = curve["sampler"], curve["exact"], curve["simulated"]
                 dense, sparse = (_spaced(len(exact) - 1, count) for count in (24, 6))
-                lines.append(
-                    Line(
-                        name,
-                        dense,
-                        [exact[t] for t in dense],
-                        "plain",
-                        colour,
-                        label=labels[colour],
-                    )
-                )
-                values = [simulated[t] for t in sparse]
-                simulation = f"{name}, simulated"
-                lines.append(Line(simulation, sparse, values, "dots", colour, label=labels[colour]))
+                for series, steps, of_series, kind in (
+                    (name, dense, exact, "plain"),
+                    (f"{name}, simulated", sparse, simulated, "dots"),
+                ):
+                    values = [of_series[t] for t in steps]
+                    lines.append(Line(series, steps, values, kind, colour, label=labels[colour]))
             title = f"{model}, J = {coupling:g}{note}"
             axes = ("steps", "P(larger mode reached)")
             panels.append(Panel(title, *axes, lines, log_x=True))
