@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "devices": set(),
     "launch": {"peers"},
     "peers": {"files"},
-    "locks": {"files"},
+    "locks": {"files", "temporary"},
     "remote": {"files", "progress"},
     "imports": set(),
     "layout": {"config"},

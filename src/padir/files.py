@@ -14,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,9 +34,11 @@ def shown(path: str | os.PathLike[str]) -> str:
 
 
 @contextmanager
-def _readable(path: str | os.PathLike[str]) -> Iterator[None]:
+def reading(path: str | os.PathLike[str]) -> Iterator[BufferedReader]:
+    """Open a file. Raises InputError where it cannot be opened, or read in the block."""
     try:
-        yield
+        with open(path, "rb") as file:
+            yield file
     except OSError as error:
         raise InputError(f"{shown(path)}: cannot read: {error.strerror}") from error
 
@@ -128,8 +131,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Read a whole file. Raises InputError where that is impossible."""
-    with _readable(path):
-        return Path(path).read_bytes()
+    with reading(path) as file:
+        return file.read()
 
 
 def iter_lines(path: str | os.PathLike[str], *, strip_bom: bool = False) -> Iterator[str]:
@@ -144,7 +147,7 @@ def iter_lines(path: str | os.PathLike[str], *, strip_bom: bool = False) -> Iter
         InputError: unreadable; a byte order mark; invalid UTF-8 (line, and byte within the line,
             both from 1); a NUL character (line).
     """
-    with _readable(path), Path(path).open("rb") as file:
+    with reading(path) as file:
         yield from decode_lines(file, shown(path), strip_bom=strip_bom)
 
 
@@ -347,7 +350,7 @@ def _finite(text: str) -> float:
 
 def sha256_file(path: str | os.PathLike[str]) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
-    with _readable(path), Path(path).open("rb") as file:
+    with reading(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -3,7 +3,7 @@
 Bound to rules by `asked` in rules/common.smk.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -322,33 +322,28 @@ def behind(config: Config, rows: Iterable[Row]) -> list[str]:
 
     Snakemake does not ask for a deleted one while what it made is there.
     """
-    rows, split = list(rows), config.evaluation.split
+    return list(dict.fromkeys(_behind(config, list(rows))))
+
+
+def _behind(config: Config, rows: list[Row]) -> Iterator[str]:
+    split = config.evaluation.split
+    for dataset, settings in config.datasets.items():
+        for part in ("train", "valid", "test"):
+            for language in settings.pair.split("-"):
+                yield text_path(config, dataset, part, language)
     trainings = config.trainings_behind(rows)
-    names = dict.fromkeys(
-        text_path(config, dataset, part, language)
-        for dataset, settings in config.datasets.items()
-        for part in ("train", "valid", "test")
-        for language in settings.pair.split("-")
-    )
     for place in places(config):
         for training in trainings:
-            names |= dict.fromkeys([vocabulary(config, place.dataset, training)])
-            names |= dict.fromkeys(
-                file
-                for part in ("train", "valid")
-                for file in (
-                    sources(config, place, training, part),
-                    targets(config, place, training, part),
-                )
-            )
-            names |= dict.fromkeys(first_bundle(config, place, training))
+            yield vocabulary(config, place.dataset, training)
+            for part in ("train", "valid"):
+                yield sources(config, place, training, part)
+                yield targets(config, place, training, part)
+            yield from first_bundle(config, place, training)
     for place, row, seed in runs(config, rows):
-        names |= dict.fromkeys(bundle_paths(place, row.training, seed))
-        names |= dict.fromkeys([row_decoder(config, place, row, seed)])
-        names |= dict.fromkeys(
-            hypotheses_path(place, row, seed, split, ending) for ending in ("txt", "jsonl")
-        )
-    return list(names)
+        yield from bundle_paths(place, row.training, seed)
+        yield row_decoder(config, place, row, seed)
+        for ending in ("txt", "jsonl"):
+            yield hypotheses_path(place, row, seed, split, ending)
 
 
 def missing(paths: Iterable[str]) -> list[str]:

@@ -12,9 +12,9 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from padir.files import InputError, shown
+from padir.temporary import is_running
 
 WAIT_SECONDS = 0.5
 CLOCK_SECONDS = 60.0
@@ -53,7 +53,7 @@ class Lock:
         """Lock the file; whether it still stands at its path."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 - held open
-        while not _lock(self._file.fileno(), fcntl.LOCK_EX):
+        while not try_lock(self._file.fileno(), fcntl.LOCK_EX):
             if not wait:
                 message = f"{what}{self._holder()}; wait for it, or stop it"
                 self._file.close()
@@ -76,12 +76,7 @@ class Lock:
     def __enter__(self) -> "Lock":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def fileno(self) -> int:
@@ -109,7 +104,7 @@ class Run:
         state.mkdir(parents=True, exist_ok=True)
         self._file = open(state / RUNS, "a+", encoding="utf-8")  # noqa: SIM115 - held open
         here = platform.node()
-        if _lock(self._file.fileno(), fcntl.LOCK_EX):
+        if try_lock(self._file.fileno(), fcntl.LOCK_EX):
             self._file.seek(0)
             elsewhere = {*self._file.read().split()} - {here}
             locks = sorted((state / "locks").glob("*.lock"))
@@ -163,26 +158,24 @@ def holder_is_alive(path: Path) -> bool:
     """
     try:
         holder = json.loads(path.read_text())
-        if holder["host"] != platform.node():
-            return False
-        os.kill(int(holder["process"]), 0)
+        return holder["host"] == platform.node() and is_running(int(holder["process"]))
     except PermissionError:
         return True
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return True
 
 
 def run_is_alive(state: Path) -> bool:
     """Whether a `Run` is at work in this folder."""
     try:
         with open(state / RUNS) as file:
-            return not _lock(file.fileno(), fcntl.LOCK_EX)
+            return not try_lock(file.fileno(), fcntl.LOCK_EX)
     except OSError:
         return False
 
 
-def _lock(descriptor: int, kind: int) -> bool:
+def try_lock(descriptor: int, kind: int) -> bool:
+    """Lock an open file with `fcntl.LOCK_EX` or `LOCK_SH`; False where another process has it."""
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -8,8 +8,6 @@ from padir.layout import RESULTS, Artifact
 from padir.report import catalogue
 from padir.report.catalogue import Part, Scope
 
-ENDINGS = {"table": ("csv", "md", "tex"), "figure": ("svg", "csv")}
-
 
 def paths_of(artifacts: Iterable[Artifact]) -> list[str]:
     """Paths of artifacts, each with the files beside it."""
@@ -18,11 +16,7 @@ def paths_of(artifacts: Iterable[Artifact]) -> list[str]:
 
 def files_of(parts: Iterable[Part]) -> list[str]:
     """Files of tables and figures: a deleted one is made again."""
-    return [
-        f"{RESULTS}/report/{part.kind}s/{part.name}.{ending}"
-        for part in parts
-        for ending in ENDINGS[part.kind]
-    ]
+    return [f"{RESULTS}/report/{part.kind}s/{name}" for part in parts for name in part.files]
 
 
 def files_in(config: Config, scope: Scope) -> list[str]:

@@ -14,7 +14,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import Any, NoReturn
 
 from padir.files import InputError
@@ -132,12 +131,7 @@ class Group:
     def __enter__(self) -> "Group":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, InputError | OSError):
             self._end_last(str(error), 2)
         if isinstance(error, KeyboardInterrupt):

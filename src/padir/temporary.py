@@ -25,7 +25,7 @@ def temporary_path(path: Path) -> Path:
 def remove_stale(path: Path) -> None:
     """Remove what killed processes of this machine left for a path."""
     for stale in path.parent.glob(f"{_prefix(path)}-*.tmp"):
-        if not _is_running(int(stale.name.split("-")[2])):
+        if not is_running(int(stale.name.split("-")[2])):
             _remove(stale)
 
 
@@ -62,7 +62,8 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Whether a process of this machine lives, by its number; it may be another user's."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

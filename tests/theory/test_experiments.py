@@ -173,7 +173,7 @@ def test_equal_drawings_give_equal_bytes(documents, tmp_path):
         svg, points = tmp_path / f"{name}.svg", tmp_path / f"{name}.csv"
         drawing.write(tmp_path)
         again = theory_figures.draw(name, documents[experiment], "test")
-        assert again.svg() == svg.read_text()
+        assert again.svg == svg.read_text()
         assert svg.read_text().lstrip().startswith("<?xml")
         rows = list(csv.DictReader(points.open()))
         assert rows
@@ -182,14 +182,14 @@ def test_equal_drawings_give_equal_bytes(documents, tmp_path):
 
 def test_figures_suit_light_and_dark_pages(documents):
     for name, (experiment, _) in theory_figures.DRAWINGS.items():
-        svg = theory_figures.draw(name, documents[experiment], "test").svg()
+        svg = theory_figures.draw(name, documents[experiment], "test").svg
         assert "fill: #ffffff" not in svg
         assert "fill: currentColor" in svg
 
 
 def test_each_model_of_figure_3_has_one_legend(documents):
     drawing = theory_figures.draw("figure3", documents["mode_reaching"], "test")
-    svg = drawing.svg()
+    svg = drawing.svg
     for label in ("independent parallel", "1-Gibbs", "4-Gibbs", "7-Gibbs"):
         assert svg.count(f">{label}<") == 1
 

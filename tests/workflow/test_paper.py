@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from padir.config.read import load_config
-from padir.report.catalogue import all_parts
+from padir.report.catalogue import parts
 from tests.bleurt import write_checkpoint
 from tests.translation_server import TranslationServer
 from tests.workflow.conftest import job_counts
@@ -32,7 +32,7 @@ def test_the_whole_grid_is_listed(snakemake, grid):
     assert [group.get("passes") for group in core] == [None, *[[4, 10]] * 4]
     pairs = sum(len(group["trainings"]) * len(group["decoders"]) for group in core)
     decodings = DIRECTIONS * len(expand(core))
-    parts = [part.kind for part in all_parts(load_config([grid]))]
+    kinds = [part.kind for part in parts(load_config([grid]))]
     assert jobs == {
         "write_data_settings": 3,
         "write_vocabulary_settings": 3,
@@ -55,8 +55,8 @@ def test_the_whole_grid_is_listed(snakemake, grid):
         "rate": decodings,
         "analyse": DIRECTIONS,
         "measure_latency": DIRECTIONS,
-        "table": parts.count("table"),
-        "figure": parts.count("figure"),
+        "table": kinds.count("table"),
+        "figure": kinds.count("figure"),
         "decide_claims": 2,
         "page": 2,
         "all": 1,

@@ -10,7 +10,6 @@ examples:
   padir doctor --results /scratch/results
 """
 
-import os
 import platform
 import shutil
 import subprocess
@@ -97,8 +96,9 @@ def check_devices() -> Finding:
 
 def check_cores() -> Finding:
     """Cores that this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return Finding("ok", f"{cores} core(s): snakemake --cores {cores}")
+    from padir.data.parallel import cores
+
+    return Finding("ok", f"{cores()} core(s): snakemake --cores {cores()}")
 
 
 def check_results(folder: Path) -> Iterator[Finding]:

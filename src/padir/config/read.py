@@ -27,7 +27,7 @@ from padir.config.presets import SIZES, size_defaults
 from padir.config.systems import SEARCHES
 from padir.config.teacher import CloudTeacher
 from padir.config.training import RunSpec
-from padir.files import InputError, shown
+from padir.files import InputError, read_bytes, read_json, shown
 
 S = TypeVar("S", bound=Settings)
 
@@ -115,11 +115,9 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
         InputError: the file is missing, no YAML, not a mapping, repeats a key, or holds what is no
             setting.
     """
-    name = shown(str(path))
+    name, content = shown(str(path)), read_bytes(path)
     try:
-        settings = _load_yaml(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{name}: cannot read: {error.strerror}") from error
+        settings = _load_yaml(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: byte {error.start}: not valid UTF-8") from error
     except InputError as error:
@@ -313,13 +311,7 @@ def refuse_repeated_keys(paths: Iterable[str | Path]) -> None:
 
 
 def _read_json_settings(kind: type[S], path: str | Path) -> S:
-    label = f"{shown(str(path))}: "
-    try:
-        mapping = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{label}cannot read: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{label}not JSON: {error}") from error
+    label, mapping = f"{shown(str(path))}: ", read_json(path)
     if not isinstance(mapping, dict):
         raise InputError(f"{label}found {type(mapping).__name__}, allowed: an object of settings")
     if kind in (Dataset, VocabularySpec):

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from padir.files import InputError, decode_lines, shown
+from padir.files import InputError, decode_lines, reading, shown
 
 BLOCK_LINES = 10_000
 _CHUNK = 1 << 22
@@ -38,15 +38,12 @@ def line_blocks(path: Path, lines: int) -> list[Block]:
         InputError: the file cannot be read.
     """
     bounds, count, position, last = [0], 0, 0, b""
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                ends = np.flatnonzero(np.frombuffer(chunk, np.uint8) == ord("\n"))
-                whole = ends[lines - 1 - count % lines :: lines]
-                bounds += (position + 1 + whole).tolist()
-                count, position, last = count + len(ends), position + len(chunk), chunk[-1:]
-    except OSError as error:
-        raise InputError(f"{shown(path)}: cannot read: {error.strerror}") from error
+    with reading(path) as file:
+        while chunk := file.read(_CHUNK):
+            ends = np.flatnonzero(np.frombuffer(chunk, np.uint8) == ord("\n"))
+            whole = ends[lines - 1 - count % lines :: lines]
+            bounds += (position + 1 + whole).tolist()
+            count, position, last = count + len(ends), position + len(chunk), chunk[-1:]
     count += last not in (b"", b"\n")
     if bounds[-1] < position:
         bounds.append(position)
@@ -62,18 +59,17 @@ def read_block(path: Path, block: Block) -> list[str]:
     Raises:
         InputError: as in `padir.files.iter_lines`, with the line's number in the file.
     """
-    try:
-        with path.open("rb") as file:
-            file.seek(block.start)
-            content = file.read(block.stop - block.start)
-    except OSError as error:
-        raise InputError(f"{shown(path)}: cannot read: {error.strerror}") from error
+    with reading(path) as file:
+        file.seek(block.start)
+        content = file.read(block.stop - block.start)
     return list(decode_lines(io.BytesIO(content), shown(path), block.first + 1))
 
 
 def cores() -> int:
     """CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def ordered(function: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from padir.config.data import Dataset, FilesSource, SyntheticSource
 from padir.data.text import text_name
-from padir.files import InputError, decode_lines, shown
+from padir.files import decode_lines, reading, shown
 from padir.vocab import Vocabulary
 
 # WMT14 German-English in TFDS's catalogue: 1.36 GiB for two sides of 4.5 million pairs.
@@ -118,13 +118,10 @@ class Corpus:
 
 def _counted(path: Path) -> SideSize:
     lines = 0
-    try:
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                lines += block.count(b"\n")
-            return SideSize(lines, file.tell(), counted=True)
-    except OSError as error:
-        raise InputError(f"{shown(path)}: cannot read: {error.strerror}") from error
+    with reading(path) as file:
+        while block := file.read(_BLOCK):
+            lines += block.count(b"\n")
+        return SideSize(lines, file.tell(), counted=True)
 
 
 def sample(path: Path, count: int) -> list[str]:
@@ -134,18 +131,15 @@ def sample(path: Path, count: int) -> list[str]:
         InputError: unreadable or no text.
     """
     lines = []
-    try:
-        with path.open("rb") as file:
-            end = file.seek(0, os.SEEK_END)
-            start = -1
-            for number in range(count):
-                file.seek(number * end // count)
-                if number:
-                    # Skip the rest of a line.
-                    file.readline()
-                if file.tell() > start and (line := file.readline()):
-                    start = file.tell() - len(line)
-                    lines.append(line)
-    except OSError as error:
-        raise InputError(f"{shown(path)}: cannot read: {error.strerror}") from error
+    with reading(path) as file:
+        end = file.seek(0, os.SEEK_END)
+        start = -1
+        for number in range(count):
+            file.seek(number * end // count)
+            if number:
+                # Skip the rest of a line.
+                file.readline()
+            if file.tell() > start and (line := file.readline()):
+                start = file.tell() - len(line)
+                lines.append(line)
     return list(decode_lines(lines, shown(path)))

@@ -30,11 +30,53 @@ from padir.distill.ledger_reader import (
     split_digests,
     task_checksum,
 )
-from padir.distill.ledger_tables import CHECKSUMS, RESERVATIONS, SUMS, TABLES
 from padir.distill.owners import Owner, is_alive, sweep
 from padir.distill.packing import Line
 from padir.files import InputError, shown
 
+_ADD = (
+    "INSERT INTO sums VALUES (new.task, new.state, new.usd_per_million, new.characters)"
+    " ON CONFLICT DO UPDATE SET characters = characters + excluded.characters"
+)
+_TAKE = (
+    "UPDATE sums SET characters = characters - old.characters"
+    " WHERE task = old.task AND state = old.state AND usd_per_million = old.usd_per_million"
+)
+STATEMENTS = (
+    """CREATE TABLE tasks (
+        id INTEGER PRIMARY KEY,
+        provider TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
+        UNIQUE (provider, model, source, target)
+    )""",
+    """CREATE TABLE requests (
+        id INTEGER PRIMARY KEY,
+        task INTEGER NOT NULL REFERENCES tasks,
+        owner TEXT NOT NULL,
+        sent REAL NOT NULL,
+        characters INTEGER NOT NULL,
+        usd_per_million REAL NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('sent', 'done', 'refused', 'doubt')),
+        digests BLOB
+    )""",
+    "CREATE INDEX requests_by_time ON requests (sent)",
+    """CREATE TABLE translations (
+        task INTEGER NOT NULL REFERENCES tasks,
+        digest BLOB NOT NULL,
+        text TEXT NOT NULL,
+        request INTEGER NOT NULL REFERENCES requests,
+        PRIMARY KEY (task, digest)
+    ) WITHOUT ROWID""",
+    # An index and sums keep a claim quick however long the ledger is.
+    "CREATE INDEX requests_in_flight ON requests (id) WHERE state = 'sent'",
+    "CREATE TABLE sums (task INTEGER NOT NULL, state TEXT NOT NULL, usd_per_million REAL NOT NULL,"
+    " characters INTEGER NOT NULL, PRIMARY KEY (task, state, usd_per_million)) WITHOUT ROWID",
+    f"CREATE TRIGGER request_added AFTER INSERT ON requests BEGIN {_ADD}; END",
+    f"CREATE TRIGGER request_ended AFTER UPDATE OF state ON requests BEGIN {_TAKE}; {_ADD}; END",
+    "CREATE TABLE checksums (task INTEGER NOT NULL, digest BLOB NOT NULL, checksum BLOB NOT NULL,"
+    " PRIMARY KEY (task, digest)) WITHOUT ROWID",
+    # What processes at work have still to spend, each of its own estimate.
+    "CREATE TABLE reservations (owner TEXT PRIMARY KEY, provider TEXT NOT NULL, usd REAL NOT NULL)",
+)
 # Requests count for a minute and what they may take on their way: the service counts arrivals.
 MINUTE = 60.0 + 5.0
 
@@ -102,7 +144,7 @@ class Ledger(LedgerReader):
         clock: seconds since 1970.
 
     Raises:
-        InputError: damaged, no ledger, of a newer version, or unwritable.
+        InputError: damaged, no ledger, of another version, or unwritable.
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.time):
@@ -127,25 +169,12 @@ class Ledger(LedgerReader):
                 raise self._damaged(finding)
         with self._transaction() as db:
             if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-                for statement in TABLES.split(";"):
+                for statement in STATEMENTS:
                     db.execute(statement)
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {VERSION}")
             self._check_kind()
-            db.create_function("checksum", 2, checksum, deterministic=True)
-            further = {"sums": SUMS, "checksums": CHECKSUMS, "reservations": RESERVATIONS}
-            for table, statements in further.items():
-                if not self._exists(table):
-                    for statement in statements:
-                        db.execute(statement)
             self._check_rows()
-            for number, *task in db.execute("SELECT * FROM tasks").fetchall():
-                self._sign(number, Task(*task))
-
-    def _sign(self, number: int, task: Task) -> None:
-        """Keep a task's checksum; one from before tasks had checksums is taken as it is."""
-        row = (number, TASK_KEY, task_checksum(task))
-        self._db.execute("INSERT OR IGNORE INTO checksums VALUES (?, ?, ?)", row)
 
     def close(self) -> None:
         """Close the file and leave."""
@@ -165,7 +194,8 @@ class Ledger(LedgerReader):
             db.execute("INSERT OR IGNORE INTO tasks VALUES (NULL, ?, ?, ?, ?)", task)
             where = "provider = ? AND model = ? AND source = ? AND target = ?"
             number = db.execute(f"SELECT id FROM tasks WHERE {where}", task).fetchone()[0]
-            self._sign(number, task)
+            row = (number, TASK_KEY, task_checksum(task))
+            db.execute("INSERT OR IGNORE INTO checksums VALUES (?, ?, ?)", row)
             return number
 
     # A request's life
@@ -257,17 +287,12 @@ class Ledger(LedgerReader):
     def _keep(self, request: int, lines: Sequence[Line], texts: Sequence[str]) -> None:
         with self._transaction() as db:
             task = db.execute("SELECT task FROM requests WHERE id = ?", (request,)).fetchone()[0]
-            rows = zip(lines, texts, strict=True)
-            db.executemany(
-                "INSERT OR IGNORE INTO translations VALUES (?, ?, ?, ?)",
-                [(task, line.digest, text, request) for line, text in rows],
-            )
-            db.executemany(
-                "INSERT OR IGNORE INTO checksums SELECT task, digest,"
-                " checksum(digest, CAST(text AS BLOB)) FROM translations"
-                " WHERE task = ? AND digest = ?",
-                [(task, line.digest) for line in lines],
-            )
+            for line, text in zip(lines, texts, strict=True):
+                row = (task, line.digest)
+                translation = (*row, text, request)
+                db.execute("INSERT OR IGNORE INTO translations VALUES (?, ?, ?, ?)", translation)
+                check = (*row, checksum(line.digest, text.encode("utf-8")))
+                db.execute("INSERT OR IGNORE INTO checksums VALUES (?, ?, ?)", check)
             self._end(request, "done")
 
     def refuse(self, request: int) -> None:

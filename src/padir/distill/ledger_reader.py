@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, TypeVar
 
 from padir.config.teacher import CloudTeacher
@@ -113,45 +112,48 @@ class LedgerReader:
             raise InputError(
                 f"{shown(self.path)}: a ledger of version {version}; this padir reads {VERSION}"
             )
+        tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
+        if not {"sums", "checksums", "reservations"} <= tables:
+            raise self._older()
+
+    def _older(self) -> InputError:
+        return InputError(
+            f"{shown(self.path)}: a ledger of an older version of padir, which this one does not"
+            " read: open it once with padir distill-cloud of 2026-11-23, which completes it"
+        )
 
     def _check_rows(self) -> None:
-        """Refuse damage by which a line would be bought again, or spending be forgotten.
-
-        Tasks without a checksum, and ledgers without sums, are of older versions.
-        """
+        """Refuse damage by which a line would be bought again, or spending be forgotten."""
         # Of the indices too, which quick_check leaves out.
         for table in ("tasks", "requests"):
             finding = self._db.execute(f"PRAGMA integrity_check({table})").fetchone()[0]
             if finding != "ok":
                 raise self._damaged(finding)
-        if self._exists("checksums"):
-            query = "SELECT task, checksum FROM checksums WHERE digest = ?"
-            expected = dict(self._db.execute(query, (TASK_KEY,)).fetchall())
-            for number, *task in self._db.execute("SELECT * FROM tasks").fetchall():
-                if expected.pop(number, None) not in (None, task_checksum(Task(*task))):
-                    raise self._damaged(f"task {number} is not as it was written")
-            if expected:
-                raise self._damaged(f"task {min(expected)} is missing")
-        if self._exists("sums"):
-            counted = (
-                "SELECT task, state, usd_per_million, sum(characters) AS characters FROM requests"
-                " GROUP BY task, state, usd_per_million"
-            )
-            summed = "SELECT task, state, usd_per_million, characters FROM sums"
-            for one, other in ((counted, summed), (summed, counted)):
-                query = f"SELECT * FROM ({one}) WHERE characters <> 0 EXCEPT {other}"
-                if self._db.execute(query).fetchone():
-                    raise self._damaged("requests and their sums differ")
+        query = "SELECT task, checksum FROM checksums WHERE digest = ?"
+        expected = dict(self._db.execute(query, (TASK_KEY,)).fetchall())
+        rows = self._db.execute("SELECT * FROM tasks").fetchall()
+        tasks = {number: Task(*task) for number, *task in rows}
+        if missing := expected.keys() - tasks:
+            raise self._damaged(f"task {min(missing)} is missing")
+        for number, task in tasks.items():
+            if number not in expected:
+                raise self._older()
+            if expected[number] != task_checksum(task):
+                raise self._damaged(f"task {number} is not as it was written")
+        counted = (
+            "SELECT task, state, usd_per_million, sum(characters) AS characters FROM requests"
+            " GROUP BY task, state, usd_per_million"
+        )
+        summed = "SELECT task, state, usd_per_million, characters FROM sums"
+        for first, second in ((counted, summed), (summed, counted)):
+            query = f"SELECT * FROM ({first}) WHERE characters <> 0 EXCEPT {second}"
+            if self._db.execute(query).fetchone():
+                raise self._damaged("requests and their sums differ")
 
     def __enter__(self: "Reader") -> "Reader":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -173,10 +175,8 @@ class LedgerReader:
     def translations(self, task: int, digests: Sequence[bytes]) -> dict[bytes, str]:
         """The translations of those texts that have one, as the service gave them.
 
-        Rows without a checksum, written by older versions, are taken as they are.
-
         Raises:
-            InputError: a row does not match its checksum, or the row of a checksum is missing.
+            InputError: a row does not match its checksum, or one of the two is missing.
         """
         texts: dict[bytes, str] = {}
         for start in range(0, len(digests), QUERY_DIGESTS):
@@ -186,13 +186,10 @@ class LedgerReader:
                 rows = self._db.execute(
                     f"SELECT digest, CAST(text AS BLOB) FROM translations {where}", (task, *part)
                 ).fetchall()
-                checksums = {}
-                if self._exists("checksums"):
-                    query = f"SELECT digest, checksum FROM checksums {where}"
-                    checksums = dict(self._db.execute(query, (task, *part)))
+                query = f"SELECT digest, checksum FROM checksums {where}"
+                checksums = dict(self._db.execute(query, (task, *part)))
             for digest, text in rows:
-                expected = checksums.pop(digest, None)
-                if expected is not None and expected != checksum(digest, text):
+                if checksums.pop(digest, None) != checksum(digest, text):
                     raise self._damaged_row(digest)
                 try:
                     texts[digest] = text.decode("utf-8")
@@ -201,10 +198,6 @@ class LedgerReader:
             if checksums:
                 raise self._damaged_row(min(checksums))
         return texts
-
-    def _exists(self, table: str) -> bool:
-        query = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?)"
-        return bool(self._db.execute(query, (table,)).fetchone()[0])
 
     def _damaged_row(self, digest: bytes) -> InputError:
         return InputError(

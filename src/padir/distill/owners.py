@@ -10,15 +10,9 @@ import secrets
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from padir.locks import try_lock
+
 RESERVED_BYTES = 8 * 2**20
-
-
-def _lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 class Owner:
@@ -41,7 +35,7 @@ class Owner:
         with ExitStack() as undo:
             undo.callback(self.close)
             undo.callback(hidden.unlink, missing_ok=True)
-            _lock(self._descriptor)
+            try_lock(self._descriptor, fcntl.LOCK_EX)
             hidden.rename(self.path)
             # Random bytes: zeros take no space where the file system compresses.
             written = 0
@@ -87,12 +81,9 @@ def seems_alive(ledger: Path, name: str) -> bool:
     try:
         # Shared, so that two readers do not see each other. A writer that asks at the same moment
         # takes the process for alive, and asks again.
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not try_lock(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
-    return False
 
 
 def is_alive(ledger: Path, name: str) -> bool:
@@ -103,7 +94,7 @@ def is_alive(ledger: Path, name: str) -> bool:
     except FileNotFoundError:
         return False
     try:
-        if not _lock(descriptor):
+        if not try_lock(descriptor, fcntl.LOCK_EX):
             return True
         with suppress(FileNotFoundError):
             path.unlink()

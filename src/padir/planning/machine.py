@@ -5,6 +5,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from padir.data.parallel import cores
+
 _MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 # Training reaches this share of the speed of bare matrix products: a busy core that multiplies at
 # 190 GFLOP/s took 0.054 s of processor time for an AR step of size tiny, and 0.097 s for PaDIR's.
@@ -38,13 +40,6 @@ class Machine:
             f"{self.cores} cores{devices}, {self.memory / 1e9:.1f} GB,"
             f" {self.gflops:,.0f} GFLOP/s for a training"
         )
-
-
-def core_count() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def has_accelerator() -> bool:
@@ -98,7 +93,7 @@ def measure() -> Machine:
     if not on_cpu:
         memory = (devices[0].memory_stats() or {}).get("bytes_limit", memory)
     return Machine(
-        core_count(),
+        cores(),
         memory,
         devices[0].device_kind,
         0 if on_cpu else len(devices),

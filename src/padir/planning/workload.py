@@ -3,7 +3,7 @@
 A part without a size (text that is not there, and that no setting states) counts nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,14 +107,15 @@ def workload(
     disk = Disk()
     for corpus in corpora:
         for direction in corpus.settings.directions:
-            distillation += _distillation(config, trainings, sizes, corpus, direction, disk)
-            decoding += _tunings(config, trainings, rows, sizes, corpus, direction)
+            work = _Work(config, sizes, rows, trainings, corpus, direction, disk)
+            distillation += work.distillation()
+            decoding += work.tunings()
             for row in rows:
-                flops, sentences = _decodings(config, row, sizes, corpus, direction, disk)
+                flops, sentences = work.decodings(row)
                 decoding += flops
                 scored += sentences
-            rating += sum(_ratings(config, row, corpus, direction) for row in rated)
-        _add_text(config, trainings, corpus, disk)
+            rating += sum(map(work.ratings, rated))
+        _Work(config, sizes, rows, trainings, corpus, corpus.settings.directions[0], disk).text()
     for (dataset, name), size in sizes.items():
         run = config.trainings[name]
         if name not in trainings:
@@ -125,153 +126,140 @@ def workload(
     return Workload(distillation, decoding, rating, scored, disk)
 
 
-def _lines(corpus: Corpus, direction: str, split: str, vocabulary: str | None) -> _Lines | None:
-    source, target = direction.split("-")
-    side = corpus.side(split, target)
-    tokens = [corpus.tokens(split, language, vocabulary) for language in (source, target)]
-    if side is None or not side.lines or tokens[0] is None or tokens[1] is None:
-        return None
-    return _Lines(side.lines, tokens[0], tokens[1], side.size / side.lines)
+@dataclass(frozen=True)
+class _Work:
+    """What rows and the trainings behind them need on one dataset in one direction. Methods return
+    operations; bytes are added to `disk`."""
 
+    config: Config
+    sizes: Sizes
+    rows: Sequence[Row]
+    trainings: Sequence[str]
+    corpus: Corpus
+    direction: str
+    disk: Disk
 
-def _extra_lines(
-    config: Config, corpus: Corpus, direction: str, teacher: str, vocabulary: str | None
-) -> _Lines | None:
-    """The extra sources that a teacher translates, their targets by the lengths of the training
-    text's; None where there are none or their size is unknown."""
-    language = extra_language(config, corpus.name, direction, teacher)
-    train = _lines(corpus, direction, "train", vocabulary)
-    if language is None or train is None:
-        return None
-    side, tokens = corpus.side("extra", language), corpus.tokens("extra", language, vocabulary)
-    if side is None or tokens is None:
-        return None
-    ratio = tokens / train.source
-    return _Lines(side.lines, tokens, ratio * train.target, ratio * train.target_bytes)
+    def lines(self, split: str, vocabulary: str | None) -> _Lines | None:
+        source, target = self.direction.split("-")
+        side = self.corpus.side(split, target)
+        tokens = [self.corpus.tokens(split, code, vocabulary) for code in (source, target)]
+        if side is None or not side.lines or tokens[0] is None or tokens[1] is None:
+            return None
+        return _Lines(side.lines, tokens[0], tokens[1], side.size / side.lines)
 
+    def extra_lines(self, teacher: str, vocabulary: str | None) -> _Lines | None:
+        """The extra sources that a teacher translates, their targets by the lengths of the training
+        text's; None where there are none or their size is unknown."""
+        language = extra_language(self.config, self.corpus.name, self.direction, teacher)
+        train = self.lines("train", vocabulary)
+        if language is None or train is None:
+            return None
+        side = self.corpus.side("extra", language)
+        tokens = self.corpus.tokens("extra", language, vocabulary)
+        if side is None or tokens is None:
+            return None
+        ratio = tokens / train.source
+        return _Lines(side.lines, tokens, ratio * train.target, ratio * train.target_bytes)
 
-def _distillation(
-    config: Config,
-    trainings: Sequence[str],
-    sizes: Sizes,
-    corpus: Corpus,
-    direction: str,
-    disk: Disk,
-) -> float:
-    used = {config.trainings[name].targets for name in trainings}
-    flops = 0.0
-    for name in config.teachers:
-        if name not in used:
-            continue
-        row = config.teacher_row(name)
-        run = None if row is None else config.trainings[row.training]
-        vocabulary = run.vocabulary if run else None
-        taught = [_lines(corpus, direction, split, vocabulary) for split in ("train", "valid")]
-        extra = _extra_lines(config, corpus, direction, name, vocabulary)
-        if extra is not None:
-            # The training sources stand a second time beside the targets, with these behind them.
-            source = direction.split("-")[0]
-            sides = [corpus.side(split, source) for split in ("train", "extra")]
-            disk.distilled += sum(side.size for side in sides if side)
-        for lines in (*taught, extra):
-            if lines is None:
+    def distillation(self) -> float:
+        used = {self.config.trainings[name].targets for name in self.trainings}
+        flops = 0.0
+        for name in self.config.teachers:
+            if name not in used:
                 continue
-            disk.distilled += lines.count * lines.target_bytes
-            if row is not None:
-                flops += lines.count * _sentence(config, row, sizes, corpus, lines)
-    return flops
+            row = self.config.teacher_row(name)
+            vocabulary = None if row is None else self.config.trainings[row.training].vocabulary
+            taught = [self.lines(split, vocabulary) for split in ("train", "valid")]
+            extra = self.extra_lines(name, vocabulary)
+            if extra is not None:
+                # The training sources stand a second time beside the targets, with these behind
+                # them.
+                source = self.direction.split("-")[0]
+                sides = [self.corpus.side(split, source) for split in ("train", "extra")]
+                self.disk.distilled += sum(side.size for side in sides if side)
+            for lines in (*taught, extra):
+                if lines is None:
+                    continue
+                self.disk.distilled += lines.count * lines.target_bytes
+                if row is not None:
+                    flops += lines.count * self.sentence(row, lines)
+        return flops
 
+    def sentence(self, row: Row, lines: _Lines) -> float:
+        """Decoding one sentence, reranking included."""
+        decoder = self.config.decoders[row.decoding.decoder]
+        dataset, lengths = self.corpus.name, (lines.source, lines.target)
+        size = self.sizes[dataset, row.training]
+        flops = cost.decoding_flops(decoder, row.decoding.passes, size, *lengths)
+        if isinstance(decoder, RefinementDecoder) and decoder.reranker is not None:
+            candidates = decoder.length_candidates * decoder.restarts
+            reranker = self.sizes[dataset, decoder.reranker]
+            flops += cost.reranking_flops(reranker, candidates, *lengths)
+        return flops
 
-def _sentence(config: Config, row: Row, sizes: Sizes, corpus: Corpus, lines: _Lines) -> float:
-    """Operations of decoding one sentence, reranking included."""
-    decoder, lengths = config.decoders[row.decoding.decoder], (lines.source, lines.target)
-    size = sizes[corpus.name, row.training]
-    flops = cost.decoding_flops(decoder, row.decoding.passes, size, *lengths)
-    if isinstance(decoder, RefinementDecoder) and decoder.reranker is not None:
-        candidates = decoder.length_candidates * decoder.restarts
-        flops += cost.reranking_flops(sizes[corpus.name, decoder.reranker], candidates, *lengths)
-    return flops
+    def tunings(self) -> float:
+        """Choosing the length rules of all decoders of the rows and of their teachers."""
+        config = self.config
+        # How many seeds of a training each decoder is tuned for; a teacher has one.
+        teachers = (config.teacher_row(config.trainings[name].targets) for name in self.trainings)
+        seeds = {(row.training, row.decoding.decoder): 1 for row in teachers if row}
+        for row in self.rows:
+            seeds[row.training, row.decoding.decoder] = len(config.trainings[row.training].seeds)
+        flops = 0.0
+        for (training, name), count in seeds.items():
+            passes, times = cost.tuning_decodings(config.decoders[name])
+            lines = self.lines("valid", config.trainings[training].vocabulary)
+            if lines is not None:
+                each = self.sentence(Row(training, Decoding(name, passes)), lines)
+                flops += count * times * lines.count * each
+        return flops
 
+    def decodings(self, row: Row) -> tuple[float, int]:
+        """Decoding a row with all seeds, and the number of sentences."""
+        run = self.config.trainings[row.training]
+        lines = self.lines(self.config.evaluation.split, run.vocabulary)
+        if lines is None:
+            return 0.0, 0
+        sentences = len(run.seeds) * lines.count
+        vocabulary = self.corpus.settings.vocabulary_named(run.vocabulary).size
+        record = cost.decoded_bytes(vocabulary, lines.target_bytes, lines.target - 1)
+        self.disk.decodings += sentences * record
+        return sentences * self.sentence(row, lines), sentences
 
-def _tunings(
-    config: Config,
-    trainings: Sequence[str],
-    rows: Sequence[Row],
-    sizes: Sizes,
-    corpus: Corpus,
-    direction: str,
-) -> float:
-    """Operations of choosing the length rules of all decoders of the rows and of their teachers."""
-    # How many seeds of a training each decoder is tuned for; a teacher has one.
-    teachers = (config.teacher_row(config.trainings[name].targets) for name in trainings)
-    seeds = {(row.training, row.decoding.decoder): 1 for row in teachers if row}
-    for row in rows:
-        seeds[row.training, row.decoding.decoder] = len(config.trainings[row.training].seeds)
-    flops = 0.0
-    for (training, name), count in seeds.items():
-        passes, times = cost.tuning_decodings(config.decoders[name])
-        lines = _lines(corpus, direction, "valid", config.trainings[training].vocabulary)
-        if lines is not None:
-            row = Row(training, Decoding(name, passes))
-            each = _sentence(config, row, sizes, corpus, lines)
-            flops += count * times * lines.count * each
-    return flops
+    def ratings(self, row: Row) -> float:
+        run = self.config.trainings[row.training]
+        lines = self.lines(self.config.evaluation.split, run.vocabulary)
+        if lines is None:
+            return 0.0
+        flops = 0.0
+        for scorer in self.config.evaluation.scorers.values():
+            if isinstance(scorer, BleurtScorer):
+                parameters = cost.bleurt_parameters(Path(scorer.checkpoint))
+                flops += cost.rating_flops(parameters, lines.target, lines.target)
+        return flops * lines.count * len(run.seeds)
 
+    def text(self) -> None:
+        """Add the text, its copy in TFDS's format, and temporary files."""
+        settings, extra = self.corpus.settings, self.corpus.settings.extra_sources
+        splits = [(split, language) for split in SPLITS for language in settings.pair.split("-")]
+        splits += [("extra", code) for code in (extra.files if extra else ())]
+        sides = [self.corpus.side(split, language) for split, language in splits]
+        text = sum(side.size for side in sides if side)
+        self.disk.text += text
+        if isinstance(settings.source, TfdsSource):
+            self.disk.copies += text
+        ids = max(map(self.encoded, self.trainings), default=0)
+        self.disk.meanwhile = max(self.disk.meanwhile, text, ids)
 
-def _decodings(
-    config: Config, row: Row, sizes: Sizes, corpus: Corpus, direction: str, disk: Disk
-) -> tuple[float, int]:
-    """Operations of decoding a row with all seeds, and the number of sentences."""
-    run = config.trainings[row.training]
-    lines = _lines(corpus, direction, config.evaluation.split, run.vocabulary)
-    if lines is None:
-        return 0.0, 0
-    sentences = len(run.seeds) * lines.count
-    vocabulary = corpus.settings.vocabulary_named(run.vocabulary).size
-    record = cost.decoded_bytes(vocabulary, lines.target_bytes, lines.target - 1)
-    disk.decodings += sentences * record
-    return sentences * _sentence(config, row, sizes, corpus, lines), sentences
-
-
-def _ratings(config: Config, row: Row, corpus: Corpus, direction: str) -> float:
-    run = config.trainings[row.training]
-    lines = _lines(corpus, direction, config.evaluation.split, run.vocabulary)
-    if lines is None:
-        return 0.0
-    flops = 0.0
-    for scorer in config.evaluation.scorers.values():
-        if isinstance(scorer, BleurtScorer):
-            parameters = cost.bleurt_parameters(Path(scorer.checkpoint))
-            flops += cost.rating_flops(parameters, lines.target, lines.target)
-    return flops * lines.count * len(run.seeds)
-
-
-def _add_text(config: Config, trainings: Sequence[str], corpus: Corpus, disk: Disk) -> None:
-    """Add the text, its copy in TFDS's format, and temporary files."""
-    pair = corpus.settings.pair.split("-")
-    splits = [(split, language) for split in SPLITS for language in pair]
-    extra = corpus.settings.extra_sources
-    splits += [("extra", language) for language in extra.files] if extra else []
-    sides = [corpus.side(split, language) for split, language in splits]
-    text = sum(side.size for side in sides if side)
-    disk.text += text
-    if isinstance(corpus.settings.source, TfdsSource):
-        disk.copies += text
-    ids = max(_encoded(config, trainings, corpus), default=0)
-    disk.meanwhile = max(disk.meanwhile, text, ids)
-
-
-def _encoded(config: Config, trainings: Sequence[str], corpus: Corpus) -> Iterator[int]:
-    for name in trainings:
-        vocabulary = config.trainings[name].vocabulary
-        direction, targets = corpus.settings.directions[0], config.trainings[name].targets
-        train = _lines(corpus, direction, "train", vocabulary)
-        extra = _extra_lines(config, corpus, direction, targets, vocabulary)
-        if train is not None:
-            pieces = corpus.settings.vocabulary_named(vocabulary).size
-            yield sum(
-                cost.encoded_bytes(pieces, lines.count, tokens)
-                for lines in (train, extra)
-                if lines is not None
-                for tokens in (lines.source, lines.target)
-            )
+    def encoded(self, training: str) -> int:
+        """Bytes of the ids of a training's text."""
+        run = self.config.trainings[training]
+        train = self.lines("train", run.vocabulary)
+        extra = self.extra_lines(run.targets, run.vocabulary)
+        pieces = self.corpus.settings.vocabulary_named(run.vocabulary).size
+        return sum(
+            cost.encoded_bytes(pieces, lines.count, tokens)
+            for lines in (train, extra)
+            if lines is not None
+            for tokens in (lines.source, lines.target)
+        )

@@ -95,6 +95,12 @@ class Part:
     section: str
     when: Callable[[Config], bool] = _always
 
+    @property
+    def files(self) -> list[str]:
+        """Names of its files."""
+        endings = ("csv", "md", "tex") if self.kind == "table" else ("svg", "csv")
+        return [f"{self.name}.{ending}" for ending in endings]
+
     def make(self, results: Any) -> Any:
         """The table or picture of these results."""
         module, _, function = self.function.partition(":")
@@ -249,19 +255,9 @@ def parts(config: Config, group: str | None = None) -> list[Part]:
     return [part for part in CATALOGUE if part.when(config) and group in (None, part.group)]
 
 
-def core_parts(config: Config) -> list[Part]:
-    """Parts of the core report."""
-    return [part for part in parts(config) if part.group in CORE_GROUPS]
-
-
-def all_parts(config: Config) -> list[Part]:
-    """Every part that the config has."""
-    return parts(config)
-
-
 def parts_in(config: Config, scope: Scope) -> list[Part]:
     """Parts of a scope."""
-    return core_parts(config) if scope == "core" else all_parts(config)
+    return [p for p in parts(config) if scope == "everything" or p.group in CORE_GROUPS]
 
 
 def part(config: Config, name: str) -> Part:

@@ -113,7 +113,18 @@ class Reader:
         """
         config, wanted = self.config, {artifact.path: artifact for artifact in artifacts}
         places = layout.places(config)
-        curves = dict(self._curves(wanted, places))
+        runs = (
+            (place, training, seed)
+            for place in places
+            for training, run in config.trainings.items()
+            for seed in sorted(run.seeds)
+        )
+        taught = [(name, teacher_seed(config, name)) for name in config.teachers]
+        pairs = ((name, dataset.pair) for name, dataset in config.datasets.items())
+        curves = self._by_key(wanted, layout.metrics_path, runs)
+        statistics = self._by_key(wanted, layout.statistics_path, pairs)
+        for key, document in statistics.items():
+            require(layout.statistics_path(*key), document, ("splits",))
         return Results(
             config,
             rows={row[:2]: ScoredRow(*row) for row in self._rows(wanted, places)},
@@ -121,21 +132,18 @@ class Reader:
             latencies=dict(self._latencies(wanted, places)),
             curves=curves,
             provenance={
-                (place, training, seed): read_json(_provenance_of(path))
-                for place, training, seed in curves
-                for path in [layout.metrics_path(place, training, seed)]
+                key: read_json(_provenance_of(layout.metrics_path(*key))) for key in curves
             },
-            cards=dict(self._cards(wanted, places)),
-            statistics=dict(self._statistics(wanted)),
+            cards=self._by_key(
+                wanted, layout.card_path, ((place, *key) for place in places for key in taught)
+            ),
+            statistics=statistics,
             samples=dict(self._samples(wanted, places)),
             theory=dict(self._with_claims(wanted, THEORY, ())),
             analyses=dict(self._with_claims(wanted, f"{layout.RESULTS}/analysis/", ANALYSIS_KEYS)),
             traces=dict(self._traces(wanted, places)),
-            absent=self._listed_absences(wanted),
+            absent=[self._absent[path] for path in wanted if path in self._absent],
         )
-
-    def _listed_absences(self, wanted: Mapping[str, Artifact]) -> list[Absence]:
-        return [self._absent[path] for path in wanted if path in self._absent]
 
     def _read(self, wanted: Mapping[str, Artifact], path: str) -> Any:
         """The document at a path; None where it is not wanted, missing or of other settings."""
@@ -144,6 +152,13 @@ class Reader:
         if path not in self._documents:
             self._documents[path] = self._fresh(wanted[path])
         return self._documents[path]
+
+    def _by_key(
+        self, wanted: Mapping[str, Artifact], path_of: Callable[..., str], keys: Iterable[Any]
+    ) -> dict[Any, Any]:
+        """Documents that `_read` has, by the keys that `path_of` makes a path of."""
+        documents = ((key, self._read(wanted, path_of(*key))) for key in keys)
+        return {key: document for key, document in documents if document is not None}
 
     def _fresh(self, artifact: Artifact) -> Any:
         path = artifact.path
@@ -231,50 +246,18 @@ class Reader:
     def _latencies(
         self, wanted: Mapping[str, Artifact], places: Sequence[Place]
     ) -> Iterator[tuple[tuple[Place, str], Document]]:
-        for place in places:
-            for timing in layout.TIMINGS:
-                path = layout.latency_path(place, timing)
-                document = self._read(wanted, path)
-                if document is None:
-                    continue
-                expected = layout.timed_hypotheses(self.config, place, timing)
-                for line in require(path, document, ("rows", "machine"))["rows"]:
-                    require(path, line, LATENCY_KEYS)
-                    made = (line.get("digests") or {}).get("hypotheses")
-                    if made != expected.get(timed_row(line).name):
-                        self._absent[path] = Absence(wanted[path], OTHER_SETTINGS)
-                        break
-                else:
-                    yield (place, timing), document
-
-    def _curves(
-        self, wanted: Mapping[str, Artifact], places: Sequence[Place]
-    ) -> Iterator[tuple[tuple[Place, str, int], Sequence[Document]]]:
-        for place in places:
-            for training, run in self.config.trainings.items():
-                for seed in sorted(run.seeds):
-                    lines = self._read(wanted, layout.metrics_path(place, training, seed))
-                    if lines is not None:
-                        yield (place, training, seed), lines
-
-    def _cards(
-        self, wanted: Mapping[str, Artifact], places: Sequence[Place]
-    ) -> Iterator[tuple[tuple[Place, str, int], Document]]:
-        for place in places:
-            for teacher in self.config.teachers:
-                seed = teacher_seed(self.config, teacher)
-                document = self._read(wanted, layout.card_path(place, teacher, seed))
-                if document is not None:
-                    yield (place, teacher, seed), document
-
-    def _statistics(
-        self, wanted: Mapping[str, Artifact]
-    ) -> Iterator[tuple[tuple[str, str], Document]]:
-        for dataset, settings in self.config.datasets.items():
-            path = layout.statistics_path(dataset, settings.pair)
-            document = self._read(wanted, path)
-            if document is not None:
-                yield (dataset, settings.pair), require(path, document, ("splits",))
+        runs = ((place, timing) for place in places for timing in layout.TIMINGS)
+        for key, document in self._by_key(wanted, layout.latency_path, runs).items():
+            path = layout.latency_path(*key)
+            expected = layout.timed_hypotheses(self.config, *key)
+            for line in require(path, document, ("rows", "machine"))["rows"]:
+                require(path, line, LATENCY_KEYS)
+                made = (line.get("digests") or {}).get("hypotheses")
+                if made != expected.get(timed_row(line).name):
+                    self._absent[path] = Absence(wanted[path], OTHER_SETTINGS)
+                    break
+            else:
+                yield key, document
 
     def _samples(
         self, wanted: Mapping[str, Artifact], places: Sequence[Place]

@@ -71,7 +71,11 @@ def page(
         for record in titles.anchored(claims)
     ]
     entries = [
-        {"part": part, "content": content, "sources": _sources(config, part, absent)}
+        {
+            "part": part,
+            "content": content,
+            "sources": [a.path for a in part.needs(config) if a.path not in absent],
+        }
         for part, content in contents
         if not content.empty()
     ]
@@ -97,11 +101,6 @@ def page(
         absent=absent,
         absent_by_command=absent_by_command,
     )
-
-
-def _sources(config: Config, part: Part, absent: Mapping[str, Any]) -> list[str]:
-    """Files that a part reads."""
-    return [a.path for a in part.needs(config) if a.path not in absent]
 
 
 def runs_table(config: Config, results: Mapping[str, Results]) -> Table:

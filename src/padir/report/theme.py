@@ -118,13 +118,6 @@ def canvas(name: str, width: float, height: float, grid: bool = True) -> Iterato
     drawing.svg = drawing.with_values(buffer.getvalue().replace(INK, "currentColor"))
 
 
-def no_data(name: str) -> str:
-    """The drawing of a figure without points."""
-    with canvas(name, 4.0, 1.0) as drawing:
-        drawing.figure.text(0.5, 0.5, "no data", ha="center")
-    return drawing.svg
-
-
 class Picture(ABC):
     """A figure of the report."""
 

@@ -1,12 +1,13 @@
 """Figures 1 to 3 and two more of the theory experiments: SVG and the CSV of their points."""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
-from padir.files import InputError, write_text
+from padir.files import InputError
 from padir.report import theme
 from padir.report.tables import Cell, Column, Table
 
@@ -94,13 +95,22 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """Panels in rows of at most two with one legend, a title, and the caption beneath."""
+class Drawing(theme.Picture):
+    """Panels in rows of at most two with one legend, a title, and `text` beneath."""
 
     name: str
     title: str
-    panels: Sequence[Panel]
-    caption: str
+    panels: Sequence[Panel] = ()
+    text: str = ""
+
+    def empty(self) -> bool:
+        """Whether the experiment has no results."""
+        return not self.panels
+
+    @property
+    def caption(self) -> str:
+        """The quantities shown, and the model."""
+        return self.text
 
     def table(self) -> Table:
         """Every point drawn."""
@@ -115,8 +125,13 @@ class Drawing:
                     rows.append(dict(zip(keys, values, strict=True)))
         return Table(self.name, self.title, [Column(key, key) for key in keys], rows)
 
+    @cached_property
     def svg(self) -> str:
         """The drawing as one SVG document."""
+        if self.empty():
+            with theme.canvas(self.name, 4.0, 1.0) as drawing:
+                drawing.figure.text(0.5, 0.5, "no data", ha="center")
+            return drawing.svg
         columns = min(2, len(self.panels))
         rows = math.ceil(len(self.panels) / columns)
         with theme.canvas(self.name, 2.2 + 4.6 * columns, 3.4 * rows) as drawing:
@@ -133,11 +148,6 @@ class Drawing:
             else:
                 drawing.figure.legend(**content, loc="outside right upper")
         return drawing.svg
-
-    def write(self, folder: Path) -> None:
-        """Write NAME.svg and NAME.csv."""
-        write_text(folder / f"{self.name}.svg", self.svg())
-        write_text(folder / f"{self.name}.csv", self.table().csv())
 
 
 def _errors(document: Document, name: str, truth: str, number: int) -> Drawing:
@@ -193,13 +203,9 @@ def _spaced(steps: int, count: int) -> list[int]:
 
 def _samplers(groups: Sequence[Mapping[str, Any]]) -> list[str]:
     """Of each colour the samplers that have it: models of other sizes have other k."""
-    names: list[dict[str, None]] = []
-    for curve in (curve for group in groups for curve in _by_coupling(group)):
-        for colour, sampler in enumerate(curve):
-            if colour == len(names):
-                names.append({})
-            names[colour][sampler] = None
-    return [" / ".join(samplers) for samplers in names]
+    panels = (samplers for group in groups for samplers in _by_coupling(group))
+    colours = itertools.zip_longest(*panels)
+    return [" / ".join(dict.fromkeys(filter(None, samplers))) for samplers in colours]
 
 
 def _by_coupling(group: Mapping[str, Any]) -> list[list[str]]:
@@ -231,19 +237,12 @@ def figure3(document: Document) -> Drawing:
             for colour, curve in enumerate(curves):
                 name, exact, simulated = curve["sampler"], curve["exact"], curve["simulated"]
                 dense, sparse = (_spaced(len(exact) - 1, count) for count in (24, 6))
-                lines.append(
-                    Line(
-                        name,
-                        dense,
-                        [exact[t] for t in dense],
-                        "plain",
-                        colour,
-                        label=labels[colour],
-                    )
-                )
-                values = [simulated[t] for t in sparse]
-                simulation = f"{name}, simulated"
-                lines.append(Line(simulation, sparse, values, "dots", colour, label=labels[colour]))
+                for series, steps, of_series, kind in (
+                    (name, dense, exact, "plain"),
+                    (f"{name}, simulated", sparse, simulated, "dots"),
+                ):
+                    values = [of_series[t] for t in steps]
+                    lines.append(Line(series, steps, values, kind, colour, label=labels[colour]))
             title = f"{model}, J = {coupling:g}{note}"
             axes = ("steps", "P(larger mode reached)")
             panels.append(Panel(title, *axes, lines, log_x=True))

@@ -15,7 +15,6 @@ from padir.report.results import Results
 from padir.report.tables import Table
 from padir.report.theme import Picture
 
-ENDINGS = {"table": ("csv", "md", "tex"), "figure": ("svg", "csv")}
 NAMED = 3
 
 
@@ -58,8 +57,7 @@ def _folder(out: Path, inside: str, names: list[str]) -> Path:
 def write_part(part: Part, content: Table | Picture, out: Path) -> None:
     """Write a table or figure: to `out` if it is one of its files, else to out/tables or
     out/figures."""
-    names = [f"{part.name}.{ending}" for ending in ENDINGS[part.kind]]
-    content.write(_folder(out, f"{part.kind}s", names))
+    content.write(_folder(out, f"{part.kind}s", part.files))
 
 
 class Report:

@@ -4,8 +4,6 @@ from typing import Any
 
 from padir.config.decoder import MOST_PASSES
 
-TEXTS = {"type": "array", "items": {"type": "string"}}
-
 
 def document(decoders: list[str], most_lines: int, most_traced: int) -> dict[str, Any]:
     """The OpenAPI 3.1 document.
@@ -14,68 +12,48 @@ def document(decoders: list[str], most_lines: int, most_traced: int) -> dict[str
         decoders: names that a request may give, the default first.
         most_lines, most_traced: of a request, without and with `trace`.
     """
+    traced = f"Each pass over at most {most_traced} lines; not with nbest."
     request = {
-        "type": "object",
-        "additionalProperties": False,
-        "description": "One of lines and text is needed.",
+        **_value("object", "One of lines and text is needed.", additionalProperties=False),
         "properties": {
-            "lines": TEXTS | {"maxItems": most_lines, "description": "One sentence each."},
-            "text": {"type": "string", "description": "One sentence a line."},
-            "steps": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": MOST_PASSES,
-                "description": "Decoder passes of a parallel model.",
-            },
+            "lines": _texts("One sentence each.", maxItems=most_lines),
+            "text": _value("string", "One sentence a line."),
+            "steps": _value(
+                "integer", "Decoder passes of a parallel model.", minimum=1, maximum=MOST_PASSES
+            ),
             "decoder": {"type": "string", "enum": decoders, "default": decoders[0]},
-            "nbest": {"type": "integer", "minimum": 1, "description": "Most candidates of a line."},
-            "trace": {
-                "type": "boolean",
-                "description": f"Each pass over at most {most_traced} lines; not with nbest.",
-            },
+            "nbest": _value("integer", "Most candidates of a line.", minimum=1),
+            "trace": _value("boolean", traced),
         },
     }
     translation = {
-        "type": "object",
-        "required": ["id", "source", "translation", "candidates"],
+        **_value("object", required=["id", "source", "translation", "candidates"]),
         "properties": {
-            "id": {"type": "integer", "description": "Number of the line, from 0."},
-            "source": {"type": "string"},
-            "translation": {"type": "string"},
-            "passes": {"type": "integer"},
+            "id": _value("integer", "Number of the line, from 0."),
+            "source": _value("string"),
+            "translation": _value("string"),
+            "passes": _value("integer"),
             "log_probability": {"type": ["number", "null"]},
-            "candidates": {
-                "type": "array",
-                "items": {"type": "object"},
-                "description": "Best first.",
-            },
+            "candidates": _value("array", "Best first.", items=_value("object")),
         },
     }
+    instead = "Instead of translations, where trace is true."
     answer = {
-        "type": "object",
-        "required": ["warnings"],
+        **_value("object", required=["warnings"]),
         "properties": {
             "translations": {"type": "array", "items": translation},
-            "traces": {
-                "type": "array",
-                "items": {"type": "object"},
-                "description": "Instead of translations, where trace is true.",
-            },
-            "warnings": TEXTS | {"description": "A line for each input line that was cut."},
+            "traces": _value("array", instead, items=_value("object")),
+            "warnings": _texts("A line for each input line that was cut."),
         },
     }
     error = {
-        "type": "object",
-        "required": ["error"],
-        "properties": {"error": {"type": "string", "description": "What is allowed, in one line."}},
+        **_value("object", required=["error"]),
+        "properties": {"error": _value("string", "What is allowed, in one line.")},
     }
+    named = ["status", "direction", "system", "training"]
     health = {
-        "type": "object",
-        "required": ["status", "direction", "system", "training", "decoders"],
-        "properties": {
-            **{key: {"type": "string"} for key in ("status", "direction", "system", "training")},
-            "decoders": TEXTS,
-        },
+        **_value("object", required=[*named, "decoders"]),
+        "properties": {**dict.fromkeys(named, _value("string")), "decoders": _texts()},
     }
     wrong = {
         "400": "Wrong JSON, key or value.",
@@ -105,6 +83,14 @@ def document(decoders: list[str], most_lines: int, most_traced: int) -> dict[str
             },
         },
     }
+
+
+def _value(kind: str, description: str = "", **more: Any) -> dict[str, Any]:
+    return {"type": kind, **({"description": description} if description else {}), **more}
+
+
+def _texts(description: str = "", **more: Any) -> dict[str, Any]:
+    return _value("array", description, items=_value("string"), **more)
 
 
 def _content(schema: dict[str, Any]) -> dict[str, Any]:

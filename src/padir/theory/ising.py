@@ -93,15 +93,9 @@ def grid_edges(spins: int) -> list[tuple[int, int]]:
     side = round(spins**0.5)
     if side * side != spins:
         raise InputError(f"grid of {spins} spins: must be a square number, such as {side * side}")
-    edges = []
-    for row in range(side):
-        for column in range(side):
-            site = row * side + column
-            if column + 1 < side:
-                edges.append((site, site + 1))
-            if row + 1 < side:
-                edges.append((site, site + side))
-    return sorted(edges)
+    right = [(site, site + 1) for site in range(spins) if (site + 1) % side]
+    below = [(site, site + side) for site in range(spins - side)]
+    return sorted(right + below)
 
 
 GRAPHS = {

@@ -5,7 +5,7 @@ A verdict follows from a stated test on computed numbers.
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Claim:
         measured: our numbers, in one line.
         test: the condition that decides, in words.
         passed: value of that condition.
-        dataset: the models of the computation.
+        dataset: the models of the computation; by default those of the experiment.
         interval: 95% interval of the deciding number, if it is a Monte-Carlo estimate.
     """
 
@@ -51,7 +51,7 @@ class Claim:
     measured: str
     test: str
     passed: bool | np.bool_
-    dataset: str
+    dataset: str = ""
     interval: tuple[float, float] | None = None
 
     def as_json(self, seed: int) -> dict[str, Any]:
@@ -64,11 +64,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An experiment's result: constants of its models, series of its figures, claims."""
+    """An experiment's result: constants of its models, series of its figures, claims, and the
+    models that most claims are about."""
 
     regimes: dict[str, Any]
     series: dict[str, Any]
     claims: Sequence[Claim]
+    dataset: str = ""
 
 
 def plain(value: Any) -> Any:
@@ -126,11 +128,12 @@ def run_experiment(experiment: str, values: Settings, seed: int) -> dict[str, An
     """Run one experiment; returns its settings, regimes, series and claims as plain data."""
     module = importlib.import_module(f"padir.theory.experiments.{experiment}")
     outcome: Outcome = module.run(values, seed)
+    claims = [replace(claim, dataset=claim.dataset or outcome.dataset) for claim in outcome.claims]
     return {
         "experiment": experiment,
         "seed": seed,
         "settings": values.model_dump(mode="json"),
         "regimes": plain(outcome.regimes),
         "series": plain(outcome.series),
-        "claims": [plain(claim.as_json(seed)) for claim in outcome.claims],
+        "claims": [plain(claim.as_json(seed)) for claim in claims],
     }

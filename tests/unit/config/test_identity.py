@@ -45,7 +45,7 @@ def test_a_spec_file_is_checked_like_a_config(tmp_path):
         with pytest.raises(InputError, match=rf"spec\.json: {expected}"):
             read_spec(path)
     path.write_text("{")
-    with pytest.raises(InputError, match=r"spec\.json: not JSON"):
+    with pytest.raises(InputError, match=r"spec\.json: line 1: not JSON"):
         read_spec(path)
     path.write_text("[]")
     with pytest.raises(InputError, match=r"spec\.json: found list, allowed: an object"):

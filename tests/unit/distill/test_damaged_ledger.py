@@ -75,17 +75,34 @@ def test_a_flipped_bit_is_named_and_nothing_is_bought_again(path, place, bit):
     assert path.read_bytes() == bytes(content)
 
 
-def test_a_ledger_without_checksums_is_readable_and_gets_them(path):
-    lines = filled(path)
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "DROP TABLE checksums",
+        "DROP TABLE sums",
+        "DROP TABLE reservations",
+        "DELETE FROM checksums WHERE digest = CAST('task' AS BLOB)",
+    ],
+)
+def test_a_ledger_of_an_older_version_is_refused_and_left_as_it_is(path, edit):
+    filled(path)
     with sqlite3.connect(path) as old:
-        old.execute("DROP TABLE checksums")
+        old.execute(edit)
     old.close()
-    with LedgerReader(path) as reader:
-        assert len(reader.translations(1, all_digests(lines))) == 3
-    with Ledger(path) as ledger:
-        assert len(ledger.translations(1, all_digests(lines))) == 3
-        # Three lines and the task.
-        assert ledger._db.execute("SELECT count(*) FROM checksums").fetchone() == (4,)
+    content = path.read_bytes()
+    for opened in (Ledger, LedgerReader):
+        with pytest.raises(InputError, match=r"ledger\.sqlite: a ledger of an older version"):
+            opened(path)
+    assert path.read_bytes() == content
+
+
+def test_a_translation_without_its_checksum_is_named(path):
+    lines = filled(path)
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM checksums WHERE digest = ?", (text_digest("zwei"),))
+    db.close()
+    with LedgerReader(path) as reader, pytest.raises(InputError, match="is damaged"):
+        reader.known(1, all_digests(lines))
 
 
 def answers(path, lines):
@@ -161,17 +178,3 @@ def test_what_would_be_bought_again_or_forgotten_is_named(path, edit, reason):
     for opened in (Ledger, LedgerReader):
         with pytest.raises(InputError, match=rf"the ledger is damaged \({reason}\); it was left"):
             opened(path)
-
-
-def test_a_task_of_an_older_ledger_gets_its_checksum(path):
-    filled(path)
-    with sqlite3.connect(path) as old:
-        old.execute("DELETE FROM checksums WHERE digest = CAST('task' AS BLOB)")
-    old.close()
-    LedgerReader(path).close()
-    Ledger(path).close()
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE tasks SET target = 'fr'")
-    db.close()
-    with pytest.raises(InputError, match="task 1 is not as it was written"):
-        Ledger(path)

@@ -85,7 +85,7 @@ class MadeUp:
     def load(self, *names: str):
         """Results of these parts; without names of all that there are."""
         config = self.config
-        parts = [catalogue.part(config, name) for name in names] or catalogue.all_parts(config)
+        parts = [catalogue.part(config, name) for name in names] or catalogue.parts(config)
         return Reader(config).load(catalogue.needs_of(config, parts))
 
     def table(self, name: str):

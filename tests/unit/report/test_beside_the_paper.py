@@ -11,7 +11,7 @@ from padir.config import identity
 from padir.config.rows import Row
 from padir.files import InputError
 from padir.report import paper
-from padir.report.catalogue import all_parts, artifacts
+from padir.report.catalogue import artifacts, parts
 from padir.report.paper import beside
 from padir.report.results import Estimate
 from tests.unit.report.conftest import CORE, NOISE
@@ -172,7 +172,7 @@ def test_table_3_asks_for_scores_and_ratings(wmt):
 
 
 def test_without_a_scorer_there_is_no_table_3(made_up):
-    assert "table3" not in {part.name for part in all_parts(made_up.config)}
+    assert "table3" not in {part.name for part in parts(made_up.config)}
     made_up.evaluate(scorers={"chrf": {"kind": "chrf++"}})
     table = made_up.table("table3")
     assert len(table.rows) == len(made_up.config.core_rows())

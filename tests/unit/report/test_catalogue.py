@@ -33,9 +33,9 @@ def test_names_are_unique_and_sections_exist():
 
 def test_the_demo_has_every_part_but_further_scores():
     config = load_config([DEMO])
-    everything = {part.name for part in catalogue.all_parts(config)}
+    everything = {part.name for part in catalogue.parts(config)}
     assert {part.name for part in catalogue.CATALOGUE} - everything == {"table3"}
-    core = {part.name for part in catalogue.core_parts(config)}
+    core = {part.name for part in catalogue.parts_in(config, "core")}
     systems = {"table2", "parallelism", "systems_passes", "systems_latency"}
     grid = systems | {"dependency_decoding", "redundancy", "ablations", "samplers"}
     assert core.isdisjoint(grid | {"table4", "table5", "dependency"})
@@ -44,7 +44,7 @@ def test_the_demo_has_every_part_but_further_scores():
 
 def test_the_core_needs_no_training_of_the_grid():
     config = load_config([DEMO])
-    needed = catalogue.needs_of(config, catalogue.core_parts(config))
+    needed = catalogue.needs_of(config, catalogue.parts_in(config, "core"))
     trainings = {artifact.path.split("/")[4] for artifact in needed if "/runs/" in artifact.path}
     assert trainings == {"ar", "ar_distilled", "padir_raw", "padir_distilled"}
 

@@ -32,6 +32,7 @@ def run(settings: DependentBlocks, seed: int) -> Outcome:
         regimes={"models": [constants(build(model)) for model in settings.models]},
         series={"rows": rows},
         claims=_claims(settings, rows),
+        dataset="; ".join(map(describe, settings.models)),
     )
 
 
@@ -76,7 +77,7 @@ def _beside_uniform(rows: Rows, name: str) -> Rows:
     ]
 
 
-def _speed_claim(name: str, statement: str, rows: Rows, scope: str, dataset: str) -> Claim:
+def _speed_claim(name: str, statement: str, rows: Rows, scope: str) -> Claim:
     return Claim(
         name,
         SECTION,
@@ -94,12 +95,10 @@ def _speed_claim(name: str, statement: str, rows: Rows, scope: str, dataset: str
             row["gap"] > row["uniform"]["gap"] and row["hitting"] < row["uniform"]["hitting"]
             for row in rows
         ),
-        dataset,
     )
 
 
 def _claims(settings: DependentBlocks, rows: Rows) -> list[Claim]:
-    dataset = "; ".join(map(describe, settings.models))
     together, estimated, apart = (
         _beside_uniform(rows, name) for name in ("together", "estimated", "apart")
     )
@@ -111,20 +110,18 @@ def _claims(settings: DependentBlocks, rows: Rows) -> list[Claim]:
             "At equal block size, resampling each spin jointly with its most strongly coupled"
             " partner is faster than resampling uniform pairs."
         )
-        claims.append(_speed_claim("dependent_pairs", statement, pairs, ", k = 2", dataset))
+        claims.append(_speed_claim("dependent_pairs", statement, pairs, ", k = 2"))
     if larger:
         statement = (
             "At equal block size, larger blocks grown from each spin by the largest coupling are"
             " faster than uniform blocks."
         )
-        claims.append(_speed_claim("dependent_blocks", statement, larger, ", k > 2", dataset))
+        claims.append(_speed_claim("dependent_blocks", statement, larger, ", k > 2"))
     statement = (
         "Blocks grown by the correlations of samples are faster than uniform blocks, so sample"
         " correlations measure dependence well enough."
     )
-    estimate = _speed_claim(
-        "estimated_dependence", statement, estimated, " and at every k", dataset
-    )
+    estimate = _speed_claim("estimated_dependence", statement, estimated, " and at every k")
     contrasts = list(zip(apart, together, strict=True))
     return [
         *claims,
@@ -148,6 +145,5 @@ def _claims(settings: DependentBlocks, rows: Rows) -> list[Claim]:
             ),
             "apart below uniform below together, in every model and at every k",
             all(near["bias"] < near["uniform"]["bias"] < far["bias"] for near, far in contrasts),
-            dataset,
         ),
     ]

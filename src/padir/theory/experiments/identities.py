@@ -50,24 +50,27 @@ def run(settings: Identities, seed: int) -> Outcome:
     """Evaluate every identity and inequality on every random model; keep the worst values."""
     rng = np.random.default_rng(seed)
     cases = [random_case(rng, settings) for _ in range(settings.models)]
-    dataset = (
-        f"{settings.models} complete graphs of {settings.spins} spins, normal couplings (standard"
-        f" deviation {settings.coupling_scale:g}) and fields ({settings.field_scale:g})"
-    )
     claims = [
-        *_information_claims(cases, rng, dataset),
-        _order_claim(cases, dataset),
-        *_dynamics_claims(cases, rng, dataset),
-        *_variance_claims(cases, dataset),
+        *_information_claims(cases, rng),
+        _order_claim(cases),
+        *_dynamics_claims(cases, rng),
+        *_variance_claims(cases),
         _tight_claim(),
-        _gap_claim(cases, settings, rng, dataset),
-        _convexity_claim(cases, rng, dataset),
+        _gap_claim(cases, settings, rng),
+        _convexity_claim(cases, rng),
     ]
     regimes = {
         "smallest_probability": min(case.law.min() for case in cases),
         "largest_poincare_constant": max(case.poincare(case.masks["fixed"]) for case in cases),
     }
-    return Outcome(regimes=regimes, series={}, claims=claims)
+    return Outcome(regimes, {}, claims, _dataset(settings))
+
+
+def _dataset(settings: Identities) -> str:
+    return (
+        f"{settings.models} complete graphs of {settings.spins} spins, normal couplings (standard"
+        f" deviation {settings.coupling_scale:g}) and fields ({settings.field_scale:g})"
+    )
 
 
 def _population_loss(case: Case, masks: Masks, naive: bool = False) -> MaskedLoss:
@@ -80,7 +83,7 @@ def _hessian_defect(case: Case, masks: Masks, theta: np.ndarray) -> float:
     return float(np.abs(hessian - gradient_covariance(case.family, masks, theta, case.law)).max())
 
 
-def _information_claims(cases: list[Case], rng: np.random.Generator, dataset: str) -> list[Claim]:
+def _information_claims(cases: list[Case], rng: np.random.Generator) -> list[Claim]:
     claims = []
     for kind, section in (("fixed", "2.2.1, appendix A"), ("adaptive", "2.2.3, C.2")):
         at_truth = max(_hessian_defect(c, c.masks[kind], c.family.truth) for c in cases)
@@ -100,7 +103,6 @@ def _information_claims(cases: list[Case], rng: np.random.Generator, dataset: st
                 f"largest defect {at_truth:.2g} at the truth; smallest {elsewhere:.2g} elsewhere",
                 f"defect below {EXACT:g} at the truth and above 1e-4 at wrong parameters",
                 at_truth < EXACT and elsewhere > 1e-4,
-                dataset,
             )
         )
     correct, naive = (
@@ -125,12 +127,11 @@ def _information_claims(cases: list[Case], rng: np.random.Generator, dataset: st
             f" {min(naive):.2g} without",
             f"below {EXACT:g} with the mask, above 1e-3 without it, on every model",
             max(correct) < EXACT and min(naive) > 1e-3,
-            dataset,
         ),
     ]
 
 
-def _order_claim(cases: list[Case], dataset: str) -> Claim:
+def _order_claim(cases: list[Case]) -> Claim:
     smallest, defect = np.inf, 0.0
     for case in cases:
         n = case.family.spins
@@ -150,11 +151,10 @@ def _order_claim(cases: list[Case], dataset: str) -> Claim:
         f" is the Fisher information to {defect:.2g}",
         f"no eigenvalue below -{EXACT:g}, and equality with Fisher's below {EXACT:g}",
         smallest > -EXACT and defect < EXACT,
-        dataset,
     )
 
 
-def _dynamics_claims(cases: list[Case], rng: np.random.Generator, dataset: str) -> list[Claim]:
+def _dynamics_claims(cases: list[Case], rng: np.random.Generator) -> list[Claim]:
     dirichlet = stationary = reversible = lowest = contraction = 0.0
     for case in cases:
         law = case.law
@@ -182,7 +182,6 @@ def _dynamics_claims(cases: list[Case], rng: np.random.Generator, dataset: str) 
             f"largest difference from the definition {dirichlet:.2g}",
             f"below {EXACT:g} for random f and g, fixed and adaptive masks",
             dirichlet < EXACT,
-            dataset,
         ),
         Claim(
             "stationary_law",
@@ -193,7 +192,6 @@ def _dynamics_claims(cases: list[Case], rng: np.random.Generator, dataset: str) 
             f" smallest eigenvalue {lowest:.2g}",
             f"both defects below {EXACT:g}, no eigenvalue below -{EXACT:g}",
             max(stationary, reversible) < EXACT and lowest > -EXACT,
-            dataset,
         ),
         Claim(
             "poincare_contraction",
@@ -203,12 +201,11 @@ def _dynamics_claims(cases: list[Case], rng: np.random.Generator, dataset: str) 
             f"largest ratio of observed to allowed chi-square after a step: {contraction:.3f}",
             "at most 1 from random starts",
             contraction <= 1 + EXACT,
-            dataset,
         ),
     ]
 
 
-def _variance_claims(cases: list[Case], dataset: str) -> list[Claim]:
+def _variance_claims(cases: list[Case]) -> list[Claim]:
     claims = []
     for kind, section in (("fixed", "2.2.2, theorem 6"), ("adaptive", "2.2.3, theorem 8")):
         smallest, tightness, excess = np.inf, [], -np.inf
@@ -232,7 +229,6 @@ def _variance_claims(cases: list[Case], dataset: str) -> list[Claim]:
                 f" {max(tightness):.5f} (1 is tight); smallest relative variance {smallest:.6f}",
                 f"relative variances between 1 and the constant, to {EXACT:g}",
                 excess <= EXACT and smallest >= 1 - 1e-9,
-                dataset,
             )
         )
     return claims
@@ -260,9 +256,7 @@ def _tight_claim() -> Claim:
     )
 
 
-def _gap_claim(
-    cases: list[Case], settings: Identities, rng: np.random.Generator, dataset: str
-) -> Claim:
+def _gap_claim(cases: list[Case], settings: Identities, rng: np.random.Generator) -> Claim:
     n = settings.spins
     laws = [case.law for case in cases]
     laws += [rng.dirichlet(np.full(2**n, 0.7)) + 1e-4 for _ in cases]
@@ -285,11 +279,11 @@ def _gap_claim(
         f" {slack:.2g}",
         "gap_k / (k gap_1) at least 1 and gap_k at least the product bound, k = 2..N",
         ratio >= 1 - EXACT and slack > -EXACT,
-        f"{dataset}; and as many laws drawn from a Dirichlet distribution",
+        f"{_dataset(settings)}; and as many laws drawn from a Dirichlet distribution",
     )
 
 
-def _convexity_claim(cases: list[Case], rng: np.random.Generator, dataset: str) -> Claim:
+def _convexity_claim(cases: list[Case], rng: np.random.Generator) -> Claim:
     smallest = np.inf
     for case in cases:
         for masks in case.masks.values():
@@ -304,5 +298,4 @@ def _convexity_claim(cases: list[Case], rng: np.random.Generator, dataset: str) 
         f"smallest eigenvalue of the Hessian {smallest:.2g} at random parameters and data",
         f"no eigenvalue below -{EXACT:g}",
         smallest > -EXACT,
-        dataset,
     )

@@ -61,17 +61,16 @@ def run(settings: MaskDesign, seed: int) -> Outcome:
             "measures": measures,
             "random": columns,
         },
-        claims=_claims(settings, designs, measures, columns),
+        claims=_claims(designs, measures, columns),
+        dataset=f"{describe(settings.model)}; all {settings.block_size}-subsets",
     )
 
 
 def _claims(
-    settings: MaskDesign,
     designs: dict[str, Design],
     measures: dict[str, dict[str, float]],
     random: dict[str, np.ndarray],
 ) -> list[Claim]:
-    dataset = f"{describe(settings.model)}; all {settings.block_size}-subsets"
     uniform, trace = measures["uniform"], measures["smallest trace"]
     fastest, efficient = measures["largest gap"], measures["best worst direction"]
     gap, efficiency = random["gap"], random["efficiency"]
@@ -91,7 +90,6 @@ def _claims(
             and trace["trace"] < uniform["trace"]
             and efficient["efficiency"] > uniform["efficiency"]
             and fastest["gap"] > uniform["gap"],
-            dataset,
         ),
         Claim(
             "speed_and_variance_go_together",
@@ -107,7 +105,6 @@ def _claims(
             "gap <= efficiency always; the gap-optimal masks reach 95% of the best efficiency",
             np.all(gap <= efficiency + 1e-9)
             and fastest["efficiency"] >= 0.95 * efficient["efficiency"],
-            dataset,
         ),
         Claim(
             "speed_and_total_error_differ",
@@ -118,6 +115,5 @@ def _claims(
             f" {uniform['trace']:.4g}, at its own best {trace['trace']:.4g}",
             "the trace at the gap-optimal masks exceeds the best trace by more than 1%",
             fastest["trace"] > 1.01 * trace["trace"],
-            dataset,
         ),
     ]

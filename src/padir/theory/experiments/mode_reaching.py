@@ -51,6 +51,7 @@ def run(settings: ModeReaching, seed: int) -> Outcome:
             *_bound_claims(panels, settings.delta),
             _separation_claim(separation),
         ],
+        dataset=_dataset(strong),
     )
 
 
@@ -165,7 +166,6 @@ def _block_size_claim(panels: list[Panel]) -> Claim:
             for _, *gibbs in groups
             for smaller, larger in itertools.pairwise(gibbs)
         ),
-        _dataset(panels),
     )
 
 
@@ -189,7 +189,6 @@ def _parallel_claims(panels: list[Panel]) -> list[Claim]:
             f" {len(pairs)} (k, J) pairs; not for {names}",
             "k-Gibbs has the smaller exact mean time for every k and J of figure 3",
             not slower,
-            _dataset(panels),
         ),
         Claim(
             "parallel_is_slower.holds",
@@ -201,7 +200,6 @@ def _parallel_claims(panels: list[Panel]) -> list[Claim]:
             f" exceptions {len(slower)} of {len(pairs)}",
             "every exception to the printed form has k below the clique's size",
             small_blocks,
-            _dataset(panels),
         ),
     ]
 
@@ -226,7 +224,6 @@ def _coupling_claims(panels: list[Panel]) -> list[Claim]:
             times,
             "for every sampler of figure 3 the exact mean time does not fall with J",
             not faster,
-            _dataset(panels),
         ),
         Claim(
             "peaky_is_slower.holds",
@@ -237,7 +234,6 @@ def _coupling_claims(panels: list[Panel]) -> list[Claim]:
             times,
             "every exception to the printed form has k above the clique's size",
             all(k is not None and k > clique for k, clique in faster),
-            _dataset(panels),
         ),
     ]
 

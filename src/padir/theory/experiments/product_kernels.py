@@ -1,6 +1,5 @@
 """Distance of a k-Gibbs step from product distributions. Paper: section 2.4.1, appendix I."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ def run(settings: ProductKernels, seed: int) -> Outcome:
         regimes=regimes,
         series={"rows": rows, "two_spins": pairs},
         claims=_claims(settings, rows, pairs),
+        dataset=f"complete graph of {n} spins, h = {settings.field:g}",
     )
 
 
@@ -43,7 +43,6 @@ def _claims(
     settings: ProductKernels, rows: list[dict[str, Any]], pairs: list[tuple[float, float, float]]
 ) -> list[Claim]:
     n, couplings = settings.spins, settings.couplings
-    claim = partial(Claim, dataset=f"complete graph of {n} spins, h = {settings.field:g}")
     distances = {k: [r["given_found"] for r in rows if r["k"] == k] for k in range(1, n + 1)}
     bounds = {k: [r["given_bound"] for r in rows if r["k"] == k] for k in range(2, n + 1)}
     coupled = [r["given_found"] for r in rows if r["k"] > 1 and r["coupling"] > 0]
@@ -55,7 +54,7 @@ def _claims(
     measured += f" for J = {', '.join(f'{coupling:g}' for coupling in couplings)}"
     difference = max(abs(searched - exact) for _, searched, exact in pairs)
     return [
-        claim(
+        Claim(
             "product_steps.k_gibbs",
             "2.4.1, appendix I",
             "A step of k-Gibbs with k > 1 is no product law, so no single parallel pass implements"
@@ -66,7 +65,7 @@ def _claims(
             " such k the proven lower bound is positive at some J",
             min(coupled) > SEARCH_ERROR and all(max(line) > 0 for line in bounds.values()),
         ),
-        claim(
+        Claim(
             "product_steps.grows_with_coupling",
             "2.4.1, 2.4.2",
             "The distance grows with the coupling if the visible spins can balance; with an odd"
@@ -79,7 +78,7 @@ def _claims(
             all(np.all(np.diff(line) >= -SEARCH_ERROR) for line in even)
             and all(line[-1] < max(line) for line in odd),
         ),
-        claim(
+        Claim(
             "product_steps.two_spins",
             "2.4.1, appendix I",
             "For two spins that agree with probability r the smallest distance is sqrt(2r) - 1.",
@@ -89,7 +88,7 @@ def _claims(
             difference < SEARCH_ERROR,
             dataset="two spins without fields",
         ),
-        claim(
+        Claim(
             "product_steps.one_gibbs_given",
             "2.4.1",
             "A step of 1-Gibbs is a product law given the resampled position.",

@@ -49,7 +49,8 @@ def run(settings: Tensorisation, seed: int) -> Outcome:
     return Outcome(
         regimes={"strongest": {"smallest_probability": strongest.min()}},
         series={"constants": constants, "coverage": rows},
-        claims=[_constant_claim(constants, dataset), *_bound_claims(rows, settings, dataset)],
+        claims=[_constant_claim(constants), *_bound_claims(rows, settings)],
+        dataset=dataset,
     )
 
 
@@ -104,7 +105,7 @@ def _row(
     }
 
 
-def _constant_claim(constants: list[dict[str, Any]], dataset: str) -> Claim:
+def _constant_claim(constants: list[dict[str, Any]]) -> Claim:
     return Claim(
         "tensorisation",
         "2.3, definition 9",
@@ -125,11 +126,10 @@ def _constant_claim(constants: list[dict[str, Any]], dataset: str) -> Claim:
             and c["worst_step"] <= 1
             for c in constants
         ),
-        dataset,
     )
 
 
-def _bound_claims(rows: list[dict[str, Any]], settings: Tensorisation, dataset: str) -> list[Claim]:
+def _bound_claims(rows: list[dict[str, Any]], settings: Tensorisation) -> list[Claim]:
     realizable = [r for r in rows if r["data"] == "in the grid"]
     fewest = [r for r in realizable if r["samples"] == settings.samples[0]]
     most = [r for r in realizable if r["samples"] == settings.samples[-1]]
@@ -150,8 +150,7 @@ def _bound_claims(rows: list[dict[str, Any]], settings: Tensorisation, dataset: 
             f"smallest coverage {share:.3f}; bound {values}",
             f"coverage at least {goal:g}{test}",
             share >= goal and passed,
-            dataset,
-            share_interval(round(share * settings.trials), settings.trials),
+            interval=share_interval(round(share * settings.trials), settings.trials),
         )
 
     return [
@@ -193,6 +192,5 @@ def _bound_claims(rows: list[dict[str, Any]], settings: Tensorisation, dataset: 
             + ", ".join(f"k={r['k']} {r['paper']:.3g} against {r['model_free']:.3g}" for r in most),
             "at the largest sample size the model-free bound is below 1 and the proof's above it",
             all(r["model_free"] < 1 < r["paper"] for r in most),
-            dataset,
         ),
     ]
