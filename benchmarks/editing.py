@@ -7,7 +7,7 @@ From the root of the repository, with one parallel model and the first N sentenc
 as prefix or as terms, two words missing, and a whole translation as draft. Words are drawn by a
 fixed seed. They come from the first reference, from the reference nearest to the model's own
 output (least edit distance in words), or from that output itself. The second is the harder test of
-what a model does with its own way to translate; the first also asks for ways that it never saw.
+the mode that a model translates in; the first also asks for modes that it never saw.
 """
 
 import argparse

@@ -76,6 +76,6 @@ DELETED_FILES = outputs.deleted(SETTINGS)
 if DELETED_FILES and workflow.is_main_process:
     print(
         f"padir: of finished results {len(DELETED_FILES)} files are missing, such as {DELETED_FILES[0]};"
-        f" to make them again: {layout.command('restore', EXPERIMENT)}",
+        f" to make them again: {invocation.command('restore', EXPERIMENT)}",
         file=sys.stderr,
     )

@@ -12,7 +12,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from padir import jobs, layout, outputs, priorities
+from padir import invocation, jobs, layout, outputs, priorities
 from padir.config import identity
 from padir.config.base import NAME_PATTERN
 from padir.config.read import check_config, refuse_repeated_keys, with_base
@@ -48,7 +48,7 @@ if workflow.is_main_process:
 NAME = NAME_PATTERN.strip("^$")
 given = workflow.config_settings
 DEFAULT = Path(workflow.basedir, "config/config.yaml")
-EXPERIMENT = layout.experiment_options(given.configfiles, given.config, DEFAULT)
+EXPERIMENT = invocation.experiment_options(given.configfiles, given.config, DEFAULT)
 
 
 def one_of(names):

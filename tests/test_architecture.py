@@ -30,6 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "locks": {"files", "temporary"},
     "remote": {"files", "progress"},
     "imports": set(),
+    "invocation": set(),
     "layout": {"config"},
     "jobs": {"config", "layout"},
     "priorities": {"config"},
@@ -56,7 +57,7 @@ ALLOWED: dict[str, set[str]] = {
     "library": {"config", "decode", "files", "score"},
     "server": {"bundle", "cards", "config", "files", "library", "model"},
     "planning": {"config", "data", "files", "locks", "model", "progress", "vocab"},
-    "report": {"cards", "config", "files", "layout", "score"},
+    "report": {"cards", "config", "files", "invocation", "layout", "score"},
     "outputs": {"config", "jobs", "layout", "report"},
 }
 

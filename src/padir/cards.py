@@ -42,6 +42,22 @@ def license_section(license: str | None, unstated: str = ELSEWHERE) -> str:
     return f"\n## Licence of the dataset\n\n{text}\n"
 
 
+def metadata(card: str) -> dict[str, Any]:
+    """The metadata of a card; empty where it has none.
+
+    Raises:
+        ValueError: they are no YAML mapping.
+    """
+    block = _HEAD.match(card)
+    try:
+        fields = yaml.safe_load(block[1]) if block else {}
+    except yaml.YAMLError:
+        fields = None
+    if not isinstance(fields, dict):
+        raise ValueError("its metadata are no YAML mapping")
+    return fields
+
+
 def with_license(card: str, license: str | None) -> str:
     """A card with this licence of the dataset in metadata and section; the rest stays.
 
@@ -54,13 +70,6 @@ def with_license(card: str, license: str | None) -> str:
     Raises:
         ValueError: the card's block of metadata is no YAML mapping.
     """
-    block = _HEAD.match(card)
-    try:
-        fields = yaml.safe_load(block[1]) if block else {}
-    except yaml.YAMLError:
-        fields = None
-    if not isinstance(fields, dict):
-        raise ValueError("its metadata are no YAML mapping")
-    text = _SECTION.sub("", without_head(card) if block else f"\n{card}").rstrip("\n")
-    metadata = head({**fields, "license": license or UNKNOWN})
-    return f"{metadata}{text}\n{license_section(license, UNSTATED)}"
+    block = head({**metadata(card), "license": license or UNKNOWN})
+    text = _SECTION.sub("", without_head(card) if _HEAD.match(card) else f"\n{card}").rstrip("\n")
+    return f"{block}{text}\n{license_section(license, UNSTATED)}"

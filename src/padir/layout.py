@@ -4,11 +4,8 @@ The one list of what an experiment consists of: the workflow's rules ask for the
 report reads them and nothing else.
 """
 
-import json
-import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from padir.config import identity
 from padir.config.experiment import Config
@@ -35,37 +32,6 @@ class Artifact(NamedTuple):
     path: str
     digests: Digests
     beside: tuple[str, ...] = ()
-
-
-def command(target: str, options: str = "", force: bool = False) -> str:
-    """The command that makes a target or file.
-
-    Args:
-        options: those of `snakemake` that say which experiment it is, such as --configfile.
-        force: also where Snakemake takes the file as made.
-    """
-    forced = "--force" if force else ""
-    return " ".join(filter(None, ("snakemake", options, "--cores all", forced, target)))
-
-
-def experiment_options(
-    files: Iterable[Path], changes: Mapping[str, Any], default: Path | None = None
-) -> str:
-    """Options of `snakemake` that say which experiment it is: --configfile and --config.
-
-    Args:
-        files: config files of the command line.
-        changes: what --config says on it.
-        default: the config file that is read without --configfile; alone it needs no mention.
-    """
-    here = Path.cwd()
-    paths = [here / path for path in files]
-    given = [] if paths == [default] else paths
-    names = [str(p.relative_to(here) if p.is_relative_to(here) else p) for p in given]
-    values = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
-    return shlex.join(
-        [*(["--configfile", *names] if names else []), *(["--config", *values] if values else [])]
-    )
 
 
 def places(config: Config) -> list[Place]:

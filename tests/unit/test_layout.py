@@ -1,7 +1,6 @@
 """Every file of an experiment: where it lies, which digests it carries, which job makes it."""
 
 import copy
-from pathlib import Path
 
 import pytest
 
@@ -20,23 +19,6 @@ ROW = Row.parse("padir/padir/T4")
 @pytest.fixture(scope="module")
 def grid(repository) -> Config:
     return load_config([repository / "config/config.yaml"])
-
-
-def test_a_command_names_config_files_and_changes_as_they_were_given(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    files = [tmp_path / "my config.yaml", Path("/elsewhere/b.yaml")]
-    changes = {"seeds": 2, "theory": {"runs": ["a b"]}}
-    options = layout.experiment_options(files, changes)
-    assert layout.command("table1", options) == (
-        "snakemake --configfile 'my config.yaml' /elsewhere/b.yaml"
-        """ --config seeds=2 'theory={"runs": ["a b"]}' --cores all table1"""
-    )
-    default = tmp_path / "config/config.yaml"
-    for files in ([], [default], [Path("config/config.yaml")]):
-        options = layout.experiment_options(files, {}, default)
-        assert layout.command("table1", options) == "snakemake --cores all table1"
-    both = layout.experiment_options([default, tmp_path / "b.yaml"], {}, default)
-    assert both == "--configfile config/config.yaml b.yaml"
 
 
 def artifacts(config: Config) -> list[layout.Artifact]:

@@ -55,15 +55,16 @@ elif verb == "train":
         write(flag("--out") + name)
 elif verb == "report":
     part, out = flag("--only"), flag("--out")
+    outs = [out, out + "/core"] if "core" in rest else [out]
     if part in {figures}:
         names = ["/figures/%s.svg", "/figures/%s.csv"]
     elif part in ("claims", "page"):
-        out += "/core" if "core" in rest else ""
         names = ["/claims.md", "/claims.json"] if part == "claims" else ["/index.html"]
     else:
         names = ["/tables/%s.csv", "/tables/%s.md", "/tables/%s.tex"]
-    for name in names:
-        write(out + name.replace("%s", part))
+    for out in outs:
+        for name in names:
+            write(out + name.replace("%s", part))
 else:
     for name in ("--out", "--json"):
         if name in rest:

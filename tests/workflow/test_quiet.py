@@ -40,6 +40,14 @@ def test_a_run_is_a_line_a_job(snakemake, stand_in, tiny, tmp_path):
     assert "Nothing to be done" in again.stderr
 
 
+def test_the_core_page_that_stands_in_for_that_of_everything_is_no_warning(
+    snakemake, stand_in, tiny
+):
+    done = snakemake("--configfile", str(tiny), "--", "everything", env=stand_in)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr and "index.html'" not in done.stderr
+
+
 def test_a_failed_job_gives_its_reason(snakemake, broken, tiny):
     done = snakemake("--configfile", str(tiny), "--", TARGET, env=broken)
     assert done.returncode == 1

@@ -2,14 +2,16 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
 
+from padir import invocation
 from padir.config.read import merge
-from tests.workflow.conftest import TINY, job_counts
+from tests.workflow.conftest import ROOT, TINY, job_counts
 
 pytestmark = pytest.mark.slow
 Edit = dict[str, Any]
@@ -204,6 +206,20 @@ def test_a_deleted_file_of_the_report_is_made_again(jobs_after, report_jobs, del
     assert report_jobs({}, f"results/report/{deleted}").get(rule) == 1
 
 
+def test_commands_of_the_report_work_in_the_folder_of_the_run(
+    module_place, module_snakemake, stand_in
+):
+    module_snakemake(json.dumps(EXPERIMENT), env=stand_in)
+    # The stand-in writes down its arguments.
+    page = (module_place / "results/report/index.html").read_text()
+    options = page.partition("--options=")[2].partition(" --out ")[0]
+    shell = {"shell": True, "cwd": module_place, "env": stand_in, "capture_output": True}
+    command = invocation.command("table1", options)
+    done = subprocess.run(f"{command} --dry-run", text=True, **shell)
+    assert done.returncode == 0, done.stderr
+    assert "Nothing to be done" in done.stdout + done.stderr
+
+
 def test_deleted_files_of_finished_results_are_named_and_made_again(
     module_place, module_snakemake, stand_in
 ):
@@ -227,7 +243,9 @@ def test_deleted_files_of_finished_results_are_named_and_made_again(
         (module_place / name).unlink()
     printed = run()
     assert f"of finished results {len(deleted)} files are missing, such as {deleted[0]};" in printed
-    assert "to make them again: snakemake --configfile config.yaml --cores all restore" in printed
+    # The folder has no workflow of its own.
+    command = f"snakemake --snakefile {ROOT / 'Snakefile'} --configfile config.yaml --cores all"
+    assert f"to make them again: {command} restore" in printed
     assert not (module_place / deleted[0]).exists()
     run("--", "restore")
     assert all((module_place / name).exists() for name in deleted)

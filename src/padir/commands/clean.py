@@ -42,13 +42,14 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{shown(raw)}: --raw and --out must be different folders")
     dataset = read_dataset(arguments.config_dataset)
     workers = arguments.threads or cores()
-    statistics = clean(dataset.cleaning, dataset.pair, raw, out, workers)
+    cleaned = clean(dataset.cleaning, dataset.pair, raw, out, workers)
+    statistics = {"digests": arguments.digests, **cleaned}
     for split in ("valid", "test"):
         names = [file["file"] for file in statistics["splits"][split]["files"]]
         for language in dataset.pair.split("-"):
             texts = [out / name for name in names if name.split(".")[1] == language]
             write_jsonl(out / f"{split}.references.{language}.jsonl", iter_aligned(*texts))
-    write_json(out / "statistics.json", {"digests": arguments.digests, **statistics})
+    write_json(out / "statistics.json", statistics)
     write_text(out / CARD_FILE, data_card(dataset, statistics))
     files = [file for split in statistics["splits"].values() for file in split["files"]]
     for file in files:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from padir.commands.arguments import option, read_arguments
+from padir.invocation import snakefile_option, words
 
 TESTED_PYTHON = (3, 11)
 LEAST_FREE_GB = 2.0
@@ -98,7 +99,8 @@ def check_cores() -> Finding:
     """Cores that this process may use."""
     from padir.data.parallel import cores
 
-    return Finding("ok", f"{cores()} core(s): snakemake --cores {cores()}")
+    run = words("snakemake", snakefile_option(), f"--cores {cores()}")
+    return Finding("ok", f"{cores()} core(s): {run}")
 
 
 def check_results(folder: Path) -> Iterator[Finding]:
@@ -140,7 +142,8 @@ def check_run(folder: Path) -> Iterator[Finding]:
         yield Finding(
             "note",
             "a killed run left its lock: start the same snakemake command again, which removes it"
-            " (or, for a run on another machine that has ended: snakemake --unlock)",
+            " (or, for a run on another machine that has ended:"
+            f" {words('snakemake', snakefile_option(), '--unlock')})",
         )
     if run.incomplete:
         shown = ", ".join(map(str, run.incomplete[:3])) + (", ..." if run.incomplete[3:] else "")

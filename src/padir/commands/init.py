@@ -16,7 +16,6 @@ examples:
 import argparse
 import os
 import re
-import shlex
 from pathlib import Path
 
 from padir.commands.arguments import option, read_arguments
@@ -53,6 +52,7 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("init", __doc__, OPTIONS, argv)
     from padir.config.read import load_config
     from padir.files import InputError, shown, write_text
+    from padir.invocation import snakefile_option, words
     from padir.launch import prepare
     from padir.planning.machine import measure
     from padir.planning.propose import propose
@@ -83,28 +83,20 @@ def main(argv: list[str]) -> int:
         print(f"held out from the training text: {' and '.join(missing)}, in {shown(folder)}")
     write_text(out, config_text(name, splits, directions, proposal, counts.pairs))
     load_config([out])
+    where, cores = snakefile_option(), f"--cores {machine.cores}"
+    run = words("snakemake", where, cores, f"--configfile {shown(out)}")
     print(
         f"proposal: size {proposal.size}, {proposal.steps:,} steps, {proposal.vocabulary:,} pieces;"
         f" a training takes {proposal.memory / 1e9:.2f} GB\n"
         f"wrote {shown(out)}\n\n"
         f"train, translate and score (about {duration(proposal.minutes)} until PaDIR translates,"
         " a third more for tables and the report):\n"
-        f"  snakemake{snakefile_option()} --cores {machine.cores} --configfile {shown(out)}\n"
+        f"  {run}\n"
         "how far it is, and then a sentence of your own:\n"
         "  padir status\n"
         f"  padir translate --model results/runs/{name}/{directions[0]}/padir/seed0/bundle"
     )
     return 0
-
-
-def snakefile_option() -> str:
-    """Where the workflow is, outside its own folder: that of the installed package."""
-    import padir
-
-    snakefile = Path(padir.__file__).resolve().parents[2] / "Snakefile"
-    if Path("Snakefile").exists() or not snakefile.is_file():
-        return ""
-    return f" --snakefile {shlex.quote(str(snakefile))}"
 
 
 def dataset_name(arguments: argparse.Namespace) -> str:

@@ -46,12 +46,12 @@ def _read_config(paths: list[Path]) -> tuple[Config, str]:
     Raises:
         InputError: a file cannot be read, or holds no config.
     """
-    from padir import layout
+    from padir import invocation
     from padir.config.read import check_config, load_config
     from padir.files import InputError, read_json, shown
 
     if len(paths) > 1 or paths[0].suffix in (".yaml", ".yml"):
-        return load_config(paths), layout.experiment_options([p.absolute() for p in paths], {})
+        return load_config(paths), invocation.experiment_options([p.absolute() for p in paths], {})
     settings = read_json(paths[0])
     if not isinstance(settings, dict):
         raise InputError(f"{shown(paths[0])}: not a JSON object of settings")

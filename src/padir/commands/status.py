@@ -21,6 +21,7 @@ OPTIONS = (option("--results DIR", "folder of the results", default=Path("result
 def main(argv: list[str]) -> int:
     """Read and print."""
     arguments = read_arguments("status", __doc__, OPTIONS, argv)
+    from padir.invocation import snakefile_option, words
     from padir.planning.run_log import STATE_FILE
     from padir.planning.status import last_line, last_lines, run_status, trainings
     from padir.progress import clock
@@ -63,5 +64,6 @@ def main(argv: list[str]) -> int:
     if page.is_file():
         print(f"report: {page}")
     if not known and run.jobs is None:
-        print("nothing was started here: snakemake --cores all, or padir init for your own text")
+        start = words("snakemake", snakefile_option(), "--cores all")
+        print(f"nothing was started here: {start}, or padir init for your own text")
     return 0

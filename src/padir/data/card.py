@@ -33,20 +33,24 @@ def data_card(dataset: Dataset, statistics: dict[str, Any]) -> str:
         ),
         "## Files\n\n" + _files(statistics["splits"]),
     ]
-    metadata = head(_metadata(dataset, statistics["splits"]))
+    metadata = head(_metadata(dataset, statistics))
     text = "\n\n".join(sections)
     return f"{metadata}\n{text}\n{license_section(dataset.stated_license)}"
 
 
-def _metadata(dataset: Dataset, splits: dict[str, Any]) -> dict[str, object]:
-    """Metadata for a dataset hub. The synthetic pair has no language codes."""
+def _metadata(dataset: Dataset, statistics: dict[str, Any]) -> dict[str, object]:
+    """Metadata for a dataset hub, and digests. The synthetic pair has no language codes."""
     real = not isinstance(dataset.source, SyntheticSource)
+    lines = [split["files"][0]["lines"] for split in statistics["splits"].values()]
+    digests = statistics.get("digests")
     return {
         **({"language": dataset.pair.split("-")} if real else {}),
         "license": dataset.stated_license or UNKNOWN,
         "task_categories": ["translation"],
         "multilinguality": ["translation"],
-        "size_categories": [_size(sum(split["files"][0]["lines"] for split in splits.values()))],
+        "size_categories": [_size(sum(lines))],
+        # The report shows the card where these are the digests of its config.
+        **({"digests": digests} if digests else {}),
     }
 
 

@@ -92,5 +92,7 @@ def metadata(spec: RunSpec, license: str) -> str:
         "datasets": [spec.dataset],
         "metrics": ["sacrebleu", "chrf"],
         "model_name": f"{spec.training} {spec.direction}",
+        # The report shows the card where these are the digests of its config.
+        **({"digests": spec.digests} if spec.digests else {}),
     }
     return head(fields)

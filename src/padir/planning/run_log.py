@@ -32,11 +32,16 @@ SEARCHED_LINES = 1000
 """Lines among which the error of a verb is looked for."""
 SHOWN_MESSAGES = ("Will exit", "Terminating", "Trying to restart")
 """Beginnings of messages that are shown while jobs run."""
-REPEATED_MESSAGES = (
+KNOWN_MESSAGES = (
     "Exiting because a job execution failed",
     "WorkflowError:\nAt least one job did not",
+    *(
+        f"Warning: the following output files of rule {rule} were not present"
+        for rule in ("decide_claims", "page")
+    ),
 )
-"""Beginnings of messages that only repeat that a job failed."""
+"""Beginnings of messages that say nothing new: a job failed; or claims and page of the core stand
+where those of everything will."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,7 @@ class RunLog(logging.Handler):
 
     def _shows(self, record: logging.LogRecord, event: str, text: str) -> bool:
         if record.levelno >= logging.WARNING:
-            return not (self.total and text.startswith(REPEATED_MESSAGES))
+            return not (self.total and text.startswith(KNOWN_MESSAGES))
         if event != "None" or hasattr(record, "quietness"):
             return False
         return text.startswith(SHOWN_MESSAGES) if self.total else not text.startswith("Using shell")

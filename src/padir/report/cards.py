@@ -5,7 +5,7 @@ and paragraphs. Everything in them is escaped.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from markupsafe import Markup, escape
 
 from padir import layout
-from padir.cards import with_license
+from padir.cards import metadata, with_license
 from padir.config.data import Dataset
 from padir.files import InputError, read_lines, shown
 from padir.report.results import Results
@@ -33,8 +33,9 @@ class Card(NamedTuple):
     paths: list[str]
 
 
-def cards(loaded: Iterable[Results], datasets: Mapping[str, Dataset]) -> Iterator[Card]:
-    """Cards of the datasets, then of the trainings, one for all seeds of a training.
+def cards(loaded: Collection[Results], datasets: Mapping[str, Dataset]) -> Iterator[Card]:
+    """Cards of the datasets, then of the trainings, one for all seeds of a training; without those
+    that are absent.
 
     Args:
         loaded: results of all parts of the page.
@@ -42,12 +43,15 @@ def cards(loaded: Iterable[Results], datasets: Mapping[str, Dataset]) -> Iterato
     """
     data: dict[tuple[str, str], str] = {}
     models: dict[tuple[layout.Place, str], dict[int, str]] = {}
+    absent = absent_paths(loaded)
     for results in loaded:
         for dataset, pair in results.statistics:
-            data[dataset, pair] = layout.data_card_path(dataset, pair)
+            if (path := layout.data_card_path(dataset, pair)) not in absent:
+                data[dataset, pair] = path
         for place, training, seed in results.curves:
             path = layout.model_card_path(place, training, seed)
-            models.setdefault((place, training), {})[seed] = path
+            if path not in absent:
+                models.setdefault((place, training), {})[seed] = path
     for (dataset, pair), path in data.items():
         yield from _card(f"Data card: {dataset}, {pair}", [path], datasets[dataset])
     for (place, training), paths in models.items():
@@ -57,16 +61,34 @@ def cards(loaded: Iterable[Results], datasets: Mapping[str, Dataset]) -> Iterato
         yield from _card(title, files, datasets[place.dataset])
 
 
+def absent_paths(loaded: Iterable[Results]) -> set[str]:
+    """Paths of all artifacts that are not shown."""
+    return {absence.artifact.path for results in loaded for absence in results.absent}
+
+
 def _card(title: str, paths: list[str], dataset: Dataset) -> Iterator[Card]:
     texts = [_with_license(path, dataset) for path in paths if Path(path).is_file()]
     if texts:
         yield Card(title, Markup("\n").join(map(html, merged(texts))), paths)
 
 
+def carried_digests(path: str) -> Mapping[str, str]:
+    """Digests of the settings that a card is of. A card of an earlier version has none, nor has
+    what is no card."""
+    try:
+        digests = metadata(_text(path)).get("digests")
+    except ValueError:
+        return {}
+    return digests if isinstance(digests, dict) else {}
+
+
+def _text(path: str) -> str:
+    return "".join(f"{line}\n" for line in read_lines(path))
+
+
 def _with_license(path: str, dataset: Dataset) -> list[str]:
     try:
-        card = "".join(f"{line}\n" for line in read_lines(path))
-        return with_license(card, dataset.stated_license).split("\n")
+        return with_license(_text(path), dataset.stated_license).split("\n")
     except ValueError as error:
         raise InputError(f"{shown(path)}: not a card of padir: {error}") from error
 

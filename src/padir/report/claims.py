@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from padir import layout
+from padir import invocation
 from padir.config.experiment import Config
 from padir.files import InputError, write_json, write_text
 from padir.report import ablations, paper, verdicts
@@ -197,7 +197,7 @@ def decide(
     Args:
         config: the merged config.
         results: of each part in scope, by its name; a claim about another part is not run.
-        options: of the commands; see `padir.layout.command`.
+        options: of the commands; see `padir.invocation.command`.
 
     Raises:
         InputError: a supplied verdict that is none of the three.
@@ -213,7 +213,7 @@ def decide(
     for claim in CLAIMS:
         if claim.when is not None and not claim.when(config):
             continue
-        command = layout.command(claim.target, options)
+        command = invocation.command(claim.target, options)
         names = [name for name in supplied if f"{name}.".startswith(f"{claim.id}.")]
         loaded = results.get(claim.part)
         if names:
@@ -222,7 +222,7 @@ def decide(
             records += list(_tested(claim, claim.test, loaded, command))
         else:
             records.append(_record(claim, command))
-    theory = layout.command("theory", options)
+    theory = invocation.command("theory", options)
     return records + [_supplied(entry, theory) for rest in supplied.values() for entry in rest]
 
 

@@ -110,7 +110,7 @@ class Figure(Picture):
     def svg(self) -> str:
         """The drawing."""
         wide = max(1, len(self.panels))
-        with canvas(self.name, 2.6 + 4.6 * wide, 3.9) as drawing:
+        with canvas(self.name, 0.4 + 4.6 * wide, 3.9) as drawing:
             places = drawing.figure.subplots(1, wide, squeeze=False)[0]
             for panel, axes in zip(self.panels, places, strict=False):
                 self._draw(panel, axes, drawing)

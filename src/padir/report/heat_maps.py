@@ -99,7 +99,9 @@ class HeatMaps(Picture):
             if image is None:
                 places[0, 0].text(0.5, 0.5, "no data", ha="center")
             else:
-                bar = drawing.figure.colorbar(image, ax=places, shrink=0.8)
+                bar = drawing.figure.colorbar(
+                    image, ax=places, location="bottom", shrink=0.4, anchor=(0.0, 0.0)
+                )
                 bar.set_label("effect size d")
         return drawing.svg
 

@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from padir import layout
+from padir import invocation, layout
+from padir.cards import CARD_FILE
 from padir.config.experiment import Config
 from padir.config.identity import chain_digests, short_digest, teacher_seed
 from padir.config.rows import Row
 from padir.files import InputError, read_json, read_jsonl, shown
 from padir.layout import Artifact, Place
+from padir.report.cards import carried_digests
 from padir.report.results import (
     Absence,
     Document,
@@ -19,10 +21,14 @@ from padir.report.results import (
     estimate,
     timed_row,
 )
+from padir.score.bleu import is_of_installed_version
 from padir.score.rating import NOT_RUN, RUN
 
 MISSING, OTHER_SETTINGS = "missing", "made with other settings"
+OTHER_SACREBLEU = "made with another version of sacreBLEU"
 OTHER_SCORER = "made with another version of the scorer"
+# Rules whose jobs Snakemake takes as done where that is so.
+REMADE_BY = {OTHER_SACREBLEU: "score", OTHER_SCORER: "rate"}
 SCORE_KEYS = ("bleu", "chrf", "stutter", "replicates", "test_digest", "sentences")
 ANALYSIS_KEYS = (
     *("dataset", "direction", "training", "decoder", "targets", "distance", "passes", "claims"),
@@ -32,7 +38,8 @@ TRACE_KEYS = ("id", "source", "hypothesis", "source_pieces", "candidates")
 CLAIM_KEYS = ("id", "statement", "measured", "verdict", "test")
 THEORY = f"{layout.RESULTS}/theory/"
 
-# What scores of one test set must have in common to share a table, by its name in messages.
+# What scores of one test set must have in common to share a table besides their signatures, by its
+# name in messages.
 MEASURES: Mapping[str, Callable[[Document], Any]] = {
     "test-set digest": lambda document: document["test_digest"],
     "number of resamples": lambda document: document["replicates"]["samples"],
@@ -42,7 +49,6 @@ SCORE_MEASURES = {
     "number of sentences": lambda document: document["sentences"],
     **MEASURES,
 }
-RATING_MEASURES = {"signature": lambda document: document["signature"], **MEASURES}
 
 
 def comparable(
@@ -91,10 +97,10 @@ def _check_labels(path: str, document: Document, labels: Mapping[str, Any]) -> N
 
 
 def command_for(target: str, reasons: Iterable[str], options: str = "") -> str:
-    """The command that makes what a target lacks for these reasons: Snakemake takes scores of
-    another version of the scorer as made."""
-    command = layout.command(target, options)
-    return f"{command} --forcerun score" if OTHER_SCORER in reasons else command
+    """The command that makes what a target lacks for these reasons."""
+    rules = [REMADE_BY[reason] for reason in sorted(set(reasons) & REMADE_BY.keys())]
+    command = invocation.command(target, options)
+    return invocation.words(command, "--forcerun" if rules else "", *rules)
 
 
 class Reader:
@@ -142,8 +148,12 @@ class Reader:
             theory=dict(self._with_claims(wanted, THEORY, ())),
             analyses=dict(self._with_claims(wanted, f"{layout.RESULTS}/analysis/", ANALYSIS_KEYS)),
             traces=dict(self._traces(wanted, places)),
-            absent=[self._absent[path] for path in wanted if path in self._absent],
+            absent=self._listed_absences(wanted),
         )
+
+    def _listed_absences(self, wanted: Mapping[str, Artifact]) -> list[Absence]:
+        paths = (path for a in wanted.values() for path in (a.path, *a.beside))
+        return [self._absent[path] for path in paths if path in self._absent]
 
     def _read(self, wanted: Mapping[str, Artifact], path: str) -> Any:
         """The document at a path; None where it is not wanted, missing or of other settings."""
@@ -175,6 +185,11 @@ class Reader:
         if any(digests.get(key) != value for key, value in artifact.digests.items()):
             self._absent[path] = Absence(artifact, OTHER_SETTINGS)
             return None
+        for beside in artifact.beside:
+            carried = carried_digests(beside) if Path(beside).name == CARD_FILE else {}
+            if any(carried.get(key, value) != value for key, value in artifact.digests.items()):
+                card = artifact._replace(path=beside, beside=())
+                self._absent[beside] = Absence(card, OTHER_SETTINGS)
         return read_jsonl(path) if has_lines else document
 
     def _rows(
@@ -197,28 +212,36 @@ class Reader:
                     scored = path, require(path, document, SCORE_KEYS)
                     by_row.setdefault(row, []).append(scored)
                     documents.append(scored)
-            alike = self._of_newest_scorer(wanted, documents)
+            signatures = {
+                path: (document["bleu"]["signature"], document["chrf"]["signature"])
+                for path, document in documents
+            }
+            alike = self._of_one_scorer(wanted, signatures, OTHER_SACREBLEU)
             comparable([scored for scored in documents if scored[0] in alike], SCORE_MEASURES)
             for row, scores in by_row.items():
                 if kept := tuple(document for path, document in scores if path in alike):
                     yield place, row, kept
 
-    def _of_newest_scorer(
-        self, wanted: Mapping[str, Artifact], documents: Sequence[tuple[str, Document]]
+    def _of_one_scorer(
+        self, wanted: Mapping[str, Artifact], signatures: Mapping[str, tuple[str, ...]], reason: str
     ) -> set[str]:
-        """Paths of the scores with the signatures of the score written last; the others are
-        absent. Made anew they have these signatures, as the scorer is the installed one."""
-        if not documents:
+        """Paths of the scores that can share a table: of unlike ones those with the signatures of
+        the installed sacreBLEU, which others have once they are made anew. Where none has them, or
+        the scorer does not say its version, those like the score written last. The others are
+        absent for `reason`.
+
+        Args:
+            wanted: artifacts by path.
+            signatures: of each score, by path.
+            reason: of absence.
+        """
+        if not signatures:
             return set()
-        signatures = {
-            path: (document["bleu"]["signature"], document["chrf"]["signature"])
-            for path, document in documents
-        }
-        newest = signatures[max(signatures, key=lambda path: Path(path).stat().st_mtime_ns)]
-        for path, signature in signatures.items():
-            if signature != newest:
-                self._absent[path] = Absence(wanted[path], OTHER_SCORER)
-        return {path for path, signature in signatures.items() if signature == newest}
+        current = [p for p, parts in signatures.items() if all(map(is_of_installed_version, parts))]
+        last = max(current or signatures, key=lambda path: Path(path).stat().st_mtime_ns)
+        alike = {path for path, parts in signatures.items() if parts == signatures[last]}
+        self._absent |= {p: Absence(wanted[p], reason) for p in signatures if p not in alike}
+        return alike
 
     def _ratings(
         self, wanted: Mapping[str, Artifact], places: Sequence[Place]
@@ -226,9 +249,8 @@ class Reader:
         split = self.config.evaluation.split
         for place in places:
             for scorer, settings in self.config.evaluation.scorers.items():
-                rated: list[tuple[str, Document]] = []
+                by_row: dict[Row, list[tuple[str, Document]]] = {}
                 for row in self.config.core_rows():
-                    documents = []
                     for seed in layout.seeds(self.config, row):
                         path = layout.rating_path(place, row, seed, split, scorer)
                         document = self._read(wanted, path)
@@ -236,12 +258,15 @@ class Reader:
                             continue
                         labels = _labels(place, row, seed, split) | {"scorer": settings.kind}
                         _check_rating(path, document, labels)
-                        documents.append(document)
-                        if document["status"] == RUN:
-                            rated.append((path, document))
-                    if documents:
-                        yield (place, row, scorer), _rating(documents)
-                comparable(rated, RATING_MEASURES)
+                        by_row.setdefault(row, []).append((path, document))
+                rated = [r for ratings in by_row.values() for r in ratings if r[1]["status"] == RUN]
+                signatures = {path: (document["signature"],) for path, document in rated}
+                alike = self._of_one_scorer(wanted, signatures, OTHER_SCORER)
+                comparable([rating for rating in rated if rating[0] in alike], MEASURES)
+                for row, ratings in by_row.items():
+                    kept = [d for path, d in ratings if path in alike or path not in signatures]
+                    if kept:
+                        yield (place, row, scorer), _rating(kept)
 
     def _latencies(
         self, wanted: Mapping[str, Artifact], places: Sequence[Place]

@@ -12,10 +12,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from padir import layout
+from padir import invocation, layout
 from padir.config.experiment import Config
 from padir.report import titles, verdicts, viewer
-from padir.report.cards import cards
+from padir.report.cards import absent_paths, cards
 from padir.report.catalogue import SECTIONS, Part, Scope, Section
 from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
 from padir.report.load import command_for
@@ -52,7 +52,7 @@ def page(
             with their commands only.
         claims: from `claims.decide`.
         traced: the traces that the viewer shows.
-        options: of the commands; see `layout.command`.
+        options: of the commands; see `invocation.command`.
     """
     absent: dict[str, Absence] = {}
     absent_by_command: dict[str, list[Absence]] = {}
@@ -112,9 +112,11 @@ def runs_table(config: Config, results: Mapping[str, Results]) -> Table:
         Column("processor", "Processor, minutes", 1),
         *(Column("card", "Model card"), Column("metrics", "Metrics")),
     )
+    absent = absent_paths(results.values())
     curves = {key: lines for loaded in results.values() for key, lines in loaded.curves.items()}
     rows: list[dict[str, Cell]] = []
     for (place, training, seed), lines in curves.items():
+        card = layout.model_card_path(place, training, seed)
         rows.append(
             {
                 **place._asdict(),
@@ -124,7 +126,7 @@ def runs_table(config: Config, results: Mapping[str, Results]) -> Table:
                 "steps": max((line["step"] for line in lines if "step" in line), default=None),
                 "wall": _minutes(lines, "seconds"),
                 "processor": _minutes(lines, "cpu_seconds"),
-                "card": layout.model_card_path(place, training, seed),
+                "card": None if card in absent else card,
                 "metrics": layout.metrics_path(place, training, seed),
             }
         )
@@ -151,7 +153,7 @@ def environment(options: str = "") -> jinja2.Environment:
     """The templates; everything that is not marked as safe is escaped.
 
     Args:
-        options: of the commands; see `layout.command`.
+        options: of the commands; see `invocation.command`.
     """
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("padir.report"),
@@ -163,7 +165,7 @@ def environment(options: str = "") -> jinja2.Environment:
     )
     templates.filters |= {
         "cell": shown_text,
-        "command": partial(layout.command, options=options),
+        "command": partial(invocation.command, options=options),
         "drawing": lambda picture: Markup(inline_svg(picture.name, picture.svg)),
         "mark": MARKS.__getitem__,
         "interval": interval_text,

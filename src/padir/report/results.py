@@ -103,7 +103,7 @@ def _at(value: Any, keys: Sequence[str]) -> Any:
 
 class Absence(NamedTuple):
     """An artifact that is not shown, and why: `missing`, `made with other settings`, or
-    `made with another version of the scorer`."""
+    `made with another version` of sacreBLEU or of a further scorer."""
 
     artifact: Artifact
     reason: str

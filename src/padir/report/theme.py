@@ -9,9 +9,10 @@ serve page, files and print alike, and read without script.
 """
 
 import io
+import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +28,8 @@ INK = "#010203"
 # Okabe and Ito's palette, told apart by readers with any colour vision; the markers say it again.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# As wide as one panel, which a phone shows whole.
+LEGEND_INCHES = 4.6
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -84,13 +87,25 @@ class Canvas:
         return svg
 
     def legend(self) -> None:
-        """One legend for all panels, right of them, each name once."""
+        """One legend for all panels, each name once."""
         named: dict[str, Any] = {}
         for axes in self.figure.axes:
             for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
                 named.setdefault(name, handle)
-        if named:
-            self.figure.legend(named.values(), named, loc="outside right upper")
+        self.legend_below(named)
+
+    def legend_below(self, named: Mapping[str, Any]) -> None:
+        """A legend of these handles by name below the panels, which keep their height. It begins on
+        the left, so that it is in sight where a narrow window shows a part of the drawing."""
+        if not named:
+            return
+        size = STYLE["legend.fontsize"]
+        # Points: about 0.6 of the size a letter, and the line before the name.
+        width = 0.6 * size * max(map(len, named)) + 5 * size
+        columns = max(1, int(72 * LEGEND_INCHES / width))
+        rows = math.ceil(len(named) / columns)
+        self.figure.set_figheight(self.figure.get_figheight() + 1.5 * size * rows / 72)
+        self.figure.legend(named.values(), named, loc="outside lower left", ncols=columns)
 
 
 @contextmanager

@@ -134,19 +134,18 @@ class Drawing(theme.Picture):
             return drawing.svg
         columns = min(2, len(self.panels))
         rows = math.ceil(len(self.panels) / columns)
-        with theme.canvas(self.name, 2.2 + 4.6 * columns, 3.4 * rows) as drawing:
+        with theme.canvas(self.name, 0.4 + 4.6 * columns, 3.4 * rows) as drawing:
             cells = drawing.figure.subplots(rows, columns, squeeze=False).ravel()
+            # The legend has the cell that is free, or stands below.
+            free = len(cells) - len(self.panels)
             handles: dict[str, tuple[Any, ...]] = {}
-            for panel, axes in zip(self.panels, cells, strict=False):
+            for panel, axes in zip(self.panels, cells[free:], strict=True):
                 handles = panel.draw(axes, drawing) | handles
-            content = {"handles": list(handles.values()), "labels": list(handles)}
-            free = cells[len(self.panels) :]
-            for axes in free:
-                axes.set_axis_off()
-            if len(free):
-                free[0].legend(**content, loc="upper left", fontsize=10)
+            if free:
+                cells[0].set_axis_off()
+                cells[0].legend(handles.values(), handles, loc="upper left", fontsize=10)
             else:
-                drawing.figure.legend(**content, loc="outside right upper")
+                drawing.legend_below(handles)
         return drawing.svg
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from padir import layout
+from padir import invocation, layout
 from padir.config.experiment import Config
 from padir.files import InputError, shown, write_text
 from padir.report.catalogue import Part, Scope, parts_in
@@ -22,11 +22,11 @@ def absence_notes(results: Results, options: str = "") -> list[str]:
     """Notes on artifacts that are not shown, with the commands that make the first few.
 
     Args:
-        options: of the commands; see `layout.command`.
+        options: of the commands; see `invocation.command`.
     """
     notes = [
         f"Not shown: {artifact.path}: {reason};"
-        f" run: {layout.command(artifact.path, options, force=reason != MISSING)}"
+        f" run: {invocation.command(artifact.path, options, force=reason != MISSING)}"
         for artifact, reason in results.absent[:NAMED]
     ]
     more = len(results.absent) - NAMED
@@ -64,7 +64,7 @@ class Report:
     """The parts of one scope with their results, each file read once.
 
     Args:
-        options: of the commands that it prints; see `layout.command`.
+        options: of the commands that it prints; see `invocation.command`.
     """
 
     def __init__(self, config: Config, scope: Scope, options: str = ""):
@@ -83,11 +83,11 @@ class Report:
         reasons = {a.artifact.path: a.reason for r in self.results.values() for a in r.absent}
         if not reasons:
             return ""
-        asked = len({a.path for part in self.parts for a in part.needs(self.config)})
+        needed = {a.path for part in self.parts for a in part.needs(self.config)}
         counts = Counter(reasons.values()).items()
         why = ", ".join(f"{count} {reason}" for reason, count in counts)
         return (
-            f"{len(reasons)} of {asked} results are not shown ({why});"
+            f"{len(reasons)} of {len(needed | reasons.keys())} results are not shown ({why});"
             f" run: {command_for(self.scope, reasons.values(), self.options)}"
         )
 

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import sacrebleu
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
@@ -42,6 +43,11 @@ class CorpusCounts:
     def score(self) -> float:
         """Score of the whole corpus, from 0 to 100."""
         return float(self.formula(self.statistics.sum(axis=0, keepdims=True))[0])
+
+
+def is_of_installed_version(signature: str) -> bool:
+    """Whether a signature names the installed sacreBLEU."""
+    return f"version:{sacrebleu.__version__}" in signature.split("|")
 
 
 def paper_signature(target_language: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from padir.cli import main
 from padir.commands.doctor import check_run
+from padir.invocation import snakefile_option
 from padir.planning.status import run_status, trainings
 
 LOG = """\
@@ -81,7 +82,9 @@ def test_a_folder_without_a_run_says_how_to_start(tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     assert main(["status"]) == 0
     shown = capsys.readouterr().out
-    assert "snakemake: not running" in shown and "padir init" in shown
+    assert "snakemake: not running" in shown
+    start = f"snakemake {snakefile_option()} --cores all"
+    assert f"nothing was started here: {start}, or padir init" in shown
     assert [finding.grade for finding in check_run(tmp_path)] == ["ok"]
     assert not list(tmp_path.iterdir())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from padir import jobs, layout
+from padir import invocation, jobs, layout
 from padir.config import identity
 from padir.config.data import SyntheticSource
 from padir.config.experiment import Config
@@ -342,7 +342,7 @@ def test_digests_in_scores_equal_those_that_layout_requires():
     (artifact,) = layout.scores(config, [row])
     assert artifact.path == "results/runs/toy/xs-xt/padir/seed0/score/test.padir.T4.json"
     assert artifact.digests == identity.score_digests(config, *TOY, row, 0)
-    assert layout.command(artifact.path) == f"snakemake --cores all {artifact.path}"
+    assert invocation.command(artifact.path) == f"snakemake --cores all {artifact.path}"
     paths = [a.path for a in layout.scores(config, config.all_rows())]
     assert len(set(paths)) == len(paths) == len(config.all_rows())
 

@@ -55,6 +55,9 @@ def test_synthetic_origin(tmp_path):
     assert "seed 7" in card
     metadata = yaml.safe_load(card.split("---\n")[1])
     assert "language" not in metadata and metadata["license"] == "apache-2.0"
+    assert "digests" not in metadata
+    card = data_card(dataset, statistics | {"digests": {"data": "0123"}})
+    assert yaml.safe_load(card.split("---\n")[1])["digests"] == {"data": "0123"}
     for lines, category in (
         (997, "n<1K"),
         (998, "1K<n<10K"),

@@ -67,6 +67,10 @@ def test_the_card_begins_with_the_metadata_of_a_hub() -> None:
     synthetic = spec.model_copy(update={"direction": "xs-xt", "run": run})
     metadata = yaml.safe_load(model_card(synthetic, 0, SUMMARY, {}, [1]).split("---\n")[1])
     assert metadata["tags"] == ["jax", "ar", "autoregressive"]
+    trained = spec.model_copy(update={"digests": {"training": "0123"}})
+    metadata = yaml.safe_load(model_card(trained, 0, SUMMARY, {}, [1]).split("---\n")[1])
+    assert metadata["digests"] == {"training": "0123"}
+    metadata = yaml.safe_load(model_card(synthetic, 0, SUMMARY, {}, [1]).split("---\n")[1])
     assert "language" not in metadata and metadata["license"] == "apache-2.0"
 
 

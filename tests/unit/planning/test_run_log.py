@@ -136,6 +136,15 @@ def test_a_terminal_has_one_line_that_is_written_anew(monkeypatch, log):
     assert shown[2].startswith("1 of 3: train de-en padir seed 0, 0 s\nstopped after")
 
 
+def test_only_unexpected_files_are_a_warning(run):
+    """Claims and page of the core stand where those of everything will."""
+    present = "Warning: the following output files of rule {} were not present when the DAG was"
+    run.begin()
+    for rule in ("decide_claims", "page", "decode"):
+        run.say(None, logging.WARNING, present.format(rule))
+    assert run.lines == ["3 jobs", present.format("decode")]
+
+
 def test_a_failure_shows_the_end_of_the_log(run, log):
     log.write_text("".join(f"line {n}\n" for n in range(30)))
     run.begin()

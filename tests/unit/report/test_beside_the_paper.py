@@ -1,5 +1,6 @@
 """Tables 1 to 3 beside the paper's: differences and statuses by hand, and what has not been run."""
 
+import os
 import re
 from collections import Counter
 
@@ -12,6 +13,7 @@ from padir.config.rows import Row
 from padir.files import InputError
 from padir.report import paper
 from padir.report.catalogue import artifacts, parts
+from padir.report.load import command_for
 from padir.report.paper import beside
 from padir.report.results import Estimate
 from tests.unit.report.conftest import CORE, NOISE
@@ -187,10 +189,24 @@ def test_a_row_that_one_seed_lacks_is_not_run(wmt):
     assert line(wmt.table("table3"), "de-en", "padir", "4")["score"] == "not run"
 
 
+def test_a_rating_of_another_version_of_the_scorer_is_absent(wmt):
+    old = rate(wmt, "ar/beam", 73.0, signature="BLEURT|BLEURT-20|y")
+    rate(wmt, "padir/padir/T4", 71.0, 0)
+    other = rate(wmt, "padir/padir/T4", None, 1)
+    os.utime(old, (1, 1))
+    results = wmt.load("table3")
+    absent = {a.artifact.path: a.reason for a in results.absent if a.reason != "missing"}
+    reason = "made with another version of the scorer"
+    assert absent == {str(old): reason}
+    assert [row.name for _, row, _ in results.ratings] == ["padir/padir/T4"]
+    assert command_for("table3", [reason]) == "snakemake --cores all table3 --forcerun rate"
+    # One that did not run has no version.
+    assert other.is_file() and str(other) not in absent
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"signature": "BLEURT|y"}, f"signature differs: {SIGNATURE} in"),
         ({"test_digest": "other"}, "test-set digest differs"),
         ({"replicates": {"samples": 9, "seed": 12345, "score": [1.0]}}, "number of resamples"),
         ({"split": "valid"}, "split is 'valid'; the path and config say 'test'"),

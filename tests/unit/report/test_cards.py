@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 from padir import cli, layout
+from padir.cards import head
 from padir.config.data import Cleaning, Dataset
+from padir.config.rows import Row
 from padir.data.card import data_card
 from padir.data.clean import clean
 from padir.report.cards import html, merged
@@ -54,6 +56,26 @@ def test_the_page_has_data_cards_and_then_one_model_card_per_training(made_up):
     text = Path("report/index.html").read_text(encoding="utf-8")
     assert text.count("<pre>license: cc-by-4.0</pre>") == 2
     assert text.count("<p>Stated in the config: cc-by-4.0.</p>") == 2
+
+
+def test_a_card_of_other_settings_is_an_absence(made_up, capsys):
+    """Metrics and statistics beside it are those of the config."""
+    (statistics,) = layout.statistics(made_up.config)
+    (metrics,) = (a for a in layout.metrics(made_up.config, [Row.parse("ar/beam")]))
+    paths = layout.data_card_path("toy", "xs-xt"), layout.model_card_path(made_up.place, "ar", 0)
+    made_up.write("config.json", made_up.config.model_dump(mode="json"))
+    command = ["report", "--config", "config.json", "--out", "report", "--only", "page"]
+    for change, shown in (({}, True), ({"data": "other"}, False)):
+        for path, artifact in zip(paths, (statistics, metrics), strict=True):
+            put(path, head({"digests": {**artifact.digests, **change}}) + "\n# A card\n")
+        assert cli.main(command) == 0
+        text = Path("report/index.html").read_text(encoding="utf-8")
+        assert text.count("<summary>Data card: ") == text.count("<summary>Model card: ") == shown
+        err = capsys.readouterr().err
+        for path in paths:
+            assert (f"<li>{path}: made with other settings</li>" in text) != shown
+            assert (f'href="../{path.removeprefix("results/")}"' in text) == shown
+        assert ("2 made with other settings" in err) != shown
 
 
 def test_what_is_no_card_is_one_line_of_error(made_up, capsys):

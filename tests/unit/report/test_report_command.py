@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from padir import cli
+from padir.invocation import snakefile_option
 from padir.report.catalogue import CATALOGUE, part
 from tests.unit.report.conftest import CORE
 
@@ -367,7 +368,8 @@ def test_a_config_file_without_results_names_its_own_command(made_up, tmp_path, 
         path = made_up.write(name, made_up.settings)
         assert cli.main(["report", "--config", str(path), "--out", "report"]) == 0
         out, err = capsys.readouterr()
-        command = f"snakemake --configfile {name} --cores all"
+        # Outside the folder of the workflow.
+        command = f"snakemake {snakefile_option()} --configfile {name} --cores all"
         (line,) = err.splitlines()
         asked = re.fullmatch(
             rf"padir report: (\d+) of (\d+) results are not shown \(\d+ missing\); run: {command}"
@@ -383,7 +385,7 @@ def test_a_config_file_without_results_names_its_own_command(made_up, tmp_path, 
     more = made_up.write("more.yaml", {"theory": {"seeds": []}})
     files = ["--config", str(path), str(more)]
     assert cli.main(["report", *files, "--out", "report", "--only", "table1"]) == 0
-    assert "run: snakemake --configfile own.yml more.yaml --cores all " in capsys.readouterr().err
+    assert "--configfile own.yml more.yaml --cores all " in capsys.readouterr().err
 
 
 def test_mixed_signatures_stop_the_command(made_up, report):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sacrebleu
 
 from padir import layout
 from padir.config.rows import Row
@@ -13,6 +14,7 @@ from padir.files import InputError
 from padir.report.catalogue import part
 from padir.report.results import difference, estimate
 from padir.report.write import Report, absence_notes, make
+from padir.score.bleu import bleu_counts, chrf_words_counts, is_of_installed_version
 
 FOUR, BEAM = Row.parse("padir/padir/T4"), Row.parse("ar/beam")
 
@@ -152,7 +154,7 @@ def test_unlike_scores_never_share_a_table(made_up, change, what):
 
 
 @pytest.mark.parametrize("measure", ["bleu", "chrf"])
-def test_a_score_of_another_version_of_the_scorer_is_absent(made_up, measure):
+def test_a_score_of_another_version_of_sacrebleu_is_absent(made_up, measure):
     path = made_up.score("padir/padir/T4", seed=1)
     document = json.loads(path.read_text())
     document[measure]["signature"] = "earlier"
@@ -161,10 +163,33 @@ def test_a_score_of_another_version_of_the_scorer_is_absent(made_up, measure):
     results = made_up.load("table1")
     assert results.row(made_up.place, FOUR).seeds == (0,)
     (note,) = absence_notes(results)
-    reason = "made with another version of the scorer"
+    reason = "made with another version of sacreBLEU"
     assert note == f"Not shown: {path}: {reason}; run: snakemake --cores all --force {path}"
     report = Report(made_up.config, "core")
     assert report.absence().endswith("run: snakemake --cores all core --forcerun score")
+
+
+@pytest.mark.parametrize("installed", [BEAM, FOUR])
+def test_the_installed_sacrebleu_decides_whatever_the_dates(made_up, installed):
+    """Copies may have lost the dates of their files."""
+    for row in (BEAM, FOUR):
+        version = sacrebleu.__version__ if row == installed else "0.0.1"
+        for seed in layout.seeds(made_up.config, row):
+            path = made_up.score(row.name, seed)
+            document = json.loads(path.read_text())
+            for measure in ("bleu", "chrf"):
+                document[measure]["signature"] = f"nrefs:1|version:{version}"
+            path.write_text(json.dumps(document))
+            os.utime(path, (1, 1) if row == installed else None)
+    results = made_up.load("table1")
+    assert [row.row for row in results.rows.values()] == [installed]
+    assert {a.reason for a in results.absent} == {"made with another version of sacreBLEU"}
+
+
+def test_the_signature_names_the_installed_sacrebleu():
+    for counts in (bleu_counts(["a"], [["a"]], "en"), chrf_words_counts(["a"], [["a"]])):
+        assert is_of_installed_version(counts.signature)
+    assert not is_of_installed_version("BLEURT|BLEURT-20|refs:1|sha256:0123456789abcdef")
 
 
 def test_a_score_in_another_place_is_refused(made_up):

@@ -33,8 +33,15 @@
   };
   addEventListener("hashchange", reveal);
   reveal();
+  // Paper cannot be unfolded: all but lists of files is open on it.
+  let unfolded = [];
   addEventListener("beforeprint", () => {
-    for (const folded of document.querySelectorAll("#claims details")) folded.open = true;
+    const folded = "main details:not([open], .made, #absent, #absent details)";
+    unfolded = [...document.querySelectorAll(folded)];
+    for (const each of unfolded) each.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const each of unfolded) each.open = false;
   });
 
   // Tables: a click on a heading sorts; text filters rows.

@@ -1,0 +1,56 @@
+"""Commands of `snakemake` that messages, pages and logs name, so that they work when pasted."""
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+# Where Snakemake looks in the working folder, in this order.
+SNAKEFILES = ("Snakefile", "snakefile", "workflow/Snakefile", "workflow/snakefile")
+
+
+def command(target: str, options: str = "", force: bool = False) -> str:
+    """The command that makes a target or file.
+
+    Args:
+        options: those of `snakemake` that say which experiment it is, such as --configfile.
+        force: also where Snakemake takes the file as made.
+    """
+    return words("snakemake", options, "--cores all", "--force" if force else "", target)
+
+
+def words(*parts: str) -> str:
+    """Parts of a command line, without the empty ones."""
+    return " ".join(filter(None, parts))
+
+
+def snakefile_option() -> str:
+    """Where the workflow is, if the working folder has none: that of the installed package."""
+    snakefile = Path(__file__).resolve().parents[2] / "Snakefile"
+    if any(Path(name).exists() for name in SNAKEFILES) or not snakefile.is_file():
+        return ""
+    return f"--snakefile {shlex.quote(str(snakefile))}"
+
+
+def experiment_options(
+    files: Iterable[Path], changes: Mapping[str, Any], default: Path | None = None
+) -> str:
+    """Options of `snakemake` that say which experiment it is: --snakefile outside the workflow's
+    folder, --configfile and --config.
+
+    Args:
+        files: config files of the command line.
+        changes: what --config says on it.
+        default: the config file that is read without --configfile; alone it needs no mention.
+    """
+    here = Path.cwd()
+    paths = [here / path for path in files]
+    given = [] if paths == [default] else paths
+    names = [str(p.relative_to(here) if p.is_relative_to(here) else p) for p in given]
+    values = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
+    return words(
+        snakefile_option(),
+        shlex.join(["--configfile", *names]) if names else "",
+        shlex.join(["--config", *values]) if values else "",
+    )
