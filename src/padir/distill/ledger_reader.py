@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import NamedTuple, TypeVar
 
 from padir.config.teacher import CloudTeacher
-from padir.distill.owners import seems_alive
+from padir.distill.owners import is_alive_readonly
 from padir.files import InputError, shown
 
 PROVIDER = "cloud-translation-v3"
@@ -138,8 +138,8 @@ class LedgerReader:
                 " GROUP BY task, state, usd_per_million"
             )
             summed = "SELECT task, state, usd_per_million, characters FROM sums"
-            for one, other in ((counted, summed), (summed, counted)):
-                query = f"SELECT * FROM ({one}) WHERE characters <> 0 EXCEPT {other}"
+            for left, right in ((counted, summed), (summed, counted)):
+                query = f"SELECT * FROM ({left}) WHERE characters <> 0 EXCEPT {right}"
                 if self._db.execute(query).fetchone():
                     raise self._damaged("requests and their sums differ")
 
@@ -244,7 +244,7 @@ class LedgerReader:
         with self._lock, self._input_errors():
             # In this order: the dead finish no request between the two questions.
             sending = [owner for (owner,) in self._db.execute(owners).fetchall()]
-            dead = {owner for owner in sending if not seems_alive(self.path, owner)}
+            dead = {owner for owner in sending if not is_alive_readonly(self.path, owner)}
             rows = self._db.execute(query, (provider,)).fetchall()
         doubt = [row for row in rows if row[0] == "doubt" or (row[0] == "sent" and row[1] in dead)]
         return Spending(
