@@ -150,9 +150,8 @@ def test_a_template_that_no_candidate_holds_gets_the_least_length(padir):
     tried = [hypothesis.length for hypothesis in single.translate(sources, "x")]
     assert min(tried) < 12
     text = "ba ko mi re su ta no ve ba ___ ve"
-    for length, hypothesis in zip(
-        tried, infill(single, sources, [text] * len(sources)), strict=True
-    ):
+    filled = infill(single, sources, [text] * len(sources))
+    for length, hypothesis in zip(tried, filled, strict=True):
         # A translation of that length is a start of the gaps too.
         assert (hypothesis.length, hypothesis.candidates) == (12, 1 + (length == 12))
         assert re.fullmatch(text.replace("___", r"\w+"), hypothesis.hypothesis)
@@ -317,10 +316,8 @@ def test_without_the_rule_pieces_would_join_given_words(unigram, monkeypatch):
     def broken():
         sources = [LINES[index % 8] for index in range(len(words))]
         translations = infill(unigram, sources, [f"{word} ___" for word in words])
-        return [
-            not stands(w, hypothesis.hypothesis)
-            for w, hypothesis in zip(words, translations, strict=True)
-        ]
+        texts = [hypothesis.hypothesis for hypothesis in translations]
+        return [not stands(word, text) for word, text in zip(words, texts, strict=True)]
 
     assert not any(broken())
     proposal = Speller.proposal
