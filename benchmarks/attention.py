@@ -51,7 +51,7 @@ def main() -> None:
     import jax.numpy as jnp
     from flax import nnx
 
-    from padir.analysis.attention import Chosen, Extractor
+    from padir.analysis.attention import AnalysedHypothesis, Extractor
     from padir.analysis.dependence import measures
     from padir.decode.load import find_decoder, load
     from padir.decode.translate import Translator
@@ -64,7 +64,9 @@ def main() -> None:
     for passes in arguments.passes:
         translator = Translator(loaded, decoder, passes)
         sources = translator.encode(lines)
-        chosen = [Chosen.best(row, translator.rule) for row in translator.candidates(sources)]
+        chosen = [
+            AnalysedHypothesis.best(row, translator.rule) for row in translator.candidates(sources)
+        ]
         decoding = median(lambda t=translator, s=sources: t.candidates(s), arguments.repeats)
         for distance in arguments.distances:
             extractor = Extractor(loaded, decoder, distance, 2)

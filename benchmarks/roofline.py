@@ -35,7 +35,7 @@ def decoder_weights(size: engines.Size, system: str) -> int:
 
 def points(report: dict[str, Any]) -> list[dict[str, Any]]:
     """Operations per byte and GFLOP/s of each program, from the medians of a run of speed.py."""
-    found = []
+    measured = []
     for name, size in engines.SIZES.items():
         if (times := report["groups"].get(name)) is None:
             continue
@@ -51,7 +51,7 @@ def points(report: dict[str, Any]) -> list[dict[str, Any]]:
                 programs.append((label, "padir", candidates * engines.TARGET, each))
         for label, system, rows, milliseconds in programs:
             weights = decoder_weights(size, system)
-            found.append(
+            measured.append(
                 {
                     "size": name,
                     "program": label,
@@ -59,7 +59,7 @@ def points(report: dict[str, Any]) -> list[dict[str, Any]]:
                     "gflops": 2e-6 * rows * weights / milliseconds,
                 }
             )
-    return found
+    return measured
 
 
 def draw(report: dict[str, Any]) -> str:

@@ -222,8 +222,10 @@ def pass_milliseconds(times: dict[str, list[float]], candidates: int) -> float |
 
     None where rounds differ by more than that.
     """
-    one, four = (np.array(times[f"PaDIR T={n}, {candidates} candidates"]) for n in (1, 4))
-    low, middle, high = np.percentile(four - one, [25, 50, 75])
+    one_pass, four_passes = (
+        np.array(times[f"PaDIR T={n}, {candidates} candidates"]) for n in (1, 4)
+    )
+    low, middle, high = np.percentile(four_passes - one_pass, [25, 50, 75])
     return None if high - low > middle else float(middle) / 3
 
 

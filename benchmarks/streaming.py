@@ -218,11 +218,11 @@ def measure(name: str, folder: Path, number: int) -> dict[str, float]:
     )
     if done.returncode:
         raise SystemExit(done.stderr)
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for line in done.stdout.splitlines():
         if line.startswith("{"):
-            found |= json.loads(line)
-    return found
+            figures |= json.loads(line)
+    return figures
 
 
 def run_step(name: str, folder: Path, threads: int) -> None:
@@ -279,12 +279,12 @@ def main() -> None:
             if "tfds" in arguments.steps:
                 measure("prepare_copy", folder, pairs)
             for step in arguments.steps:
-                found = {"pairs": pairs, "step": step, "threads": arguments.threads}
-                found |= measure(step, folder, arguments.threads)
-                results.append(found)
+                result = {"pairs": pairs, "step": step, "threads": arguments.threads}
+                result |= measure(step, folder, arguments.threads)
+                results.append(result)
                 print(
-                    f"{pairs:9d}  {step:8}{found['seconds']:9.1f}{pairs / found['seconds']:10.0f}"
-                    f"{found['peak_mb']:9.0f}{found['worker_peak_mb']:11.0f}",
+                    f"{pairs:9d}  {step:8}{result['seconds']:9.1f}{pairs / result['seconds']:10.0f}"
+                    f"{result['peak_mb']:9.0f}{result['worker_peak_mb']:11.0f}",
                     flush=True,
                 )
     if arguments.out:

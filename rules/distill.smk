@@ -107,7 +107,7 @@ rule distill_cloud:
     resources:
         teacher=asked(jobs.teacher_settings, "teacher"),
     params:
-        writes=asked(jobs.what_teacher_writes, "teacher"),
+        writes=asked(jobs.cloud_translation_settings, "teacher"),
     shell:
         "padir distill-cloud --teacher {resources.teacher:q} --source {input.source:q}"
         " --source-language {wildcards.source} --target-language {wildcards.target}"

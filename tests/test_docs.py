@@ -89,7 +89,7 @@ def test_conda_users_get_the_pins_of_the_lock():
     assert pip == "pip"
     *pins, package = packages["pip"]
     assert package == "-e ."
-    expected = sorted(str(pin) for found in locked().values() for pin in found)
+    expected = sorted(str(pin) for several in locked().values() for pin in several)
     assert sorted(str(Requirement(pin)) for pin in pins) == expected, "run: make lock"
 
 

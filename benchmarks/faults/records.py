@@ -26,7 +26,7 @@ class Outcome:
 
     Attributes:
         verdict: "survived": the output was right in the end; "refused": the command named the
-            damage in one line, and was right once that was mended; "wrong": another output and exit
+            damage in one line, and was right once that was fixed; "wrong": another output and exit
             status 0; "lost": the same command did not come to a right end.
         strikes: how often the fault struck; 0 where the command ended before it.
         untold: exit statuses other than 0 without one line of ours as the reason.
@@ -49,7 +49,7 @@ class Count:
         tried: trials in which the fault struck.
         strikes: how often it did, in all trials together.
         survived: the output was right in the end.
-        refused: of these, the ones that said in one line what had to be mended first.
+        refused: of these, the ones that said in one line what had to be fixed first.
         wrong: another output, and exit status 0.
         lost: the same command did not come to a right end.
         untold: exit statuses other than 0 without one line of ours as the reason.

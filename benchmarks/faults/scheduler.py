@@ -37,7 +37,7 @@ class SchedulerTrial(Trial):
 
     def jobs(self, verb: str | None = None) -> list[int]:
         """Processes of `padir`, or of one verb, that work in the folder."""
-        found = []
+        processes = []
         for path in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 words = (path / "cmdline").read_bytes().split(b"\0")
@@ -47,8 +47,8 @@ class SchedulerTrial(Trial):
                 if b"padir" in names:
                     after = words[names.index(b"padir") + 1].decode()
                     if verb in (None, after):
-                        found.append(int(path.name))
-        return found
+                        processes.append(int(path.name))
+        return processes
 
     def clear(self) -> None:
         """Wait for jobs that a killed scheduler left, then remove all but the inputs."""

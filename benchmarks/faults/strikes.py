@@ -120,13 +120,13 @@ def spoil(path: Path, draw: random.Random) -> str:
 
 def files(trial: Trial, patterns: tuple[str, ...]) -> list[Path]:
     """Files that may be damaged, none empty."""
-    found = []
+    paths = []
     for path in {path for pattern in patterns for path in trial.folder.glob(pattern)}:
         # A command at work takes files away.
         with suppress(FileNotFoundError):
             if path.is_file() and path.stat().st_size:
-                found.append(path)
-    return sorted(found)
+                paths.append(path)
+    return sorted(paths)
 
 
 def half_done(trial: Trial, draw: random.Random) -> bool:
@@ -152,12 +152,12 @@ def damage(trial: Trial, draw: random.Random) -> Outcome:
         copy = Path(name) / "copy"
         shutil.copytree(trial.folder, copy)
 
-        def mend() -> None:
+        def fix() -> None:
             if not trial.command.restarts:
                 shutil.rmtree(trial.folder)
                 shutil.copytree(copy, trial.folder)
 
-        return trial.judge(spoil(path, draw), 1, mend=mend)
+        return trial.judge(spoil(path, draw), 1, fix=fix)
 
 
 def damaged_input(trial: Trial, draw: random.Random) -> Outcome:
@@ -165,7 +165,7 @@ def damaged_input(trial: Trial, draw: random.Random) -> Outcome:
     if trial.command.resumes and not half_done(trial, draw):
         return trial.judge("no run to resume", 0)
     path = draw.choice(files(trial, trial.command.inputs))
-    return trial.judge(spoil(path, draw), 1, mend=trial.restore)
+    return trial.judge(spoil(path, draw), 1, fix=trial.restore)
 
 
 def two(trial: Trial, draw: random.Random) -> Outcome:

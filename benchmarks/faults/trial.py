@@ -215,14 +215,14 @@ class Trial:
         return "" if self.outputs() == self.expected else "another output"
 
     def judge(self, what: str, strikes: int, status: int | None = None,
-              mend: Callable[[], None] | None = None) -> Outcome:  # fmt: skip
+              fix: Callable[[], None] | None = None) -> Outcome:  # fmt: skip
         """Run the same command until it ends by itself, and compare.
 
         Args:
             what: the disturbance, for the note.
             strikes: how often the fault struck.
             status: of the disturbed run; None: it was killed.
-            mend: what a refusal asks for, such as another copy of a damaged input.
+            fix: what a refusal asks for, such as another copy of a damaged input.
         """
         untold, notes = 0, [what]
 
@@ -248,10 +248,10 @@ class Trial:
         if status == 0:
             reason = self.why_wrong()
             return outcome("wrong" if reason else "survived", reason)
-        if mend is None or not self.told():
+        if fix is None or not self.told():
             return outcome("lost", f"status {status} again and again: {self.message()}")
         refusal = self.message(300)
-        mend()
+        fix()
         restarted = self.command.restarts and "--restart" in refusal
         if restarted:
             self.arguments.append("--restart")
@@ -259,7 +259,7 @@ class Trial:
         if restarted:
             self.arguments.pop()
         if status:
-            return outcome("lost", f"mended, still status {status}: {self.message()}")
+            return outcome("lost", f"fixed, still status {status}: {self.message()}")
         right = (self.outputs(("bundle/model.*",)) == self.expected_model if restarted
                  else self.outputs() == self.expected)  # fmt: skip
         return outcome("refused" if right else "wrong", refusal)

@@ -1,6 +1,6 @@
 """Entry point of the `padir` command: a table of verbs, each loaded when it is called.
 
-A command is `padir.commands.<verb>.main(argv) -> int`. Errors that the user can mend come out as
+A command is `padir.commands.<verb>.main(argv) -> int`. Errors that the user can fix come out as
 one line on stderr with exit status 2; anything else is a defect and keeps its traceback.
 """
 
@@ -20,7 +20,7 @@ GROUPS = {
     "start and look": {
         "init": "write a config for text of your own",
         "plan": "what a config would run, and what it would cost",
-        "doctor": "check machine and folder, and say what mends them",
+        "doctor": "check machine and folder, and say how to fix what is wrong",
         "status": "what runs, how far it is, and what is done",
         "launch": "run a command on a cluster or cloud, submitted once",
     },

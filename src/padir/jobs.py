@@ -134,10 +134,10 @@ def teacher_settings(config: Config, teacher: str) -> str:
     return config.teachers[teacher].model_dump_json()
 
 
-def what_teacher_writes(config: Config, teacher: str) -> dict[str, str | None]:
+def cloud_translation_settings(config: Config, teacher: str) -> dict[str, str | None]:
     """Settings that the translations of a cloud teacher depend on."""
     made_by = config.teachers[teacher]
-    return made_by.what_it_writes() if isinstance(made_by, CloudTeacher) else {}
+    return made_by.translation_settings() if isinstance(made_by, CloudTeacher) else {}
 
 
 def teacher_decoding(config: Config, teacher: str) -> str:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from padir.peers import MEET_SECONDS, Alone, Group, deadline
+from padir.peers import MEET_SECONDS, Group, SingleProcess, deadline
 
 AUTOMATIC = "automatic"
 
@@ -38,7 +38,7 @@ def prepare(threads: int | None = None) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
-def join(others: str | None) -> Alone | Group:
+def join(others: str | None) -> SingleProcess | Group:
     """Train together with other processes, one on each host; call right after `prepare`.
 
     Args:
@@ -55,7 +55,7 @@ def join(others: str | None) -> Alone | Group:
         ValueError: another form, or a number out of range.
     """
     if others is None:
-        return Alone()
+        return SingleProcess()
     parts = re.fullmatch(r"([^,\s]+:\d+),(\d+),(\d+)", others)
     if others != AUTOMATIC and (parts is None or not int(parts[3]) < int(parts[2])):
         raise ValueError(

@@ -53,12 +53,12 @@ def deadline(seconds: float, message: str) -> Iterator[None]:
         timer.cancel()
 
 
-class Alone:
+class SingleProcess:
     """The group of one process."""
 
     first = True
 
-    def __enter__(self) -> "Alone":
+    def __enter__(self) -> "SingleProcess":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -104,7 +104,7 @@ class Defects:
         state = refine(predict, start, lengths, passes, policies, keys, given, may_repeat)
         if self.returns_remasked:
             shown = state.tokens if not stutter else state.fed
-            tokens = jnp.where(state.done < passes, state.fed, shown)
+            tokens = jnp.where(state.passes_done < passes, state.fed, shown)
             state = state._replace(tokens=tokens)
         if self.deletes_start:
             score = jnp.where(state.tokens == start, 0.0, state.log_probability)

@@ -32,19 +32,21 @@ def devices_in_use() -> int:
 
 def translations(folder: Path) -> dict:
     """Of every bundle and decoding the records, and how many devices one line and all lines use."""
-    found: dict = {"devices": jax.device_count(), "one line": 1, "records": {}}
+    report: dict = {"devices": jax.device_count(), "one line": 1, "records": {}}
     for name, (decoder, passes) in DECODERS.items():
         reranker = Reranker(load(folder / "ar"), BATCH) if name == "padir" else None
         loaded = load(folder / name)
         translator = Translator(loaded, decoder, passes, reranker=reranker, sentences=BATCH)
-        if not found["records"]:
+        if not report["records"]:
             translator.translate(LINES[:1], "lines")
-            found["one line"] = devices_in_use()
+            report["one line"] = devices_in_use()
         several = translator.translate(SOURCES, "lines")
-        found["records"][name] = [one.record(number) for number, one in enumerate(several)]
-        found[f"all lines {name}"] = devices_in_use()
+        report["records"][name] = [
+            hypothesis.record(number) for number, hypothesis in enumerate(several)
+        ]
+        report[f"all lines {name}"] = devices_in_use()
         del translator, reranker
-    return found
+    return report
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +61,10 @@ def same(ours: list[dict], theirs: list[dict]) -> None:
     """Equal but for the rounding of log-probabilities to three decimals."""
     for records in (ours, theirs):
         assert len(records) == len(SOURCES)
-    for one, other in zip(ours, theirs, strict=True):
-        values = one.pop("log_probability"), other["log_probability"]
+    for record, other in zip(ours, theirs, strict=True):
+        values = record.pop("log_probability"), other["log_probability"]
         assert values[0] == pytest.approx(values[1], abs=1.01e-3)
-        assert one == {key: value for key, value in other.items() if key != "log_probability"}
+        assert record == {key: value for key, value in other.items() if key != "log_probability"}
 
 
 @pytest.mark.slow

@@ -32,16 +32,18 @@ def code(tokens):
 def look_up(tokens, position, visible):
     """A fake model: a token depends on itself, its neighbours and where it stands."""
     padded = np.pad(np.where(visible, tokens, PAD), ((0, 0), (1, 1)))
-    left, own, right = code(padded[:, :-2]), code(padded[:, 1:-1]), code(padded[:, 2:])
-    token = (TABLE[left, own, right] + position) % PIECES + FIRST_PIECE
-    return token, SCORE[left, own, right]
+    left, centre, right = code(padded[:, :-2]), code(padded[:, 1:-1]), code(padded[:, 2:])
+    token = (TABLE[left, centre, right] + position) % PIECES + FIRST_PIECE
+    return token, SCORE[left, centre, right]
 
 
 def look_up_logits(tokens, visible):
     """Of every id at each position, from itself and its neighbours; zero at ids of no piece."""
     padded = np.pad(np.where(visible, tokens, PAD), ((0, 0), (1, 1)))
-    left, own, right = code(padded[:, :-2]), code(padded[:, 1:-1]), code(padded[:, 2:])
-    return np.pad(LOGITS[left, own, right], ((0, 0), (0, 0), (FIRST_PIECE, 0))).astype(np.float32)
+    left, centre, right = code(padded[:, :-2]), code(padded[:, 1:-1]), code(padded[:, 2:])
+    return np.pad(LOGITS[left, centre, right], ((0, 0), (0, 0), (FIRST_PIECE, 0))).astype(
+        np.float32
+    )
 
 
 def look_up_seen(tokens, contexts):
@@ -49,10 +51,10 @@ def look_up_seen(tokens, contexts):
     coded, answers = code(np.asarray(tokens)).tolist(), []
     for i, sees in enumerate(np.asarray(contexts).tolist()):
         known = [(j, coded[j]) for j in range(len(coded)) if sees[j]]
-        one, other = (sum(c * (j + k) for j, c in known) % (PIECES + 2) for k in (1, 3))
-        token = (TABLE[one, other, i % (PIECES + 2)] + i // 2) % PIECES + FIRST_PIECE
+        first, second = (sum(c * (j + k) for j, c in known) % (PIECES + 2) for k in (1, 3))
+        token = (TABLE[first, second, i % (PIECES + 2)] + i // 2) % PIECES + FIRST_PIECE
         # Positions that see the same are equally sure where their squares are alike: some, not all.
-        answers.append((token, SCORE[one, other, i * i % 5]))
+        answers.append((token, SCORE[first, second, i * i % 5]))
     return [np.array(both) for both in zip(*answers, strict=True)]
 
 
@@ -131,7 +133,7 @@ def plain_joint(settings, first, scores, kept, update, may_repeat):
                 if (left, t) not in grown or total > grown[left, t][0]:
                     grown[left, t] = (total, [*path, (t, score)])
         best = grown
-    return max(best.values(), key=lambda one: one[0])[1]
+    return max(best.values(), key=lambda scored_path: scored_path[0])[1]
 
 
 def least(scores, positions, count):
@@ -199,8 +201,8 @@ def plain_context(order, pieces, known):
     """What each position sees: EOS and given tokens, and of the others those with a larger score
     in `order`, equals from the left; none before there is an order."""
     sees = []
-    for i, own in enumerate(order):
-        surer = {j for j in pieces if order[j] > own or (order[j] == own and j < i)}
+    for i, score in enumerate(order):
+        surer = {j for j in pieces if order[j] > score or (order[j] == score and j < i)}
         sees.append([j in surer | known for j in range(len(order))])
     return sees
 
@@ -225,7 +227,7 @@ def plain_answers(settings, fed, length, pieces, known, order, draws):
         sees = plain_context(order or [0.0] * len(fed), pieces if order else [], known)
         predicted = look_up_seen(row[0], sees)
     else:
-        predicted = [one[0] for one in look_up(row, np.arange(len(fed))[None] // 3, visible)]
+        predicted = [values[0] for values in look_up(row, np.arange(len(fed))[None] // 3, visible)]
     return [(int(t), float(np.float32(s))) for t, s in zip(*predicted, strict=True)]
 
 

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from padir.analysis.attention import Chosen, Extractor
+from padir.analysis.attention import AnalysedHypothesis, Extractor
 from padir.decode.candidates import LengthRule
 from padir.decode.predict import predictable
 from padir.decode.refiner import predictor
@@ -21,7 +21,7 @@ RULE = LengthRule(0.0, 1.0)
 def chosen_of(translator, sources):
     """The candidates that decoding chooses, and where they stand."""
     candidates = translator.candidates(sources)
-    chosen = [Chosen.best(ranked, translator.rule) for ranked in candidates]
+    chosen = [AnalysedHypothesis.best(ranked, translator.rule) for ranked in candidates]
     return [ranked[each.number] for ranked, each in zip(candidates, chosen, strict=True)], chosen
 
 
@@ -87,7 +87,9 @@ def test_asking_for_weights_changes_no_answer_and_they_sum_to_one(tmp_path):
     allowed = predictable(
         loaded.model.embedder.embedding.shape[0], loaded.vocabulary.size, eos=False
     )
-    for _, decoder_pass, cross in extractor.passes(sources, [Chosen(5)] * len(sources), 2):
+    for _, decoder_pass, cross in extractor.passes(
+        sources, [AnalysedHypothesis(5)] * len(sources), 2
+    ):
         answers, weights = extractor.weights(cross, decoder_pass.input)
         plain = loaded.model.decode(decoder_pass.input.tokens, cross, decoder_pass.input.visible)
         plain = jax.nn.log_softmax(np.where(allowed, plain, -np.inf), axis=-1)
@@ -106,7 +108,9 @@ def coupled_predictions(tmp_path, **settings):
         loaded.model.embedder.embedding.shape[0], loaded.vocabulary.size, eos=False
     )
     predictions = []
-    for _, decoder_pass, cross in extractor.passes(sources, [Chosen(6)] * len(sources), 2):
+    for _, decoder_pass, cross in extractor.passes(
+        sources, [AnalysedHypothesis(6)] * len(sources), 2
+    ):
         predict = predictor(loaded.model, cross, allowed, decoder.settings)
         tokens = decoder_pass.input.tokens
         keys = jax.numpy.zeros((*tokens.shape, 2), np.uint32)
@@ -145,7 +149,9 @@ def test_weights_are_those_of_a_plain_twin(tmp_path):
     loaded = tiny_model(tmp_path / "bundle", "padir")
     sources = loaded.vocabulary.encode(SENTENCES)[:4]
     extractor = Extractor(loaded, tiny_decoder("padir", RULE), 2, 2)
-    _, decoder_pass, cross = next(extractor.passes(sources, [Chosen(n) for n in (5, 4, 6, 3)], 1))
+    _, decoder_pass, cross = next(
+        extractor.passes(sources, [AnalysedHypothesis(n) for n in (5, 4, 6, 3)], 1)
+    )
     _, weights = extractor.weights(cross, decoder_pass.input)
     self_weights, cross_weights = twin(
         loaded, np.asarray(decoder_pass.input.tokens), jax.device_get(cross)

@@ -48,31 +48,35 @@ def pairs(loaded, search):
     settings = tiny_decoder(search).settings
     searcher = Searcher(loaded.model, loaded.spec.run, settings, loaded.vocabulary.size, 0.6)
     given = [ids for ids in loaded.vocabulary.encode(LINES) if ids]
-    for batch, found in searcher.batches(given):
-        for index, (one,) in zip(batch.indices, found, strict=True):
-            found_pairs.append((given[index], one))
+    for batch, hypotheses in searcher.batches(given):
+        for index, (hypothesis,) in zip(batch.indices, hypotheses, strict=True):
+            found_pairs.append((given[index], hypothesis))
     return found_pairs
 
 
 @pytest.mark.parametrize("search", ["greedy", "beam"])
 def test_log_probability_is_that_of_a_full_pass(full_pass, decoded, search):
     count = 0
-    for source, one in decoded[search]:
-        tokens = [*one.tokens, EOS] if one.length > len(one.tokens) else list(one.tokens)
+    for source, hypothesis in decoded[search]:
+        tokens = (
+            [*hypothesis.tokens, EOS]
+            if hypothesis.length > len(hypothesis.tokens)
+            else list(hypothesis.tokens)
+        )
         scores = full_pass(source, tokens)
         expected = sum(scores[i, token] for i, token in enumerate(tokens))
-        assert one.log_probability == pytest.approx(expected, abs=1e-4)
-        assert one.passes == one.length == len(tokens)
+        assert hypothesis.log_probability == pytest.approx(expected, abs=1e-4)
+        assert hypothesis.passes == hypothesis.length == len(tokens)
         count += 1
     assert count == sum(map(bool, LINES))
 
 
 def test_greedy_takes_the_best_token_of_each_full_pass(full_pass, decoded):
-    for source, one in decoded["greedy"]:
+    for source, hypothesis in decoded["greedy"]:
         tokens = []
         while len(tokens) < target_limit(len(source) + 1, LENGTH) and EOS not in tokens:
             tokens.append(int(full_pass(source, tokens)[len(tokens)].argmax()))
-        assert one.tokens == tuple(token for token in tokens if token != EOS)
+        assert hypothesis.tokens == tuple(token for token in tokens if token != EOS)
 
 
 def test_every_live_hypothesis_of_a_beam_reads_its_own_past(loaded, full_pass):

@@ -41,7 +41,7 @@ class FromSecond:
     positions: np.ndarray
 
     def __call__(self, view):
-        return jnp.asarray(self.positions) & (view.done > 0)
+        return jnp.asarray(self.positions) & (view.passes_done > 0)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def test_passes_see_a_hypothesis_up_to_its_eos_and_padding_follows():
         1,
         Policies(all_positions, no_position, stop_never, "summed"),
     )
-    np.testing.assert_array_equal(state.summed[..., 0], [case["mask"] for case in cases])
+    np.testing.assert_array_equal(state.summed_logits[..., 0], [case["mask"] for case in cases])
     np.testing.assert_array_equal(state.tokens, [case["pad_after_eos"] for case in cases])
 
 

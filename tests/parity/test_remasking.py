@@ -33,13 +33,13 @@ def same_choice(ours: jax.Array, theirs: np.ndarray, scores: np.ndarray, real: n
         the number of rows without equal scores, where the choices are the same.
     """
     exact = 0
-    for own, other, row, mask in zip(np.asarray(ours), theirs, scores, real, strict=True):
+    for our_row, their_row, row, mask in zip(np.asarray(ours), theirs, scores, real, strict=True):
         # Rows with nothing to look at give equal scores up to rounding.
         if len(set(np.round(row[mask], 6))) == mask.sum():
-            np.testing.assert_array_equal(own, other)
+            np.testing.assert_array_equal(our_row, their_row)
             exact += 1
         else:
-            assert not np.any(own & ~other)
+            assert not np.any(our_row & ~their_row)
     return exact
 
 

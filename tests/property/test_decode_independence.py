@@ -63,20 +63,22 @@ def translators(request, tmp_path_factory):
 
 
 def same(ours, theirs):
-    for one, other in zip(ours, theirs, strict=True):
-        assert one.tokens_before_drop == other.tokens_before_drop
-        assert (one.hypothesis, one.steps, one.length) == (
+    for hypothesis, other in zip(ours, theirs, strict=True):
+        assert hypothesis.tokens_before_drop == other.tokens_before_drop
+        assert (hypothesis.hypothesis, hypothesis.steps, hypothesis.length) == (
             other.hypothesis,
             other.steps,
             other.length,
         )
-        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-4)
+        assert hypothesis.log_probability == pytest.approx(other.log_probability, abs=1e-4)
 
 
 def test_batch_size_and_padding_do_not_change_output(translators):
-    small, large = (one.translate(LINES, "lines") for one in translators)
+    small, large = (translator.translate(LINES, "lines") for translator in translators)
     same(small, large)
-    assert len({one.hypothesis for one in large}) >= 3  # the model tells sentences apart
+    assert (
+        len({hypothesis.hypothesis for hypothesis in large}) >= 3
+    )  # the model tells sentences apart
 
 
 def test_order_and_neighbours_do_not_change_output(translators):
@@ -99,12 +101,12 @@ def test_only_pieces_are_predicted_and_lengths_hold(translators):
     sources = translator.encode(LINES)
     size = translator.loaded.vocabulary.size
     for several in translator.candidates(sources):
-        for one in several:
-            assert all(FIRST_PIECE <= token < size for token in one.tokens)
-            assert EOS not in one.tokens
+        for candidate in several:
+            assert all(FIRST_PIECE <= token < size for token in candidate.tokens)
+            assert EOS not in candidate.tokens
             if translator.decoding.passes:
-                assert one.length == len(one.tokens) + 1 >= 2
-                assert 1 <= one.passes <= translator.decoding.passes
+                assert candidate.length == len(candidate.tokens) + 1 >= 2
+                assert 1 <= candidate.passes <= translator.decoding.passes
 
 
 def test_candidates_of_a_sentence_have_distinct_lengths(translators):
@@ -115,15 +117,15 @@ def test_candidates_of_a_sentence_have_distinct_lengths(translators):
         return
     settings = translator.decoder.settings
     for several in filter(None, candidates):
-        lengths = [one.length for one in several]
+        lengths = [candidate.length for candidate in several]
         assert len(lengths) == 3 * settings.restarts and len(set(lengths)) == 3
-        scores = [one.length_log_probability for one in several]
+        scores = [candidate.length_log_probability for candidate in several]
         if settings.length_search == "top":
             assert scores == sorted(scores, reverse=True)
         else:
             assert scores[0] == max(scores) and max(lengths) - min(lengths) == 2
         if settings.restarts > 1:
-            assert len({one.tokens for one in several}) > 3 or lengths[0] == 2
+            assert len({candidate.tokens for candidate in several}) > 3 or lengths[0] == 2
 
 
 def test_an_empty_line_never_meets_the_model(translators):

@@ -111,12 +111,12 @@ def test_a_failure_without_one_line_is_counted_each_time(trial):
     [(0, "right", "refused"), (0, "other", "wrong"), (2, "right", "lost")],
 )
 @pytest.mark.parametrize("restarts", [False, True])
-def test_what_was_refused_must_be_right_once_mended(trial, restarts, status, output, verdict):
-    mended = []
+def test_what_was_refused_must_be_right_once_fixed(trial, restarts, status, output, verdict):
+    fixed = []
     scripted = trial(*[(2, "", REFUSED)] * 3, (status, output, REFUSED), restarts=restarts)
-    outcome = scripted.judge("damaged", 1, mend=lambda: mended.append(True))
+    outcome = scripted.judge("damaged", 1, fix=lambda: fixed.append(True))
     assert outcome.verdict == verdict
-    assert mended == [True]
+    assert fixed == [True]
     assert scripted.commands == [[]] * 3 + [["--restart"] if restarts else []]
 
 

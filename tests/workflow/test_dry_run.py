@@ -212,14 +212,14 @@ def test_a_training_on_another_vocabulary_reads_its_file(snakemake, tiny, tmp_pa
     settings = [learnt_from for learnt_from, _ in learnt]
     done = snakemake(*settings, "--configfile", str(tiny))
     assert done.returncode == 0, done.stderr
-    own, generic = (
+    specific, generic = (
         json.loads((tmp_path / "place" / folder / name / "settings.json").read_text())
         for name in ("", "generic")
     )
-    assert own.items() >= {"kind": "word", "size": 300}.items()
+    assert specific.items() >= {"kind": "word", "size": 300}.items()
     assert generic.items() >= more.items()
     written = {"foreign_pairs", "extra_text", "source", "contents"}
-    assert (own.keys() | written) == generic.keys()
+    assert (specific.keys() | written) == generic.keys()
 
 
 def test_a_reranker_is_an_input_of_its_decoder_and_of_nothing_else(snakemake, tiny):

@@ -269,10 +269,10 @@ def test_edited_text_reruns_all_that_is_made_of_it_even_with_an_old_date(
         splits[split] = {"files": {code: f"{split}.{code}" for code in ("de", "en")}}
         for name in splits[split]["files"].values():
             (place / name).write_text(lines, encoding="utf-8")
-    own = {"source": {"kind": "files", **splits}, "directions": ["de-en"]}
-    own["vocabulary"] = {"kind": "unigram", "size": 60}
+    dataset = {"source": {"kind": "files", **splits}, "directions": ["de-en"]}
+    dataset["vocabulary"] = {"kind": "unigram", "size": 60}
     settings = yaml.safe_load(TINY) | {
-        "datasets": {"own": own},
+        "datasets": {"own": dataset},
         "trainings": {"ar": {"system": "ar"}},
         "teachers": {},
         "evaluation": {"core": [{"trainings": ["ar"], "decoders": ["greedy"]}]},

@@ -32,7 +32,7 @@ from padir.model.decoder import Attentions, CrossMemory
 from padir.tokens import first_argmax
 
 
-class Chosen(NamedTuple):
+class AnalysedHypothesis(NamedTuple):
     """The hypothesis of a sentence that is analysed.
 
     Attributes:
@@ -44,7 +44,7 @@ class Chosen(NamedTuple):
     number: int = 0
 
     @classmethod
-    def best(cls, candidates: Sequence[Candidate], rule: LengthRule) -> "Chosen":
+    def best(cls, candidates: Sequence[Candidate], rule: LengthRule) -> "AnalysedHypothesis":
         """The candidate that the length rule chooses; the first of equals."""
         number = max(range(len(candidates)), key=lambda k: rule.score(candidates[k]))
         return cls(candidates[number].length, number)
@@ -168,7 +168,7 @@ class Extractor:
         """A pass's log-probabilities and all its attention weights, of the same arguments."""
 
     def passes(
-        self, sources: Sequence[Sequence[int]], chosen: Sequence[Chosen], number: int
+        self, sources: Sequence[Sequence[int]], chosen: Sequence[AnalysedHypothesis], number: int
     ) -> Iterator[tuple[Batch, Pass, CrossMemory]]:
         """Pass `number` of each hypothesis, batch by batch; batches are ordered by length.
 

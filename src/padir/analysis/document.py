@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from padir.analysis import exact
-from padir.analysis.attention import Chosen, Extractor
+from padir.analysis.attention import AnalysedHypothesis, Extractor
 from padir.analysis.dependence import Ranks
 from padir.analysis.hypotheses import (
     PERMUTATIONS,
@@ -112,7 +112,7 @@ def analyse(
 
 def _pass(translator, extractor, test, sources, number, resamples, report) -> dict[str, Any]:
     candidates = translator.with_passes(number).candidates(sources, references=test.references[0])
-    chosen = [Chosen.best(row, translator.rule) for row in candidates]
+    chosen = [AnalysedHypothesis.best(row, translator.rule) for row in candidates]
     tokens = [row[each.number].tokens for row, each in zip(candidates, chosen, strict=True)]
     pairs = collect(extractor, sources, chosen, number, report=report)
     encoded = [translator.encode(lines) for lines in test.references]
@@ -233,7 +233,7 @@ def _exact(extractor, translator, test, sources, options, resamples, report) -> 
     lengths = [len(next(iter(law))) + 1 for law in laws]
     # A model reads no more than its longest target.
     fits = [index for index, length in enumerate(lengths) if length <= extractor.longest]
-    chosen = [Chosen(lengths[index]) for index in fits]
+    chosen = [AnalysedHypothesis(lengths[index]) for index in fits]
     number = options.passes[0]
     pairs = collect(extractor, [sources[i] for i in fits], chosen, number, report=report)
     truth = [exact.dependence(laws[index]) for index in fits]

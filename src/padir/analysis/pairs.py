@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from padir.analysis.attention import Chosen, Extractor, Pass
+from padir.analysis.attention import AnalysedHypothesis, Extractor, Pass
 from padir.analysis.dependence import Measures, Ranks
 
 PREDICTORS: dict[str, int] = {
@@ -85,7 +85,7 @@ def _rows(indices: Sequence[int], pieces: Sequence[int], most: int) -> _Rows:
 def collect(
     extractor: Extractor,
     sources: Sequence[Sequence[int]],
-    chosen: Sequence[Chosen],
+    chosen: Sequence[AnalysedHypothesis],
     number: int,
     *,
     probe: bool = True,

@@ -99,7 +99,7 @@ def main(argv: list[str]) -> int:
         ["distill-cloud", *argv],
         inputs=[arguments.source],
         outputs=[arguments.out],
-        spec={**teacher.what_it_writes(), "source": task.source, "target": task.target},
+        spec={**teacher.translation_settings(), "source": task.source, "target": task.target},
         notes={k: v for k, v in (("refused_lines", empty), ("blank_lines", blank)) if v} or None,
     )
     for numbers, reason in (

@@ -1,7 +1,7 @@
 """Check Python, packages, devices, disk and folders.
 
-Each line begins with ok, note (works, but know this) or mend (does not work; what to do follows).
-Exit status 1 if anything is to mend.
+Each line begins with ok, note (works, but know this) or fix (does not work; what to do follows).
+Exit status 1 if anything is to fix.
 
 In: nothing. Out: one line per check; changes nothing.
 
@@ -30,7 +30,7 @@ UNENDING = ("PartitionConfig", "PartitionNodeLimit", "BadConstraints")
 
 
 class Finding(NamedTuple):
-    """One check's outcome: ok, note or mend; what was found and, unless ok, what to do."""
+    """One check's outcome: ok, note or fix; what was found and, unless ok, what to do."""
 
     grade: str
     text: str
@@ -45,7 +45,7 @@ def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
     """The interpreter's version against the tested one."""
     python = ".".join(map(str, version))
     if version < TESTED_PYTHON:
-        return Finding("mend", f"Python {python}: install 3.11 or newer, then make setup")
+        return Finding("fix", f"Python {python}: install 3.11 or newer, then make setup")
     if version > TESTED_PYTHON:
         advice = "3.11 is the tested one; numbers may differ slightly"
         return Finding("note", f"Python {python}: {advice}")
@@ -59,7 +59,7 @@ def check_packages(distribution: str = "padir") -> Iterator[Finding]:
     try:
         needed = metadata.requires(distribution) or []
     except metadata.PackageNotFoundError:
-        yield Finding("mend", f"the package {distribution} is not installed: make setup")
+        yield Finding("fix", f"the package {distribution} is not installed: make setup")
         return
     versions = []
     for line in needed:
@@ -69,11 +69,11 @@ def check_packages(distribution: str = "padir") -> Iterator[Finding]:
         try:
             version = metadata.version(requirement.name)
         except metadata.PackageNotFoundError:
-            yield Finding("mend", f"{requirement.name} is absent: make setup")
+            yield Finding("fix", f"{requirement.name} is absent: make setup")
             continue
         installed = f"{requirement.name} {version}"
         if not requirement.specifier.contains(version, prereleases=True):
-            yield Finding("mend", f"{installed} is not {requirement.specifier}: make setup")
+            yield Finding("fix", f"{installed} is not {requirement.specifier}: make setup")
         versions.append(installed)
     yield Finding("ok", "packages: " + ", ".join(versions))
 
@@ -86,7 +86,7 @@ def check_devices() -> Finding:
         devices = jax.devices()
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:200]
-        return Finding("mend", f"JAX finds no device: {reason}")
+        return Finding("fix", f"JAX finds no device: {reason}")
     kinds = sorted({str(device.device_kind) for device in devices})
     text = f"{len(devices)} {jax.default_backend()} device(s): {', '.join(kinds)}"
     if jax.default_backend() == "cpu" and shutil.which("nvidia-smi"):
@@ -112,18 +112,18 @@ def check_results(folder: Path) -> Iterator[Finding]:
         with tempfile.TemporaryFile(dir=place):
             pass
     except OSError as error:
-        yield Finding("mend", f"{place}: cannot write: {error.strerror}; choose another folder")
+        yield Finding("fix", f"{place}: cannot write: {error.strerror}; choose another folder")
         return
     free = shutil.disk_usage(place).free / 1e9
     enough = free >= LEAST_FREE_GB
     advice = "" if enough else f"; at least {LEAST_FREE_GB:g} GB are needed: make room"
-    yield Finding("ok" if enough else "mend", f"{place}: writable, {free:.1f} GB free{advice}")
+    yield Finding("ok" if enough else "fix", f"{place}: writable, {free:.1f} GB free{advice}")
 
 
 def check_tools() -> Iterator[Finding]:
     """Required programs: whether they are on PATH."""
     for name, grade, advice in (
-        ("snakemake", "mend", "snakemake is not on PATH: . .venv/bin/activate, or make reproduce"),
+        ("snakemake", "fix", "snakemake is not on PATH: . .venv/bin/activate, or make reproduce"),
         ("git", "note", "git is absent: provenance will not name the code's commit"),
     ):
         path = shutil.which(name)
@@ -148,7 +148,7 @@ def check_run(folder: Path) -> Iterator[Finding]:
     if run.incomplete:
         shown = ", ".join(map(str, run.incomplete[:3])) + (", ..." if run.incomplete[3:] else "")
         yield Finding(
-            "mend",
+            "fix",
             f"{len(run.incomplete)} file(s) of a killed run may be incomplete ({shown}):"
             " start the same snakemake command again, which makes them again",
         )
@@ -173,14 +173,14 @@ def check_queue(folder: Path) -> Iterator[Finding]:
         number, reason, place, comment = (*line.split("|", 3), "", "", "")[:4]
         if Path(place) == folder and reason in UNENDING:
             yield Finding(
-                "mend",
+                "fix",
                 f"Slurm job {number} ({comment}) waits for ever ({reason}): it asks for more than"
                 f" any node has: scancel {number}, then run with less: --set-threads train=1",
             )
 
 
 def findings(results: Path) -> Iterator[Finding]:
-    """All checks, in the order in which a user would mend them."""
+    """All checks, in the order in which a user would fix them."""
     yield check_python()
     yield from check_packages()
     yield check_devices()
@@ -194,9 +194,9 @@ def findings(results: Path) -> Iterator[Finding]:
 def main(argv: list[str]) -> int:
     """Check and print."""
     arguments = read_arguments("doctor", __doc__, OPTIONS, argv)
-    to_mend = 0
+    to_fix = 0
     for finding in findings(arguments.results):
-        to_mend += finding.grade == "mend"
+        to_fix += finding.grade == "fix"
         print(f"{finding.grade:<5} {finding.text}")
-    print(f"{to_mend} to mend" if to_mend else "ready")
-    return 1 if to_mend else 0
+    print(f"{to_fix} to fix" if to_fix else "ready")
+    return 1 if to_fix else 0

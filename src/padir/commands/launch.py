@@ -59,7 +59,7 @@ TOLD = [member.name for member in OPTIONS if member.group == PLACE]
 SETTINGS = [name.removeprefix("--") for name in TOLD if name != "--option"]
 
 
-class Stopped(BaseException):
+class StopRequest(BaseException):
     """This process was asked to stop."""
 
     def __init__(self, number: int):
@@ -109,8 +109,8 @@ def main(argv: list[str]) -> int:
             follower.run()
             if arguments.forget:
                 path.unlink(missing_ok=True)
-    except (KeyboardInterrupt, Stopped) as stopped:
-        number = stopped.number if isinstance(stopped, Stopped) else signal.SIGINT
+    except (KeyboardInterrupt, StopRequest) as stopped:
+        number = stopped.number if isinstance(stopped, StopRequest) else signal.SIGINT
         name = follower.handle.name if follower else wanted.name
         with suppress(OSError):
             print(
@@ -125,10 +125,10 @@ def main(argv: list[str]) -> int:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into `Stopped`; under nohup, SIGHUP stays ignored."""
+    """Turn SIGTERM and SIGHUP into `StopRequest`; under nohup, SIGHUP stays ignored."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise Stopped(number)
+        raise StopRequest(number)
 
     numbers = (signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.getsignal(number) for number in numbers}

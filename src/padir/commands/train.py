@@ -84,7 +84,7 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
     from padir.files import read_jsonl, shown, write_jsonl
     from padir.model.card import model_card
     from padir.provenance import check_written, write_provenance
-    from padir.training.loop import Stopped, TrainingText, train
+    from padir.training.loop import TrainingInterruption, TrainingText, train
 
     spec = read_spec(arguments.spec)
     text = TrainingText(
@@ -107,7 +107,7 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
             arguments.restart,
             arguments.wait,
         )
-    except Stopped as stopped:
+    except TrainingInterruption as stopped:
         # The terminal may be what was lost.
         with suppress(OSError):
             print(f"padir train: {stopped}", file=sys.stderr, flush=True)

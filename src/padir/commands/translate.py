@@ -92,7 +92,7 @@ def main(argv: list[str]) -> int:
         raise InputError(f"standard {closed} is closed: lines are read from it or written to it")
     prepare(arguments.threads)
     from padir.decode.constrain import read_constraints
-    from padir.decode.stream import as_they_come, translated
+    from padir.decode.stream import batch_arriving_lines, translated
 
     translator = open_translator(arguments)
     paths = {option: getattr(arguments, option) for option in CONSTRAINTS}
@@ -104,7 +104,7 @@ def main(argv: list[str]) -> int:
     constraints = read_constraints(translator, given) if given else None
     # With --json all candidates, at most as many as --nbest says.
     best = arguments.nbest or (MOST_CANDIDATES if arguments.json else 0)
-    groups = as_they_come(input_lines(), arguments.chunk)
+    groups = batch_arriving_lines(input_lines(), arguments.chunk)
     out = sys.stdout.buffer
     for translation in translated(translator, groups, warn, constraints, best):
         if arguments.json:

@@ -137,7 +137,7 @@ def targets_digest(config: Config, dataset: str, direction: str, targets: str) -
         made_by = _with_contents(teacher.model_dump(mode="json"), [teacher.train, teacher.valid])
     elif isinstance(teacher, CloudTeacher):
         # A higher limit or another ledger translates nothing anew.
-        made_by = teacher.what_it_writes()
+        made_by = teacher.translation_settings()
     else:
         made_by = teacher.model_dump(mode="json")
     if language := extra_language(config, dataset, direction, targets):

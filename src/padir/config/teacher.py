@@ -93,7 +93,7 @@ class CloudTeacher(Settings):
             )
         return self
 
-    def what_it_writes(self) -> dict[str, str | None]:
+    def translation_settings(self) -> dict[str, str | None]:
         """The settings that its translations depend on: none about money, speed or location.
 
         Nor is `refused`: where `stop` has written a file, no line was refused.

@@ -61,7 +61,7 @@ class Verb(Entry):
     forms: tuple[VerbForm, ...] = Field(min_length=1, max_length=2)
 
 
-class Agreeing(Entry):
+class InflectedForms(Entry):
     """A target adjective or article: one form for each gender (m, f) and number (s, p)."""
 
     ms: str
@@ -80,7 +80,7 @@ class Adjective(Entry):
     """An adjective: one source form, one or two target forms."""
 
     source: str
-    forms: tuple[Agreeing, ...] = Field(min_length=1, max_length=2)
+    forms: tuple[InflectedForms, ...] = Field(min_length=1, max_length=2)
 
 
 class Particle(Entry):
@@ -101,7 +101,7 @@ class Lexicon(Entry):
     postpositions: tuple[Particle, ...]
     intensifier: Particle
     conjunction: Particle
-    article: Agreeing
+    article: InflectedForms
 
 
 def read_lexicon(path: str | PathLike[str]) -> Lexicon:
@@ -121,7 +121,7 @@ def lexeme_maps(lexicon: Lexicon) -> tuple[dict[str, str], dict[str, str]]:
     is a target lexeme without a source word.
     """
     source: dict[str, str] = {}
-    target = dict.fromkeys(_agreeing(lexicon.article), "article")
+    target = dict.fromkeys(_inflected_words(lexicon.article), "article")
 
     def add(name: str, sources: Sequence[str], targets: Iterable[str]) -> None:
         source.update(dict.fromkeys(sources, name))
@@ -134,8 +134,8 @@ def lexeme_maps(lexicon: Lexicon) -> tuple[dict[str, str], dict[str, str]]:
         both = (word for form in verb.forms for word in (form.singular, form.plural))
         add(f"verb {i}", [verb.source], both)
     for i, adjective in enumerate(lexicon.adjectives):
-        agreeing = (word for form in adjective.forms for word in _agreeing(form))
-        add(f"adjective {i}", [adjective.source], agreeing)
+        inflected = (word for form in adjective.forms for word in _inflected_words(form))
+        add(f"adjective {i}", [adjective.source], inflected)
     for category in ("adverb", "postposition"):
         for i, particle in enumerate(getattr(lexicon, f"{category}s")):
             add(f"{category} {i}", [particle.source], particle.forms)
@@ -144,7 +144,7 @@ def lexeme_maps(lexicon: Lexicon) -> tuple[dict[str, str], dict[str, str]]:
     return source, target
 
 
-def _agreeing(form: Agreeing) -> tuple[str, ...]:
+def _inflected_words(form: InflectedForms) -> tuple[str, ...]:
     return form.ms, form.mp, form.fs, form.fp
 
 
@@ -203,9 +203,9 @@ def draw_lexicon(settings: SyntheticSource) -> Lexicon:
         particle = generator.choice(particles) if separable else ""
         return VerbForm(singular=singular, plural=plural, particle=particle)
 
-    def agreeing() -> Agreeing:
+    def inflected_forms() -> InflectedForms:
         ms, mp, fs, fp = words.target("o", "os", "ia", "ias")
-        return Agreeing(ms=ms, mp=mp, fs=fs, fp=fp)
+        return InflectedForms(ms=ms, mp=mp, fs=fs, fp=fp)
 
     def forms(count: int, draw: Callable[[], Item]) -> list[tuple[Item, ...]]:
         """One target form for each of `count` lexemes, two for the share that has synonyms."""
@@ -217,7 +217,7 @@ def draw_lexicon(settings: SyntheticSource) -> Lexicon:
         return tuple(Particle(source=words.source()[0], forms=form) for form in drawn)
 
     # Drawn first, as the commonest words are the shortest.
-    article = agreeing()
+    article = inflected_forms()
     nouns = []
     for form in forms(settings.nouns, noun_form):
         singular, plural = words.source("", "ri")
@@ -229,7 +229,7 @@ def draw_lexicon(settings: SyntheticSource) -> Lexicon:
         ),
         adjectives=tuple(
             Adjective(source=words.source()[0], forms=form)
-            for form in forms(settings.adjectives, agreeing)
+            for form in forms(settings.adjectives, inflected_forms)
         ),
         adverbs=fixed(settings.adverbs),
         postpositions=fixed(settings.postpositions),

@@ -9,7 +9,8 @@ result. The length rule ranks by pseudo-likelihood (`padir.decode.pseudo`), to w
 count too; a reranker ranks these candidates like others.
 Draft: the initial hypothesis, whose length is kept; no token is fixed. The result takes its place
 only if that makes the text much likelier.
-Terms: texts that must appear somewhere. An unconstrained translation decides where (see `_hold`).
+Terms: texts that must appear somewhere. An unconstrained translation decides where
+(`_place_terms`).
 
 A model trained to predict hidden tokens only (`Objective.hidden_only`: CMLM, RDM) makes no useful
 prediction at a visible token. It takes no drafts, and around terms it starts from masks.
@@ -78,7 +79,7 @@ class Constraints:
         decode(type(None), lambda free, _: self.translator.candidates(free))
         decode(Template, self._fill)
         decode(Draft, self._repair)
-        decode(Terms, self._hold)
+        decode(Terms, self._place_terms)
         whole = [isinstance(constraint, Template | Terms) for constraint in constraints]
         return self.translator.finish(sources, candidates, whole)
 
@@ -181,7 +182,7 @@ class Constraints:
             for kept, change in self._pseudo_likelihood.score(sources, pairs)
         ]
 
-    def _hold(
+    def _place_terms(
         self, sources: Sequence[Sequence[int]], terms: Sequence[Terms]
     ) -> list[list[Candidate]]:
         """One candidate each: the unconstrained translation, refined around its terms.
@@ -190,38 +191,38 @@ class Constraints:
         and given the place that makes the rest likeliest, the leftmost of equals.
         """
         free = self.translator.finish(sources, self.translator.candidates(sources))
-        holdings = [
-            Holding(list(hypothesis.tokens), list(each.terms), self.speller)
+        chosen = [
+            TermPlacement(list(hypothesis.tokens), list(each.terms), self.speller)
             for hypothesis, each in zip(free, terms, strict=True)
         ]
-        while missing := [i for i, holding in enumerate(holdings) if holding.next_missing()]:
-            placements = [holdings[index].placements() for index in missing]
+        while missing := [i for i, placement in enumerate(chosen) if placement.next_missing()]:
+            placements = [chosen[index].placements() for index in missing]
             missing_sources = [sources[index] for index in missing]
             proposals = [
-                [self._around(source, holding) for holding in row]
+                [self._around(source, placement) for placement in row]
                 for source, row in zip(missing_sources, placements, strict=True)
             ]
             refined = self._refined(missing_sources, proposals, PLACEMENTS, passes=1)
             for index, row, candidates in zip(missing, placements, refined, strict=True):
                 scores = [candidate.log_probability for candidate in candidates]
                 best = scores.index(max(scores))
-                holdings[index] = replace(row[best], tokens=list(candidates[best].tokens))
-        proposals = [[self._around(*pair)] for pair in zip(sources, holdings, strict=True)]
+                chosen[index] = replace(row[best], tokens=list(candidates[best].tokens))
+        proposals = [[self._around(*pair)] for pair in zip(sources, chosen, strict=True)]
         return self._refined(sources, proposals, 1)
 
-    def _around(self, source: Sequence[int], holding: "Holding") -> Proposal:
+    def _around(self, source: Sequence[int], placement: "TermPlacement") -> Proposal:
         """The hypothesis to refine around its placed terms."""
-        tokens = holding.tokens
+        tokens = placement.tokens
         if self.translator.loaded.spec.run.objective.hidden_only:
             refiner = self.translator.refiner
             [start] = refiner.start(source, 1, refiner.longest).tolist()
-            positions = zip(tokens, holding.given, start, strict=False)
+            positions = zip(tokens, placement.given, start, strict=False)
             tokens = [token if given else other for token, given, other in positions]
-        return self.speller.proposal(tokens, holding.given)
+        return self.speller.proposal(tokens, placement.given)
 
 
 @dataclass
-class Holding:
+class TermPlacement:
     """A hypothesis in which terms are being placed.
 
     Attributes:
@@ -253,11 +254,11 @@ class Holding:
                 after = place + len(term)
                 ends = after == len(self.tokens) or self.speller.openings[self.tokens[after]]
                 if ends and tuple(self.tokens[place:after]) == term:
-                    self._own(place, term)
+                    self._mark_placed(place, term)
                     break
         return bool(self.missing)
 
-    def placements(self) -> list["Holding"]:
+    def placements(self) -> list["TermPlacement"]:
         """Every placement of the first missing term that covers no other term.
 
         Where there is none, the hypothesis grows to take it in between two tokens; past the
@@ -265,25 +266,25 @@ class Holding:
         """
         term = self.missing[0]
         if free := self._free_places(len(term)):
-            return [self._with(place, place + len(term)) for place in free]
+            return [self._insert_missing(place, place + len(term)) for place in free]
         edges = [0, *self.owner, 0]
         between = [
             place
             for place in range(len(self.tokens) + 1)
             if not edges[place] or edges[place] != edges[place + 1]
         ]
-        return [self._with(place, place) for place in between]
+        return [self._insert_missing(place, place) for place in between]
 
     def _free_places(self, length: int) -> list[int]:
         last = len(self.tokens) - length
         return [place for place in range(last + 1) if not any(self.owner[place : place + length])]
 
-    def _own(self, place: int, term: Tokens) -> None:
+    def _mark_placed(self, place: int, term: Tokens) -> None:
         self.placed += 1
         self.owner[place : place + len(term)] = [self.placed] * len(term)
         self.missing.remove(term)
 
-    def _with(self, place: int, after: int) -> "Holding":
+    def _insert_missing(self, place: int, after: int) -> "TermPlacement":
         """A copy with the first missing term in place of tokens `place` to `after`, exclusive."""
         term = self.missing[0]
         other = replace(
@@ -292,7 +293,7 @@ class Holding:
             owner=[*self.owner[:place], *([0] * len(term)), *self.owner[after:]],
             missing=list(self.missing),
         )
-        other._own(place, term)
+        other._mark_placed(place, term)
         while len(other.tokens) > self.speller.most:
             last = max(index for index, owner in enumerate(other.owner) if not owner)
             del other.tokens[last], other.owner[last]

@@ -80,7 +80,7 @@ class PassView(NamedTuple):
         log_probability: of each token; 0 where tokens are given.
         critic_probability: that the token is right, by the model's critic; 1 without a critic.
         is_piece: where tokens are predicted.
-        done: passes made before this one.
+        passes_done: passes made before this one.
         passes: passes asked for (T).
         chance: uniform on [0, 1), drawn for this pass from each sentence's own stream,
             independent of the tokens drawn.
@@ -94,7 +94,7 @@ class PassView(NamedTuple):
     log_probability: Float[Array, "B L"]
     critic_probability: Float[Array, "B L"]
     is_piece: Bool[Array, "B L"]
-    done: Int[Array, ""]
+    passes_done: Int[Array, ""]
     passes: Int[Array, ""]
     chance: Float[Array, "B L"]
     coupling: Float[Array, "B L"] | None = None
@@ -129,13 +129,13 @@ def hidden_positions(view: PassView) -> Bool[Array, "B L"]:
 
 def random_share(view: PassView, share: float) -> Bool[Array, "B L"]:
     """A random share of the positions, each with this probability; all in the first pass."""
-    return (view.chance < share) | (view.done == 0)
+    return (view.chance < share) | (view.passes_done == 0)
 
 
 def least_certain_share(view: PassView, share: float) -> Bool[Array, "B L"]:
     """The least confident share of the positions; all of them in the first pass."""
     count = view.share(share)
-    return lowest(view.log_probability, view.is_piece, count) | (view.done == 0)
+    return lowest(view.log_probability, view.is_piece, count) | (view.passes_done == 0)
 
 
 def stutter_remask(view: PassView) -> Bool[Array, "B L"]:
@@ -196,7 +196,7 @@ def coupled_remask(view: PassView, threshold: float) -> Bool[Array, "B L"]:
 def decaying_schedule(view: PassView, cosine: bool) -> Bool[Array, "B L"]:
     """Remasks the n least confident tokens, n decaying to 0 at the last pass: as a quarter of a
     cosine, or linearly."""
-    past = (view.done + 1) / view.passes
+    past = (view.passes_done + 1) / view.passes
     share = jnp.cos(past * jnp.pi / 2) if cosine else 1 - past
     return lowest(view.log_probability, view.is_piece, view.share(share))
 

@@ -50,8 +50,8 @@ class PseudoLikelihood:
                 visible = visible[:, None, :] & ~jnp.eye(rows.shape[1], dtype=bool)[None]
             hidden, _ = model.hidden(rows, encoded.cross, visible)
             logits = forbid(model.logits(hidden), allowed)
-            own = jnp.take_along_axis(logits, rows[:, :, None], axis=2)[:, :, 0]
-            scores = jnp.where(is_piece(rows), own - log_normaliser(logits), 0.0)
+            token_logits = jnp.take_along_axis(logits, rows[:, :, None], axis=2)[:, :, 0]
+            scores = jnp.where(is_piece(rows), token_logits - log_normaliser(logits), 0.0)
             last = jnp.clip(jnp.sum(targets != PAD, axis=2) - 1, 0)
             lengths = jax.nn.log_softmax(encoded.length_logits, axis=-1)
             return (

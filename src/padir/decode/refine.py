@@ -62,26 +62,26 @@ class Refinement(NamedTuple):
     """The loop's state, one row per hypothesis.
 
     Attributes:
-        done: passes made.
+        passes_done: passes made so far.
         fed: tokens that the next pass reads.
         hidden: positions that are hidden in `fed`.
         tokens: the hypothesis; the result.
         log_probability: of each token, at the pass that predicted it, or with `rescore_kept` of the
             latest prediction at its position; 0 where tokens are given.
-        first: log-probability of the first pass, the order of easy-first decoding.
-        summed: logits of all passes, where a policy asks for them; else None.
+        first_log_probability: of the first pass, the order of easy-first decoding.
+        summed_logits: of all passes, where a policy asks for them; else None.
         shortlist: ids that passes after the first choose from, rising; None: all.
         passes: passes that changed or confirmed the row.
         finished: rows that no pass changes any more.
     """
 
-    done: Int[Array, ""]
+    passes_done: Int[Array, ""]
     fed: Int[Array, "B L"]
     hidden: Bool[Array, "B L"]
     tokens: Int[Array, "B L"]
     log_probability: Float[Array, "B L"]
-    first: Float[Array, "B L"]
-    summed: Float[Array, "B L V"] | None
+    first_log_probability: Float[Array, "B L"]
+    summed_logits: Float[Array, "B L V"] | None
     shortlist: Int[Array, "B C"] | None
     passes: Int[Array, " B"]
     finished: Bool[Array, " B"]
@@ -115,9 +115,9 @@ def visible_positions(
     """
     if not policies.easy_first:
         return is_piece | known
-    context = easy_first_context(state.first, is_piece, known)
+    context = easy_first_context(state.first_log_probability, is_piece, known)
     nothing = jnp.broadcast_to(known[:, None, :], context.shape)
-    return jnp.where(state.done == 0, nothing, context)
+    return jnp.where(state.passes_done == 0, nothing, context)
 
 
 def nearest_to_likeliest(
@@ -181,7 +181,7 @@ def refine(
     )
 
     def more(state: Refinement) -> Bool[Array, ""]:
-        return (state.done < passes) & ~jnp.all(state.finished)
+        return (state.passes_done < passes) & ~jnp.all(state.finished)
 
     if policies.shortlist:
         # The first pass stands before the loop: its output layer is larger than theirs.
@@ -211,12 +211,12 @@ def refinement(
     first = jnp.where(inside, start, jnp.where(end, EOS, PAD))
 
     def one_pass(state: Refinement) -> Refinement:
-        pass_keys = position_keys(keys, state.done, length)
+        pass_keys = position_keys(keys, state.passes_done, length)
         within = () if state.shortlist is None else (state.shortlist,)
         prediction = predict(state.fed, visible(state), pass_keys, *within)
         view = PassView(
             state.fed, state.hidden, state.tokens, state.log_probability,
-            prediction.critic_probability, is_piece, state.done, passes, chances(pass_keys),
+            prediction.critic_probability, is_piece, state.passes_done, passes, chances(pass_keys),
             None if prediction.coupling is None else prediction.coupling[:, :, 0],
         )  # fmt: skip
         taken = policies.update(view) & is_piece
@@ -231,12 +231,12 @@ def refinement(
         score = jnp.where(scored, log_probability, state.log_probability)
         view = view._replace(tokens=tokens, log_probability=score)
         hidden = policies.remask(view) & is_piece
-        summed = None
-        if state.summed is not None and prediction.logits is not None:
-            summed = state.summed + prediction.logits
+        summed_logits = None
+        if state.summed_logits is not None and prediction.logits is not None:
+            summed_logits = state.summed_logits + prediction.logits
         replacements = {"start": first, "mask": jnp.full_like(first, MASK), "previous": state.fed}
-        if summed is not None:
-            replacements["summed"] = first_argmax(summed)
+        if summed_logits is not None:
+            replacements["summed"] = first_argmax(summed_logits)
         fed = jnp.where(hidden, replacements[policies.replacement], tokens)
         shortlist = state.shortlist
         if policies.shortlist and shortlist is None and prediction.logits is not None:
@@ -244,38 +244,43 @@ def refinement(
         kept = state.finished
         rows = kept[:, None]
         return Refinement(
-            done=state.done + 1,
+            passes_done=state.passes_done + 1,
             fed=jnp.where(rows, state.fed, fed),
             hidden=jnp.where(rows, state.hidden, hidden),
             tokens=jnp.where(rows, state.tokens, tokens),
             log_probability=jnp.where(rows, state.log_probability, score),
-            first=jnp.where(state.done == 0, prediction.log_probability, state.first),
-            summed=summed,
+            first_log_probability=jnp.where(
+                state.passes_done == 0, prediction.log_probability, state.first_log_probability
+            ),
+            summed_logits=summed_logits,
             shortlist=shortlist,
             passes=state.passes + ~kept,
             # The first easy-first pass reads nothing, so its likeness to the second says nothing.
             finished=kept
-            | (policies.stop(state.fed, fed, score) & ~(policies.easy_first & (state.done == 0))),
+            | (
+                policies.stop(state.fed, fed, score)
+                & ~(policies.easy_first & (state.passes_done == 0))
+            ),
         )
 
     def visible(state: Refinement) -> Bool[Array, "B L"] | Bool[Array, "B L L"]:
         return visible_positions(policies, state, is_piece, known)
 
     zeros = jnp.zeros((batch, length), jnp.float32)
-    summed = None
+    summed_logits = None
     if policies.replacement == "summed":
         shapes = jax.eval_shape(
             predict, first, inside | end, position_keys(keys, jnp.int32(0), length)
         )
-        summed = jnp.zeros(shapes.logits.shape, shapes.logits.dtype)
+        summed_logits = jnp.zeros(shapes.logits.shape, shapes.logits.dtype)
     state = Refinement(
-        done=jnp.int32(0),
+        passes_done=jnp.int32(0),
         fed=first,
         hidden=is_piece,
         tokens=first,
         log_probability=zeros,
-        first=zeros,
-        summed=summed,
+        first_log_probability=zeros,
+        summed_logits=summed_logits,
         shortlist=None,
         passes=jnp.zeros(batch, jnp.int32),
         finished=~jnp.any(is_piece, axis=1),

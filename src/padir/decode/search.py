@@ -274,7 +274,9 @@ def beam_search(
         return Beam(
             position=filled,
             live=jax.tree.map(
-                lambda new, old: jnp.where(_like(search.closed, new), old, new), alive, live
+                lambda new, old: jnp.where(_broadcast_rows(search.closed, new), old, new),
+                alive,
+                live,
             ),
             origin=select(origin, select(parent, rank)),
             ended=ended,
@@ -305,10 +307,12 @@ def beam_search(
     )
     some = jnp.any(search.ended.scores > EMPTY, axis=1)
     return jax.tree.map(
-        lambda ended, live: jnp.where(_like(some, ended), ended, live), search.ended, search.live
+        lambda ended, live: jnp.where(_broadcast_rows(some, ended), ended, live),
+        search.ended,
+        search.live,
     )
 
 
-def _like(rows: Bool[Array, " B"], array: Array) -> Array:
+def _broadcast_rows(rows: Bool[Array, " B"], array: Array) -> Array:
     """A mask of rows, reshaped to broadcast against `array`."""
     return rows.reshape(-1, *[1] * (array.ndim - 1))

@@ -70,7 +70,7 @@ class Translation:
         }
 
 
-def as_they_come(lines: Iterable[str], most: int) -> Iterator[list[str]]:
+def batch_arriving_lines(lines: Iterable[str], most: int) -> Iterator[list[str]]:
     """Batch lines as they arrive: the first line alone, then up to `most` at a time.
 
     A slow input is answered line by line, a fast one in groups. Groups change no translation.

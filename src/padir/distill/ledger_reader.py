@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from padir.config.teacher import CloudTeacher
-from padir.distill.owners import seems_alive
+from padir.distill.owners import is_alive_readonly
 from padir.files import InputError, shown
 
 PROVIDER = "cloud-translation-v3"
@@ -145,8 +145,8 @@ class LedgerReader:
             " GROUP BY task, state, usd_per_million"
         )
         summed = "SELECT task, state, usd_per_million, characters FROM sums"
-        for first, second in ((counted, summed), (summed, counted)):
-            query = f"SELECT * FROM ({first}) WHERE characters <> 0 EXCEPT {second}"
+        for left, right in ((counted, summed), (summed, counted)):
+            query = f"SELECT * FROM ({left}) WHERE characters <> 0 EXCEPT {right}"
             if self._db.execute(query).fetchone():
                 raise self._damaged("requests and their sums differ")
 
@@ -237,7 +237,7 @@ class LedgerReader:
         with self._lock, self._input_errors():
             # In this order: the dead finish no request between the two questions.
             sending = [owner for (owner,) in self._db.execute(owners).fetchall()]
-            dead = {owner for owner in sending if not seems_alive(self.path, owner)}
+            dead = {owner for owner in sending if not is_alive_readonly(self.path, owner)}
             rows = self._db.execute(query, (provider,)).fetchall()
         doubt = [row for row in rows if row[0] == "doubt" or (row[0] == "sent" and row[1] in dead)]
         return Spending(

@@ -67,7 +67,7 @@ def sweep(ledger: Path) -> None:
             is_alive(ledger, path.name.removeprefix(prefix))
 
 
-def seems_alive(ledger: Path, name: str) -> bool:
+def is_alive_readonly(ledger: Path, name: str) -> bool:
     """Whether the named process is at work, without changing anything.
 
     A file that may not be opened counts as a process at work.

@@ -33,7 +33,7 @@ class Failure(Enum):
     DAILY = "over the quota of a day: not billed"
     ARGUMENT = "something in the request is refused: not billed"
     UNSENT = "never left this machine: not billed"
-    FATAL = "refused for a reason that waiting does not mend: not billed"
+    FATAL = "refused for a reason that waiting does not fix: not billed"
     DOUBT = "perhaps done and billed, the answer is lost"
     ANSWER = "done and billed, the answer cannot be used"
 

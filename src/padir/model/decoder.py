@@ -47,15 +47,15 @@ class Cache(NamedTuple):
     values: tuple[Float[Array, "B H N D"], ...]
 
 
-class Bare(NamedTuple):
+class InputMemory(NamedTuple):
     """Keys and values of the input embeddings, which self-attention reads in every layer of a
     disentangled decoder.
 
-    `sighted` is False at queries without a visible key, where attention would mix all keys alike.
+    `has_visible_key` is False at queries without one, where attention would mix all keys alike.
     """
 
     vectors: Hidden
-    sighted: Bool[Array, "B L 1"]
+    has_visible_key: Bool[Array, "B L 1"]
 
 
 class Attentions(NamedTuple):
@@ -99,14 +99,21 @@ class DecoderLayer(nnx.Module):
         return x + dropout(update, self.rate, keys[3], shared_axis=1), weights
 
     def __call__(
-        self, x: Hidden, positions, bias, cross, cross_bias, key: DropoutKey, bare: Bare | None
+        self,
+        x: Hidden,
+        positions,
+        bias,
+        cross,
+        cross_bias,
+        key: DropoutKey,
+        input_memory: InputMemory | None,
     ):
         keys = split(key, 7)
         normed = self.self_norm(x)
-        read = normed if bare is None else self.self_norm(bare.vectors)
+        read = normed if input_memory is None else self.self_norm(input_memory.vectors)
         update, self_weights = self.self_attention(normed, read, read, bias, keys[4])
-        if bare is not None:
-            update = jnp.where(bare.sighted, update, 0)
+        if input_memory is not None:
+            update = jnp.where(input_memory.has_visible_key, update, 0)
         x = x + dropout(update, self.rate, keys[5], shared_axis=1)
         if self.positional:
             # The same queries and keys for all rows, which add only their own values.
@@ -194,11 +201,11 @@ class Decoder(nnx.Module):
             positions = self.positions(jnp.arange(length))[None]
         if self.input_positions and positions is not None:
             x = x + positions
-        bare = None
+        input_memory = None
         if self.disentangled:
             positions = jnp.broadcast_to(self.positions(jnp.arange(length))[None], x.shape)
             vectors = dropout(x + positions, self.rate, keys[0], shared_axis=1)
-            bare = Bare(vectors, jnp.any(pairs, axis=3)[:, 0, :, None])
+            input_memory = InputMemory(vectors, jnp.any(pairs, axis=3)[:, 0, :, None])
             x = dropout(positions, self.rate, keys[-1], shared_axis=1)
         else:
             x = dropout(x, self.rate, keys[0], shared_axis=1)
@@ -206,7 +213,7 @@ class Decoder(nnx.Module):
         run = nnx.remat(DecoderLayer.__call__) if self.rematerialise else DecoderLayer.__call__
         for index, layer in enumerate(self.layers):
             pair = (cross.keys[index], cross.values[index])
-            here = (x, positions, bias, pair, cross.bias, keys[2 + index], bare)
+            here = (x, positions, bias, pair, cross.bias, keys[2 + index], input_memory)
             x, *weights = run(layer, *here)
             self_weights.append(weights[0])
             cross_weights.append(weights[1])

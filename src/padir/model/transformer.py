@@ -20,7 +20,7 @@ from padir.model.length import PREDICTORS, LengthInput
 from padir.shapes import DropoutKey, Hidden, LengthLogits, Logits, Mask, SourceTokens, Tokens
 
 
-class Encoded(NamedTuple):
+class EncodedSources(NamedTuple):
     """One batch of sources, ready for any number of decoder passes.
 
     `length_logits` is None for a causal model.
@@ -91,11 +91,11 @@ class Transformer(nnx.Module):
             return LengthInput(encoded[:, 1:], visible[:, 1:], encoded[:, 0])
         return LengthInput(encoded, visible, None)
 
-    def encode(self, source: SourceTokens, key: DropoutKey = None) -> Encoded:
+    def encode(self, source: SourceTokens, key: DropoutKey = None) -> EncodedSources:
         """Encode source ids, 0 being padding; cross-attention never sees the length token."""
         memory = self.memory(source, key)
         cross = self.decoder.cross_memory(memory.encoded, memory.visible)
-        return Encoded(cross, None if self.causal else self.length_predictor(memory))
+        return EncodedSources(cross, None if self.causal else self.length_predictor(memory))
 
     def logits(self, hidden: Hidden, ids: Int[Array, "B C"] | None = None) -> Logits:
         """Decoder vectors to float32 logits over the vocabulary, or over some ids of each row."""

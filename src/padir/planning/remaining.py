@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-ABOUT = 0.9
+ESTIMATE_SHARE = 0.9
 """Least share of unfinished jobs with a known time for an estimate."""
-AT_LEAST = 0.5
+LOWER_BOUND_SHARE = 0.5
 """The same for a lower bound."""
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningJob:
     """A running job.
 
     Attributes:
@@ -29,7 +29,7 @@ class Running:
 def time_left(
     jobs: Mapping[str, int],
     ended: Mapping[str, Sequence[float]],
-    running: Sequence[Running],
+    running: Sequence[RunningJob],
     wall: float,
 ) -> str:
     """Remaining time in words: "about 12 min left", "at least 12 min left" or "estimating".
@@ -54,17 +54,18 @@ def time_left(
     timed = sum(n for rule, n in to_come.items() if rule in mean)
     timed += sum(left is not None for left in of_running)
     unfinished = sum(to_come.values()) + len(running)
-    if not timed or timed < AT_LEAST * unfinished:
+    if not timed or timed < LOWER_BOUND_SHARE * unfinished:
         return "estimating"
     known = [left for left in of_running if left is not None]
     work = sum(known) + sum(n * mean[rule] for rule, n in to_come.items() if rule in mean)
     busy = sum(map(sum, ended.values())) + sum(job.seconds for job in running)
     at_once = max(busy / wall, 1.0) if wall else 1.0
     seconds = max([work / at_once, *known, 1.0])
-    return f"{'about' if timed >= ABOUT * unfinished else 'at least'} {in_words(seconds)} left"
+    qualifier = "about" if timed >= ESTIMATE_SHARE * unfinished else "at least"
+    return f"{qualifier} {in_words(seconds)} left"
 
 
-def _left(job: Running, mean: Mapping[str, float]) -> float | None:
+def _left(job: RunningJob, mean: Mapping[str, float]) -> float | None:
     if job.left is not None:
         return job.left
     return max(mean[job.rule] - job.seconds, 0.0) if job.rule in mean else None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from padir.planning.remaining import Running, in_words, time_left
+from padir.planning.remaining import RunningJob, in_words, time_left
 from padir.planning.status import job_name, last_lines
 from padir.progress import PLAIN_SECONDS, Stream, clock_seconds, find_progress
 
@@ -208,7 +208,7 @@ class RunLog(logging.Handler):
         running = []
         for job in self.running.values():
             left = clock_seconds(progress_of(job))
-            running.append(Running(job.rule, now - job.began, left))
+            running.append(RunningJob(job.rule, now - job.began, left))
         left = time_left(self.jobs, self.ended, running, now - self.began)
         return f"{self.done} of {self.total} jobs, {left}"
 

@@ -167,7 +167,11 @@ def _unit(job: Request) -> Call:
 
 def _read_queue(output: str, name: str) -> list[str]:
     known = json.loads(output or "[]")
-    return [one["state"]["state"] for one in known if one["name"].rpartition("/")[2] == name]
+    return [
+        resource["state"]["state"]
+        for resource in known
+        if resource["name"].rpartition("/")[2] == name
+    ]
 
 
 def _read_units(output: str, name: str) -> list[str]:
@@ -203,8 +207,8 @@ def _read_workloads(output: str, name: str) -> list[str]:
     """Words of a table whose columns are two or more spaces apart."""
     rows = [re.split(r"\s{2,}", line.strip()) for line in output.splitlines()]
     headers = [row for row in rows if row[0] == "Jobset Name"]
-    found = [dict(zip(headers[0], row, strict=False)) for row in rows if row[0] == name]
-    return [_workload_word(row["Status"], row.get("Status Message", "")) for row in found]
+    workloads = [dict(zip(headers[0], row, strict=False)) for row in rows if row[0] == name]
+    return [_workload_word(row["Status"], row.get("Status Message", "")) for row in workloads]
 
 
 def _workload_word(status: str, message: str) -> str:

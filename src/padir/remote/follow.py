@@ -67,9 +67,9 @@ class Follower:
     ):
         self.path, self.handle, self.engine, self.pace = path, handle, engine, pace
         self._request, self._locked = request, locked
-        self._good = self._said = self._began = time.monotonic()
+        self._last_answer = self._last_logged = self._began = time.monotonic()
         self._troubles = 0
-        self._twice = False
+        self._has_warned_of_duplicates = False
 
     @property
     def request(self) -> Request:
@@ -94,7 +94,7 @@ class Follower:
             Phase.CANCELLED: self._start_anew,
         }
         if self.handle.phase in (Phase.SUBMITTING, Phase.SUBMITTED):
-            self._say(f"goes on: launched before, as {shown(self.path)} says")
+            self._log(f"goes on: launched before, as {shown(self.path)} says")
         while self.handle.phase is not Phase.DONE:
             steps[self.handle.phase]()
 
@@ -128,12 +128,12 @@ class Follower:
             self._persist(self._free)
             self._write(Phase.CHOSEN, attempt=self.handle.attempt + 1)
         else:
-            self._say("is there already, without a handle; it is taken up")
+            self._log("is there already, without a handle; it is taken up")
             self._write(Phase.SUBMITTED)
 
     def _submit_again(self) -> None:
         """An earlier start has not learnt whether it was heard."""
-        if self._was_heard(self.engine.looks):
+        if self._is_submitted(self.engine.looks):
             self._write(Phase.SUBMITTED)
         else:
             self._submit()
@@ -144,13 +144,13 @@ class Follower:
             answer(self.engine.submit(self.request), seconds, self._locked)
         except Trouble as trouble:
             # A refusal may be of a name that is taken: by this job, which was heard.
-            if not self._was_heard(1):
-                advice = "; once that is mended, the same command submits it"
+            if not self._is_submitted(1):
+                advice = "; once that is fixed, the same command submits it"
                 raise InputError(f"{self.handle.name}: not submitted: {trouble}{advice}") from None
         self._write(Phase.SUBMITTED)
-        self._say(f"submitted to {self.engine.title}{self._count()}")
+        self._log(f"submitted to {self.engine.title}{self._count()}")
 
-    def _was_heard(self, looks: int) -> bool:
+    def _is_submitted(self, looks: int) -> bool:
         for look in range(looks):
             if look:
                 time.sleep(self.pace.poll)
@@ -162,9 +162,9 @@ class Follower:
         """Look until the job ends, and say so in the handle."""
         before, wait = None, self.pace.poll * FIRST_WAIT
         while not (state := self._persist(self._seen)).ended:
-            if state is not before or self._is_time():
+            if state is not before or self._is_log_due():
                 since = clock(time.monotonic() - self._began)
-                self._say(f"{state.value}, followed for {since}{self._count()}")
+                self._log(f"{state.value}, followed for {since}{self._count()}")
             before = state
             time.sleep(wait)
             wait = min(wait * GROWTH, self.pace.poll)
@@ -176,19 +176,19 @@ class Follower:
     def _finish(self) -> None:
         self._persist(self._free)
         self._write(Phase.DONE)
-        self._say("done")
+        self._log("done")
 
     def _next(self) -> None:
         self._persist(self._free)
         if self.handle.tries >= self.pace.attempts:
             self._write(Phase.FAILED)
             self._fail(f"preempted or stopped {self.handle.tries} times; --attempts allows no more")
-        self._say(f"preempted or stopped ({self.handle.word}); submitted again")
+        self._log(f"preempted or stopped ({self.handle.word}); submitted again")
         self._write(Phase.CHOSEN, attempt=self.handle.attempt + 1, tries=self.handle.tries + 1)
 
     def _start_anew(self) -> None:
         """After a failure the same command means: try again."""
-        self._say(f"{self.handle.phase.value} before; submitted again")
+        self._log(f"{self.handle.phase.value} before; submitted again")
         if self.handle.phase is Phase.FAILED:
             self._persist(self._free)
         self._write(Phase.CHOSEN, attempt=self.handle.attempt + 1, tries=1)
@@ -203,7 +203,7 @@ class Follower:
             if states:
                 first = next(state for state in State if state in states)
                 self.handle = replace(self.handle, word=states[first])
-                self._tell_of_others(words)
+                self._warn_of_duplicates(words)
                 return first
             if query.final and not words:
                 break
@@ -226,13 +226,13 @@ class Follower:
             raise Trouble(f"{title} says {unknown[0][:80]!r}, which is not known")
         return words
 
-    def _tell_of_others(self, words: list[str]) -> None:
+    def _warn_of_duplicates(self, words: list[str]) -> None:
         """Say once that an engine has several living jobs of one name."""
         states = [self.engine.states[word] for word in words]
         alive = sum(state is not None and not state.ended for state in states)
-        if alive > 1 and not self._twice:
-            self._twice = True
-            self._say(f"{self.engine.title} reports it {alive} times ({', '.join(words)})")
+        if alive > 1 and not self._has_warned_of_duplicates:
+            self._has_warned_of_duplicates = True
+            self._log(f"{self.engine.title} reports it {alive} times ({', '.join(words)})")
 
     def _seen(self) -> State:
         """As `_look`, for a job that the engine must have."""
@@ -243,14 +243,14 @@ class Follower:
 
     def _persist(self, step: Callable[[], Result]) -> Result:
         """Do a step again and again, with ever longer waits, until it meets no trouble."""
-        self._good, wait = time.monotonic(), self.pace.poll * FIRST_WAIT
+        self._last_answer, wait = time.monotonic(), self.pace.poll * FIRST_WAIT
         while True:
             try:
                 result = step()
             except Trouble as trouble:
-                self._put_up_with(trouble)
+                self._record_trouble(trouble)
             else:
-                self._well()
+                self._record_answer()
                 return result
             time.sleep(wait)
             wait = min(wait * GROWTH, self.pace.poll)
@@ -269,23 +269,23 @@ class Follower:
 
     # What is said
 
-    def _put_up_with(self, trouble: Trouble) -> None:
+    def _record_trouble(self, trouble: Trouble) -> None:
         """Count a call without a usable answer, and give up when there were none for too long."""
         self._troubles += 1
-        since = time.monotonic() - self._good
+        since = time.monotonic() - self._last_answer
         counted = f"{self._troubles} times in {clock(since)}"
         if since >= self.pace.patience:
             raise InputError(
                 f"{self.handle.name}: given up: no usable answer {counted}: {trouble}; the job may"
                 f" go on, and the same command looks for it again{self._how_to_cancel()}"
             )
-        if self._troubles == 1 or self._is_time():
-            self._say(f"state unknown ({counted}): {trouble}")
+        if self._troubles == 1 or self._is_log_due():
+            self._log(f"state unknown ({counted}): {trouble}")
 
-    def _well(self) -> None:
+    def _record_answer(self) -> None:
         if self._troubles:
-            self._say(f"the state is known again, after {self._troubles} calls without an answer")
-        self._troubles, self._good = 0, time.monotonic()
+            self._log(f"the state is known again, after {self._troubles} calls without an answer")
+        self._troubles, self._last_answer = 0, time.monotonic()
 
     def _fail(self, what: str) -> NoReturn:
         held = ""
@@ -301,11 +301,11 @@ class Follower:
     def _count(self) -> str:
         return f", attempt {self.handle.tries} of {self.pace.attempts}"
 
-    def _is_time(self) -> bool:
-        return time.monotonic() - self._said >= PLAIN_SECONDS
+    def _is_log_due(self) -> bool:
+        return time.monotonic() - self._last_logged >= PLAIN_SECONDS
 
-    def _say(self, what: str) -> None:
-        self._said = time.monotonic()
+    def _log(self, what: str) -> None:
+        self._last_logged = time.monotonic()
         with suppress(OSError):
             print(f"padir launch: {self.handle.name}: {what}", file=sys.stderr, flush=True)
 

@@ -16,7 +16,7 @@ from padir.report.ablations import by_seed, contrast, with_seeds
 from padir.report.columns import INTERVAL, ROW, percent, row_cells
 from padir.report.results import Document, Estimate, Results, ScoredRow
 from padir.report.tables import Cell, Column, Table
-from padir.score.redundancy import KINDS
+from padir.score.redundancy import REDUNDANCY_KINDS
 from padir.score.significance import Contrast, over_seeds, percentile_ratio_interval
 
 LEAST_CUT, MOST_TIME = 0.5, 1.2
@@ -96,7 +96,7 @@ def redundancy_table(results: Results) -> Table:
         Column("related", "Synonym is"),
         *(
             Column(f"{kind}_{when}", f"{kind.replace('_', ' ').capitalize()} {when}", 2)
-            for kind in KINDS
+            for kind in REDUNDANCY_KINDS
             for when in ("before", "final")
         ),
         Column("dropped", "Dropped words", 2),
@@ -197,7 +197,7 @@ def _changed(config: Config, row: Row) -> str:
     return changed or f"plain {config.trainings[row.training].system}"
 
 
-def stutter_left(row: ScoredRow, plain: ScoredRow) -> Contrast | None:
+def relative_stutter(row: ScoredRow, plain: ScoredRow) -> Contrast | None:
     """Stutter as a share of the plain decoder's, seed by seed, as seeds may differ much.
 
     None where either has no measure, or plain no stutter on a seed or on a resample.
@@ -230,8 +230,8 @@ def _time(timed: Document | None, reference: Document | None) -> Time | None:
 def _gain(
     row: ScoredRow, plain: ScoredRow, gaps: dict[str, Contrast | None], time: Time | None
 ) -> str | None:
-    left = stutter_left(row, plain)
-    if left is None:
+    stutter_ratio = relative_stutter(row, plain)
+    if stutter_ratio is None:
         return None
     failed, undecided = [], []
     for key, margin in MARGINS.items():
@@ -240,9 +240,9 @@ def _gain(
             failed.append(f"{key} worse")
         elif gap is not None and gap.low < -margin:
             undecided.append(key)
-    if left.low > LEAST_CUT:
+    if stutter_ratio.low > LEAST_CUT:
         failed.append("stutter not halved")
-    elif left.high > LEAST_CUT:
+    elif stutter_ratio.high > LEAST_CUT:
         undecided.append("stutter")
     if time is not None:
         least, most = time.ends or (time.ratio, time.ratio)
@@ -267,7 +267,7 @@ def _redundant(results: Results, row: ScoredRow) -> dict[str, Cell]:
         "dropped": omitted and omitted.value,
         "ratio": row.mean("redundancy", "length_ratio"),
     }
-    for kind in KINDS:
+    for kind in REDUNDANCY_KINDS:
         cells[f"{kind}_before"] = row.mean("redundancy", "words_before_drop", kind, "per_100")
         cells[f"{kind}_final"] = row.mean("redundancy", "words", kind, "per_100")
     return cells

@@ -151,10 +151,10 @@ def early_gain_larger(results: Results, place: Place) -> Finding:
     rows = _rows(results, place, 1, None, LAST_PASSES)
     if isinstance(rows, str):
         return Finding(None, rows)
-    one, few, ten = (row.bleu().value for row in rows)
+    first, halfway, last = (row.bleu().value for row in rows)
     _, ends = _combined(rows, [-1.0, 2.0, -1.0])
     middle = f"T{rows[1].row.decoding.passes}"
-    text = f"{middle} - T1 = {few - one:.2f}, T10 - {middle} = {ten - few:.2f} BLEU"
+    text = f"{middle} - T1 = {halfway - first:.2f}, T10 - {middle} = {last - halfway:.2f} BLEU"
     return Finding(ends[0] > 0, text, ends, rows[0].seeds)
 
 

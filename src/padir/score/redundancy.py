@@ -28,7 +28,7 @@ import numpy as np
 from padir.score.significance import interval
 from padir.score.stutter import PER, words
 
-KINDS = (
+REDUNDANCY_KINDS = (
     "continuous_repetition",
     "discontinuous_repetition",
     "continuous_synonym",
@@ -110,7 +110,7 @@ def redundancy_counts(
         lexemes: lexicon of the synthetic pair; None: compare stems.
     """
     related = common_stem if lexemes is None else lexemes.related
-    events = np.zeros((len(hypotheses), len(KINDS)))
+    events = np.zeros((len(hypotheses), len(REDUNDANCY_KINDS)))
     sizes = np.zeros(len(hypotheses))
     for row, (hypothesis, *answers) in enumerate(zip(hypotheses, *references, strict=True)):
         units = words(hypothesis, language)
@@ -119,7 +119,7 @@ def redundancy_counts(
             for answer in answers:
                 allowed |= redundant_units(words(answer, language), related)
             for (kind, _), count in (redundant - allowed).items():
-                events[row, KINDS.index(kind)] += count
+                events[row, REDUNDANCY_KINDS.index(kind)] += count
         sizes[row] = sum(unit is not None for unit in units)
     return RedundancyCounts(events, sizes)
 
@@ -161,7 +161,7 @@ def summary(counts: RedundancyCounts, resamples: np.ndarray) -> dict[str, Any]:
     """Rates per 100 words of each kind with 95% bootstrap intervals over sentences."""
     sizes = np.maximum(resamples @ counts.units, 1.0)
     result = {}
-    for column, kind in enumerate(KINDS):
+    for column, kind in enumerate(REDUNDANCY_KINDS):
         events = counts.events[:, column]
         low, high = interval(PER * (resamples @ events) / sizes)
         rate = PER * events.sum() / max(float(counts.units.sum()), 1.0)

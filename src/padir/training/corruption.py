@@ -72,13 +72,13 @@ def hidden_context(draws: Draws, piece: Mask, objective: Objective) -> Hidden:
 
 
 @runtime_checkable
-class Hiding(Protocol):
+class HidingPolicy(Protocol):
     """Chooses the positions to hide among those of pieces."""
 
     def __call__(self, draws: Draws, piece: Mask, objective: Objective) -> Hidden: ...
 
 
-HIDING: dict[str, Hiding] = {
+HIDING: dict[str, HidingPolicy] = {
     "rate": fixed_rate,
     "uniform_rate": uniform_rate,
     "uniform_count": uniform_count,
@@ -126,7 +126,7 @@ FILLERS: dict[str, Filler] = {
 }
 
 
-class Corrupted(NamedTuple):
+class CorruptedTargets(NamedTuple):
     """The input of stage 1.
 
     Attributes:
@@ -146,7 +146,7 @@ def first_hypothesis(
     objective: Objective,
     vocabulary_size: int,
     second: bool = False,
-) -> Corrupted:
+) -> CorruptedTargets:
     """Corrupt a batch of targets by the policies that the objective names.
 
     Args:
@@ -167,7 +167,7 @@ def first_hypothesis(
     )
     hidden, weight = HIDING[objective.hiding](draws, is_piece(target), objective)
     filler = FILLERS[objective.corruption](filler_key, shape, vocabulary_size)
-    return Corrupted(jnp.where(hidden, filler, target), hidden, weight)
+    return CorruptedTargets(jnp.where(hidden, filler, target), hidden, weight)
 
 
 def contexts(key: PRNGKeyArray, target: Tokens) -> Bool[Array, "B L L"]:

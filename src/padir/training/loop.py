@@ -32,7 +32,7 @@ from padir.vocab import Vocabulary
 REPORT_STEPS = 50
 
 
-class Stopped(Exception):
+class TrainingInterruption(Exception):
     """Raised after a requested stop; a checkpoint was saved at `step`."""
 
     def __init__(self, step: int):
@@ -51,7 +51,7 @@ class TrainingText:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingResult:
     """The result of a finished run.
 
     Attributes:
@@ -81,7 +81,7 @@ def train(
     threads: int = 1,
     restart: bool = False,
     wait: bool = False,
-) -> Trained:
+) -> TrainingResult:
     """Train, or resume training, in a work folder.
 
     Args:
@@ -99,7 +99,7 @@ def train(
     Raises:
         InputError: bad text, a folder in use or of another run, no readable checkpoint, a loss
             that is not finite.
-        Stopped: the process was asked to end; a checkpoint was saved.
+        TrainingInterruption: the process was asked to end; a checkpoint was saved.
     """
     vocabulary = Vocabulary.load(vocabulary_path)
     start = read_warm_start(spec, vocabulary_path, warm_start)
@@ -182,11 +182,11 @@ class Run:
         self._start = start
         self._valid: dict[str, float] | None = None
 
-    def train(self) -> Trained:
+    def train(self) -> TrainingResult:
         """Train to the last step, saving on the way, and choose the parameters.
 
         Raises:
-            Stopped: on SIGTERM, SIGINT or SIGHUP, after saving.
+            TrainingInterruption: on SIGTERM, SIGINT or SIGHUP, after saving.
             InputError: a loss or parameter was not finite; names the step.
         """
         state = self._restored()
@@ -207,7 +207,7 @@ class Run:
             "restarts": self.work.restarts,
         }
         sizes = self.vocabulary_size, self.trainer.table_size
-        return Trained(arrays, steps, *sizes, self._valid, summary)
+        return TrainingResult(arrays, steps, *sizes, self._valid, summary)
 
     def _restored(self) -> TrainState:
         state = self.trainer.initial_state()
@@ -277,7 +277,7 @@ class Run:
                 raise self._diverged(f"the parameters were not finite after step {step}")
             self.work.save(step, state, report.progress())
         if stop and not last:
-            raise Stopped(step)
+            raise TrainingInterruption(step)
 
     def _choose(self, state: TrainState) -> tuple[dict[str, np.ndarray], list[int]]:
         """The final parameters by the run's selection, and the steps they come from.

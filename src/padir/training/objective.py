@@ -20,7 +20,7 @@ from padir.model.layers import split
 from padir.model.transformer import Transformer
 from padir.shapes import DropoutKey, Logits, Mask, SourceTokens, Tokens
 from padir.tokens import draw, first_argmax, is_piece, lowest, shifted
-from padir.training.corruption import Corrupted, contexts, first_hypothesis, next_hypothesis
+from padir.training.corruption import CorruptedTargets, contexts, first_hypothesis, next_hypothesis
 
 Scalar = Float[Array, ""] | float
 
@@ -131,8 +131,8 @@ def autoregressive_losses(
 
 
 def glanced(
-    key: PRNGKeyArray, corrupted: Corrupted, target: Tokens, predicted: Tokens, share: Scalar
-) -> Corrupted:
+    key: PRNGKeyArray, corrupted: CorruptedTargets, target: Tokens, predicted: Tokens, share: Scalar
+) -> CorruptedTargets:
     """Reveal hidden positions in proportion to the errors of a first pass (Qian et al. 2021).
 
     Args:
@@ -151,7 +151,7 @@ def glanced(
     )
 
 
-def loss_positions(corrupted: Corrupted, target: Tokens, objective: Objective) -> Mask:
+def loss_positions(corrupted: CorruptedTargets, target: Tokens, objective: Objective) -> Mask:
     """Positions that count in the loss of stage 1."""
     if objective.hiding == "context":
         return is_piece(target)
@@ -171,7 +171,7 @@ def stage_losses(
     visible: Bool[Array, "B *L L"],
     noise_key: PRNGKeyArray,
     dropout_key: DropoutKey,
-    corrupted: Corrupted,
+    corrupted: CorruptedTargets,
 ) -> Losses:
     """Losses of all stages from one first hypothesis; those of sentences (length) are left at 0.
 

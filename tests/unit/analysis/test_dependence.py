@@ -27,13 +27,13 @@ def attentions():
 @pytest.mark.parametrize("distance", [1, 3])
 def test_measures_of_every_pair(attentions, distance):
     measures = dependence.measures(attentions, distance)
-    own, source = map(np.asarray, attentions)
+    self_attention, source = map(np.asarray, attentions)
     for index in np.ndindex(BATCH, LAYERS, HEADS, LENGTH - distance):
         head, left = index[:3], index[3]
         right = left + distance
         p, q = source[*head, left].astype(np.float64), source[*head, right].astype(np.float64)
-        assert measures.self_right[index] == own[*head, left, right]
-        assert measures.self_left[index] == own[*head, right, left]
+        assert measures.self_right[index] == self_attention[*head, left, right]
+        assert measures.self_left[index] == self_attention[*head, right, left]
         assert measures.total_variation[index] == pytest.approx(np.abs(p - q).sum() / 2, abs=1e-5)
         assert measures.cosine[index] == pytest.approx(cosine(p, q), abs=1e-5)
         assert measures.jensen_shannon[index] == pytest.approx(jensenshannon(p, q) ** 2, abs=1e-5)
@@ -41,13 +41,13 @@ def test_measures_of_every_pair(attentions, distance):
 
 def test_ranks_of_neighbours(attentions):
     ranks = dependence.ranks(attentions)
-    own, source = map(np.asarray, attentions)
+    self_attention, source = map(np.asarray, attentions)
     for sentence, left in np.ndindex(BATCH, LENGTH - 1):
         right = left + 1
         first, few, same, inside, common = [], [], [], [], []
         for head in np.ndindex(LAYERS, HEADS):
             for query, key in ((left, right), (right, left)):
-                row = own[sentence, *head, query]
+                row = self_attention[sentence, *head, query]
                 order = [k for k in np.argsort(-row) if k != query]
                 first.append(order[0] == key)
                 few.append(key in order[:3])

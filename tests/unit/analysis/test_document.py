@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from padir.analysis import document
-from padir.analysis.attention import Chosen, Extractor
+from padir.analysis.attention import AnalysedHypothesis, Extractor
 from padir.analysis.dependence import Measures, Ranks
 from padir.analysis.hypotheses import FEWEST, TOP_SHARE, contrast
 from padir.analysis.pairs import PREDICTORS, Pairs, Repeats, collect
@@ -180,7 +180,7 @@ def test_proxies_are_judged_against_the_grammars_own_law(tmp_path):
         laws.append({w: p / lengths[best] for w, p in law.items() if len(w) == best})
     fits = [s for s, law in enumerate(laws) if len(next(iter(law))) < extractor.longest]
     assert 0 < len(fits) < len(lines)
-    chosen = [Chosen(len(next(iter(laws[s]))) + 1) for s in fits]
+    chosen = [AnalysedHypothesis(len(next(iter(laws[s]))) + 1) for s in fits]
     pairs = collect(extractor, translator.encode([lines[s] for s in fits]), chosen, 1)
     places = list(zip(pairs.sentence, pairs.left, pairs.left + pairs.distance, strict=True))
     truth = np.array([true_information(laws[fits[s]], i, j) for s, i, j in places])

@@ -85,7 +85,7 @@ def test_labels_are_exchanged_within_sentences_alone():
     observed = sum(above[[0, 4, 5]])
     ways = product(combinations([0, 1, 2], 1), combinations([3, 4, 5, 6], 2))
     sums = [sum(above[list(a + b)]) for a, b in ways]
-    exact = np.mean([abs(one) >= abs(observed) - 1e-9 for one in sums])
+    exact = np.mean([abs(permuted) >= abs(observed) - 1e-9 for permuted in sums])
     assert counts.tolist() == [1, 2, 0, 0]
     assert excess.sum() == pytest.approx(observed)
     # Four standard deviations of a share of 20,000 draws.

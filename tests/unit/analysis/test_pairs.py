@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import entr, rel_entr
 
-from padir.analysis.attention import Chosen, Extractor
+from padir.analysis.attention import AnalysedHypothesis, Extractor
 from padir.analysis.pairs import PREDICTORS, collect, repeats
 from tests.decoding import LINES, tiny_decoder, tiny_model
 
@@ -17,7 +17,7 @@ LENGTHS = [5, 3, 7, 2, 6, 4, 4, 5, 8]
 def test_every_pair_once_in_order_with_its_own_numbers(tmp_path):
     loaded = tiny_model(tmp_path / "bundle", "padir", buckets=(4, 16))
     sources = loaded.vocabulary.encode(SENTENCES)
-    chosen = [Chosen(length) for length in LENGTHS]
+    chosen = [AnalysedHypothesis(length) for length in LENGTHS]
     extractor = Extractor(loaded, DECODER, 3, 2, sentences=4)
     pairs = collect(extractor, sources, chosen, 1)
     expected = [
@@ -49,7 +49,7 @@ def test_the_probe_replaces_one_token_and_reads_the_other(tmp_path):
 
     loaded = tiny_model(tmp_path / "bundle", "padir")
     sources = loaded.vocabulary.encode(SENTENCES[:2])
-    chosen = [Chosen(5), Chosen(4)]
+    chosen = [AnalysedHypothesis(5), AnalysedHypothesis(4)]
     extractor = Extractor(loaded, DECODER, 4, 3)
     _, made, cross = next(extractor.passes(sources, chosen, 2))
     probe = np.asarray(extractor.probe(cross, made.input))
@@ -79,7 +79,7 @@ def test_values_against_plain_loops(tmp_path):
     """Every number of every pair, from the pass's probabilities and weights alone."""
     loaded = tiny_model(tmp_path / "bundle", "padir")
     sources = loaded.vocabulary.encode(SENTENCES)
-    chosen = [Chosen(length) for length in LENGTHS]
+    chosen = [AnalysedHypothesis(length) for length in LENGTHS]
     extractor = Extractor(loaded, DECODER, 3, 2, sentences=5)
     pairs = collect(extractor, sources, chosen, 2)
     twin = {
@@ -137,7 +137,11 @@ def test_a_repeat_that_a_reference_has_is_no_stutter(tmp_path):
     loaded = tiny_model(tmp_path / "bundle", "padir")
     sources = loaded.vocabulary.encode(SENTENCES[:2])
     pairs = collect(
-        Extractor(loaded, DECODER, 2, 2), sources, [Chosen(6), Chosen(4)], 1, probe=False
+        Extractor(loaded, DECODER, 2, 2),
+        sources,
+        [AnalysedHypothesis(6), AnalysedHypothesis(4)],
+        1,
+        probe=False,
     )
     assert "probe" not in pairs.values
     tokens = [(8, 8, 9, 9, 10), (9, 9, 8)]

@@ -5,7 +5,7 @@ import pytest
 from padir.analysis.verdicts import FEWEST, claims_of
 
 
-def found(mixed=FEWEST, **changes):
+def analysis(mixed=FEWEST, **changes):
     contrast = {
         "mean": 0.1, "other_mean": 0.2, "effect": -0.3, "effect_interval": [-0.4, -0.2],
         "difference_interval": [-0.2, -0.1], "p_value": 0.01, "within": -0.05,
@@ -19,7 +19,7 @@ def found(mixed=FEWEST, **changes):
 
 
 def verdicts(**changes):
-    return [claim["verdict"] for claim in claims_of(found(**changes))]
+    return [claim["verdict"] for claim in claims_of(analysis(**changes))]
 
 
 def test_both_hold():
@@ -46,7 +46,7 @@ def test_both_distances_have_to_pass_both_tests(name, change):
 
 
 def test_few_stutters_decide_nothing():
-    for claim in claims_of(found(mixed=FEWEST - 1)):
+    for claim in claims_of(analysis(mixed=FEWEST - 1)):
         assert claim["verdict"] == "not run"
         assert claim["interval"] is None
         assert "19 sentences with a stutter at pass 1; 20 are needed" in claim["measured"]

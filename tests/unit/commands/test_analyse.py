@@ -65,13 +65,13 @@ def test_the_document(place, tmp_path):
     # Empty lines are no sentences.
     assert document["sentences"] == len([line for line in LINES if line])
     assert document["exact"] is None
-    assert [one["pass"] for one in document["passes"]] == [1, 2]
-    for one in document["passes"]:
-        assert one["stuttering"] + one["other"] + one["licensed"] == one["adjacent"]
-        assert 0 < one["adjacent"] < one["pairs"]
-        assert {(row["target"], row["pairs"]) for row in one["prediction"]} == PREDICTED
-        assert {len(rows) for head in one["heads"].values() for rows in head["effect"]} == {2}
-        attention = one["contrasts"]["self_attention mean"]
+    assert [record["pass"] for record in document["passes"]] == [1, 2]
+    for record in document["passes"]:
+        assert record["stuttering"] + record["other"] + record["licensed"] == record["adjacent"]
+        assert 0 < record["adjacent"] < record["pairs"]
+        assert {(row["target"], row["pairs"]) for row in record["prediction"]} == PREDICTED
+        assert {len(rows) for head in record["heads"].values() for rows in head["effect"]} == {2}
+        attention = record["contrasts"]["self_attention mean"]
         assert 0 < attention["other_mean"] < 1
     ids = [claim["id"] for claim in document["claims"]]
     assert ids == ["self_attention", "cross_attention"]

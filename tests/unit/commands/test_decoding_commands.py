@@ -337,19 +337,19 @@ def test_translate_gives_what_is_asked_of_each_line(constrained):
             if option == "infill":
                 lines = [line and f"___ {line} ___" for line in lines]
             translations = constrained(**{option: lines})
-            for one, line, free in zip(translations, lines, plain, strict=True):
+            for translation, line, free in zip(translations, lines, plain, strict=True):
                 if not line:
-                    assert one == free
+                    assert translation == free
                 elif option == "prefix":
-                    assert one.startswith(f"{held} ")
+                    assert translation.startswith(f"{held} ")
                 elif option == "suffix":
-                    assert one.endswith(f" {held}")
+                    assert translation.endswith(f" {held}")
                 elif option == "infill":
-                    assert f" {held} " in one
+                    assert f" {held} " in translation
                 elif option == "draft":
-                    assert len(one.split()) <= len(line.split())
+                    assert len(translation.split()) <= len(line.split())
                 else:
-                    assert f" {held} " in f" {one} "
+                    assert f" {held} " in f" {translation} "
     both = constrained(["ba", "ko"], prefix=["su", ""], suffix=["re mi", "ta"])
     assert both[0].startswith("su ") and both[0].endswith(" re mi") and both[1].endswith(" ta")
 

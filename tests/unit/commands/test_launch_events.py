@@ -72,7 +72,7 @@ def test_a_failure_is_one_line_with_the_command_for_the_log(engines, engine, cap
     assert LOGS[engine].format(name) in line
     assert ("charged for until it is cancelled" in line) == (engine == "queued-resources")
     assert handle()["phase"] == "failed"
-    # The same command after what was wrong is mended.
+    # The same command after what was wrong is fixed.
     assert launch(engine) == 0
     assert engines.book["submissions"] == 2
     assert handle()["attempt"] == 2

@@ -61,8 +61,8 @@ def test_the_plan_counts_a_training_by_the_vocabulary_that_it_names():
     given["trainings"]["ar"]["vocabulary"] = "small"
     ar, padir = plans(given)
     del given["trainings"]["ar"]["vocabulary"]
-    own, unchanged = plans(given)
-    assert own.parameters - ar.parameters == (32_000 - 1_000) * 512
+    large, unchanged = plans(given)
+    assert large.parameters - ar.parameters == (32_000 - 1_000) * 512
     assert padir == unchanged
 
 
@@ -72,7 +72,7 @@ def test_a_rate_that_is_no_rate_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("version", "grade"), [((3, 10), "mend"), ((3, 11), "ok"), ((3, 12), "note")]
+    ("version", "grade"), [((3, 10), "fix"), ((3, 11), "ok"), ((3, 12), "note")]
 )
 def test_the_tested_python_is_ok_and_an_older_one_is_not(version, grade):
     assert doctor.check_python(version).grade == grade
@@ -83,17 +83,17 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(doctor.tempfile, "TemporaryFile", refuse)
-    (found,) = doctor.check_results(tmp_path / "not yet" / "there")
-    assert found.grade == "mend"
-    assert found.text == f"{tmp_path}: cannot write: Permission denied; choose another folder"
+    (finding,) = doctor.check_results(tmp_path / "not yet" / "there")
+    assert finding.grade == "fix"
+    assert finding.text == f"{tmp_path}: cannot write: Permission denied; choose another folder"
 
 
-def test_a_full_disk_is_to_be_mended(tmp_path, monkeypatch):
+def test_a_full_disk_is_to_be_fixed(tmp_path, monkeypatch):
     usage = doctor.shutil.disk_usage(tmp_path)._replace(free=10**6)
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: usage)
-    (found,) = doctor.check_results(tmp_path)
-    assert found.grade == "mend"
-    assert "make room" in found.text
+    (finding,) = doctor.check_results(tmp_path)
+    assert finding.grade == "fix"
+    assert "make room" in finding.text
 
 
 def test_an_absent_and_an_old_package_are_named(monkeypatch):
@@ -101,7 +101,7 @@ def test_an_absent_and_an_old_package_are_named(monkeypatch):
         doctor.metadata, "requires", lambda name: ["surely-absent>=1", "numpy>=999", "jax"]
     )
     *wrong, ok = doctor.check_packages()
-    assert [finding.grade for finding in wrong] == ["mend", "mend"]
+    assert [finding.grade for finding in wrong] == ["fix", "fix"]
     assert wrong[0].text.startswith("surely-absent is absent")
     assert ">=999" in wrong[1].text
     assert ok.grade == "ok"
@@ -109,13 +109,13 @@ def test_an_absent_and_an_old_package_are_named(monkeypatch):
 
 def test_an_absent_installation_is_named():
     (finding,) = doctor.check_packages("padir-that-nobody-installed")
-    assert finding.grade == "mend"
+    assert finding.grade == "fix"
     assert finding.text.endswith("is not installed: make setup")
 
 
 def test_a_missing_program_is_named(monkeypatch):
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
-    assert [finding.grade for finding in doctor.check_tools()] == ["mend", "note"]
+    assert [finding.grade for finding in doctor.check_tools()] == ["fix", "note"]
 
 
 def test_slurm_jobs_that_no_node_can_hold_are_named(tmp_path, monkeypatch):
@@ -129,7 +129,7 @@ def test_slurm_jobs_that_no_node_can_hold_are_named(tmp_path, monkeypatch):
     squeue.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     (finding,) = doctor.check_queue(tmp_path)
-    assert finding.grade == "mend"
+    assert finding.grade == "fix"
     assert finding.text.startswith(
         "Slurm job 7 (rule_train_wildcards_x) waits for ever (PartitionC"
     )
@@ -139,10 +139,10 @@ def test_slurm_jobs_that_no_node_can_hold_are_named(tmp_path, monkeypatch):
     assert list(doctor.check_queue(tmp_path)) == []
 
 
-def test_the_exit_status_says_whether_something_is_to_be_mended(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(doctor, "findings", lambda results: iter([doctor.Finding("mend", "x: do")]))
+def test_the_exit_status_says_whether_something_is_to_be_fixed(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(doctor, "findings", lambda results: iter([doctor.Finding("fix", "x: do")]))
     assert doctor.main(["--results", str(tmp_path)]) == 1
-    assert capsys.readouterr().out == "mend  x: do\n1 to mend\n"
+    assert capsys.readouterr().out == "fix   x: do\n1 to fix\n"
     monkeypatch.setattr(doctor, "findings", lambda results: iter([doctor.Finding("note", "y")]))
     assert doctor.main([]) == 0
     assert capsys.readouterr().out.endswith("ready\n")

@@ -126,7 +126,7 @@ def test_planning_reads_the_ledger_and_writes_nothing(tmp_path):
     # A ledger that knows other languages alone, which gives no task to what is only asked about.
     task = Task.of(CloudTeacher(), "de", "fr")
     with Ledger(ledger) as writer:
-        (guten,) = [one for one in read_sources(tmp_path / "results/data/real/de-en/train.de")][:1]
+        guten = next(iter(read_sources(tmp_path / "results/data/real/de-en/train.de")))
         claim = writer.claim(task, [guten], Limits(1.0, 20.0, 10**9))
         writer.finish(claim.request, claim.lines, ["Bonjour."])
     before = ledger.read_bytes(), ledger.stat().st_mtime_ns, ledger.parent.stat().st_mtime_ns

@@ -41,9 +41,9 @@ def test_the_text_is_that_of_least_energy(place, tmp_path):
     )
     lines = (tmp_path / "text").read_text().split("\n")[:-1]
     assert len(lines) == len(USED) and lines[1] == ""
-    for line, one in zip(lines, read_jsonl(tmp_path / "out"), strict=True):
-        by_energy = sorted((chain["best_energy"], chain["chain"]) for chain in one["chains"])
-        assert not by_energy or line == one["chains"][by_energy[0][1]]["best_text"]
+    for line, record in zip(lines, read_jsonl(tmp_path / "out"), strict=True):
+        by_energy = sorted((chain["best_energy"], chain["chain"]) for chain in record["chains"])
+        assert not by_energy or line == record["chains"][by_energy[0][1]]["best_text"]
     assert len({chain["best_text"] for chain in read_jsonl(tmp_path / "out")[0]["chains"]}) > 1
 
 
@@ -60,15 +60,15 @@ def test_records_summary_and_provenance(place, tmp_path, capsys):
     for record in (records[0], records[2]):
         assert (record["step"][0], record["step"][-1], len(record["step"])) == (0, 120, 100)
         assert (record["temperature"][0], record["temperature"][-1]) == (1.0, 0.5)
-        assert [one["chain"] for one in record["chains"]] == [0, 1]
-        for one in record["chains"]:
-            assert list(one) == KEYS
-            assert len(one["energies"]) == 100 == len(one["taken"]) + 1
-            assert one["energy"] == one["energies"][-1]
-            assert one["best_energy"] <= min(one["energies"])
-            moves = np.dot(one["taken"], np.diff(record["step"]))
-            assert moves == pytest.approx(120 * one["acceptance"], abs=0.1)
-            assert len(one["text"].split()) <= one["length"] - 1
+        assert [chain["chain"] for chain in record["chains"]] == [0, 1]
+        for chain in record["chains"]:
+            assert list(chain) == KEYS
+            assert len(chain["energies"]) == 100 == len(chain["taken"]) + 1
+            assert chain["energy"] == chain["energies"][-1]
+            assert chain["best_energy"] <= min(chain["energies"])
+            moves = np.dot(chain["taken"], np.diff(record["step"]))
+            assert moves == pytest.approx(120 * chain["acceptance"], abs=0.1)
+            assert len(chain["text"].split()) <= chain["length"] - 1
     made = read_json(tmp_path / "out.provenance.json")
     assert made["seed"] == 9
     assert made["labels"] == {
@@ -129,9 +129,9 @@ def test_only_empty_lines(place, tmp_path, capsys):
     ],
 )
 def test_bad_options_are_refused_in_one_line(place, tmp_path, options, message):
-    with pytest.raises(InputError, match=message) as found:
+    with pytest.raises(InputError, match=message) as refusal:
         run(place, tmp_path / "out", *options)
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(refusal.value)
     assert not (tmp_path / "out").exists()
 
 
@@ -148,6 +148,6 @@ def test_texts_are_those_of_the_vocabulary(place, tmp_path):
     run(place, tmp_path / "out", "--chains", 1, "--steps", 2)
     vocabulary = Vocabulary.load(place / "padir.vocabulary")
     for record in read_jsonl(tmp_path / "out"):
-        for one in record["chains"]:
-            (ids,) = vocabulary.encode([one["text"]])
-            assert len(ids) == one["length"] - 1
+        for chain in record["chains"]:
+            (ids,) = vocabulary.encode([chain["text"]])
+            assert len(ids) == chain["length"] - 1

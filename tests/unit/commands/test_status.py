@@ -173,7 +173,7 @@ def test_the_log_of_a_call_that_runs_nothing_is_passed_over(place, options):
     assert (run.done, run.jobs, run.failed) == (0, 1, [("train", None)])
 
 
-def test_the_doctor_names_what_mends_a_killed_run(place):
+def test_the_doctor_names_how_to_fix_a_killed_run(place):
     (place / ".snakemake/locks/0.input.lock").touch()
     for name in ("half.txt", "absent.txt"):
         mark = base64.b64encode(name.encode()).decode()
@@ -181,7 +181,7 @@ def test_the_doctor_names_what_mends_a_killed_run(place):
     (place / "half.txt").write_text("ha")
     lock, incomplete = check_run(place)
     assert lock.grade == "note" and "start the same snakemake command again" in lock.text
-    assert incomplete.grade == "mend" and "1 file(s)" in incomplete.text
+    assert incomplete.grade == "fix" and "1 file(s)" in incomplete.text
     assert "half.txt" in incomplete.text and "makes them again" in incomplete.text
 
 

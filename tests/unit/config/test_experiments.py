@@ -71,8 +71,8 @@ def test_dependency_aware_decoders_are_compared_on_raw_and_on_distilled_targets(
 def test_a_generic_vocabulary_differs_from_the_own_in_what_it_is_learnt_from(both):
     for config in both:
         (dataset,) = config.datasets.values()
-        own, generic = dataset.vocabulary, dataset.vocabularies["generic"]
-        assert (own.size, own.foreign_pairs, generic.foreign_pairs) == (generic.size, 0, 7)
+        native, generic = dataset.vocabulary, dataset.vocabularies["generic"]
+        assert (native.size, native.foreign_pairs, generic.foreign_pairs) == (generic.size, 0, 7)
 
 
 def test_the_paper_s_grid_is_read_at_the_paper_s_size(repository):

@@ -57,10 +57,10 @@ def test_a_size_comes_from_an_extended_file_and_from_the_command_line(tmp_path):
     assert load_config([path], {"size": "tiny"}).trainings["ar"].architecture.width == 64
 
 
-@pytest.mark.parametrize("found", ["huge", 3, ["tiny"]])
-def test_an_unknown_size_is_refused(found):
+@pytest.mark.parametrize("size", ["huge", 3, ["tiny"]])
+def test_an_unknown_size_is_refused(size):
     with pytest.raises(InputError, match=r"^size: found .*; allowed: tiny, small, base, paper$"):
-        check_config(sized(found))
+        check_config(sized(size))
 
 
 def test_a_short_training_says_which_warm_up_fits():

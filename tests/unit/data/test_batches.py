@@ -28,12 +28,12 @@ TRAINING = Training(steps=10, batch_tokens=160, buckets=[8, 12, 20], dispatch_st
 
 
 def batches(plan: BatchPlan, first: int, count: int) -> list[tuple[int, list[int]]]:
-    found, step = [], first
-    while len(found) < count:
+    result, step = [], first
+    while len(result) < count:
         group = plan.group_at(step)
-        found += [(group.bucket, row.tolist()) for row in group.rows]
+        result += [(group.bucket, row.tolist()) for row in group.rows]
         step += len(group.rows)
-    return found[:count]
+    return result[:count]
 
 
 def test_ragged_rows_end_with_eos_and_pad_with_zero() -> None:

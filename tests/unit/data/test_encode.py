@@ -56,9 +56,9 @@ def test_batches_are_the_same_from_disk(vocabulary, text, tmp_path):
         for folder in (None, tmp_path)
     ]
     for step in range(3 * plans[0].steps_per_epoch):
-        one, two = (plan.group_at(step) for plan in plans)
-        assert one.bucket == two.bucket
-        np.testing.assert_array_equal(one.rows, two.rows)
+        in_memory, on_disk = (plan.group_at(step) for plan in plans)
+        assert in_memory.bucket == on_disk.bucket
+        np.testing.assert_array_equal(in_memory.rows, on_disk.rows)
 
 
 def test_large_vocabularies_take_more_bytes(vocabulary, text, monkeypatch):

@@ -52,8 +52,8 @@ def test_references_are_the_four_translations(folder, grammar):
     for split in ("valid", "test"):
         sources = read_lines(folder / f"{split}.xs")
         references = [read_lines(folder / name) for name in names(split, 4)]
-        for source, *found in zip(sources, *references, strict=True):
-            assert sorted(found) == sorted(grammar.translations(source).values())
+        for source, *translations in zip(sources, *references, strict=True):
+            assert sorted(translations) == sorted(grammar.translations(source).values())
 
 
 def test_training_targets_are_valid(folder, grammar):
@@ -88,11 +88,11 @@ def test_repeats_are_rare_and_those_of_the_source(folder, grammar):
     for split, references in (("train", 1), ("valid", 4), ("test", 4)):
         sources = read_lines(folder / f"{split}.xs")
         targets = [read_lines(folder / name) for name in names(split, references)]
-        for source, *found in zip(sources, *targets, strict=True):
+        for source, *translations in zip(sources, *targets, strict=True):
             doubled = repeated(source)
             assert set(doubled) <= {intensifier.source}
             count += len(doubled)
-            for target in found:
+            for target in translations:
                 assert set(repeated(target)) <= set(intensifier.forms)
                 assert len(repeated(target)) == len(doubled)
     # 1.8% of the sentences of 6 words and more, 7 lengths of 9; within 4 standard errors.

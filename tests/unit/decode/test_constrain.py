@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from padir.config.data import VocabularySettings
 from padir.decode.candidates import LengthRule
-from padir.decode.constrain import Constraints, Holding, read_constraints
+from padir.decode.constrain import Constraints, TermPlacement, read_constraints
 from padir.decode.given import GAP, Draft, Speller, Template, Terms, even_shares
 from padir.decode.translate import Translator
 from padir.files import InputError, write_lines
@@ -83,9 +83,9 @@ def infill(translator, sources, texts):
     return Constraints(translator, speller, lines, "here").translate(translator.encode(sources))
 
 
-def hold(translator, sources, terms):
+def place_terms(translator, sources, terms):
     speller = Speller(translator)
-    lines = [speller.terms("\t".join(one), "here") for one in terms]
+    lines = [speller.terms("\t".join(line_terms), "here") for line_terms in terms]
     return Constraints(translator, speller, lines, "here").translate(translator.encode(sources))
 
 
@@ -126,34 +126,35 @@ def test_fixed_text_is_in_its_place(translator, source, parts):
     template = speller.template(GAP.split(text), "here") if len(text.split()) <= 11 else None
     if template is None:
         return
-    [found] = infill(translator, [source], [text])
+    [hypothesis] = infill(translator, [source], [text])
     pattern = re.sub(r"___", r"\\w+( \\w+)*", text)
-    assert re.fullmatch(pattern, found.hypothesis), (text, found.hypothesis)
-    assert found.tokens == found.tokens_before_drop
+    assert re.fullmatch(pattern, hypothesis.hypothesis), (text, hypothesis.hypothesis)
+    assert hypothesis.tokens == hypothesis.tokens_before_drop
     if "___" not in text:
-        assert found.hypothesis == text
+        assert hypothesis.hypothesis == text
 
 
 def test_templates_have_the_lengths_that_plain_decoding_tries(padir):
     sources = [line for line in LINES if line]
-    for source, found in zip(
+    for source, hypothesis in zip(
         sources, infill(padir, sources, ["ba ___"] * len(sources)), strict=True
     ):
         [encoded] = padir.encode([source])
         tried = {c.length for c in padir.candidates([encoded])[0] if c.length >= 3}
-        assert found.length in tried or (not tried and found.length == 3)
+        assert hypothesis.length in tried or (not tried and hypothesis.length == 3)
 
 
 def test_a_template_that_no_candidate_holds_gets_the_least_length(padir):
     single = Translator(padir.loaded, tiny_decoder("padir", RULE, length_candidates=1), 3)
     sources = [line for line in LINES if line]
-    tried = [found.length for found in single.translate(sources, "x")]
+    tried = [hypothesis.length for hypothesis in single.translate(sources, "x")]
     assert min(tried) < 12
     text = "ba ko mi re su ta no ve ba ___ ve"
-    for length, found in zip(tried, infill(single, sources, [text] * len(sources)), strict=True):
+    filled = infill(single, sources, [text] * len(sources))
+    for length, hypothesis in zip(tried, filled, strict=True):
         # A translation of that length is a start of the gaps too.
-        assert (found.length, found.candidates) == (12, 1 + (length == 12))
-        assert re.fullmatch(text.replace("___", r"\w+"), found.hypothesis)
+        assert (hypothesis.length, hypothesis.candidates) == (12, 1 + (length == 12))
+        assert re.fullmatch(text.replace("___", r"\w+"), hypothesis.hypothesis)
 
 
 def test_no_constraint_and_gaps_alone_are_plain_translation(translator):
@@ -167,8 +168,8 @@ def test_no_constraint_and_gaps_alone_are_plain_translation(translator):
 
 
 def test_repeats_that_were_given_stay(padir):
-    [found] = infill(padir, ["su"], ["ba ba ba ___"])
-    assert found.hypothesis.startswith("ba ba ba ")
+    [hypothesis] = infill(padir, ["su"], ["ba ba ba ___"])
+    assert hypothesis.hypothesis.startswith("ba ba ba ")
     assert infill(padir, ["su"], ["ba ba ba"])[0].hypothesis == "ba ba ba"
 
 
@@ -178,8 +179,8 @@ def test_a_draft_keeps_its_length_and_counts(padir):
     lines = [speller.draft(draft, "here") for draft in drafts]
     sources = padir.encode(["su ba"] * 3)
     translations = Constraints(padir, speller, lines, "here").translate(sources)
-    assert [one.length for one in translations] == [2, 5, 7]
-    assert all(one.candidates == 1 for one in translations)
+    assert [hypothesis.length for hypothesis in translations] == [2, 5, 7]
+    assert all(hypothesis.candidates == 1 for hypothesis in translations)
     other = Constraints(padir, speller, [speller.draft("ve ve ve ve", "h")], "h").translate(
         sources[:1]
     )
@@ -191,10 +192,10 @@ def test_a_draft_keeps_its_length_and_counts(padir):
 def test_terms_stand_side_by_side(translator, source, terms):
     if sum(len(term.split()) for term in terms) > 11:
         return
-    [found] = hold(translator, [source], [terms])
-    words = found.hypothesis.split()
+    [hypothesis] = place_terms(translator, [source], [terms])
+    words = hypothesis.hypothesis.split()
     for term in terms:  # each occurrence is used up once, longest first
-        assert stands(term, found.hypothesis)
+        assert stands(term, hypothesis.hypothesis)
     for word in set(" ".join(terms).split()):
         assert words.count(word) >= " ".join(terms).split().count(word)
 
@@ -203,8 +204,8 @@ def test_a_term_that_is_already_present_keeps_its_place(padir):
     [plain] = padir.translate(["ta re ba ko su mi"], "x")
     words = plain.hypothesis.split()
     for place, word in enumerate(words):
-        [found] = hold(padir, ["ta re ba ko su mi"], [[word]])
-        assert found.hypothesis.split()[words.index(word)] == word, place
+        [hypothesis] = place_terms(padir, ["ta re ba ko su mi"], [[word]])
+        assert hypothesis.hypothesis.split()[words.index(word)] == word, place
 
 
 def test_a_missing_term_goes_where_the_rest_is_likeliest(padir):
@@ -219,21 +220,21 @@ def test_a_missing_term_goes_where_the_rest_is_likeliest(padir):
         proposal = speller.proposal(tokens, [i == place for i in range(len(tokens))])
         tried += refiner.proposed(encoded, [[proposal]], 1)[0]
     best = max(range(len(tried)), key=lambda place: tried[place].log_probability)
-    assert len({one.tokens for one in tried}) > 1
+    assert len({candidate.tokens for candidate in tried}) > 1
     held = speller.proposal(tried[best].tokens, [i == best for i in range(len(tried))])
     [[expected]] = refiner.proposed(encoded, [[held]], 3)
-    [found] = hold(padir, [source], [[missing]])
-    assert found.tokens == expected.tokens
+    [hypothesis] = place_terms(padir, [source], [[missing]])
+    assert hypothesis.tokens == expected.tokens
 
 
 def test_places_for_terms(padir):
     speller = Speller(padir)
     ba, ko, mi, re, su = (speller.encode(word, "here")[0] for word in WORDS[:5])
 
-    def holding(tokens, *missing):
-        return Holding(tokens, list(missing), speller)
+    def placement(tokens, *missing):
+        return TermPlacement(tokens, list(missing), speller)
 
-    state = holding([ba, ko, mi], (ko,), (ko,), (re, su))
+    state = placement([ba, ko, mi], (ko,), (ko,), (re, su))
     assert state.next_missing()
     assert (state.owner, state.missing) == ([0, 1, 0], [(ko,), (re, su)])
     assert [p.tokens for p in state.placements()] == [[ko, ko, mi], [ba, ko, ko]]
@@ -246,11 +247,11 @@ def test_places_for_terms(padir):
         [ba, ko, re, su, ko],
         [ba, ko, ko, re, su],
     ]
-    whole = holding([ba, ko], (ba, ko), (mi,))
+    whole = placement([ba, ko], (ba, ko), (mi,))
     assert whole.next_missing()
     assert [p.tokens for p in whole.placements()] == [[mi, ba, ko], [ba, ko, mi]]
     # At the model's limit the last free tokens make room.
-    full = holding([ba, ko] * 5 + [ba], (ko, ba), (re,) * 9)
+    full = placement([ba, ko] * 5 + [ba], (ko, ba), (re,) * 9)
     assert full.next_missing()
     grown = full.placements()
     assert all(
@@ -280,8 +281,8 @@ def test_batch_and_order_do_not_matter(tmp_path):
         constraints = Constraints(translator, speller, [lines[i] for i in order], "here")
         translations = constraints.translate(translator.encode([filled[i] for i in order]))
         return {
-            i: (one.tokens, one.length, one.steps)
-            for i, one in zip(order, translations, strict=True)
+            i: (hypothesis.tokens, hypothesis.length, hypothesis.steps)
+            for i, hypothesis in zip(order, translations, strict=True)
         }
 
     order = list(range(len(filled)))
@@ -299,14 +300,14 @@ def test_words_stay_whole_among_pieces(unigram, seed):
     known = ["rent", "a", "kiste tra", "nie.", "(x", "Zü ß", "sein,"]
     first, second = draw.sample(known, 2)
     sources = ["na te", "kirst e"]
-    for found in infill(unigram, sources, [f"___ {first} ___ {second} ___"] * 2):
-        place = stands(first, found.hypothesis)
-        assert place, found
-        assert stands(second, found.hypothesis[place.end() :]), found
-        assert vocabulary.decode([found.tokens]) == [found.hypothesis]
-    for found in hold(unigram, sources, [[first, second]] * 2):
-        assert stands(first, found.hypothesis)
-        assert stands(second, found.hypothesis)
+    for hypothesis in infill(unigram, sources, [f"___ {first} ___ {second} ___"] * 2):
+        place = stands(first, hypothesis.hypothesis)
+        assert place, hypothesis
+        assert stands(second, hypothesis.hypothesis[place.end() :]), hypothesis
+        assert vocabulary.decode([hypothesis.tokens]) == [hypothesis.hypothesis]
+    for hypothesis in place_terms(unigram, sources, [[first, second]] * 2):
+        assert stands(first, hypothesis.hypothesis)
+        assert stands(second, hypothesis.hypothesis)
 
 
 def test_without_the_rule_pieces_would_join_given_words(unigram, monkeypatch):
@@ -315,7 +316,8 @@ def test_without_the_rule_pieces_would_join_given_words(unigram, monkeypatch):
     def broken():
         sources = [LINES[index % 8] for index in range(len(words))]
         translations = infill(unigram, sources, [f"{word} ___" for word in words])
-        return [not stands(w, one.hypothesis) for w, one in zip(words, translations, strict=True)]
+        texts = [hypothesis.hypothesis for hypothesis in translations]
+        return [not stands(word, text) for word, text in zip(words, texts, strict=True)]
 
     assert not any(broken())
     proposal = Speller.proposal

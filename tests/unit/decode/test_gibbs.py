@@ -246,8 +246,8 @@ def test_blocks_are_uniform_subsets_and_padding_changes_none():
     at, counts = choose_block(keys, is_piece, 2)
     assert bool(counts.all())
     pairs = np.sort(np.asarray(at), axis=1)
-    found, number = np.unique(pairs, axis=0, return_counts=True)
-    assert found.tolist() == [list(p) for p in itertools.combinations(range(4), 2)]
+    blocks, number = np.unique(pairs, axis=0, return_counts=True)
+    assert blocks.tolist() == [list(p) for p in itertools.combinations(range(4), 2)]
     assert_frequencies(number, np.full(6, 1 / 6), rows)
     padded = jnp.pad(is_piece, ((0, 0), (0, 5)))
     np.testing.assert_array_equal(choose_block(keys, padded, 2)[0], at)
@@ -305,8 +305,8 @@ def sampler_of(loaded, sampling, chains=3, lengths=2, sentences=8):
 
 
 def same(ours, theirs):
-    for one, other in zip(ours, theirs, strict=True):
-        for mine, yours in zip(one, other, strict=True):
+    for our_chains, their_chains in zip(ours, theirs, strict=True):
+        for mine, yours in zip(our_chains, their_chains, strict=True):
             assert (mine.tokens, mine.best) == (yours.tokens, yours.best)
             np.testing.assert_array_equal(mine.taken, yours.taken)
             np.testing.assert_allclose(mine.energies, yours.energies, atol=1e-4)
@@ -326,16 +326,18 @@ def test_a_chain_depends_on_model_seed_sentence_and_number_alone(system, samplin
     )
     order = np.random.default_rng(0).permutation(len(lines))
     same(results(sampler, [lines[i] for i in order]), [expected[i] for i in order])
-    states = [one.tokens for several in expected for one in several]
+    states = [chain.tokens for several in expected for chain in several]
     assert len(set(states)) > 8
     assert any(several[0].tokens != several[2].tokens for several in expected if several)
     size = large.vocabulary.size
     for several in filter(None, expected):
-        first, second, third = (len(one.tokens) for one in several)
+        first, second, third = (len(chain.tokens) for chain in several)
         assert first == third != second
-        assert all(FIRST_PIECE <= t < size for one in several for t in (*one.tokens, *one.best))
+        assert all(
+            FIRST_PIECE <= t < size for chain in several for t in (*chain.tokens, *chain.best)
+        )
     sampler.seed += 1
-    assert [one.tokens for several in results(sampler, lines) for one in several] != states
+    assert [chain.tokens for several in results(sampler, lines) for chain in several] != states
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -51,16 +51,16 @@ def test_terms_stand_among_masks_or_in_the_free_translation(tmp_path, monkeypatc
     proposed, asked = refiner.proposed, []
 
     def record(sources, proposals, passes, openings=None):
-        asked.extend((passes, one) for several in proposals for one in several)
+        asked.extend((passes, proposal) for several in proposals for proposal in several)
         return proposed(sources, proposals, passes, openings)
 
     monkeypatch.setattr(refiner, "proposed", record)
-    lines = [speller.terms("\t".join(one), "here") for one in TERMS]
+    lines = [speller.terms("\t".join(line_terms), "here") for line_terms in TERMS]
     sources = translator.encode(SOURCES)
     translations = Constraints(translator, speller, lines, "here").translate(sources)
-    for one, terms in zip(translations, TERMS, strict=True):
-        assert all(f" {term} " in f" {one.hypothesis} " for term in terms)
-        assert MASK not in one.tokens
+    for hypothesis, terms in zip(translations, TERMS, strict=True):
+        assert all(f" {term} " in f" {hypothesis.hypothesis} " for term in terms)
+        assert MASK not in hypothesis.tokens
     assert {passes for passes, _ in asked} == {1, 3}  # terms were tried in places, and refined
     free = np.array([t for _, p in asked for t, g in zip(p.tokens, p.given, strict=True) if not g])
     assert len(free) > 50

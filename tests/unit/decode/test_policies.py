@@ -70,7 +70,7 @@ def seen(tokens, pieces, scores=None, done=0, passes=4, critic=None, chance=None
         log_probability=zeros if scores is None else jnp.asarray(scores, jnp.float32),
         critic_probability=zeros if critic is None else jnp.asarray(critic, jnp.float32),
         is_piece=jnp.asarray(pieces, bool),
-        done=jnp.int32(done),
+        passes_done=jnp.int32(done),
         passes=jnp.int32(passes),
         chance=zeros if chance is None else jnp.asarray(chance, jnp.float32),
     )

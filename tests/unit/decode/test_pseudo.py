@@ -45,8 +45,8 @@ def test_scores_are_those_of_each_hypothesis_alone(translator):
     for source, row, scores in zip(sources, rows, scored, strict=True):
         assert [each.tokens for each in scores] == [each.tokens for each in row]
         for candidate in scores:
-            found = (candidate.log_probability, candidate.length_log_probability)
-            assert found == pytest.approx(expected(translator, source, candidate.tokens), abs=1e-4)
+            actual = (candidate.log_probability, candidate.length_log_probability)
+            assert actual == pytest.approx(expected(translator, source, candidate.tokens), abs=1e-4)
 
 
 def test_templates_are_ranked_by_pseudo_likelihood(translator):

@@ -78,9 +78,9 @@ def expected(ar):
 def equal(ours, theirs):
     """The same candidates, log-probabilities but for rounding."""
     for several, others in zip(ours, theirs, strict=True):
-        for one, other in zip(several, others, strict=True):
-            assert one.log_probability == pytest.approx(other.log_probability, abs=1e-4)
-            assert replace(one, log_probability=0.0) == replace(other, log_probability=0.0)
+        for candidate, other in zip(several, others, strict=True):
+            assert candidate.log_probability == pytest.approx(other.log_probability, abs=1e-4)
+            assert replace(candidate, log_probability=0.0) == replace(other, log_probability=0.0)
 
 
 def test_log_probability_is_that_of_every_token_and_eos(plain, reranker, expected):
@@ -88,12 +88,17 @@ def test_log_probability_is_that_of_every_token_and_eos(plain, reranker, expecte
     before = plain.candidates(sources)
     after = reranker.rerank(sources, before)
     wanted = [
-        [replace(one, log_probability=expected(source, one.tokens)) for one in several]
+        [
+            replace(candidate, log_probability=expected(source, candidate.tokens))
+            for candidate in several
+        ]
         for source, several in zip(sources, before, strict=True)
     ]
     equal(after, wanted)
     assert [len(several) for several in after] == [3 if line else 0 for line in LINES]
-    scores = [[one.log_probability for one in several] for several in (after[0], before[0])]
+    scores = [
+        [candidate.log_probability for candidate in several] for several in (after[0], before[0])
+    ]
     assert np.abs(np.subtract(*scores)).min() > 0.01  # not the parallel model's own
 
 
@@ -103,7 +108,8 @@ def test_reranker_reproduces_the_log_probability_of_ar_search(ar, reranker, sear
     sources = searcher.encode(LINES)
     candidates = searcher.candidates(sources)
     ended = [
-        [one for one in several if one.length == len(one.tokens) + 1] for several in candidates
+        [candidate for candidate in several if candidate.length == len(candidate.tokens) + 1]
+        for several in candidates
     ]
     assert any(ended)
     equal(reranker.rerank(sources, ended), ended)
@@ -119,14 +125,14 @@ def test_batch_padding_order_and_neighbours_do_not_matter(folder, plain, reranke
     shuffled = reranker.rerank([sources[i] for i in order], [candidates[i] for i in order])
     equal(shuffled, [large[i] for i in order])
     for index in (1, 4):
-        alone = [[one] for one in candidates[index]]
+        alone = [[candidate] for candidate in candidates[index]]
         reranked_alone = reranker.rerank([sources[index]] * len(alone), alone)
-        equal([[one for (one,) in reranked_alone]], [large[index]])
+        equal([[candidate for (candidate,) in reranked_alone]], [large[index]])
     # Sentences with different numbers of candidates, and the same candidate twice.
-    several = [own[: 1 + index % 3] * 2 for index, own in enumerate(candidates)]
+    several = [row[: 1 + index % 3] * 2 for index, row in enumerate(candidates)]
     equal(
         reranker.rerank(sources, several),
-        [own[: 1 + index % 3] * 2 for index, own in enumerate(large)],
+        [row[: 1 + index % 3] * 2 for index, row in enumerate(large)],
     )
 
 
@@ -140,7 +146,7 @@ def test_the_reranker_decides_between_candidates(reranked, reranker, expected):
     source = reranked.encode(["ba ko mi"])[0]
     first, second = sorted(((8, 9, 10), (11, 12, 13)), key=lambda tokens: expected(source, tokens))
     candidates = [
-        Candidate(tokens, 4, own, 0.0, 2) for tokens, own in ((first, -0.5), (second, -90.0))
+        Candidate(tokens, 4, score, 0.0, 2) for tokens, score in ((first, -0.5), (second, -90.0))
     ]
     assert RULE.choose(candidates).tokens == first
     chosen = reranked.finish([source], reranked.reranked([source], [candidates]))[0]
@@ -157,9 +163,11 @@ def test_translations_are_chosen_by_the_reranker(plain, reranked, expected):
         wanted.append(RULE.choose(ranked).tokens if ranked else ())
     hypotheses = reranked.translate(LINES, "lines")
     free = plain.translate(LINES, "lines")
-    assert [one.tokens_before_drop for one in hypotheses] == wanted
-    assert wanted != [one.tokens_before_drop for one in free]
-    assert [one.steps for one in hypotheses] == [one.steps for one in free]
+    assert [hypothesis.tokens_before_drop for hypothesis in hypotheses] == wanted
+    assert wanted != [hypothesis.tokens_before_drop for hypothesis in free]
+    assert [hypothesis.steps for hypothesis in hypotheses] == [
+        hypothesis.steps for hypothesis in free
+    ]
 
 
 def test_the_length_rule_is_chosen_with_reranked_candidates(padir, plain, reranker, reranked):
@@ -177,7 +185,7 @@ def test_the_length_rule_is_chosen_with_reranked_candidates(padir, plain, rerank
     assert rules == length_rules(settings)
     for rule, texts in zip(rules, seen, strict=True):
         other.use(rule)
-        assert [one.hypothesis for one in other.translate(LINES, "lines")] == texts
+        assert [hypothesis.hypothesis for hypothesis in other.translate(LINES, "lines")] == texts
     assert seen != tried(plain.with_passes(4))
 
 
@@ -186,9 +194,9 @@ def test_filled_templates_are_ranked_by_the_reranker_too(reranked, expected, tmp
     write_lines(tmp_path / "gaps", ["___ ko ___"] * len(lines))
     constraints = read_constraints(reranked, {"infill": tmp_path / "gaps"})
     sources = reranked.encode(lines)
-    for source, one in zip(sources, constraints.translate(sources), strict=True):
-        wanted = expected(source, one.tokens_before_drop)
-        assert one.log_probability == pytest.approx(wanted, abs=1e-4)
+    for source, hypothesis in zip(sources, constraints.translate(sources), strict=True):
+        wanted = expected(source, hypothesis.tokens_before_drop)
+        assert hypothesis.log_probability == pytest.approx(wanted, abs=1e-4)
 
 
 def test_files_name_both_models_and_the_tuned_decoder(padir, reranker, folder):
@@ -235,12 +243,12 @@ def test_another_vocabulary_is_refused(padir, folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "found"),
+    ("change", "name"),
     [({"training": "other_ar"}, "other_ar of xs-xt"), ({"direction": "xt-xs"}, "tiny_ar of xt-xs")],
 )
-def test_another_training_or_direction_is_refused(padir, folder, ar, tmp_path, change, found):
+def test_another_training_or_direction_is_refused(padir, folder, ar, tmp_path, change, name):
     other = rewritten(folder / "ar", tmp_path / "ar", **change)
-    with pytest.raises(InputError, match=f"is training {found}, but .* needs tiny_ar of xs-xt"):
+    with pytest.raises(InputError, match=f"is training {name}, but .* needs tiny_ar of xs-xt"):
         Translator(padir, RERANKED, 3, reranker=other)
 
 

@@ -49,9 +49,9 @@ def test_a_shortlist_of_the_whole_vocabulary_changes_nothing(loaded, joint):
     _, plain = candidates(loaded, 3, joint=joint)
     _, listed = candidates(loaded, 3, joint=joint, shortlist=size)
     for row, others in zip(plain, listed, strict=True):
-        for one, other in zip(row, others, strict=True):
-            assert (one.tokens, one.passes) == (other.tokens, other.passes)
-            assert one.log_probability == pytest.approx(other.log_probability, abs=1e-4)
+        for candidate, other in zip(row, others, strict=True):
+            assert (candidate.tokens, candidate.passes) == (other.tokens, other.passes)
+            assert candidate.log_probability == pytest.approx(other.log_probability, abs=1e-4)
 
 
 def step_by_step(model, size: int, source, start, count: int, passes: int):
@@ -78,12 +78,12 @@ def test_later_passes_choose_from_the_shortlist_of_the_first(loaded):
     sources, differing = translator.encode(SOME), 0
     for source, row, others in zip(sources, listed, plain, strict=True):
         starts = refiner.start(source, len(row), refiner.longest)
-        for start, one, other in zip(starts, row, others, strict=True):
-            begun = start[: one.length - 1].tolist()
+        for start, candidate, other in zip(starts, row, others, strict=True):
+            begun = start[: candidate.length - 1].tolist()
             tokens, score = step_by_step(loaded.model, size, source, begun, 12, 2)
-            assert one.tokens == tokens
-            assert one.log_probability == pytest.approx(score, abs=1e-4)
-            differing += abs(one.log_probability - other.log_probability) > 1e-2
+            assert candidate.tokens == tokens
+            assert candidate.log_probability == pytest.approx(score, abs=1e-4)
+            differing += abs(candidate.log_probability - other.log_probability) > 1e-2
     assert differing
 
 

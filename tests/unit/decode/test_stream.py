@@ -4,7 +4,7 @@ import queue
 
 import pytest
 
-from padir.decode.stream import as_they_come
+from padir.decode.stream import batch_arriving_lines
 from padir.files import InputError
 
 
@@ -12,7 +12,7 @@ from padir.files import InputError
 @pytest.mark.parametrize("most", [1, 3, 64])
 def test_all_lines_come_in_order_and_the_first_alone(count, most):
     lines = [str(number) for number in range(count)]
-    groups = list(as_they_come(iter(lines), most))
+    groups = list(batch_arriving_lines(iter(lines), most))
     assert [line for group in groups for line in group] == lines
     assert all(len(group) <= most for group in groups)
     assert not groups or len(groups[0]) == 1
@@ -20,7 +20,7 @@ def test_all_lines_come_in_order_and_the_first_alone(count, most):
 
 def test_a_line_is_answered_before_the_next_one_comes():
     waiting: queue.Queue[str | None] = queue.Queue()
-    groups = as_they_come(iter(waiting.get, None), 64)
+    groups = batch_arriving_lines(iter(waiting.get, None), 64)
     for line in ("a", "b", "c"):
         waiting.put(line)
         assert next(groups) == [line]
@@ -35,8 +35,8 @@ def test_lines_before_an_error_come_first():
 
     received = []
     with pytest.raises(InputError, match="line 3"):
-        received += [line for group in [*as_they_come(lines(), 2)] for line in group]
-    groups = as_they_come(lines(), 1)
+        received += [line for group in [*batch_arriving_lines(lines(), 2)] for line in group]
+    groups = batch_arriving_lines(lines(), 1)
     assert [next(groups), next(groups)] == [["a"], ["b"]]
     with pytest.raises(InputError, match="line 3"):
         next(groups)

@@ -124,8 +124,8 @@ def test_failures_that_pass_cost_at_most_what_is_in_doubt(source, behaviour, dou
     with TranslationServer(script=scripted(GOOD, behaviour, GOOD, behaviour)) as server:
         # The client takes a second to make a broken connection anew, on a busy machine more.
         delay = 2.0 if behaviour is DROP_AFTER else 0.0
-        found, doubt = run(server, source, concurrency=concurrency, delay=delay)
-        assert found == EXPECTED
+        translations, doubt = run(server, source, concurrency=concurrency, delay=delay)
+        assert translations == EXPECTED
         failed = [server.received[number] for number in (1, 3)]
         characters = sum(len(text) for texts in failed for text in texts)
         if behaviour is DROP_AFTER:
@@ -138,8 +138,8 @@ def test_failures_that_pass_cost_at_most_what_is_in_doubt(source, behaviour, dou
 
 def test_a_call_that_takes_too_long_is_doubtful(source):
     with TranslationServer(script=scripted(GOOD, Behaviour(wait=1.5))) as server:
-        found, doubt = run(server, source, concurrency=1, seconds=0.5)
-        assert found == EXPECTED
+        translations, doubt = run(server, source, concurrency=1, seconds=0.5)
+        assert translations == EXPECTED
         late = sum(map(len, server.received[1]))
         assert doubt >= late
         assert UNIQUE + late <= server.billed_characters <= UNIQUE + doubt
@@ -176,8 +176,8 @@ def test_the_day_s_quota_stops_cleanly_and_says_when_to_go_on(source, monkeypatc
             billed = server.billed_characters
             assert len(server.received) <= 2 + 2 + 2
         with TranslationServer() as server:
-            found, doubt = run(server, source)
-            assert (found, doubt) == (EXPECTED, 0)
+            translations, doubt = run(server, source)
+            assert (translations, doubt) == (EXPECTED, 0)
             assert billed + server.billed_characters == UNIQUE
         source.with_name("ledger.sqlite").unlink()
 
@@ -246,8 +246,8 @@ def test_a_wrong_number_of_translations_is_an_error_and_not_asked_for_again(sour
             run(server, source, concurrency=1)
         (asked,) = server.received
     with TranslationServer() as server:
-        found, doubt = run(server, source)
-        assert found == EXPECTED
+        translations, doubt = run(server, source)
+        assert translations == EXPECTED
         # Each of the three runs asked for the same lines first.
         assert doubt == 3 * sum(map(len, asked))
 

@@ -32,9 +32,9 @@ def test_a_damaged_ledger_is_named_and_left_as_it_is(path):
         path.write_bytes(content)
         with pytest.raises(
             InputError, match=r"ledger\.sqlite: the ledger is damaged \(.*left as"
-        ) as found:
+        ) as refusal:
             Ledger(path)
-        assert "\n" not in str(found.value)
+        assert "\n" not in str(refusal.value)
         assert path.read_bytes() == content
     path.write_bytes(whole)
     with Ledger(path) as ledger:

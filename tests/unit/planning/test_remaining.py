@@ -2,7 +2,7 @@
 
 import pytest
 
-from padir.planning.remaining import Running, in_words, time_left
+from padir.planning.remaining import RunningJob, in_words, time_left
 
 
 def test_without_evidence_there_is_no_estimate():
@@ -19,13 +19,13 @@ def test_jobs_to_come_take_the_mean_of_their_rule():
 
 
 def test_progress_of_a_running_job_informs_the_estimate_of_its_rule():
-    at_work = [Running("train", 60.0, 240.0)]
+    at_work = [RunningJob("train", 60.0, 240.0)]
     assert time_left({"train": 3}, {}, at_work, 60.0) == "about 14 min left"
     assert time_left({"train": 3}, {"train": [300.0, 300.0]}, at_work, 60.0) == "about 4 min left"
 
 
 def test_a_running_job_without_progress_takes_what_is_left_of_the_mean():
-    at_work = [Running("decode", 40.0, None)]
+    at_work = [RunningJob("decode", 40.0, None)]
     assert time_left({"decode": 2}, {"decode": [100.0]}, at_work, 140.0) == "about 60 s left"
 
 

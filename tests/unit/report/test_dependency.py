@@ -172,7 +172,7 @@ def test_a_document_of_an_older_version_is_one_message_and_keeps_no_other_table_
 
 def test_claims_come_from_the_analysis(analysed):
     claims = analysed.claims()
-    verdicts = [one["verdict"] for one in claims if one["id"] == "cross_attention"]
+    verdicts = [claim["verdict"] for claim in claims if claim["id"] == "cross_attention"]
     assert verdicts == ["reproduced", "not reproduced"]
 
 
@@ -180,6 +180,6 @@ def test_without_an_analysis_tables_are_empty_and_claims_name_the_command(made_u
     results = made_up.load("table4")
     assert dependency.table4(results).rows == []
     assert heat_maps.self_attention_heads(results).empty()
-    waiting = next(one for one in made_up.claims() if one["id"] == "self_attention")
+    waiting = next(claim for claim in made_up.claims() if claim["id"] == "self_attention")
     assert waiting["verdict"] == "not run"
     assert waiting["command"] == "snakemake --cores all everything"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from padir.files import InputError
-from padir.score.redundancy import KINDS
+from padir.score.redundancy import REDUNDANCY_KINDS
 from tests.unit.report.conftest import NOISE, line
 
 THREE = {"seeds": [0, 1, 2]}
@@ -23,12 +23,12 @@ def add(made_up, stutter=2.0, bleu=(30.5, 31.0, 32.0), share=0.8, seeds=(0.0, 0.
         for seed, value in enumerate(scores):
             rate = per_100 + (seeds[seed] if decoder == "padir" else 0.0)
             rates = {"per_100": rate, "low": rate, "high": rate, "per_sentence": rate}
-            kinds = {kind: {"per_100": number} for number, kind in enumerate(KINDS)}
+            kinds = {kind: {"per_100": number} for number, kind in enumerate(REDUNDANCY_KINDS)}
             more = {
                 "validity": {"share": valid, "low": valid, "high": valid},
                 "redundancy": {
                     "related": "lexeme", "words": kinds, "length_ratio": 0.98,
-                    "words_before_drop": {kind: {"per_100": rate} for kind in KINDS},
+                    "words_before_drop": {kind: {"per_100": rate} for kind in REDUNDANCY_KINDS},
                     "dropped": {"per_100": 10 * rate},
                 },
                 "stutter": {"words": rates, "words_before_drop": rates},
@@ -183,8 +183,8 @@ def test_the_time_has_an_interval_over_the_same_sentences(made_up, factors, gain
 def test_redundancy_before_and_after_the_drop(made_up):
     add(made_up)
     row = line(made_up.table("redundancy"), "plain", "joint", "4")
-    assert [row[f"{kind}_final"] for kind in KINDS] == [0, 1, 2, 3]
-    assert [row[f"{kind}_before"] for kind in KINDS] == [2.0] * 4
+    assert [row[f"{kind}_final"] for kind in REDUNDANCY_KINDS] == [0, 1, 2, 3]
+    assert [row[f"{kind}_before"] for kind in REDUNDANCY_KINDS] == [2.0] * 4
     assert (row["related"], row["dropped"], row["ratio"]) == ("lexeme", 20.0, 0.98)
 
 

@@ -9,9 +9,11 @@ from padir.score.significance import holm, over_seeds
 def holm_by_definition(p_values):
     """The least level at which Holm's step-down procedure rejects each hypothesis."""
     contrasts = []
-    for own in p_values:
+    for p_value in p_values:
         # Rejected at a level if it and all smaller ones pass their own step.
-        steps = [(len(p_values) - rank) * p for rank, p in enumerate(sorted(p_values)) if p <= own]
+        steps = [
+            (len(p_values) - rank) * p for rank, p in enumerate(sorted(p_values)) if p <= p_value
+        ]
         contrasts.append(min(1.0, max(steps)))
     return contrasts
 
@@ -58,9 +60,9 @@ def test_false_positive_rate_is_at_most_the_level_of_the_test():
     rng = np.random.default_rng(1)
     false = 0
     for _ in range(300):
-        own, common = rng.normal(0, 1, 3), rng.normal(0, 0.1)
+        effects, common = rng.normal(0, 1, 3), rng.normal(0, 0.1)
         noise = rng.normal(0, 0.1, 200)
-        contrast = over_seeds((own + common).tolist(), (own + common)[:, None] + noise)
+        contrast = over_seeds((effects + common).tolist(), (effects + common)[:, None] + noise)
         false += contrast.p_value < 0.05
     # Under a rate of 5%, more than 27 of 300 happen one time in a thousand.
     assert false <= 27

@@ -70,9 +70,9 @@ def test_latex_compiles(tmp_path):
 
 def test_a_shared_test_set_moves_to_the_heading():
     columns = (Column("dataset", "Dataset"), Column("direction", "Direction"), Column("x", "X"))
-    one, two = ({"dataset": d, "direction": "de-en", "x": 1} for d in ("toy", "other"))
-    assert Table("t", "T", columns, [one, one]).markdown().startswith("**T, toy de-en**")
-    both = Table("t", "T", columns, [one, two]).markdown()
+    toy_row, other_row = ({"dataset": d, "direction": "de-en", "x": 1} for d in ("toy", "other"))
+    assert Table("t", "T", columns, [toy_row, toy_row]).markdown().startswith("**T, toy de-en**")
+    both = Table("t", "T", columns, [toy_row, other_row]).markdown()
     assert "| Dataset | Direction | X |" in both and both.startswith("**T**")
 
 

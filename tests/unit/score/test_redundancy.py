@@ -7,7 +7,7 @@ from padir.config.data import SyntheticSource
 from padir.data.grammar import MODES, Clause, Grammar, NounPhrase
 from padir.data.lexicon import draw_lexicon, lexeme_maps
 from padir.score.redundancy import (
-    KINDS,
+    REDUNDANCY_KINDS,
     Lexemes,
     common_stem,
     dropped_counts,
@@ -22,7 +22,7 @@ from padir.score.stutter import word_counts, words
 
 def totals(line, reference=""):
     counts = redundancy_counts([line], [[reference]], "en")
-    return dict(zip(KINDS, counts.events[0].tolist(), strict=True))
+    return dict(zip(REDUNDANCY_KINDS, counts.events[0].tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,13 @@ def totals(line, reference=""):
     ],
 )
 def test_one_of_each_kind(line, kind):
-    assert totals(line) == {name: float(name == kind) for name in KINDS}
+    assert totals(line) == {name: float(name == kind) for name in REDUNDANCY_KINDS}
 
 
 def test_what_a_reference_has_is_not_redundant():
-    assert totals("the man and the dog", "the cat and the cow") == dict.fromkeys(KINDS, 0.0)
+    assert totals("the man and the dog", "the cat and the cow") == dict.fromkeys(
+        REDUNDANCY_KINDS, 0.0
+    )
     more = totals("the man and the dog and the", "the cat and the cow")
     # Another "the", and an "and" that the reference says once.
     assert more["discontinuous_repetition"] == 2
@@ -52,7 +54,7 @@ def test_each_word_counts_once_however_often_it_was_said():
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "stem"),
+    ("word", "other", "stem"),
     [
         ("young", "younger", "youn"),
         ("street", "streets", "stre"),
@@ -62,8 +64,8 @@ def test_each_word_counts_once_however_often_it_was_said():
         ("ball", "tall", None),
     ],
 )
-def test_endings(one, other, stem):
-    assert common_stem(one, other) == common_stem(other, one) == stem
+def test_endings(word, other, stem):
+    assert common_stem(word, other) == common_stem(other, word) == stem
 
 
 @pytest.fixture(scope="module")

@@ -92,11 +92,11 @@ def test_p_values_are_uniform_under_the_null():
 
 
 def test_other_signature_or_size_is_refused():
-    one, two = mean_metric([1.0, 2.0], "BLEU|a"), mean_metric([1.0, 2.0], "BLEU|b")
+    metric, other = mean_metric([1.0, 2.0], "BLEU|a"), mean_metric([1.0, 2.0], "BLEU|b")
     with pytest.raises(ValueError, match=r"signatures differ: system BLEU\|a, baseline BLEU\|b"):
-        significance.paired(one, two, samples=50)
+        significance.paired(metric, other, samples=50)
     with pytest.raises(ValueError, match="sentences differ: system 2, baseline 1"):
-        significance.paired(one, mean_metric([1.0], "BLEU|a"), samples=50)
+        significance.paired(metric, mean_metric([1.0], "BLEU|a"), samples=50)
 
 
 def test_wilson_by_hand():

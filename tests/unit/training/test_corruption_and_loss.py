@@ -13,7 +13,7 @@ from padir.tokens import first_argmax, lowest, shifted, stutters
 from padir.training.corruption import (
     FILLERS,
     HIDING,
-    Corrupted,
+    CorruptedTargets,
     contexts,
     first_hypothesis,
     next_hypothesis,
@@ -31,7 +31,7 @@ def ids(*rows: list[int]) -> jax.Array:
     return jnp.asarray(rows, jnp.int32)
 
 
-def shown(target: jax.Array, seed: int = 0, size: int = 1008, **settings) -> Corrupted:
+def shown(target: jax.Array, seed: int = 0, size: int = 1008, **settings) -> CorruptedTargets:
     return first_hypothesis(jax.random.key(seed), target, Objective(**settings), size)
 
 

@@ -17,7 +17,7 @@ from padir.bundle import read_bundle
 from padir.commands.train import main
 from padir.files import InputError, read_jsonl
 from padir.training.checkpoints import WorkFolder
-from padir.training.loop import Stopped, read_warm_start, train
+from padir.training.loop import TrainingInterruption, read_warm_start, train
 from padir.training.optimizer import learning_rate
 from padir.training.step import Trainer
 from tests.training import tiny_spec, train_arguments, write_toy
@@ -137,11 +137,11 @@ def test_a_resumed_run_reports_the_same_metrics(tmp_path: Path, monkeypatch) -> 
     def save_and_stop(self, step, *arguments):
         save(self, step, *arguments)
         if step == 8:
-            raise Stopped(step)
+            raise TrainingInterruption(step)
 
     with monkeypatch.context() as patch:
         patch.setattr(WorkFolder, "save", save_and_stop)
-        with pytest.raises(Stopped):
+        with pytest.raises(TrainingInterruption):
             train(tiny_spec("ar"), vocabulary, text, 0, tmp_path / "broken")
     before = json.loads((tmp_path / "broken" / "saved" / "8.json").read_text())["progress"]
     train(tiny_spec("ar"), vocabulary, text, 0, tmp_path / "broken")
@@ -297,10 +297,10 @@ def test_a_diverging_run_names_its_step_and_keeps_the_checkpoint(
         with pytest.raises(InputError, match=message):
             train(spec, vocabulary, text, 0, tmp_path / "work")
     assert [path.name for path in (tmp_path / "work" / "checkpoints").glob("[0-9]*")] == ["4"]
-    mended = train(spec, vocabulary, text, 0, tmp_path / "work")
+    resumed = train(spec, vocabulary, text, 0, tmp_path / "work")
     whole = train(spec, vocabulary, text, 0, tmp_path / "whole")
     for name, array in whole.arrays.items():
-        np.testing.assert_array_equal(mended.arrays[name], array)
+        np.testing.assert_array_equal(resumed.arrays[name], array)
 
 
 @pytest.mark.slow
