@@ -98,12 +98,13 @@ audit: setup ## look the locked packages up among known vulnerabilities (needs t
 	  grep '^Found .*vulnerabilit' .venv/audit.log >&2 && exit 1; \
 	  echo "make audit: error: nothing was checked: the advisories or the tool cannot be reached, which needs the network ($$(tail -n 1 .venv/audit.log | cut -c 1-200))" >&2; exit 2; }
 
-sbom: setup ## list the locked packages with their hashes as CycloneDX: results/sbom.json
+sbom: setup ## list the packages of both locks with their hashes as CycloneDX: results/sbom.json, results/sbom-tf.json
 	@mkdir -p results
-	@$(BIN)/uv tool run --isolated --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py requirements requirements.lock \
-	  --pyproject pyproject.toml --output-reproducible --of JSON -o results/sbom.json 2> .venv/sbom.log || { \
-	  echo "make sbom: error: $$(tail -n 1 .venv/sbom.log | cut -c 1-200)" >&2; exit 2; }
-	@echo results/sbom.json
+	@for lock in "" -tf; do $(BIN)/uv tool run --isolated --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py requirements \
+	  requirements$$lock.lock --pyproject pyproject.toml --output-reproducible --of JSON -o results/sbom$$lock.json \
+	  2> .venv/sbom.log || { \
+	  echo "make sbom: error: $$(tail -n 1 .venv/sbom.log | cut -c 1-200)" >&2; exit 2; }; \
+	  echo results/sbom$$lock.json; done
 
 docs: setup ## build the documentation as a site: results/site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

@@ -74,6 +74,7 @@ def start(
     devices: int = 1,
     host: str = "127.0.0.1",
     before: Sequence[Sequence[str]] = (),
+    options: Sequence[str] = (),
 ) -> Training:
     """Train on the toy text in a folder.
 
@@ -84,11 +85,12 @@ def start(
         devices: virtual ones of each process.
         host: where the first process is reached.
         before: for each process, words before its command.
+        options: more words of the command.
     """
     if not (folder / "spm.model").exists():
         folder.mkdir(exist_ok=True)
         write_toy(folder)
-    command = [sys.executable, "-m", "padir", "train", *train_arguments(folder, spec)]
+    command = [sys.executable, "-m", "padir", "train", *train_arguments(folder, spec), *options]
     flags = f"--xla_force_host_platform_device_count={devices}"
     port = free_port()
     together = [["--distributed", f"{host}:{port},{processes},{i}"] for i in range(processes)]

@@ -9,14 +9,14 @@ import pytest
 ROOT = Path(__file__).parents[1]
 UV = """\
 #!/bin/sh
-echo "$@" > "$RECORD"
+echo "$@" >> "$RECORD"
 echo "$SAID" >&2
 exit $STATUS
 """
 
 
 def make(target: str, folder: Path, status: int = 0, said: str = "") -> tuple[int, str, str, str]:
-    """Status, both outputs, and the words that uv was called with."""
+    """Status, both outputs, and the words that uv was called with, a line a call."""
     (folder / ".venv").mkdir()
     for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-tf.lock"):
         (folder / name).write_bytes((ROOT / name).read_bytes())
@@ -73,11 +73,17 @@ def test_an_audit_that_finds_something_or_nothing_at_all_fails(tmp_path, said, s
     ]
 
 
-def test_the_list_of_packages_is_made_from_the_lock(tmp_path):
+def test_a_list_of_packages_is_made_from_each_lock(tmp_path):
     status, out, err, asked = make("sbom", tmp_path)
-    assert (status, out, err) == (0, "results/sbom.json\n", "")
-    for word in ("cyclonedx-bom==", "--isolated", "requirements requirements.lock", "sbom.json"):
-        assert word in asked
+    assert (status, out, err) == (0, "results/sbom.json\nresults/sbom-tf.json\n", "")
+    for lock, call in zip(("", "-tf"), asked.splitlines(), strict=True):
+        for word in (
+            "cyclonedx-bom==",
+            "--isolated",
+            f"requirements{lock}.lock",
+            f"sbom{lock}.json",
+        ):
+            assert word in call
 
 
 def test_a_list_that_cannot_be_made_is_one_line(tmp_path):

@@ -22,6 +22,7 @@ from benchmarks.faults.records import (
 )
 from benchmarks.faults.scheduler import SCHEDULER_STRIKES, SchedulerTrial
 from benchmarks.faults.several import SEVERAL_STRIKES, SeveralTrial
+from benchmarks.faults.steps import Steps, watch
 from benchmarks.faults.strikes import STRIKES, small_disk
 from benchmarks.faults.trial import CloudTrial, Trial
 
@@ -42,6 +43,8 @@ FAULTS = {
 }
 POSSIBLE = [(command.name, kind) for command in COMMANDS for kind in command.kinds]
 TITLES = {command.name: command.shown for command in COMMANDS}
+KILLS = ("kill", "member", "together")
+"""Faults after which the steps are counted that a training does again."""
 SMALL_DISK = 64 * 2**20
 
 
@@ -57,9 +60,10 @@ def trial_of(command: Command, folder: Path, log: Path) -> Trial:
     return trial
 
 
-def count(trial: Trial, kind: str, trials: int, seconds: float, seed: int) -> Count:
+def count(trial: Trial, kind: str, steps: Steps, trials: int, seconds: float, seed: int) -> Count:
     """Make trials of one kind, as many as asked for or as there is time for."""
     counted = Count()
+    steps.take()
     others = {"snakemake": SCHEDULER_STRIKES, "several": SEVERAL_STRIKES}
     strikes: Any = others.get(trial.command.name, STRIKES)
     began = time.monotonic()
@@ -67,12 +71,15 @@ def count(trial: Trial, kind: str, trials: int, seconds: float, seed: int) -> Co
         if time.monotonic() - began > seconds:
             break
         trial.clear()
+        steps.forget()
         outcome = strikes[kind](
             trial, random.Random(f"{seed} {trial.command.name} {kind} {number}")
         )
         counted.add(outcome)
         if outcome.verdict != "survived" or outcome.untold or outcome.left:
             print(f"{trial.command.name} {kind} {number}: {outcome}", file=sys.stderr, flush=True)
+    if kind in KILLS:
+        counted.steps = steps.take()
     return counted
 
 
@@ -107,6 +114,8 @@ def main(argv: list[str]) -> int:
     prepare(1)
     for module in ("padir.decode.load", "padir.distill.teacher", "tests.training"):
         importlib.import_module(module)
+    steps = Steps()
+    watch(steps)
 
     state = git_state(Path(__file__).parent)
     commit = str(state["commit"])[:7] + (" and changes" if state["dirty"] else "")
@@ -122,7 +131,7 @@ def main(argv: list[str]) -> int:
             log = place / f"{command.name}.log"
             trial = None
             for kind in kinds:
-                limits = (given.trials, given.seconds, given.seed)
+                limits = (steps, given.trials, given.seconds, given.seed)
                 if kind == "full":
                     with small_disk(place / "full", SMALL_DISK) as allowed:
                         if not allowed:

@@ -6,9 +6,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from benchmarks.faults.steps import Redone
+
 BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 COUNTS = ("tried", "survived", "refused", "wrong", "lost", "untold", "left")
-HEADS = ("tried", "survived", "refused first", "wrong", "lost", "without one line", "files left")
+HEADS = ("tried", "survived", "refused first", "wrong", "lost", "without one line", "files left",
+         "strikes", "steps done again")  # fmt: skip
 NEVER_TRIED = (
     "a lost node",
     "loss of power",
@@ -55,6 +58,7 @@ class Count:
         untold: exit statuses other than 0 without one line of ours as the reason.
         left: trials after which a temporary file stayed.
         missed: trials in which the fault never struck, which count for nothing else.
+        steps: of training that were done again after kills.
     """
 
     tried: int = 0
@@ -66,6 +70,7 @@ class Count:
     untold: int = 0
     left: int = 0
     missed: int = 0
+    steps: Redone = field(default_factory=Redone)
     notes: list[str] = field(default_factory=list)
 
     def add(self, outcome: Outcome) -> None:
@@ -126,8 +131,8 @@ def table(records: list[Record], commands: Mapping[str, str], faults: Mapping[st
     lines = ["| run | command | commit |", "|---:|---|---|"]
     for number, (arguments, commit) in enumerate(runs, 1):
         lines.append(f"| {number} | `python -m benchmarks.faults {arguments}` | {commit} |")
-    lines += ["", f"| command | fault | {' | '.join(HEADS)} | strikes | runs |"]
-    lines.append("|---|---|" + "---:|" * (len(HEADS) + 1) + "---|")
+    lines += ["", f"| command | fault | {' | '.join(HEADS)} | runs |"]
+    lines.append("|---|---|" + "---:|" * len(HEADS) + "---|")
     missing: dict[str, list[str]] = {}
     for command, fault in sorted(
         possible, key=lambda pair: (list(commands).index(pair[0]), list(faults).index(pair[1]))
@@ -138,15 +143,26 @@ def table(records: list[Record], commands: Mapping[str, str], faults: Mapping[st
             continue
         numbers = sorted({runs.index((row["arguments"], row["commit"])) + 1 for row in rows})
         cells = [f"{sum(row[name] for row in rows):,}" for name in (*COUNTS, "strikes")]
-        cells.append(", ".join(map(str, numbers)))
+        cells += [steps_done_again(rows), ", ".join(map(str, numbers))]
         lines.append(f"| {commands[command]} | {faults[fault]} | {' | '.join(cells)} |")
     totals = {name: sum(row[name] for row in records) for name in (*COUNTS, "strikes")}
-    lines.append(f"| all | | {' | '.join(f'{total:,}' for total in totals.values())} | |")
+    lines.append(f"| all | | {' | '.join(f'{total:,}' for total in totals.values())} | | |")
     said = ", ".join(f"{totals[name]:,} {name}" for name in ("tried", "survived", "wrong", "lost"))
     lines += ["", f"Totals: {said}.", "", "Not tried:", ""]
     lines += [f"- {command}: {'; '.join(kinds)}" for command, kinds in missing.items()]
     lines += [f"- {what}" for what in NEVER_TRIED]
     return "\n".join(lines)
+
+
+def steps_done_again(rows: Iterable[Record]) -> str:
+    """On average and at most, with the checkpoint interval; empty where nothing was counted."""
+    counts = [Redone(**row.get("steps", {})) for row in rows]
+    counts = [count for count in counts if count.resumed]
+    if not counts:
+        return ""
+    mean = sum(count.redone for count in counts) / sum(count.resumed for count in counts)
+    most, interval = (max(getattr(c, name) for c in counts) for name in ("most", "interval"))
+    return f"{mean:.1f}, at most {most} of {interval}"
 
 
 def with_table(page: str, text: str) -> str:

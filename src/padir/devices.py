@@ -10,6 +10,9 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+LONGEST_WAIT = 30 * 24 * 3600 * 1000
+"""Milliseconds of a barrier for hours."""
+
 
 def data_mesh() -> Mesh:
     """One axis, `data`, over every device of every process."""
@@ -61,11 +64,6 @@ def is_first_process() -> bool:
     return jax.process_index() == 0
 
 
-def process_count() -> int:
-    """How many processes train together."""
-    return jax.process_count()
-
-
 def on_any_process(flag: bool) -> bool:
     """Whether the flag is set on any process; a collective call of all processes."""
     if jax.process_count() == 1:
@@ -81,3 +79,16 @@ def wait_for_all(name: str) -> None:
         from jax.experimental import multihost_utils
 
         multihost_utils.sync_global_devices(name)
+
+
+def wait_long_for_all(name: str) -> None:
+    """Barrier for hours: devices give each other up after half a minute, so they exchange nothing.
+
+    Args:
+        name: not given to an earlier call.
+    """
+    if jax.process_count() > 1:
+        from jax._src.distributed import global_state
+
+        client: Any = global_state.client
+        client.wait_at_barrier(f"padir/{name}", LONGEST_WAIT)

@@ -1,6 +1,6 @@
 """Four processes train one model. One is killed: the others name it and end, and the same command
 resumes from the last checkpoint, with four processes, two or one. One is told to stop: all stop at
-the same step.
+the same step. All wait for another trainer of their work folder.
 
 Every number of processes reads the same checkpoint into the same values, and the batch and the
 noise of a step do not depend on it. Only the order differs in which sums over the sentences of a
@@ -10,6 +10,7 @@ parameters up to rounding.
 
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,8 @@ PROCESSES, STEPS = 4, 28
 SPEC = tiny_spec("cmlm", steps=STEPS, buckets=[9])
 # Between rounding, 2e-7 after twelve steps, and what the smallest fault does: a step left out.
 TOLERANCE = 1e-5
+LONG = 45
+"""Seconds; devices that exchange something give each other up after 30."""
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +102,23 @@ def test_told_to_stop(tmp_path):
     step = max(saved(stopped))
     line = f"padir train: stopped at step {step}; the same command goes on from there"
     assert ends == [(143, [line])] * PROCESSES
+
+
+def test_beside_a_live_trainer(undisturbed, tmp_path):
+    folder = tmp_path / "run"
+    with start(folder, SPEC) as alone:
+        alone.wait_for(lambda: saving(folder, 12))
+        alone[0].send_signal(signal.SIGSTOP)
+        with start(folder, SPEC, 2, options=["--wait"]) as together:
+            while "waiting for it to end" not in (line := together[0].stderr.readline()):
+                assert line, "it has ended"
+            assert f"(process {alone[0].pid} on " in line
+            time.sleep(LONG)
+            assert [process.poll() for process in together] == [None, None]
+            alone[0].send_signal(signal.SIGCONT)
+            assert alone.ends() == [(0, [])]
+            assert together.ends() == [(0, []), (0, [])]
+    # Nothing was left to train.
+    steps = [line["step"] for line in metrics(folder)]
+    assert steps == sorted(set(steps)) and steps[-1] == STEPS
+    assert difference(parameters(folder), parameters(undisturbed)) < TOLERANCE

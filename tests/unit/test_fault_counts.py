@@ -8,7 +8,10 @@ from benchmarks.faults import strikes
 from benchmarks.faults.__main__ import POSSIBLE, RECORDS, count, rendered
 from benchmarks.faults.commands import Command
 from benchmarks.faults.records import Count, Outcome, merged, record, table, table_of
+from benchmarks.faults.steps import Redone, Steps, watch
 from benchmarks.faults.trial import Trial
+from padir.training.loop import Run, train
+from tests.training import tiny_spec, write_toy
 
 
 def counted(*outcomes: Outcome) -> Count:
@@ -138,7 +141,7 @@ def test_kills_of_a_command_that_had_ended_do_not_count(trial, monkeypatch, at_w
 def test_trials_of_one_kind_end_with_their_number(trial, monkeypatch):
     outcomes = [Outcome("survived"), Outcome("wrong", note="x"), Outcome("survived", 0)]
     monkeypatch.setitem(strikes.STRIKES, "kill", lambda trial, draw: outcomes.pop(0))
-    total = count(trial(), "kill", 3, 60.0, 0)
+    total = count(trial(), "kill", Steps(), 3, 60.0, 0)
     assert (total.tried, total.survived, total.wrong, total.missed) == (2, 1, 1, 1)
 
 
@@ -154,11 +157,59 @@ def test_another_seed_adds_to_the_counts_and_the_same_seed_replaces_them():
     possible = [("clean", "kill"), ("clean", "write"), ("clean", "full")]
     faults = {"kill": "killed", "write": "not written", "full": "disk full"}
     text = table(records, {"clean": "`padir clean`"}, faults, possible)
-    assert "| `padir clean` | killed | 12 | 11 | 0 | 0 | 1 | 0 | 0 | 0 | 1, 2 |" in text
-    assert "| `padir clean` | not written | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |" in text
+    assert "| `padir clean` | killed | 12 | 11 | 0 | 0 | 1 | 0 | 0 | 0 |  | 1, 2 |" in text
+    assert "| `padir clean` | not written | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 |  | 1 |" in text
     assert "| 2 | `python -m benchmarks.faults --seed 1` | abc |" in text
     assert "Totals: 14 tried, 13 survived, 0 wrong, 1 lost." in text
     assert "- `padir clean`: disk full\n" in text
+
+
+def test_steps_that_are_done_again_are_counted_from_kill_to_start():
+    steps = Steps()
+    for start, reached in ((0, 57), (40, 40), (40, 60)):
+        steps.start(start, 20)
+        steps.reach(reached)
+    # The first start resumes nothing; a kill before the first step costs nothing.
+    steps.start(40, 20)
+    assert steps.take() == Redone(resumed=3, redone=17 + 0 + 20, most=20, interval=20)
+    steps.forget()
+    steps.start(400, 20)
+    assert steps.take() == Redone(interval=20)
+
+
+def test_the_table_has_the_steps_that_are_done_again():
+    rows = [row(seed=seed, tried=1, survived=1) for seed in (0, 1, 2)]
+    del rows[0]["steps"]
+    rows[1]["steps"] = {"resumed": 3, "redone": 37, "most": 20, "interval": 20}
+    rows[2]["steps"] = {"resumed": 1, "redone": 1, "most": 1, "interval": 20}
+    text = table(rows, {"clean": "x"}, {"kill": "killed"}, [("clean", "kill")])
+    assert "| 9.5, at most 20 of 20 | 1, 2, 3 |" in text
+
+
+class Killed(BaseException):
+    """Ends a training as a kill does: nothing is saved."""
+
+
+def test_a_killed_training_does_again_what_it_had_not_saved(tmp_path, monkeypatch):
+    text, vocabulary = write_toy(tmp_path)
+    spec = tiny_spec("ar", steps=12, checkpoint_every=5, dispatch_steps=1)
+    pause = Run._pause
+
+    def kill(run, state, step, report):
+        if step == 8:
+            raise Killed
+        pause(run, state, step, report)
+
+    steps = Steps()
+    stop = watch(steps)
+    try:
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(Run, "_pause", kill)
+            train(spec, vocabulary, text, 0, tmp_path / "work")
+        train(spec, vocabulary, text, 0, tmp_path / "work")
+    finally:
+        stop()
+    assert steps.take() == Redone(resumed=1, redone=3, most=3, interval=5)
 
 
 def test_a_run_whose_faults_all_missed_does_not_hide_a_lost_trial():
@@ -178,6 +229,8 @@ def test_every_trial_that_was_counted_had_one_outcome():
     records = read_records(RECORDS)
     assert records
     for each in records:
+        redone = Redone(**each.get("steps", {}))
+        assert redone.most <= redone.interval
         assert (each["command"], each["fault"]) in POSSIBLE
         assert each["tried"] == each["survived"] + each["wrong"] + each["lost"]
         assert each["refused"] <= each["survived"]

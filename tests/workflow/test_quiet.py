@@ -10,16 +10,17 @@ TARGET = "results/report/tables/table1.md"
 
 @pytest.fixture
 def broken(stand_in, tmp_path):
-    """An environment whose `padir train` fails."""
-    script = tmp_path / "bin/padir"
-    script.parent.mkdir()
-    rest = stand_in["PATH"]
-    script.write_text(
-        f'#!/bin/sh\nif [ "$1" = train ]; then echo begun; echo no space >&2; exit 2; fi\n'
-        f"PATH='{rest}' exec padir \"$@\"\n"
-    )
-    script.chmod(0o755)
-    return {**stand_in, "PATH": f"{script.parent}{os.pathsep}{rest}"}
+    """An environment whose `padir` does what a shell says, which may go on to the stand-in."""
+
+    def environment(shell: str) -> dict[str, str]:
+        script = tmp_path / "bin/padir"
+        script.parent.mkdir()
+        rest = stand_in["PATH"]
+        script.write_text(f"#!/bin/sh\npadir() {{ PATH='{rest}' command padir \"$@\"; }}\n{shell}")
+        script.chmod(0o755)
+        return {**stand_in, "PATH": f"{script.parent}{os.pathsep}{rest}"}
+
+    return environment
 
 
 def test_a_run_is_a_line_a_job(snakemake, stand_in, tiny, tmp_path):
@@ -49,13 +50,32 @@ def test_the_core_page_that_stands_in_for_that_of_everything_is_no_warning(
 
 
 def test_a_failed_job_gives_its_reason(snakemake, broken, tiny):
-    done = snakemake("--configfile", str(tiny), "--", TARGET, env=broken)
+    shell = 'if [ "$1" = train ]; then echo begun; echo no space >&2; exit 2; fi\npadir "$@"\n'
+    done = snakemake("--configfile", str(tiny), "--", TARGET, env=broken(shell))
     assert done.returncode == 1
     failed = r"FAILED: train toy xs-xt \w+ seed 0 after .*; log: \S+/train.log\n"
     failed += "    begun\n    no space\n"
     assert re.search(failed, done.stderr), done.stderr
     assert re.search(r"\d jobs done, [1-3] failed; the same command goes on", done.stderr)
     assert "CalledProcessError" not in done.stderr
+
+
+def test_the_log_of_a_failed_join_has_its_reason(snakemake, broken, tiny, tmp_path):
+    """A part of the translations is not what its provenance records."""
+    shell = """padir "$@" || exit
+if [ "$1" = distill ]; then
+  for word; do case $last in --out) out=$word;; esac; last=$word; done
+  printf '{"outputs": {"%s": "0"}}' "$(basename "$out")" > "$out.provenance.json"
+fi
+"""
+    done = snakemake("--configfile", str(tiny), "--", TARGET, env=broken(shell))
+    assert done.returncode == 1
+    name = "results/distill/toy/xs-xt/ar/seed0/logs/join.xt.log"
+    failed = rf"FAILED: join_distilled .*; log: {re.escape(name)}\n    (padir join: error: .*\n)"
+    shown = re.search(failed, done.stderr)
+    assert shown, done.stderr
+    assert (tmp_path / "place" / name).read_text() == shown[1]
+    assert done.stderr.count("padir join: error") == 1 and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("option", ["--printshellcmds", "--verbose", "--quiet=host", "--dry-run"])

@@ -19,7 +19,7 @@ from tests import slurm
 from tests.required import unavailable
 from tests.slurm import Cluster
 from tests.workflow.conftest import ROOT, TINY
-from tests.workflow.test_killed import RAW, wait_for_steps
+from tests.workflow.test_killed import RAW, go_on_once_logged, wait_for_steps
 
 MISSING = slurm.missing()
 pytestmark = pytest.mark.slow
@@ -169,14 +169,7 @@ def test_a_launched_training_is_submitted_once_though_snakemake_is_killed(
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     again = start_snakemake(*arguments, env=cluster.environment)
-    log = place / RAW / "logs/train.log"
-    deadline = time.monotonic() + 400
-    try:
-        while not (log.exists() and "goes on: launched before" in log.read_text()):
-            assert again.poll() is None and time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-    finally:
-        os.kill(trainer, signal.SIGCONT)
+    go_on_once_logged(trainer, "goes on: launched before", again, place)
     assert again.wait(timeout=600) == 0, (place / "started.log").read_text()[-3000:]
     assert cluster.jobs(place).keys() == {"launched"}
     assert states(cluster, place, "launched") == [("COMPLETED", 0)]
@@ -195,16 +188,7 @@ def test_after_a_kill_of_snakemake_one_trainer_works_and_the_other_waits(
     process.kill()
     process.wait()
     again = start_snakemake(*arguments, env=cluster.environment)
-    log = place / RAW / "logs/train.log"
-    try:
-        deadline = time.monotonic() + 400
-        # The second job's log takes the place of the first one's: for a moment there is none.
-        while not (log.exists() and "waiting for it to end" in log.read_text()):
-            assert again.poll() is None and time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-    finally:
-        os.kill(trainer, signal.SIGCONT)
-    assert f"(process {trainer} on " in log.read_text()
+    go_on_once_logged(trainer, f"(process {trainer} on ", again, place)
     # The executor does not take up the live job again: it submits a second one.
     assert states(cluster, place, "train") == [("RUNNING", 0), ("RUNNING", 0)]
     printed = place / "started.log"

@@ -1,6 +1,7 @@
 """Joins text files in order: of each output the inputs of the same name.
 
-Damaged parts are refused, and a checksum of the whole is kept in its provenance.
+Damaged parts are refused, in one line of the log, and a checksum of the whole is kept in its
+provenance.
 """
 
 import sys
@@ -9,9 +10,12 @@ from pathlib import Path
 from padir.commands.distill import join
 from padir.files import InputError
 
-for name, output in snakemake.output.items():  # Snakemake defines it
-    parts = snakemake.input[name]
-    try:
-        join([Path(part) for part in ([parts] if isinstance(parts, str) else parts)], Path(output))
-    except InputError as error:
-        sys.exit(f"padir: error: {error}")
+with Path(snakemake.log[0]).open("w", encoding="utf-8") as log:  # Snakemake defines it
+    for name, output in snakemake.output.items():
+        parts = snakemake.input[name]
+        parts = [parts] if isinstance(parts, str) else parts
+        try:
+            join([Path(part) for part in parts], Path(output))
+        except InputError as error:
+            log.write(f"padir join: error: {error}\n")
+            sys.exit(1)

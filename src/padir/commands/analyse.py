@@ -113,8 +113,8 @@ def main(argv: list[str]) -> int:
     rows = [row for row, fits in zip(nonempty, readable, strict=True) if fits]
     if len(rows) < len(nonempty):
         print(
-            f"padir analyse: {arguments.source}: {len(nonempty) - len(rows)} of {len(nonempty)}"
-            " lines are too long for the model and not analysed",
+            f"padir analyse: {shown(arguments.source)}: {len(nonempty) - len(rows)} of"
+            f" {len(nonempty)} lines are too long for the model and not analysed",
             file=sys.stderr,
         )
     count = min(arguments.sentences, len(rows))

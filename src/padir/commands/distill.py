@@ -50,7 +50,7 @@ def main(argv: list[str]) -> int:
     from padir.data.cleaned import check_cleaned
     from padir.distill.card import empty_lines
     from padir.distill.teacher import Span, parse_shard, shard_bounds
-    from padir.files import count_aligned, iter_lines, write_lines
+    from padir.files import count_aligned, iter_lines, shown, write_lines
     from padir.provenance import check_written, write_provenance
 
     shard = parse_shard(arguments.shard or "1/1")
@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
         empty = empty_lines(arguments.out)
         if empty:
             print(
-                f"{arguments.ready}: {empty:,} of {bounds[1] - bounds[0]:,} lines are"
+                f"{shown(arguments.ready)}: {empty:,} of {bounds[1] - bounds[0]:,} lines are"
                 " empty; training leaves their pairs out",
                 file=sys.stderr,
             )
@@ -113,7 +113,7 @@ def main(argv: list[str]) -> int:
         shutil.rmtree(work, ignore_errors=True)
     if too_long:
         print(
-            f"{arguments.source}: {too_long:,} of {len(sources):,} lines have more than the"
+            f"{shown(arguments.source)}: {too_long:,} of {len(sources):,} lines have more than the"
             f" {translator.longest_source} tokens that {loaded.spec.training} reads; their"
             " translations are empty, and training leaves their pairs out",
             file=sys.stderr,

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from padir.commands.arguments import option, read_arguments
+from padir.files import shown
 from padir.invocation import snakefile_option, words
 
 TESTED_PYTHON = (3, 11)
@@ -112,12 +113,16 @@ def check_results(folder: Path) -> Iterator[Finding]:
         with tempfile.TemporaryFile(dir=place):
             pass
     except OSError as error:
-        yield Finding("fix", f"{place}: cannot write: {error.strerror}; choose another folder")
+        yield Finding(
+            "fix", f"{shown(place)}: cannot write: {error.strerror}; choose another folder"
+        )
         return
     free = shutil.disk_usage(place).free / 1e9
     enough = free >= LEAST_FREE_GB
     advice = "" if enough else f"; at least {LEAST_FREE_GB:g} GB are needed: make room"
-    yield Finding("ok" if enough else "fix", f"{place}: writable, {free:.1f} GB free{advice}")
+    yield Finding(
+        "ok" if enough else "fix", f"{shown(place)}: writable, {free:.1f} GB free{advice}"
+    )
 
 
 def check_tools() -> Iterator[Finding]:
@@ -146,10 +151,10 @@ def check_run(folder: Path) -> Iterator[Finding]:
             f" {words('snakemake', snakefile_option(), '--unlock')})",
         )
     if run.incomplete:
-        shown = ", ".join(map(str, run.incomplete[:3])) + (", ..." if run.incomplete[3:] else "")
+        first = ", ".join(map(shown, run.incomplete[:3])) + (", ..." if run.incomplete[3:] else "")
         yield Finding(
             "fix",
-            f"{len(run.incomplete)} file(s) of a killed run may be incomplete ({shown}):"
+            f"{len(run.incomplete)} file(s) of a killed run may be incomplete ({first}):"
             " start the same snakemake command again, which makes them again",
         )
     for rule, log in run.failed:

@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{shown(arguments.source)}: every line is too long for a model")
     if len(lines) < total:
         print(
-            f"padir latency: {arguments.source}: {total - len(lines)} of {total} lines"
+            f"padir latency: {shown(arguments.source)}: {total - len(lines)} of {total} lines"
             " are too long for a model and not timed",
             file=sys.stderr,
         )

@@ -27,10 +27,15 @@ def main(argv: list[str]) -> int:
 
     documents = [read_json(path) for path in arguments.results]
     for path, document in zip(arguments.results, documents, strict=True):
-        if not isinstance(document, dict) or "claims" not in document:
+        if not isinstance(document, dict) or not isinstance(document.get("claims"), list):
             raise InputError(f"{shown(path)}: not the results of padir theory")
     if arguments.part == "theorems":
-        theorem_table(documents).write(arguments.out)
+        try:
+            table = theorem_table(documents)
+        except (LookupError, TypeError, ValueError) as error:
+            where = ", ".join(map(shown, arguments.results))
+            raise InputError(f"{where}: a claim is not as padir theory writes it") from error
+        table.write(arguments.out)
         return 0
     if len(documents) != 1:
         raise InputError(f"--results has {len(documents)} files: {arguments.part} needs one")

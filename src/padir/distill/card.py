@@ -92,14 +92,17 @@ def describe(
 def _extra_sources(path: Path) -> dict[str, Any]:
     """What a card says of extra sources: language, file, lines that stayed and were dropped."""
     statistics = read_json(path)
-    dropped = {reason: counts["pairs"] for reason, counts in statistics["dropped"].items()}
-    return {
-        "language": statistics["language"],
-        "file": statistics["file"],
-        "lines": statistics["pairs_kept"],
-        "dropped": {reason: count for reason, count in dropped.items() if count},
-        "sha256": statistics["files"][0]["sha256"],
-    }
+    try:
+        dropped = {reason: counts["pairs"] for reason, counts in statistics["dropped"].items()}
+        return {
+            "language": statistics["language"],
+            "file": statistics["file"],
+            "lines": int(statistics["pairs_kept"]),
+            "dropped": {reason: count for reason, count in dropped.items() if count},
+            "sha256": statistics["files"][0]["sha256"],
+        }
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{shown(path)}: not the statistics of padir extra-sources") from error
 
 
 def empty_lines(path: Path) -> int:

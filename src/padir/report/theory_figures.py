@@ -347,6 +347,8 @@ def draw(name: str, document: Document, where: str) -> Drawing:
         return drawing(document)
     except KeyError as error:
         raise InputError(f"{where}: no key {error}; run the experiment again") from error
+    except (IndexError, TypeError, ValueError) as error:
+        raise InputError(f"{where}: {error}; run the experiment again") from error
 
 
 def theorem_table(documents: Sequence[Document]) -> Table:

@@ -25,7 +25,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 import safetensors.numpy
 
-from padir.devices import on_any_process, wait_for_all
+from padir.devices import on_any_process, wait_for_all, wait_long_for_all
 from padir.files import (
     InputError,
     read_json,
@@ -81,6 +81,8 @@ class WorkFolder:
         self._metrics = self.folder / "metrics.jsonl"
         what = "another trainer is using this work folder"
         self._lock = Lock(self.folder / "lock", what, wait) if first else None
+        if wait:
+            wait_long_for_all("lock of the work folder")
         try:
             if first:
                 self._claim(dict(identity))

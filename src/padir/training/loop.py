@@ -19,7 +19,7 @@ from padir.bundle import MODEL_FILE, Bundle, read_bundle
 from padir.config.training import RunSpec
 from padir.data.batches import BatchPlan, in_order
 from padir.data.encode import encode_pairs
-from padir.devices import is_first_process, on_any_process, process_count
+from padir.devices import is_first_process, on_any_process
 from padir.files import InputError, sha256_file, shown
 from padir.model.parameters import table_size
 from padir.progress import Progress
@@ -93,8 +93,7 @@ def train(
         warm_start: bundle of the model that `training.warm_start` names.
         threads: CPU threads that encode the text; their number changes no result.
         restart: whether to discard the progress in the work folder.
-        wait: whether to wait for another trainer of this work folder to end; with several
-            processes, none waits.
+        wait: whether to wait for another trainer of this work folder to end.
 
     Raises:
         InputError: bad text, a folder in use or of another run, no readable checkpoint, a loss
@@ -112,8 +111,7 @@ def train(
     }
     if start is not None:
         identity["warm_start"] = sha256_file(start.folder / MODEL_FILE)
-    alone = process_count() == 1
-    with WorkFolder(work, identity, is_first_process(), restart, wait and alone) as folder:
+    with WorkFolder(work, identity, is_first_process(), restart, wait) as folder:
         return Run(spec, vocabulary, text, seed, folder, start, threads).train()
 
 
