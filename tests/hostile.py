@@ -70,7 +70,10 @@ def _audit(event: str, arguments: tuple) -> None:
             _watches[-1].started.append(f"{event} {words}")
     elif event == "open":
         path, _, flags = arguments
-        if isinstance(path, str | bytes) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        # A file without a name is none that stays.
+        nameless = flags & os.O_TMPFILE == os.O_TMPFILE
+        writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and not nameless
+        if isinstance(path, str | bytes) and writes:
             _watches[-1].written.add(os.path.abspath(os.fsdecode(path)))
     elif event in _CHANGES:
         # The last argument of a removal is the open folder that its path is relative to, or -1.

@@ -1,4 +1,5 @@
-"""Hostile words in each option of the verbs that take names and paths, one option at a time."""
+"""Hostile words in each option of the verbs that take names and paths, one option at a time; files
+of hostile names and content for those that measure and report."""
 
 import os
 from collections.abc import Iterator
@@ -9,12 +10,14 @@ from hypothesis import given
 from tests.decoding import LINES as SENTENCES
 from tests.decoding import write_tiny_bundle
 from tests.hostile import NAMES, TEXT
-from tests.property.test_hostile_input import examples, file_of, place, run
+from tests.property.test_hostile_input import LINES, examples, file_of, place, run
 
 HOLE = "{hostile}"
 CHECKPOINT = f"--checkpoint={HOLE}"
 EXTRA = ("--train", "TEXT", "--valid", "TEXT", "--test", "TEXT", "--out", "out")
 BOUGHT = ("--target-language", "en", "--out", "out/x", "--ledger", "out/ledger")
+TIMED = ("--source", "TEXT", "--out", "out/x")
+ANALYSED = ("--bundle", "MODEL", "--source", "TEXT", "--references", "TEXT", "--out", "out/x")
 # Verb -> command lines; `{hostile}` stands for the text, MODEL, TEXT and SPEC for files that exist.
 COMMANDS = {
     "launch": [
@@ -69,8 +72,43 @@ COMMANDS = {
         ["--bundle", "MODEL", f"--decoder={HOLE}", "--source", "TEXT", "--out", "out/x"],
     ],
     "schema": [["--root", f"out/x{HOLE}"]],
+    "latency": [
+        ["--rows", HOLE, *TIMED],
+        ["--rows", f"MODEL:{HOLE}", *TIMED],
+        ["--rows", "MODEL:greedy", *TIMED, f"--source={HOLE}"],
+        ["--rows", "MODEL:greedy", *TIMED, f"--reranker={HOLE}"],
+        ["--rows", "MODEL:greedy", *TIMED, f"--digests={HOLE}"],
+        ["--rows", "MODEL:greedy", *TIMED, f"--sentences={HOLE}"],
+    ],
+    "analyse": [
+        *(
+            [*ANALYSED, "--target-language", "en", f"{option}={HOLE}"]
+            for option in (
+                "--bundle",
+                "--decoder",
+                "--reranker",
+                "--source",
+                "--references",
+                "--passes",
+                "--distance",
+                "--mode-strength",
+                "--digests",
+            )
+        ),
+        [*ANALYSED, "--target-language", HOLE],
+        [*ANALYSED, "--target-language", "en", f"--grammar={HOLE}", "--mode-strength", "0.5"],
+    ],
+    "theory-report": [
+        [HOLE, "--results", "SPEC", "--out", "out"],
+        ["figure1", f"--results={HOLE}", "--out", "out"],
+        ["theorems", "--results", "SPEC", f"--results={HOLE}", "--out", f"out/x{HOLE}"],
+    ],
     "theory": [[HOLE, "--out", "out/x"], ["figure2", f"--config={HOLE}", "--out", "out/x"]],
 }
+
+
+# Verbs of many options that read text or open a model each time.
+SLOW = {"latency": 6, "analyse": 4}
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +120,7 @@ def words(template: list[str], text: str, stands_for: dict[str, str]) -> Iterato
     for word in template:
         # A file to write is called so, but stays in the folder that is asked for.
         hostile = text.replace("/", "∕") if "out/" in word else text
+        word = word.replace("MODEL:", f"{stands_for['MODEL']}:")
         yield stands_for.get(word) or word.replace(HOLE, hostile)
 
 
@@ -96,7 +135,7 @@ def test_a_hostile_word_is_a_name_or_an_error_in_one_line(model, verb, count, mo
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere")
     monkeypatch.setattr("padir.commands.trace.prepare", lambda threads: None, raising=False)
 
-    @examples(count)
+    @examples(min(count, SLOW.get(verb, count)))
     @given(text=TEXT.map(lambda text: text.replace("\0", "")), name=NAMES)
     def check(text: str, name: str) -> None:
         for template in COMMANDS[verb]:
@@ -109,3 +148,25 @@ def test_a_hostile_word_is_a_name_or_an_error_in_one_line(model, verb, count, mo
                     run(root, verb, *words(template, hostile, given_files))
 
     check()
+
+
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory) -> str:
+    return os.fspath(write_tiny_bundle(tmp_path_factory.mktemp("models") / "padir", "padir"))
+
+
+@pytest.mark.slow
+@examples(6)
+@given(name=NAMES, lines=LINES, out=NAMES)
+def test_measurements_of_hostile_files(model, parallel, name, lines, out):
+    with place() as root:
+        texts = [*SENTENCES, *lines, " ".join(["ba"] * 40)]
+        source = os.fspath(file_of(texts, root / "given" / name))
+        language = ("--target-language", "en")
+        counts = ("--source", source, "--sentences", "40", "--out", f"out/{out}.json")
+        run(root, "latency", "--rows", f"{model}:greedy", *counts, "--repeats", "1")
+        words = ("--references", source, *language, "--passes", "1", "--samples", "40")
+        run(root, "analyse", "--bundle", parallel, *counts, *words)
+        words = ("--train", source, "--train-reference", source, "--valid", source, *language)
+        words += ("--valid-references", source, "--teacher", name, "--row", name)
+        run(root, "distill-card", *words, "--out", f"out/{out}.card.json")
