@@ -169,7 +169,8 @@ def check_written(*paths: Path) -> None:
 
 def provenance_of(output: Path) -> Path:
     """Where the provenance of a file stands."""
-    return output.with_name(output.name + ".provenance.json")
+    # `with_name` refuses paths without a name, such as ".".
+    return output.parent / f"{output.name}.provenance.json"
 
 
 def was_written_by(output: Path, argv: Iterable[str]) -> bool:

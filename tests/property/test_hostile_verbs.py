@@ -1,8 +1,10 @@
 """Hostile words in each option of the verbs that take names and paths, one option at a time; files
 of hostile names and content for those that measure and report."""
 
+import json
 import os
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -16,6 +18,8 @@ HOLE = "{hostile}"
 CHECKPOINT = f"--checkpoint={HOLE}"
 EXTRA = ("--train", "TEXT", "--valid", "TEXT", "--test", "TEXT", "--out", "out")
 BOUGHT = ("--target-language", "en", "--out", "out/x", "--ledger", "out/ledger")
+CARD = ("--teacher", "ar", "--row", "ar/beam", "--train", "TEXT", "--train-reference", "TEXT")
+CARD += ("--valid", "TEXT", "--valid-references", "TEXT", "--target-language", "en")
 TIMED = ("--source", "TEXT", "--out", "out/x")
 ANALYSED = ("--bundle", "MODEL", "--source", "TEXT", "--references", "TEXT", "--out", "out/x")
 # Verb -> command lines; `{hostile}` stands for the text, MODEL, TEXT and SPEC for files that exist.
@@ -72,6 +76,26 @@ COMMANDS = {
         ["--bundle", "MODEL", f"--decoder={HOLE}", "--source", "TEXT", "--out", "out/x"],
     ],
     "schema": [["--root", f"out/x{HOLE}"]],
+    "distill-card": [
+        *(
+            [*CARD, f"{option}={HOLE}", "--out", "out/x"]
+            for option in (
+                "--teacher",
+                "--row",
+                "--train",
+                "--train-reference",
+                "--valid",
+                "--valid-references",
+                "--target-language",
+                "--digests",
+            )
+        ),
+        [*CARD, "--out", f"out/x{HOLE}"],
+        [*CARD, "--grammar", HOLE, "--sources", "TEXT", "--out", "out/x"],
+        [*CARD, "--grammar", "SPEC", "--sources", HOLE, "--out", "out/x"],
+        [*CARD, "--extra-statistics", HOLE, "--out", "out/x"],
+        [*CARD, "--extra-statistics", "SPEC", "--out", "out/x"],
+    ],
     "latency": [
         ["--rows", HOLE, *TIMED],
         ["--rows", f"MODEL:{HOLE}", *TIMED],
@@ -108,7 +132,7 @@ COMMANDS = {
 
 
 # Verbs of many options that read text or open a model each time.
-SLOW = {"latency": 6, "analyse": 4}
+SLOW = {"distill-card": 6, "latency": 6, "analyse": 4}
 
 
 @pytest.fixture(scope="module")
@@ -170,3 +194,31 @@ def test_measurements_of_hostile_files(model, parallel, name, lines, out):
         words = ("--train", source, "--train-reference", source, "--valid", source, *language)
         words += ("--valid-references", source, "--teacher", name, "--row", name)
         run(root, "distill-card", *words, "--out", f"out/{out}.card.json")
+
+
+@pytest.mark.slow
+@examples(20)
+@given(name=NAMES, text=TEXT.map(lambda text: text.replace("\0", "")))
+def test_a_doctor_of_hostile_folders(name, text):
+    # Slurm, where it is installed, would be asked.
+    with place() as root, mock.patch("padir.commands.doctor.check_queue", return_value=()):
+        folder = root / "given" / name
+        (folder / "results").mkdir(parents=True)
+        for results in (folder, folder / "results", f"out/{text}"):
+            run(root, "doctor", f"--results={results}")
+
+
+@pytest.mark.slow
+@examples(20)
+@given(text=TEXT)
+def test_theory_reports_of_hostile_results(text):
+    changes = [{"claims": text}, {"claims": [text]}, {"experiment": text}]
+    changes += [{"series": text, "settings": text}]
+    with place() as root:
+        results = root / "given/results.json"
+        words = ("--results", os.fspath(results), "--out", "out")
+        for change in changes:
+            content = {"experiment": "estimation", "claims": [{"interval": None}], **change}
+            results.write_text(json.dumps(content))
+            for part in ("figure1", "theorems"):
+                assert run(root, "theory-report", part, *words)[0] == 2
