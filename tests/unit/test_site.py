@@ -22,7 +22,13 @@ def place(tmp_path_factory):
         if path.name not in NOT_READ:
             (folder / path.name).symlink_to(path)
     built = subprocess.run(
-        ["make", "docs", "--assume-old=setup", f"BIN={Path(sys.executable).parent}"],
+        [
+            "make",
+            "--no-print-directory",
+            "docs",
+            "--assume-old=setup",
+            f"BIN={Path(sys.executable).parent}",
+        ],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
