@@ -110,8 +110,10 @@ docs: setup ## build the documentation as a site: results/site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "site: $(CURDIR)/results/site/index.html"
 
-bench: setup ## time decoders, training steps and other translators, what their cost grows with, and every trained model at batch 1
+bench: setup ## time decoders, training steps, their parts, samplers, and every trained model at batch 1; EXTRAS=bench for other translators
 	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/speed.py --out results/bench/speed.json --compare benchmarks/speed.json
 	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/roofline.py --speed results/bench/speed.json --out results/bench/roofline.svg
 	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/scaling.py --out results/bench/scaling.json --picture results/bench/scaling.svg
+	PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/batches.py --out results/bench/batches.json --picture results/bench/batches.svg
+	for script in breakdown levers start theory_samplers; do PATH="$(CURDIR)/$(BIN):$$PATH" python benchmarks/$$script.py || exit; done
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile $(CONFIG) --forcerun measure_latency $(ARGS) -- latency

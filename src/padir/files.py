@@ -152,7 +152,12 @@ def iter_lines(path: str | os.PathLike[str], *, strip_bom: bool = False) -> Iter
 
 
 def decode_lines(
-    file: Iterable[bytes], name: str, first: int = 1, *, strip_bom: bool = False
+    file: Iterable[bytes],
+    name: str,
+    first: int = 1,
+    *,
+    strip_bom: bool = False,
+    nul_as_space: bool = False,
 ) -> Iterator[str]:
     """Decode an open binary file as `iter_lines` does.
 
@@ -161,6 +166,7 @@ def decode_lines(
         name: of the file, for messages.
         first: number of the first line that `file` yields.
         strip_bom: as in `iter_lines`.
+        nul_as_space: replace NUL characters, instead of refusing them.
     """
     for number, raw in enumerate(file, start=first):
         if number == 1 and strip_bom and raw.startswith(BOM):
@@ -179,6 +185,8 @@ def decode_lines(
             raise InputError(
                 f"{name}: line {number}, byte {error.start + 1}: not valid UTF-8"
             ) from error
+        if nul_as_space:
+            line = line.replace("\0", " ")
         if "\0" in line:
             raise InputError(f"{name}: line {number}: holds a NUL character")
         yield line

@@ -26,11 +26,17 @@ def words(*parts: str) -> str:
 
 
 def snakefile_option() -> str:
-    """Where the workflow is, if the working folder has none: that of the installed package."""
-    snakefile = Path(__file__).resolve().parents[2] / "Snakefile"
-    if any(Path(name).exists() for name in SNAKEFILES) or not snakefile.is_file():
+    """Where the workflow is, that of the installed package, unless Snakemake finds it by itself in
+    the working folder."""
+    folder = Path(__file__).resolve().parents[2]
+    if not (folder / "Snakefile").is_file():
         return ""
-    return f"--snakefile {shlex.quote(str(snakefile))}"
+    by_itself = next((Path(name) for name in SNAKEFILES if Path(name).is_file()), None)
+    if by_itself is not None:
+        workflow = (folder / name for name in ("Snakefile", "workflow/Snakefile"))
+        if by_itself.read_bytes() in [path.read_bytes() for path in workflow if path.is_file()]:
+            return ""
+    return f"--snakefile {shlex.quote(str(folder / 'Snakefile'))}"
 
 
 def experiment_options(

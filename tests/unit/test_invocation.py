@@ -1,5 +1,6 @@
 """Commands that messages and pages name: of the experiment, and working where they are pasted."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ WORKFLOW = Path(__file__).resolve().parents[2] / "Snakefile"
 
 def test_a_command_names_config_files_and_changes_as_they_were_given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "Snakefile").touch()
+    shutil.copy(WORKFLOW, tmp_path)
     files = [tmp_path / "my config.yaml", Path("/elsewhere/b.yaml")]
     changes = {"seeds": 2, "theory": {"runs": ["a b"]}}
     options = experiment_options(files, changes)
@@ -41,5 +42,7 @@ def test_a_folder_with_a_workflow_needs_no_mention(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
-    path.touch()
+    shutil.copy(WORKFLOW.parent / ("workflow" if "/" in name else "") / "Snakefile", path)
     assert snakefile_option() == ""
+    path.write_text("rule of_others:\n    shell: 'true'\n")
+    assert snakefile_option() == f"--snakefile {WORKFLOW}"

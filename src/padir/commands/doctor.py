@@ -87,7 +87,9 @@ def check_devices() -> Finding:
         devices = jax.devices()
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:200]
-        return Finding("fix", f"JAX finds no device: {reason}")
+        return Finding(
+            "fix", f"JAX finds no device: {reason}; on the CPU: export JAX_PLATFORMS=cpu"
+        )
     kinds = sorted({str(device.device_kind) for device in devices})
     text = f"{len(devices)} {jax.default_backend()} device(s): {', '.join(kinds)}"
     if jax.default_backend() == "cpu" and shutil.which("nvidia-smi"):
@@ -114,12 +116,16 @@ def check_results(folder: Path) -> Iterator[Finding]:
             pass
     except OSError as error:
         yield Finding(
-            "fix", f"{shown(place)}: cannot write: {error.strerror}; choose another folder"
+            "fix",
+            f"{shown(place)}: cannot write: {error.strerror}; choose another folder:"
+            " snakemake --directory FOLDER",
         )
         return
     free = shutil.disk_usage(place).free / 1e9
     enough = free >= LEAST_FREE_GB
-    advice = "" if enough else f"; at least {LEAST_FREE_GB:g} GB are needed: make room"
+    advice = (
+        "" if enough else f"; at least {LEAST_FREE_GB:g} GB are needed: make room: du -sh results/*"
+    )
     yield Finding(
         "ok" if enough else "fix", f"{shown(place)}: writable, {free:.1f} GB free{advice}"
     )
@@ -129,7 +135,11 @@ def check_tools() -> Iterator[Finding]:
     """Required programs: whether they are on PATH."""
     for name, grade, advice in (
         ("snakemake", "fix", "snakemake is not on PATH: . .venv/bin/activate, or make reproduce"),
-        ("git", "note", "git is absent: provenance will not name the code's commit"),
+        (
+            "git",
+            "note",
+            "git is absent, so provenance will not name the code's commit: apt install git",
+        ),
     ):
         path = shutil.which(name)
         yield Finding("ok", f"{name}: {path}") if path else Finding(grade, advice)
@@ -160,7 +170,10 @@ def check_run(folder: Path) -> Iterator[Finding]:
     for rule, log in run.failed:
         said = (last_line(folder / log) if log else "") or "no message"
         where = f" ({log})" if log else ""
-        yield Finding("note", f"the last run failed in {rule}: {said}{where}")
+        yield Finding(
+            "note",
+            f"the last run failed in {rule}: {said}{where}; the same snakemake command goes on",
+        )
     if not (run.locked or run.incomplete or run.failed):
         yield Finding("ok", "no lock and no incomplete file of a killed run")
 

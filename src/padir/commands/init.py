@@ -16,6 +16,7 @@ examples:
 import argparse
 import os
 import re
+import shlex
 from pathlib import Path
 
 from padir.commands.arguments import option, read_arguments
@@ -84,7 +85,7 @@ def main(argv: list[str]) -> int:
     write_text(out, config_text(name, splits, directions, proposal, counts.pairs))
     load_config([out])
     where, cores = snakefile_option(), f"--cores {machine.cores}"
-    run = words("snakemake", where, cores, f"--configfile {shown(out)}")
+    run = words("snakemake", where, cores, f"--configfile {shlex.quote(shown(out))}")
     print(
         f"proposal: size {proposal.size}, {proposal.steps:,} steps, {proposal.vocabulary:,} pieces;"
         f" a training takes {proposal.memory / 1e9:.2f} GB\n"

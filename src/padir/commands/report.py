@@ -29,7 +29,7 @@ OPTIONS = (
     option(
         "--options TEXT",
         "options of snakemake that the commands in the report have (default: --configfile with the"
-        " YAML files of --config)",
+        " files of --config)",
     ),
     option(
         "--scope NAME",
@@ -50,12 +50,13 @@ def _read_config(paths: list[Path]) -> tuple[Config, str]:
     from padir.config.read import check_config, load_config
     from padir.files import InputError, read_json, shown
 
+    options = invocation.experiment_options([path.absolute() for path in paths], {})
     if len(paths) > 1 or paths[0].suffix in (".yaml", ".yml"):
-        return load_config(paths), invocation.experiment_options([p.absolute() for p in paths], {})
+        return load_config(paths), options
     settings = read_json(paths[0])
     if not isinstance(settings, dict):
         raise InputError(f"{shown(paths[0])}: not a JSON object of settings")
-    return check_config(settings), ""
+    return check_config(settings), options
 
 
 def main(argv: list[str]) -> int:

@@ -126,7 +126,9 @@ def input_lines() -> Iterator[str]:
     from padir.files import InputError, decode_lines
 
     try:
-        yield from decode_lines(sys.stdin.buffer, "standard input", strip_bom=True)
+        yield from decode_lines(
+            sys.stdin.buffer, "standard input", strip_bom=True, nul_as_space=True
+        )
     except OSError as error:
         raise InputError(f"standard input: cannot read: {error.strerror}") from error
 

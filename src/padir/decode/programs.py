@@ -23,8 +23,7 @@ from padir.model.transformer import Transformer
 
 CPU_SENTENCES, ACCELERATOR_SENTENCES = 16, 256
 THREADED_WIDTHS = range(128, 512)
-"""Widths of models whose candidates are decoded in several threads. A narrower model takes less
-time than a second thread takes to start; XLA shares out the products of a wider one by itself
+"""Widths of models whose candidates are decoded in several threads; below and above it does not pay
 (docs/performance.md)."""
 
 
@@ -158,7 +157,6 @@ class CandidateThreads:
     def __init__(self, decode: Callable[..., Any], threads: int):
         self._decode, self._threads = decode, threads
         self._pool = ThreadPoolExecutor(threads, "padir-candidates")
-        self._compiled_shapes: set[tuple[int, ...]] = set()
 
     def __call__(
         self, cross, start, given, opening, openings, lengths, passes, keys, may_repeat
@@ -182,9 +180,5 @@ class CandidateThreads:
 
         ends = [candidates * number // count for number in range(count + 1)]
         chosen = [slice(*pair) for pair in pairwise(ends)]
-        if start.shape not in self._compiled_shapes:
-            # One share of each size, so that no two threads compile the same program.
-            list(self._pool.map(share, {each.stop - each.start: each for each in chosen}.values()))
-            self._compiled_shapes.add(start.shape)
         shares = list(self._pool.map(share, chosen))
         return [np.concatenate(parts, axis=1) for parts in zip(*shares, strict=True)]

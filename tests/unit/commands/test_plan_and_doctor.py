@@ -85,7 +85,10 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor.tempfile, "TemporaryFile", refuse)
     (finding,) = doctor.check_results(tmp_path / "not yet" / "there")
     assert finding.grade == "fix"
-    assert finding.text == f"{tmp_path}: cannot write: Permission denied; choose another folder"
+    assert finding.text == (
+        f"{tmp_path}: cannot write: Permission denied; choose another folder:"
+        " snakemake --directory FOLDER"
+    )
 
 
 def test_a_full_disk_is_to_be_fixed(tmp_path, monkeypatch):
@@ -93,7 +96,7 @@ def test_a_full_disk_is_to_be_fixed(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: usage)
     (finding,) = doctor.check_results(tmp_path)
     assert finding.grade == "fix"
-    assert "make room" in finding.text
+    assert "make room: du -sh" in finding.text
 
 
 def test_an_absent_and_an_old_package_are_named(monkeypatch):

@@ -51,6 +51,10 @@ def test_a_byte_order_mark_is_taken_from_standard_input(streamed):
     assert streamed(marked[:3]) == ("", note)
 
 
+def test_a_nul_character_is_a_space(streamed):
+    assert streamed(b"ba ko\nmi\0ba\nko\n") == streamed(b"ba ko\nmi ba\nko\n")
+
+
 @pytest.mark.parametrize(("module", "search"), [(translate, "greedy"), (tune, "beam")])
 def test_help_says_how_an_ar_model_is_decoded_where_nothing_is_said(bundles, module, search):
     (decoder,) = [option for option in module.OPTIONS if option.name == "--decoder"]

@@ -21,6 +21,8 @@ VOID = {"meta", "br", "link", "img", "input"}
 def report(made_up, tmp_path, capsys):
     def run(*arguments: str, out: str = "report") -> tuple[int, str, str]:
         config = made_up.write("config.json", made_up.config.model_dump(mode="json"))
+        if "--options" not in arguments:
+            arguments = ("--options", "", *arguments)
         status = cli.main(["report", "--config", str(config), "--out", out, *arguments])
         printed, err = capsys.readouterr()
         return status, printed, err
@@ -338,6 +340,14 @@ def test_commands_are_of_the_experiment(made_up, report, tmp_path):
         text = (tmp_path / "report" / name).read_text(encoding="utf-8")
         commands = re.findall(r"\bsnakemake -\S+ \S+", text)
         assert commands and set(commands) == {f"snakemake {options}"}, name
+
+
+def test_commands_name_the_file_of_settings(made_up, tmp_path, capsys):
+    """Else they would be of the demo, and write over what another experiment made."""
+    made_up.score("padir/padir/T4", seed=1).unlink()
+    made_up.write("results/report/config.json", made_up.config.model_dump(mode="json"))
+    cli.main(["report", "--config", "results/report/config.json", "--out", "report"])
+    assert "--configfile results/report/config.json --cores all" in capsys.readouterr().err
 
 
 def test_nothing_run_yet(made_up, report, tmp_path):
