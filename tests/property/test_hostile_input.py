@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 COMPUTING = ("translate", "decode", "tune", "distill", "sample", "train", "latency", "analyse")
 """Verbs that set JAX up."""
-FOUND = ("ok   ", "note ", "mend ", "ready", *(f"{count} to " for count in range(10)))
+FOUND = ("ok   ", "note ", "fix  ", "ready", *(f"{count} to " for count in range(10)))
 """Beginnings of what a doctor says."""
 MACHINE = Machine(2, 2**33, "cpu", 0, 10.0)
 LINES = st.lists(TEXT, min_size=1, max_size=4)

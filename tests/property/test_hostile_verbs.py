@@ -202,7 +202,8 @@ def test_measurements_of_hostile_files(model, parallel, name, lines, out):
 def test_a_doctor_of_hostile_folders(name, text):
     # Slurm, where it is installed, would be asked.
     with place() as root, mock.patch("padir.commands.doctor.check_queue", return_value=()):
-        folder = root / "given" / name
+        # Below `out`, as the doctor tries whether the folder can be written.
+        folder = root / "cwd/out" / name
         (folder / "results").mkdir(parents=True)
         for results in (folder, folder / "results", f"out/{text}"):
             run(root, "doctor", f"--results={results}")

@@ -23,8 +23,8 @@ from padir.model.transformer import Transformer
 
 CPU_SENTENCES, ACCELERATOR_SENTENCES = 16, 256
 THREADED_WIDTHS = range(128, 512)
-"""Widths of models whose candidates are decoded in several threads; below and above it does not pay
-(docs/performance.md)."""
+"""Widths of models whose candidates are decoded in several threads. At width 64 it gains and loses,
+by number of passes; at 512 it loses (docs/performance.md)."""
 
 
 def cpu_threads() -> int:
