@@ -8,17 +8,15 @@ timed in turns.
 """
 
 import argparse
-import json
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import engines
 import numpy as np
+import output
 import speed
 
-BEGIN, END = "<!-- batches: begin -->", "<!-- batches: end -->"
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
 ENGINES = (
     "PaDIR T=1, 1 candidates",
@@ -53,7 +51,7 @@ def crossover(ahead: dict[int, float], behind: dict[int, float]) -> int | None:
     return min(overtaken, default=None)
 
 
-def page(report: dict[str, Any], command: str) -> str:
+def page(report: dict[str, Any]) -> str:
     """Rates, the best batch of each engine, and where others overtake PaDIR."""
     lines = {name: rates(times) for name, times in report["times"].items()}
     values = list(next(iter(lines.values())))
@@ -70,30 +68,22 @@ def page(report: dict[str, Any], command: str) -> str:
                 words = "at no measured batch" if start is None else f"from {start} sentences on"
                 overtaking.append(f"- {other} leads {parallel.split(',')[0]}: {words}.")
     conditions = f"{speed.conditions(report['machine'])}."
-    return "\n\n".join([f"`{command}`", conditions, speed.table(head, rows), "\n".join(overtaking)])
+    return "\n\n".join(
+        [output.command(), conditions, speed.table(head, rows), "\n".join(overtaking)]
+    )
 
 
 def draw(report: dict[str, Any]) -> str:
     """One curve for each engine, on logarithmic axes."""
-    from padir.report.theme import COLOURS, MARKERS, canvas
+    from padir.report.theme import canvas
 
     with canvas("batches", 5.0, 3.6) as drawing:
         axes = drawing.figure.subplots()
         for index, (name, times) in enumerate(report["times"].items()):
             line = rates(times)
-            (curve,) = axes.plot(
-                [*line], [*line.values()], MARKERS[index] + "-", color=COLOURS[index],
-                label=name, markersize=4,
-            )  # fmt: skip
-            drawing.name_marks(
-                curve, [f"{name}, {rows} at once: {rate:.1f}/s" for rows, rate in line.items()]
-            )
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log", base=2)
+            output.draw_curve(drawing, axes, index, name, line, "{:,} at once: {:.1f}/s")
         axes.set_xlabel("sentences at once")
         axes.set_ylabel("sentences/s")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(lambda value, _: f"{value:g}")
         drawing.legend()
     return drawing.svg
 
@@ -103,25 +93,15 @@ def main() -> None:
     parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parse.add_argument("--threads", type=int, default=2, help="CPU threads of every engine")
     parse.add_argument("--seconds", type=float, default=15, help="of each batch, without compiling")
-    parse.add_argument("--size", default="paper", choices=tuple(engines.SIZES))
-    parse.add_argument("--out", type=Path, help="JSON file to write")
-    parse.add_argument("--page", type=Path, help="page whose section is written")
-    parse.add_argument("--picture", type=Path, help="SVG file to write")
+    output.add_files(parse, "out", "page", "picture")
     given = parse.parse_args()
     from padir.launch import prepare
 
     prepare(given.threads)
     about = speed.machine(given.threads)
-    times = measure(engines.SIZES[given.size], given.threads, given.seconds)
+    times = measure(engines.SIZES["paper"], given.threads, given.seconds)
     report = {"machine": about, "times": times}
-    measured = page(report, " ".join(["python", *sys.argv]))
-    print(measured)
-    if given.out:
-        given.out.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-    if given.page:
-        speed.write_section(given.page, BEGIN, END, measured)
-    if given.picture:
-        given.picture.write_text(draw(report), "utf-8")
+    output.write(given, "batches", page(report), report, draw)
 
 
 if __name__ == "__main__":

@@ -10,19 +10,17 @@ median over rounds of the difference within a round.
 """
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import engines
 import numpy as np
+import output
 import speed
 
-BEGIN, END = "<!-- breakdown: begin -->", "<!-- breakdown: end -->"
 CANDIDATES, FEW = 5, 16
 """Length candidates as in speed.py; rows of a vocabulary that costs nothing."""
 WITHOUT = {
@@ -199,7 +197,7 @@ def transposed(columns: dict[str, dict[str, float]], head: str, unit: str = "ms"
     return speed.table((head, *(f"{name}, {unit}" for name in columns)), rows)
 
 
-def page(report: dict[str, Any], command: str) -> str:
+def page(report: dict[str, Any]) -> str:
     """The section of the page."""
     decoding, limit = report["decoding"], report["limits"]["matmul_gflops"]
     sentences = {
@@ -214,7 +212,7 @@ def page(report: dict[str, Any], command: str) -> str:
     }
     return "\n\n".join(
         [
-            f"`{command}`",
+            output.command(),
             f"{speed.conditions(report['machine'])}. Matrix product: {limit:.0f} GFLOP/s.",
             transposed(sentences, "part of a sentence"),
             transposed(
@@ -234,8 +232,7 @@ def main() -> None:
     parse.add_argument("--seconds", type=float, default=20, help="of each group, without compiling")
     parse.add_argument("--sizes", nargs="*", default=names, choices=names, help="decoders")
     parse.add_argument("--training", nargs="*", default=names, choices=names, help="steps")
-    parse.add_argument("--out", type=Path, help="JSON file to write")
-    parse.add_argument("--page", type=Path, help="page whose section is written")
+    output.add_files(parse, "out", "page")
     given = parse.parse_args()
     from padir.launch import prepare
 
@@ -245,12 +242,7 @@ def main() -> None:
         "limits": speed.limits(time.perf_counter),
         **measure(given.sizes, given.training, given.seconds),
     }
-    measured = page(report, " ".join(["python", *sys.argv]))
-    print(measured)
-    if given.out:
-        given.out.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-    if given.page:
-        speed.write_section(given.page, BEGIN, END, measured)
+    output.write(given, "breakdown", page(report), report)
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import engines
 import numpy as np
+import output
 import speed
 
-BEGIN, END = "<!-- levers: begin -->", "<!-- levers: end -->"
 CANDIDATES, PASSES = 5, 4
 Engine = Callable[[], Any]
 
@@ -91,18 +90,15 @@ def main() -> None:
     parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parse.add_argument("--threads", type=int, default=2, help="CPU threads")
     parse.add_argument("--seconds", type=float, default=5, help="of each row, without compiling")
-    parse.add_argument("--page", type=Path, help="page whose section is written")
+    output.add_files(parse, "page")
     given = parse.parse_args()
     from padir.launch import prepare
 
     prepare(given.threads)
     conditions = f"{speed.conditions(speed.machine(given.threads))}."
     head = ("lever, size", "without, ms", "with, ms", "times as fast (quartiles)")
-    command = " ".join(["python", *sys.argv])
-    measured = "\n\n".join([f"`{command}`", conditions, speed.table(head, measure(given.seconds))])
-    print(measured)
-    if given.page:
-        speed.write_section(given.page, BEGIN, END, measured)
+    table = speed.table(head, measure(given.seconds))
+    output.write(given, "levers", "\n\n".join([output.command(), conditions, table]))
 
 
 if __name__ == "__main__":

@@ -11,18 +11,16 @@ largest values on logarithmic axes: 1 where twice as much costs twice as much.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import engines
 import numpy as np
+import output
 import speed
 
-BEGIN, END = "<!-- scaling: begin -->", "<!-- scaling: end -->"
 SIZE = engines.SIZES["multi30k"]
 # Lengths up to 128.
 LONG = replace(SIZE, architecture=SIZE.architecture | {"max_positions": 288, "length_classes": 130})
@@ -128,9 +126,9 @@ def slope(line: dict[int, float]) -> float:
     return float(np.log(more / less) / np.log(last / before))
 
 
-def page(report: dict[str, Any], command: str) -> str:
+def page(report: dict[str, Any]) -> str:
     """The tables, one for each thing that varies."""
-    parts = [f"`{command}`", f"{speed.conditions(report['machine'])}. Milliseconds."]
+    parts = [output.command(), f"{speed.conditions(report['machine'])}. Milliseconds."]
     for what, systems in report["times"].items():
         values = sorted({value for line in systems.values() for value in line})
         head = (what, *(f"{value:,}" for value in values), "slope")
@@ -144,27 +142,17 @@ def page(report: dict[str, Any], command: str) -> str:
 
 def draw(report: dict[str, Any]) -> str:
     """One panel for each thing that varies, on logarithmic axes."""
-    from padir.report.theme import COLOURS, MARKERS, canvas
+    from padir.report.theme import canvas
 
     names = list(dict.fromkeys(name for systems in report["times"].values() for name in systems))
     with canvas("scaling", 9.0, 5.0) as drawing:
         panels = drawing.figure.subplots(2, 3).flat
         for axes, (what, systems) in zip(panels, report["times"].items(), strict=True):
             for name, times in systems.items():
-                index = names.index(name)
-                (line,) = axes.plot(
-                    [*times], [*times.values()], MARKERS[index] + "-", color=COLOURS[index],
-                    label=name, markersize=4,
-                )  # fmt: skip
-                drawing.name_marks(
-                    line, [f"{name}, {v:,} {what}: {t:.1f} ms" for v, t in times.items()]
-                )
-            axes.set_xscale("log", base=2)
-            axes.set_yscale("log", base=2)
+                unit = f"{{:,}} {what}: {{:.1f}} ms"
+                output.draw_curve(drawing, axes, names.index(name), name, times, unit)
             axes.set_xlabel(what)
             axes.set_ylabel("ms")
-            for axis in (axes.xaxis, axes.yaxis):
-                axis.set_major_formatter(lambda value, _: f"{value:g}")
         drawing.legend()
     return drawing.svg
 
@@ -174,21 +162,13 @@ def main() -> None:
     parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parse.add_argument("--threads", type=int, default=2, help="CPU threads")
     parse.add_argument("--seconds", type=float, default=12, help="of each kind, without compiling")
-    parse.add_argument("--out", type=Path, required=True, help="JSON file to write")
-    parse.add_argument("--page", type=Path, help="page whose section is written")
-    parse.add_argument("--picture", type=Path, help="SVG file to write")
+    output.add_files(parse, "out", "page", "picture")
     given = parse.parse_args()
     from padir.launch import prepare
 
     prepare(given.threads)
     report = {"machine": speed.machine(given.threads), "times": measure(given.seconds)}
-    given.out.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-    measured = page(report, " ".join(["python", *sys.argv]))
-    print(measured)
-    if given.picture:
-        given.picture.write_text(draw(report), "utf-8")
-    if given.page:
-        speed.write_section(given.page, BEGIN, END, measured)
+    output.write(given, "scaling", page(report), report, draw)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ from typing import Any
 
 import engines
 import numpy as np
+import output
 
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 DRIFT = 0.15
 """Least relative change of a ratio that counts as drift."""
 TARGETS = (
@@ -245,17 +245,11 @@ def conditions(ran: dict[str, Any]) -> str:
     )
 
 
-def write_section(page: Path, begin: str, end: str, text: str) -> None:
-    """Replace what stands between two marks of a page."""
-    before, rest = page.read_text("utf-8").split(begin)
-    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}", "utf-8")
-
-
-def page(report: dict[str, Any], command: str) -> str:
+def page(report: dict[str, Any]) -> str:
     """The measured section of the page."""
     limit = report["limits"]
     parts = [
-        f"`{command}`",
+        output.command(),
         f"{conditions(report['machine'])}; {report['clock']} time. Matrix product:"
         f" {limit['matmul_gflops']:.0f} GFLOP/s; reading memory: {limit['read_gb_per_s']:.1f} GB/s,"
         " both in the same run.",
@@ -347,8 +341,7 @@ def parser() -> argparse.ArgumentParser:
         default="wall",
         help="processor time tells more on a busy machine, with one thread",
     )
-    parse.add_argument("--out", type=Path, help="JSON file to write")
-    parse.add_argument("--page", type=Path, help="page whose measured section is written")
+    output.add_files(parse, "out", "page")
     parse.add_argument("--compare", type=Path, help="JSON file of an earlier run")
     return parse
 
@@ -357,18 +350,12 @@ def main() -> None:
     """Parse, time, write, compare."""
     arguments = parser().parse_args()
     report = run(arguments)
-    measured = page(report, " ".join(["python", *sys.argv]))
-    print(measured)
+    output.write(arguments, "measured", page(report), report, indent=None)
     if arguments.compare:
         for message in compare(report, json.loads(arguments.compare.read_text("utf-8"))) or [
             "none"
         ]:
             print(f"drift: {message}")
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(report) + "\n", "utf-8")
-    if arguments.page:
-        write_section(arguments.page, BEGIN, END, measured)
 
 
 if __name__ == "__main__":

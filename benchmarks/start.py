@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import output
 import speed
 
-BEGIN, END = "<!-- start: begin -->", "<!-- start: end -->"
 MODELS = {
     "demo": ("config/config.yaml", "synthetic", "xs-xt", 512),
     "multi30k": ("config/multi30k.yaml", "multi30k", "de-en", 6_016),
@@ -91,7 +91,7 @@ def measure() -> dict[str, dict[str, float]]:
     return report
 
 
-def page(report: dict[str, Any], command: str) -> str:
+def page(report: dict[str, Any]) -> str:
     """The section of the page."""
     columns = report["seconds"]
     parts = list(next(iter(columns.values())))
@@ -102,7 +102,7 @@ def page(report: dict[str, Any], command: str) -> str:
         rows.append((name, *(f"{total:.1f}" for total in sums)))
     head = ("processor seconds", *columns)
     return "\n\n".join(
-        [f"`{command}`", f"{speed.conditions(report['machine'])}.", speed.table(head, rows)]
+        [output.command(), f"{speed.conditions(report['machine'])}.", speed.table(head, rows)]
     )
 
 
@@ -110,16 +110,13 @@ def main() -> None:
     """Parse, measure, write."""
     parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parse.add_argument("--alone", nargs=2, help=argparse.SUPPRESS)
-    parse.add_argument("--page", type=Path, help="page whose section is written")
+    output.add_files(parse, "page")
     given = parse.parse_args()
     if given.alone:
         print(json.dumps(phases(*given.alone)))
         return
     report = {"machine": speed.machine(1), "seconds": measure()}
-    measured = page(report, " ".join(["python", *sys.argv]))
-    print(measured)
-    if given.page:
-        speed.write_section(given.page, BEGIN, END, measured)
+    output.write(given, "start", page(report))
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def test_a_drift_is_told_and_is_no_failure(scripts, monkeypatch, tmp_path, capsy
     committed = tmp_path / "committed.json"
     committed.write_text(json.dumps({"ratios": [{**row, "median": 1.0, "low": 0.9, "high": 1.1}]}))
     monkeypatch.setattr(speed, "run", lambda arguments: report)
-    monkeypatch.setattr(speed, "page", lambda report, command: "the page")
+    monkeypatch.setattr(speed, "page", lambda report: "the page")
     monkeypatch.setattr(sys, "argv", ["speed.py", "--compare", str(committed)])
     assert speed.main() is None
     assert "drift: demo: HF T5 / AR beam is 2.00, committed 1.00" in capsys.readouterr().out
@@ -181,7 +181,8 @@ def test_scaling_is_measured_tabulated_and_drawn(scripts, tmp_path, monkeypatch)
     monkeypatch.setattr(scaling, "SIZE", scaling.engines.SIZES["demo"])
     monkeypatch.setattr("padir.launch.prepare", lambda threads: None)
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{scaling.BEGIN}\n{scaling.END}\nafter\n")
+    begin, end = scaling.output.marks("scaling")
+    page.write_text(f"before\n{begin}\n{end}\nafter\n")
     out, picture = tmp_path / "scaling.json", tmp_path / "scaling.svg"
     words = ["--seconds", "0", "--out", out, "--page", page, "--picture", picture]
     monkeypatch.setattr(sys, "argv", ["scaling.py", *map(str, words)])
@@ -195,3 +196,24 @@ def test_scaling_is_measured_tabulated_and_drawn(scripts, tmp_path, monkeypatch)
     assert len(re.findall(r"^\| (?:PaDIR|AR)", text, re.MULTILINE)) == len(lines)
     drawn = picture.read_text()
     assert drawn.count("<title>") == sum(map(len, lines))
+
+
+@pytest.mark.parametrize("name", ["batches", "scaling"])
+def test_a_committed_picture_shows_the_committed_times(scripts, repository, name):
+    """Also the table of the page has these times."""
+    report = json.loads((repository / f"benchmarks/{name}.json").read_text())
+    # JSON has texts where a report has numbers.
+    lines = report["times"].values() if name == "scaling" else [report["times"]]
+    for systems in lines:
+        for system, times in systems.items():
+            systems[system] = {int(value): each for value, each in times.items()}
+    titles = re.findall(r"<title>.*?</title>", scripts[name].draw(report))
+    assert len(titles) > 20
+    drawn = (repository / f"docs/{name}.svg").read_text()
+    assert titles == re.findall(r"<title>.*?</title>", drawn)
+    page = (repository / "docs/performance.md").read_text()
+    begin, end = scripts[name].output.marks(name)
+    rows = [row for row in scripts[name].page(report).splitlines() if row.startswith("| ")]
+    assert [
+        row for row in page.split(begin)[1].split(end)[0].splitlines() if row[:2] == "| "
+    ] == rows
