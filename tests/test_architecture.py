@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "decode": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "vocab", "model", "progress"),
-        "bundle",
+        *("bundle", "launch"),
     },
     "distill": {"config", "files", "locks", "progress", "decode", "data", "score"},
     "score": {"files"},
@@ -56,7 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "library": {"config", "decode", "files", "score"},
     "server": {"bundle", "cards", "config", "files", "library", "model"},
-    "planning": {"config", "data", "files", "locks", "model", "progress", "vocab"},
+    "planning": {"config", "data", "files", "launch", "locks", "model", "progress", "vocab"},
     "report": {"cards", "config", "files", "invocation", "layout", "score"},
     "outputs": {"config", "jobs", "layout", "report"},
 }

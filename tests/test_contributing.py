@@ -140,6 +140,12 @@ def test_the_examples_touch_as_many_files_as_the_page_says_and_work(tmp_path):
         assert int(files[1]) == len(set(expected))
         for block in blocks(text, "yaml"):
             settings = merge(settings, yaml.safe_load(block))
+    # As `make lint` would, of the project's settings.
+    ruff = [sys.executable, "-m", "ruff"]
+    rules = ["--config", str(ROOT / "pyproject.toml"), str(tmp_path)]
+    for words in (["check", *rules], ["format", "--check", *rules]):
+        linted = subprocess.run([*ruff, *words], capture_output=True, text=True, check=False)
+        assert linted.returncode == 0, linted.stdout + linted.stderr
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path), json.dumps(settings)],
         cwd=ROOT,

@@ -131,10 +131,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         # All is done; the way out of the process has nothing that an interrupt could spare.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    waits = status == INTERRUPTED or (arguments[:1] and arguments[0] in INTERRUPTIBLE)
-    if argv is None and waits:
-        # A thread may still wait for input or run a compiled program. Python's own way out cannot
-        # end the first, and takes from the second what it works with.
+    interruptible = arguments[:1] and arguments[0] in INTERRUPTIBLE
+    if argv is None and (interruptible or status == INTERRUPTED):
+        # A thread may still wait for input, which Python's finalisation cannot end, or run a
+        # compiled program, whose memory it would free.
         os._exit(status)
     return status
 

@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 LONGEST_WAIT = 30 * 24 * 3600 * 1000
-"""Milliseconds of a barrier for hours."""
+"""Timeout of `wait_long_for_all` in milliseconds: 30 days."""
 
 
 def data_mesh() -> Mesh:
@@ -82,7 +82,8 @@ def wait_for_all(name: str) -> None:
 
 
 def wait_long_for_all(name: str) -> None:
-    """Barrier for hours: devices give each other up after half a minute, so they exchange nothing.
+    """Barrier of up to 30 days, by JAX's coordination service: the barrier of `wait_for_all` is a
+    collective of the devices, which times out after half a minute.
 
     Args:
         name: not given to an earlier call.

@@ -1,6 +1,6 @@
-"""How a process uses the machine: threads and the cache of compiled programs.
+"""How a process uses the machine: cores, threads and the cache of compiled programs.
 
-Called by commands before JAX starts; neither choice changes a result beyond rounding.
+`prepare` is called by commands before JAX starts; no choice changes a result beyond rounding.
 """
 
 import os
@@ -36,6 +36,19 @@ def prepare(threads: int | None = None) -> None:
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def cores() -> int:
+    """CPU cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cpu_threads() -> int:
+    """Threads of XLA's products on a CPU: those of `prepare`, else all cores."""
+    limit = os.environ.get("NPROC", "")
+    return int(limit) if limit.isdecimal() and int(limit) else cores()
 
 
 def join(others: str | None) -> SingleProcess | Group:

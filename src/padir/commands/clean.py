@@ -33,8 +33,8 @@ def main(argv: list[str]) -> int:
     from padir.config.read import read_dataset
     from padir.data.card import data_card
     from padir.data.clean import clean
-    from padir.data.parallel import cores
     from padir.files import InputError, iter_aligned, shown, write_json, write_jsonl, write_text
+    from padir.launch import cores
     from padir.provenance import write_provenance
 
     raw, out = arguments.raw, arguments.out

@@ -100,7 +100,7 @@ def check_devices() -> Finding:
 
 def check_cores() -> Finding:
     """Cores that this process may use."""
-    from padir.data.parallel import cores
+    from padir.launch import cores
 
     run = words("snakemake", snakefile_option(), f"--cores {cores()}")
     return Finding("ok", f"{cores()} core(s): {run}")

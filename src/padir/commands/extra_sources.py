@@ -33,8 +33,8 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("extra-sources", __doc__, OPTIONS, argv)
     from padir.config.read import read_dataset
     from padir.data.extra import clean_extra
-    from padir.data.parallel import cores
     from padir.files import InputError, shown, write_json
+    from padir.launch import cores
     from padir.provenance import write_provenance
 
     dataset = read_dataset(arguments.config_dataset)

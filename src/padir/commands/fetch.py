@@ -29,11 +29,11 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("fetch", __doc__, OPTIONS, argv)
     from padir.config.data import SyntheticSource, TfdsSource
     from padir.config.read import read_dataset
-    from padir.data.parallel import cores
     from padir.data.synthetic import write_grammar, write_synthetic
     from padir.data.text import write_files_source
     from padir.data.tfds import write_tfds_source
     from padir.files import InputError
+    from padir.launch import cores
     from padir.provenance import write_provenance
 
     dataset = read_dataset(arguments.config_dataset)

@@ -19,7 +19,7 @@ from contextlib import suppress
 
 from padir.commands.arguments import needed, option, read_arguments, threads
 from padir.files import InputError
-from padir.launch import AUTOMATIC, join, prepare
+from padir.launch import AUTOMATIC, cores, join, prepare
 
 OPTIONS = (
     needed("--spec F", "spec.json with the settings of the training"),
@@ -80,7 +80,6 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
     from padir.bundle import MODEL_FILE, write_bundle
     from padir.config.read import read_spec
     from padir.data.cleaned import check_cleaned
-    from padir.data.parallel import cores
     from padir.files import read_jsonl, shown, write_jsonl
     from padir.model.card import model_card
     from padir.provenance import check_written, write_provenance

@@ -1,7 +1,6 @@
 """Splits text files into blocks of lines and processes these in parallel, in order."""
 
 import io
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -63,13 +62,6 @@ def read_block(path: Path, block: Block) -> list[str]:
         file.seek(block.start)
         content = file.read(block.stop - block.start)
     return list(decode_lines(io.BytesIO(content), shown(path), block.first + 1))
-
-
-def cores() -> int:
-    """CPU cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def ordered(function: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:

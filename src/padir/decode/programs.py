@@ -4,7 +4,6 @@ Sentences do not mix, so no device waits for another: each runs the same program
 stops when its own rows are finished.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -19,20 +18,13 @@ from jaxtyping import Int
 from padir.config.training import TrainingRun
 from padir.decode.batches import Batch, bucket_of, finer_buckets, padded_sources, plan_batches
 from padir.devices import data_mesh, replicated, split_sentences
+from padir.launch import cpu_threads
 from padir.model.transformer import Transformer
 
 CPU_SENTENCES, ACCELERATOR_SENTENCES = 16, 256
 THREADED_WIDTHS = range(128, 512)
 """Widths of models whose candidates are decoded in several threads. At width 64 it gains and loses,
 by number of passes; at 512 it loses (docs/performance.md)."""
-
-
-def cpu_threads() -> int:
-    """Threads that XLA runs products in on a CPU; see `padir.launch.prepare`."""
-    set_by_user = os.environ.get("NPROC", "")
-    if set_by_user.isdecimal() and int(set_by_user):
-        return int(set_by_user)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class CompiledModel:

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from padir.data.parallel import cores
+from padir.launch import cores
 
 _MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 # Training reaches this share of the speed of bare matrix products: a busy core that multiplies at

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from padir import layout
+from padir import cli, layout
 from padir.config import identity
 from padir.config.read import check_config
 from padir.config.rows import Decoding, Row
@@ -293,6 +293,19 @@ def line(table, training: str, decoder: str, T: str) -> dict:
         r for r in table.rows if (r["training"], r["decoder"], r["T"]) == (training, decoder, T)
     ]
     return row
+
+
+def write_page(folder: Path, traces: bool) -> str:
+    """The address of a page of the made-up results, with or without traces for the viewer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        made_up = MadeUp()
+        if traces:
+            made_up.traces()
+        made_up.write("config.json", made_up.config.model_dump(mode="json"))
+        options = ["--config", "config.json", "--out", "report", "--only", "page"]
+        assert cli.main(["report", *options]) == 0
+    return (folder / "report/index.html").as_uri()
 
 
 @pytest.fixture

@@ -2,22 +2,13 @@
 
 import pytest
 
-from padir import cli
-from tests.unit.report.conftest import MadeUp
+from tests.unit.report.conftest import write_page
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """The page of the made-up results."""
-    folder = tmp_path_factory.mktemp("page")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        made_up = MadeUp()
-        made_up.traces()
-        made_up.write("config.json", made_up.config.model_dump(mode="json"))
-        options = ["--config", "config.json", "--out", "report", "--only", "page"]
-        assert cli.main(["report", *options]) == 0
-    return (folder / "report/index.html").as_uri()
+    return write_page(tmp_path_factory.mktemp("page"), traces=True)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

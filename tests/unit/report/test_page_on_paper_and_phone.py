@@ -4,10 +4,9 @@ import re
 
 import pytest
 
-from padir import cli
 from padir.report.page import environment
 from padir.report.tables import Column, Table
-from tests.unit.report.conftest import MadeUp
+from tests.unit.report.conftest import write_page
 
 # CSS pixels between the margins of a landscape page of the smaller of Letter and A4.
 PAPER = 979
@@ -19,14 +18,7 @@ SENTENCE = "A statement of some length, of which no word should stand on a line 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """The page of the made-up results."""
-    folder = tmp_path_factory.mktemp("page")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        made_up = MadeUp()
-        made_up.write("config.json", made_up.config.model_dump(mode="json"))
-        options = ["--config", "config.json", "--out", "report", "--only", "page"]
-        assert cli.main(["report", *options]) == 0
-    return (folder / "report/index.html").as_uri()
+    return write_page(tmp_path_factory.mktemp("page"), traces=False)
 
 
 def insert_wide_table(page) -> None:
