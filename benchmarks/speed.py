@@ -17,6 +17,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -91,8 +92,8 @@ def ratio(times: dict[str, list[float]], engine: str, other: str) -> dict[str, f
     return {"median": float(middle), "low": float(low), "high": float(high)}
 
 
-def limits(clock: Callable[[], float]) -> dict[str, float]:
-    """Best GFLOP/s of a float32 matrix product, and GB/s of reading memory, in this process."""
+def limits(clock: Callable[[], float], dtype: str = "float32") -> dict[str, float]:
+    """Best GFLOP/s of a matrix product, and GB/s of reading memory, in this process."""
     import jax
     import jax.numpy as jnp
 
@@ -105,7 +106,7 @@ def limits(clock: Callable[[], float]) -> dict[str, float]:
             times.append(clock() - start)
         return min(times)
 
-    square = jnp.ones((2048, 2048), jnp.float32)
+    square = jnp.ones((2048, 2048), dtype)
     # One vector times a matrix far larger than the caches: what a greedy step does.
     tall, vector = jnp.ones((1024, 65_536), jnp.float32), jnp.ones((1, 1024), jnp.float32)
     product = jax.jit(jnp.matmul)
@@ -166,9 +167,13 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
     prepare(arguments.threads)
     clock = time.process_time if arguments.clock == "processor" else time.perf_counter
-    threads, sizes = arguments.threads, engines.SIZES
+    threads, dtype = arguments.threads, arguments.compute_dtype
+    sizes = {
+        name: replace(size, architecture=size.architecture | {"compute_dtype": dtype})
+        for name, size in engines.SIZES.items()
+    }
     report: dict[str, Any] = {"machine": machine(threads), "clock": arguments.clock}
-    report["limits"] = limits(clock)
+    report |= {"compute_dtype": dtype, "limits": limits(clock, dtype)}
     makers: dict[str, Callable[[], dict[str, Callable[[], Any]]]] = {}
     for name in arguments.sizes:
         size = sizes[name]
@@ -207,7 +212,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         report["groups"][name] = times
         spent = time.monotonic() - began
         print(f"{name}: {len(group)} engines, {spent:.0f} s", file=sys.stderr, flush=True)
-    after = limits(clock)
+    after = limits(clock, dtype)
     report["limits"] = {key: max(value, after[key]) for key, value in report["limits"].items()}
     report["ratios"] = [
         {"group": group, "engine": engine, "other": other, "target": target, **times}
@@ -250,7 +255,8 @@ def page(report: dict[str, Any]) -> str:
     limit = report["limits"]
     parts = [
         output.command(),
-        f"{conditions(report['machine'])}; {report['clock']} time. Matrix product:"
+        f"{conditions(report['machine'])}; {report['clock']} time;"
+        f" {report.get('compute_dtype', 'float32')}. Matrix product:"
         f" {limit['matmul_gflops']:.0f} GFLOP/s; reading memory: {limit['read_gb_per_s']:.1f} GB/s,"
         " both in the same run.",
         table(
@@ -334,6 +340,12 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--sizes", nargs="*", default=names, choices=names, help="decoders")
     parse.add_argument("--training", nargs="*", default=names, choices=names, help="steps")
     parse.add_argument("--batches", nargs="*", type=int, default=[32], help="sentences at once")
+    parse.add_argument(
+        "--compute-dtype",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="of our engines and of the matrix product; peers compute in float32",
+    )
     parse.add_argument("--no-peers", dest="peers", action="store_false", help="ours alone")
     parse.add_argument(
         "--clock",

@@ -37,7 +37,7 @@ def test_training_is_timed_by_the_step(scripts, monkeypatch):
         return {name: [1.0] * 3 for name in group}
 
     monkeypatch.setattr(speed, "race", race)
-    monkeypatch.setattr(speed, "limits", lambda clock: {"matmul_gflops": 1, "read_gb_per_s": 1})
+    monkeypatch.setattr(speed, "limits", lambda *_: {"matmul_gflops": 1, "read_gb_per_s": 1})
     monkeypatch.setattr("padir.launch.prepare", lambda threads: None)
     for name in ("our_decoders", "our_training"):
         monkeypatch.setattr(speed.engines, name, lambda *_, name=name: {name: lambda: None})
@@ -49,6 +49,29 @@ def test_training_is_timed_by_the_step(scripts, monkeypatch):
     parts.clear()
     scaling.measure(0)
     assert parts == {"system/1": speed.engines.STEPS}
+
+
+def test_decoders_steps_and_the_matrix_product_have_the_compute_dtype(scripts, monkeypatch):
+    speed = scripts["speed"]
+    dtypes = []
+
+    def limits(clock, dtype):
+        dtypes.append(dtype)
+        return {"matmul_gflops": 1, "read_gb_per_s": 1}
+
+    def engine(size, *rest):
+        architecture = speed.engines.training_run(size, "padir").architecture
+        dtypes.append(architecture.compute_dtype)
+        return {"engine": lambda: None}
+
+    monkeypatch.setattr(speed, "limits", limits)
+    monkeypatch.setattr("padir.launch.prepare", lambda threads: None)
+    for name in ("our_decoders", "our_training"):
+        monkeypatch.setattr(speed.engines, name, engine)
+    words = ["--sizes", "demo", "--training", "demo", "--batches", "--no-peers", "--minutes", "0"]
+    report = speed.run(speed.parser().parse_args([*words, "--compute-dtype", "bfloat16"]))
+    assert dtypes == ["bfloat16"] * 4
+    assert report["compute_dtype"] == "bfloat16"
 
 
 def test_a_ratio_is_the_median_over_rounds_of_the_ratio_within_a_round(scripts):
