@@ -6,11 +6,12 @@ change and are seen by every pass; `Refiner.proposed` predicts the others.
 Template: fixed texts and gaps. Those predicted lengths are tried that the fixed texts fit in. The
 other tokens are shared evenly among the gaps and start as in unconstrained decoding, or from its
 result. The length rule ranks by pseudo-likelihood (`padir.decode.pseudo`), to which given tokens
-count too; a reranker ranks these candidates like others.
+count too; a reranker ranks these candidates like others. An unconstrained translation that fits the
+template stays, unless a candidate is much likelier (`MARGIN`).
 Draft: the initial hypothesis, whose length is kept; no token is fixed. The result takes its place
 only if that makes the text much likelier.
-Terms: texts that must appear somewhere. An unconstrained translation decides where
-(`_place_terms`).
+Terms: texts that must appear somewhere. An unconstrained translation decides where, and stays like
+one that fits a template if it has them all (`_place_terms`).
 
 A model trained to predict hidden tokens only (`Objective.hidden_only`: CMLM, RDM) makes no useful
 prediction at a visible token. It takes no drafts, and around terms it starts from masks.
@@ -32,8 +33,9 @@ from padir.files import InputError, read_aligned, shown
 
 PLACEMENTS = 8
 """Placements of a term in one row of a batch; the number changes no result."""
-DRAFT_MARGIN = 5.0
-"""Nats of pseudo-likelihood that a changed draft has to gain, or the draft stays as it is."""
+MARGIN = 5.0
+"""Nats of pseudo-likelihood that a change has to gain, or a draft stays as it is, and so does an
+unconstrained translation that fits its template."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class Constraints:
         """Candidates at the predicted lengths that fit the template, or at its smallest length.
 
         Where the model judges whole hypotheses, gaps start from the unconstrained translations too,
-        and the smallest length is always tried, but for a prefix or suffix alone.
+        which may themselves fit, and the smallest length is always tried, but for a prefix or
+        suffix alone.
         """
         if self.translator.needs_lengths:
             raise self.translator.lengths_missing()
@@ -131,7 +134,7 @@ class Constraints:
         predicted = refiner.predicted(sources)
         judge = None if self.translator.reranker else self._pseudo_likelihood
         free: list[list[Candidate]] = [[] for _ in sources]
-        if judge and not refiner.easy_first:
+        if judge:
             free = self.translator.candidates(sources)
         proposals, scores = [], []
         for source, template, lengths, translations in zip(
@@ -147,7 +150,7 @@ class Constraints:
             missing = least not in [length for _, length, _ in tried]
             if not tried or (judge and missing and len(template.segments) > 2):
                 tried += [(start, least, 0.0) for start in starts[: refiner.restarts]]
-            if template.gaps:
+            if template.gaps and not refiner.easy_first:
                 fitting = [each for each in translations if each.length >= least]
                 tried += [(each.tokens, each.length, 0.0) for each in fitting]
             filled = [template.fill(start, length - 1) for start, length, _ in tried]
@@ -161,26 +164,31 @@ class Constraints:
             ]
             for candidates, length_scores in zip(refined, scores, strict=True)
         ]
-        if judge:
-            return judge.score(sources, scored)
-        return self.translator.reranked(sources, scored)
+        if not judge:
+            return self.translator.reranked(sources, scored)
+        fitting = []
+        for row, template, plain in zip(
+            scored, templates, self.translator.finish(sources, free), strict=True
+        ):
+            fitting.append(self.speller.fits(template, plain.tokens))
+            if fitting[-1]:
+                row.append(replace(row[0], tokens=plain.tokens, length=len(plain.tokens) + 1))
+        judged = judge.score(sources, scored)
+        return [_likelier(row) if fits else row for row, fits in zip(judged, fitting, strict=True)]
 
     def _repair(
         self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
     ) -> list[list[Candidate]]:
-        """One candidate each: the draft, or what it became, if that is `DRAFT_MARGIN` likelier."""
+        """One candidate each: the draft, or what it became, if that is `MARGIN` likelier."""
         proposals = [[Proposal(each.tokens, (False,) * len(each.tokens))] for each in drafts]
         refined = self._refined(sources, proposals, 1)
         if self._pseudo_likelihood is None:
             return refined
         pairs = [
-            [replace(candidate, tokens=each.tokens), candidate]
+            [candidate, replace(candidate, tokens=each.tokens)]
             for each, [candidate] in zip(drafts, refined, strict=True)
         ]
-        return [
-            [change if change.log_probability > kept.log_probability + DRAFT_MARGIN else kept]
-            for kept, change in self._pseudo_likelihood.score(sources, pairs)
-        ]
+        return [_likelier(pair)[:1] for pair in self._pseudo_likelihood.score(sources, pairs)]
 
     def _place_terms(
         self, sources: Sequence[Sequence[int]], terms: Sequence[Terms]
@@ -188,13 +196,15 @@ class Constraints:
         """One candidate each: the unconstrained translation, refined around its terms.
 
         A term that stands in it stays there. Each other term is tried in every place for one pass
-        and given the place that makes the rest likeliest, the leftmost of equals.
+        and given the place that makes the rest likeliest, the leftmost of equals. A translation
+        that has all terms stays, unless the refined one is likelier by `MARGIN`.
         """
         free = self.translator.finish(sources, self.translator.candidates(sources))
         chosen = [
             TermPlacement(list(hypothesis.tokens), list(each.terms), self.speller)
             for hypothesis, each in zip(free, terms, strict=True)
         ]
+        complete = [not placement.next_missing() for placement in chosen]
         while missing := [i for i, placement in enumerate(chosen) if placement.next_missing()]:
             placements = [chosen[index].placements() for index in missing]
             missing_sources = [sources[index] for index in missing]
@@ -208,7 +218,15 @@ class Constraints:
                 best = scores.index(max(scores))
                 chosen[index] = replace(row[best], tokens=list(candidates[best].tokens))
         proposals = [[self._around(*pair)] for pair in zip(sources, chosen, strict=True)]
-        return self._refined(sources, proposals, 1)
+        refined = self._refined(sources, proposals, 1)
+        if self._pseudo_likelihood is None:
+            return refined
+        pairs = [
+            [*row, replace(row[0], tokens=hypothesis.tokens)] if has_all else row
+            for row, hypothesis, has_all in zip(refined, free, complete, strict=True)
+        ]
+        judged = self._pseudo_likelihood.score(sources, pairs)
+        return [_likelier(row)[:1] if len(row) > 1 else row for row in judged]
 
     def _around(self, source: Sequence[int], placement: "TermPlacement") -> Proposal:
         """The hypothesis to refine around its placed terms."""
@@ -219,6 +237,14 @@ class Constraints:
             positions = zip(tokens, placement.given, start, strict=False)
             tokens = [token if given else other for token, given, other in positions]
         return self.speller.proposal(tokens, placement.given)
+
+
+def _likelier(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that are likelier than the last one by `MARGIN`, or the last one if none is."""
+    *changes, kept = candidates
+    return [each for each in changes if each.log_probability > kept.log_probability + MARGIN] or [
+        kept
+    ]
 
 
 @dataclass

@@ -59,6 +59,30 @@ class Template:
             place += len(segment)
         return tokens, given
 
+    def given_in(self, tokens: Sequence[int]) -> list[bool] | None:
+        """Which tokens of a hypothesis are the fixed ones, each text as far left as can be.
+
+        None where it does not have this form.
+        """
+        given = [False] * len(tokens)
+        place, gap = 0, False
+        for number, segment in enumerate(self.segments):
+            if segment is None:
+                place, gap = place + 1, True
+                continue
+            latest = len(tokens) - len(segment)
+            first = latest if number == len(self.segments) - 1 else place
+            starts = range(max(first, place), latest + 1) if gap else [place]
+            for start in starts:
+                if tuple(tokens[start : start + len(segment)]) == segment:
+                    break
+            else:
+                return None
+            place, gap = start + len(segment), False
+            given[start:place] = [True] * len(segment)
+        ends = place <= len(tokens) if gap else place == len(tokens)
+        return given if ends else None
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -136,6 +160,14 @@ class Speller:
             after = given[place - 1] and tokens[place - 1] not in self._brackets
             opening[place] = after and not given[place]
         return Proposal(tuple(tokens), tuple(given), tuple(opening))
+
+    def fits(self, template: Template, tokens: Sequence[int]) -> bool:
+        """Whether a hypothesis has a template's form, words ending where its texts end."""
+        given = template.given_in(tokens)
+        if given is None:
+            return False
+        opening = self.proposal(tokens, given).opening
+        return all(self.openings[t] for t, opens in zip(tokens, opening, strict=True) if opens)
 
     def template(self, parts: Sequence[str], where: str) -> Template | None:
         """Encode a template: texts around gaps, empty beside an outer gap; None if all are empty.

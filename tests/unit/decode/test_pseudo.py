@@ -67,7 +67,7 @@ def test_a_draft_stays_unless_a_change_gains_the_margin(tmp_path, monkeypatch):
     lines = [speller.draft(text, "here") for text in drafts]
 
     def repaired(margin):
-        monkeypatch.setattr(constrain, "DRAFT_MARGIN", margin)
+        monkeypatch.setattr(constrain, "MARGIN", margin)
         translations = Constraints(translator, speller, lines, "here").translate(sources)
         return [each.before_drop for each in translations]
 
@@ -85,3 +85,39 @@ def test_a_draft_stays_unless_a_change_gains_the_margin(tmp_path, monkeypatch):
     for margin in (0.0, *(gain + shift for gain in gains for shift in (-0.01, 0.01))):
         chosen = zip(drafts, refined, gains, strict=True)
         assert repaired(margin) == [new if gain > margin else old for old, new, gain in chosen]
+
+
+def test_an_unconstrained_translation_that_fits_stays_unless_a_candidate_gains_the_margin(
+    tmp_path, monkeypatch
+):
+    translator = tiny_translator(tmp_path, "padir", 3, RULE)
+    speller, sources = Speller(translator), translator.encode(["su ba", "ko", "re mi no"])
+    plain = [each.hypothesis for each in translator.translate(["su ba", "ko", "re mi no"], "here")]
+    holed = [" ".join(["___", *text.split()[1:]]) for text in plain]
+    lines = [speller.template(GAP.split(text), "here") for text in holed]
+
+    def filled(margin):
+        monkeypatch.setattr(constrain, "MARGIN", margin)
+        translations = Constraints(translator, speller, lines, "here").translate(sources)
+        return [each.hypothesis for each in translations]
+
+    assert filled(np.inf) == plain
+    assert filled(-np.inf) != plain
+
+
+def test_a_translation_that_has_all_terms_stays_unless_a_change_gains_the_margin(
+    tmp_path, monkeypatch
+):
+    translator = tiny_translator(tmp_path, "padir", 3, RULE)
+    sentences = ["su ba", "ko", "re mi no"]
+    speller, sources = Speller(translator), translator.encode(sentences)
+    plain = [each.hypothesis for each in translator.translate(sentences, "here")]
+    lines = [speller.terms(text.split()[0], "here") for text in plain]
+
+    def translated(margin):
+        monkeypatch.setattr(constrain, "MARGIN", margin)
+        translations = Constraints(translator, speller, lines, "here").translate(sources)
+        return [each.hypothesis for each in translations]
+
+    assert translated(np.inf) == plain
+    assert translated(-np.inf) != plain
