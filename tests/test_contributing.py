@@ -53,13 +53,13 @@ assert spec.run.objective.corruption == "mask"
 trained = train(spec, vocabulary, text, 0, folder / "work")
 model = from_arrays(spec.run, 14, trained.arrays)
 sources = Vocabulary.load(vocabulary).encode(read_lines(text.valid_source))
-found = {"package": padir.__file__, "start": config.decoders["masked_padir"].start}
+output = {"package": padir.__file__, "start": config.decoders["masked_padir"].start}
 for name in ("masked_padir", "every_second"):
     decoder = config.decoders[name]
     tokens = {}
     for batch, rows in Refiner(model, spec.run, decoder, 14, 0).batches(sources, 3):
         tokens |= dict(zip(batch.indices, [candidates[0].tokens for candidates in rows]))
-    found[name] = [tokens[index] for index in range(len(sources))]
+    output[name] = [tokens[index] for index in range(len(sources))]
 state = refine(
     lambda tokens, visible, keys: Prediction(
         jnp.full(tokens.shape, 9, jnp.int32), jnp.zeros(tokens.shape), jnp.ones(tokens.shape)
@@ -70,21 +70,21 @@ state = refine(
     policies_of(decoder),
     jnp.zeros((1, 2), jnp.uint32),
 )
-found["fed"], found["kept"] = state.fed[0].tolist(), state.tokens[0].tolist()
+output["inputs"], output["kept"] = state.inputs[0].tolist(), state.tokens[0].tolist()
 twin = runpy.run_path(str(folder / "tests/parity/plain_refine.py"))["hidden_again"]
-found["twin"] = sorted(twin(decoder, [9] * 4, [0.0] * 4, [0, 1, 2, 3], 1, 1, [0.0] * 4))
+output["twin"] = sorted(twin(decoder, [9] * 4, [0.0] * 4, [0, 1, 2, 3], 1, 1, [0.0] * 4))
 
 write_lines(folder / "hypotheses", ["a b", "c", "d", "e"])
 write_lines(folder / "references", ["a b", "c", "x", "e"])
 rate = ["rate", "--scorer", config.evaluation.scorers["exact"].kind, "--hypotheses", "hypotheses"]
 assert main([*rate, "--references", "references", "--json", "rating.json"]) == 0
-found["score"] = json.loads(Path("rating.json").read_text())["score"]
+output["score"] = json.loads(Path("rating.json").read_text())["score"]
 
 results = MadeUp()
 Path("config.json").write_text(json.dumps(results.settings))
 assert main(["report", "--config", "config.json", "--only", "lengths", "--out", "report"]) == 0
-found["table"] = Path("report/tables/lengths.csv").read_text()
-print(json.dumps(found))
+output["table"] = Path("report/tables/lengths.csv").read_text()
+print(json.dumps(output))
 """
 
 
@@ -159,7 +159,7 @@ def test_the_examples_touch_as_many_files_as_the_page_says_and_work(tmp_path):
     assert Path(output["package"]).is_relative_to(tmp_path)
     assert output["start"] == "mask"
     # The system's start token, 8 here, stands at every second position; the result has none.
-    assert (output["fed"], output["kept"]) == ([8, 9, 8, 9, 1, 0], [9, 9, 9, 9, 1, 0])
+    assert (output["inputs"], output["kept"]) == ([8, 9, 8, 9, 1, 0], [9, 9, 9, 9, 1, 0])
     assert output["twin"] == [0, 2]
     plain, changed = output["masked_padir"], output["every_second"]
     assert len(plain) == len(changed) == 20 and plain != changed
@@ -178,3 +178,24 @@ def test_the_examples_are_not_there_without_the_edits():
         RefinementDecoder(remask="every_second")
     assert "exact" not in SCORERS
     assert "lengths" not in [part.name for part in CATALOGUE]
+
+
+def words_to_avoid() -> list[str]:
+    """Words of the glossary's last column, without those that have a note in brackets."""
+    glossary = TEXT.split("## Glossary")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| [^|]+ \| .+ \| ?([^|]*) \|$", glossary, re.M)[2:]
+    return [word for row in rows for word in row.split(", ") if word and "(" not in word]
+
+
+def test_words_that_the_glossary_avoids_are_not_in_the_code():
+    words = words_to_avoid()
+    assert {"guess", "rescorer", "joint cost"} <= set(words)
+    avoided = re.compile(rf"\b({'|'.join(map(re.escape, words))})s?\b", re.I)
+    # Errors name what settings were called before.
+    sources = {*(ROOT / "src").rglob("*.*"), *(ROOT / "rules").glob("*.smk")}
+    sources |= {*(ROOT / "config").glob("*.*"), ROOT / "Snakefile"}
+    sources -= {ROOT / "src/padir/config/errors.py"}
+    kinds = {".py", ".smk", ".yaml", ".md", ".html", ".js", ".css", ""}
+    for path in sorted(path for path in sources if path.suffix in kinds):
+        text = " ".join(path.read_text(encoding="utf-8").split())
+        assert (avoided.findall(text), path) == ([], path)

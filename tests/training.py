@@ -75,7 +75,7 @@ def learning_spec(system: str, objective: dict | None = None) -> RunSpec:
 
 
 def quiet(run: TrainingRun, **objective) -> TrainingRun:
-    """The run without anything random but the noise."""
+    """The run without anything random but corruption."""
     return run.model_copy(
         update={
             "architecture": run.architecture.model_copy(update={"dropout": 0.0}),

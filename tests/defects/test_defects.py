@@ -173,11 +173,11 @@ def published_loop(start, lengths, passes, settings):
     settings = RefinementDecoder(**settings)
     position = np.arange(start.shape[1])[None]
     last = lengths[:, None] - 1
-    fed = np.where(position < last, start, np.where(position == last, EOS, PAD))
+    inputs = np.where(position < last, start, np.where(position == last, EOS, PAD))
     scores = np.zeros(start.shape)
     for step in range(passes):
-        greedy, log_probability = look_up(np, fed, position <= last)
-        new = np.where(position < last, greedy, fed)
+        greedy, log_probability = look_up(np, inputs, position <= last)
+        new = np.where(position < last, greedy, inputs)
         for row in range(len(new)):
             pieces = range(lengths[row] - 1)
             hidden = []
@@ -186,13 +186,13 @@ def published_loop(start, lengths, passes, settings):
             elif step < passes - 1:
                 count = math.floor(settings.remask_share * len(pieces) + 1e-4)
                 hidden = sorted(pieces, key=lambda i: (log_probability[row, i], i))[:count]
-            instead = fed if settings.replacement == "previous" else start
+            instead = inputs if settings.replacement == "previous" else start
             new[row, hidden] = instead[row, hidden]
         scores = np.where(position < last, log_probability, 0)
-        unchanged, fed = np.array_equal(new, fed), new
+        unchanged, inputs = np.array_equal(new, inputs), new
         if unchanged:
             break
-    return fed, np.where(fed == start, 0, scores).sum(axis=1)
+    return inputs, np.where(inputs == start, 0, scores).sum(axis=1)
 
 
 @pytest.mark.parametrize("passes", [1, 3, 8])
@@ -254,7 +254,7 @@ def test_the_last_pass_is_remasked_as_published():
     np.testing.assert_array_equal(refine(*arguments, keys).tokens[0], [8, 8, 8, 9, EOS, PAD])
 
 
-def test_a_token_rejected_at_every_pass_stays_the_start_token_and_is_deleted():
+def test_a_token_remasked_at_every_pass_stays_the_start_token_and_is_deleted():
     """By hand, replacement previous: position 1 always stutters, so its input never changes."""
 
     def predict(tokens, visible, keys) -> Prediction:

@@ -103,8 +103,8 @@ class Defects:
             policies = policies._replace(remask=circular_stutter_remask)
         state = refine(predict, start, lengths, passes, policies, keys, given, may_repeat)
         if self.returns_remasked:
-            shown = state.tokens if not stutter else state.fed
-            tokens = jnp.where(state.passes_done < passes, state.fed, shown)
+            shown = state.tokens if not stutter else state.inputs
+            tokens = jnp.where(state.passes_done < passes, state.inputs, shown)
             state = state._replace(tokens=tokens)
         if self.deletes_start:
             score = jnp.where(state.tokens == start, 0.0, state.log_probability)

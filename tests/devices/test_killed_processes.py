@@ -3,8 +3,8 @@ resumes from the last checkpoint, with four processes, two or one. One is told t
 the same step. All wait for another trainer of their work folder.
 
 Every number of processes reads the same checkpoint into the same values, and the batch and the
-noise of a step do not depend on it. Only the order differs in which sums over the sentences of a
-batch are added. So the same number of processes gives the same bytes, and another number the same
+corruption of a step do not depend on it. Only the order differs in which sums over the sentences of
+a batch are added. So the same number of processes gives the same bytes, and another number the same
 parameters up to rounding.
 """
 

@@ -53,7 +53,7 @@ def look_up_seen(tokens, contexts):
         known = [(j, coded[j]) for j in range(len(coded)) if sees[j]]
         first, second = (sum(c * (j + k) for j, c in known) % (PIECES + 2) for k in (1, 3))
         token = (TABLE[first, second, i % (PIECES + 2)] + i // 2) % PIECES + FIRST_PIECE
-        # Positions that see the same are equally sure where their squares are alike: some, not all.
+        # Positions that see the same have one score where their squares are alike: some, not all.
         answers.append((token, SCORE[first, second, i * i % 5]))
     return [np.array(both) for both in zip(*answers, strict=True)]
 
@@ -202,32 +202,34 @@ def plain_context(order, pieces, known):
     in `order`, equals from the left; none before there is an order."""
     sees = []
     for i, score in enumerate(order):
-        surer = {j for j in pieces if order[j] > score or (order[j] == score and j < i)}
-        sees.append([j in surer | known for j in range(len(order))])
+        more_confident = {j for j in pieces if order[j] > score or (order[j] == score and j < i)}
+        sees.append([j in more_confident | known for j in range(len(order))])
     return sees
 
 
-def plain_answers(settings, fed, length, pieces, known, order, draws):
+def plain_answers(settings, inputs, length, pieces, known, order, draws):
     """Token and score at each position of one row, by the fake model that fits the settings.
 
     Args:
-        fed: what the pass reads.
+        inputs: what the pass reads.
         known: EOS and given positions.
         order: scores of the first pass; None in it.
         draws: a number for each piece, where tokens are drawn.
     """
-    row, visible = np.array([fed]), np.arange(len(fed))[None] < length
+    row, visible = np.array([inputs]), np.arange(len(inputs))[None] < length
     if settings.temperature:
-        answers = [(PAD, 0.0)] * len(fed)
+        answers = [(PAD, 0.0)] * len(inputs)
         logits = look_up_logits(row, visible)[0, :, FIRST_PIECE:].tolist()
         for i, number in zip(pieces, draws, strict=True):
             answers[i] = plain_draw(logits[i], settings.temperature, number)
         return answers
     if settings.context == "easy_first":
-        sees = plain_context(order or [0.0] * len(fed), pieces if order else [], known)
+        sees = plain_context(order or [0.0] * len(inputs), pieces if order else [], known)
         predicted = look_up_seen(row[0], sees)
     else:
-        predicted = [values[0] for values in look_up(row, np.arange(len(fed))[None] // 3, visible)]
+        predicted = [
+            values[0] for values in look_up(row, np.arange(len(inputs))[None] // 3, visible)
+        ]
     return [(int(t), float(np.float32(s))) for t, s in zip(*predicted, strict=True)]
 
 
@@ -249,13 +251,13 @@ def plain_refine(start, length, passes, settings, given, may_repeat, key):
     known = {i for i in range(length) if i not in pieces}
     order = None
     first = [*start[: length - 1], EOS, *[PAD] * (len(start) - length)]
-    fed, tokens, used = list(first), list(first), 0
+    inputs, tokens, used = list(first), list(first), 0
     scores, hidden = [0.0] * len(start), set(pieces)
     for done in range(1, passes + 1):
         if not pieces:
             break
         draws = [numbers(key, done - 1, i)[0] for i in pieces] if settings.temperature else []
-        first_choice = plain_answers(settings, fed, length, pieces, known, order, draws)
+        first_choice = plain_answers(settings, inputs, length, pieces, known, order, draws)
         fresh = [score for _, score in first_choice]
         order = order or fresh
         update = updated(settings, pieces, hidden, scores, key, done)
@@ -278,19 +280,19 @@ def plain_refine(start, length, passes, settings, given, may_repeat, key):
             passes,
             coupling_of(np.array(fresh)),
         )
-        instead = {"start": first, "mask": [MASK] * len(start), "previous": fed}
+        instead = {"start": first, "mask": [MASK] * len(start), "previous": inputs}
         after = [
             instead[settings.replacement][i] if i in hidden else t for i, t in enumerate(tokens)
         ]
         finished = {
             "fixed": False,
             # The first pass that sees nothing says nothing of the second.
-            "unchanged": after == fed and not (settings.context == "easy_first" and done == 1),
+            "unchanged": after == inputs and not (settings.context == "easy_first" and done == 1),
             "confidence": all(
                 scores[i] >= math.log(settings.stop_confidence) for i in range(len(start))
             ),
         }[settings.stop]
-        fed = after
+        inputs = after
         if finished:
             break
     return tokens, sum(scores), used

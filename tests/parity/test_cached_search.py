@@ -22,15 +22,17 @@ def loaded(tmp_path_factory):
 @pytest.fixture(scope="module")
 def full_pass(loaded):
     """Log-probabilities [LENGTH, V] of the next token after each of START and the tokens."""
-    run = jax.jit(lambda source, fed: loaded.model.decode(fed, loaded.model.encode(source).cross))
+    run = jax.jit(
+        lambda source, inputs: loaded.model.decode(inputs, loaded.model.encode(source).cross)
+    )
     size = loaded.vocabulary.size
 
     def scores(source, tokens):
         padded = np.zeros((1, 10), np.int32)
         padded[0, : len(source) + 1] = [*source, EOS]
-        fed = np.zeros((1, LENGTH + 1), np.int32)
-        fed[0, : len(tokens) + 1] = [START, *tokens]
-        logits = np.array(run(padded, fed)[0], np.float64)
+        inputs = np.zeros((1, LENGTH + 1), np.int32)
+        inputs[0, : len(tokens) + 1] = [START, *tokens]
+        logits = np.array(run(padded, inputs)[0], np.float64)
         logits[:, ~predictable(logits.shape[1], size, eos=True)] = -np.inf
         return logits - np.log(np.exp(logits).sum(1, keepdims=True))
 

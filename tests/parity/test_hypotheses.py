@@ -27,7 +27,7 @@ from tests.parity.golden import FIXTURES
 
 CASES = json.loads((FIXTURES / "hypotheses.json").read_text(encoding="utf-8"))
 SCHEMES = {"initial_tokens": "start", "previous_tokens": "previous", "logits_sum": "summed"}
-REJECTED = [
+REMASKED = [
     case
     for case in CASES["replace_rejected_predictions"]
     if case["start_token"] is None and not (case["ended"] and case["remask_stutter"])
@@ -77,14 +77,14 @@ def after_two_passes(start, first, second, hidden, replacement, stop=None, logit
     start, first, second = wide(start), wide(first), wide(second)
     length = start.shape[1]
 
-    def predict(fed, visible, keys):
-        token = jnp.where(jnp.all(fed[:, :-1] == start[:, :-1]), first, second)
-        return Prediction(token, jnp.zeros(fed.shape), jnp.ones(fed.shape), logits)
+    def predict(inputs, visible, keys):
+        token = jnp.where(jnp.all(inputs[:, :-1] == start[:, :-1]), first, second)
+        return Prediction(token, jnp.zeros(inputs.shape), jnp.ones(inputs.shape), logits)
 
     policies = Policies(
         all_positions, FromSecond(wide(hidden).astype(bool)), stop or stop_never, replacement
     )
-    return refined(predict, start, [length] * len(start), 2, policies).fed[:, :-1]
+    return refined(predict, start, [length] * len(start), 2, policies).inputs[:, :-1]
 
 
 @pytest.mark.parametrize("case", CASES["remasking_scheme"], ids=lambda case: case["scheme"])
@@ -102,8 +102,8 @@ def test_hidden_positions_hold_the_corruption(case):
     np.testing.assert_array_equal(refined_tokens, case["result"])
 
 
-@pytest.mark.parametrize("case", REJECTED)
-def test_rejected_tokens_are_replaced_but_in_finished_rows(case):
+@pytest.mark.parametrize("case", REMASKED)
+def test_remasked_tokens_are_replaced_but_in_finished_rows(case):
     tokens = np.asarray(case["predictions"])
     hidden = np.asarray(case["approved_mask"]) == 0
     if case["remask_stutter"]:
@@ -125,9 +125,9 @@ def test_passes_see_a_hypothesis_up_to_its_eos_and_padding_follows():
     cases = [case for case in CASES["eos_mask"] if EOS in case["tokens"]]
     assert len(cases) >= 7
 
-    def predict(fed, visible, keys):
+    def predict(inputs, visible, keys):
         logits = visible[..., None].astype(jnp.float32)
-        return Prediction(fed, jnp.zeros(fed.shape), jnp.ones(fed.shape), logits)
+        return Prediction(inputs, jnp.zeros(inputs.shape), jnp.ones(inputs.shape), logits)
 
     state = refined(
         predict,
@@ -145,8 +145,8 @@ def test_each_initial_hypothesis_ends_in_eos(case):
     result, start = np.asarray(case["result"]), case["expanded_tokens"]
     place = np.argmax(result == case["eos_id"], axis=1)
     policies = Policies(all_positions, all_positions, stop_never)
-    keep = jax.jit(lambda fed, visible, keys: Prediction(fed, fed * 0.0, fed * 0.0))
-    np.testing.assert_array_equal(refined(keep, start, place + 1, 1, policies).fed, result)
+    keep = jax.jit(lambda inputs, visible, keys: Prediction(inputs, inputs * 0.0, inputs * 0.0))
+    np.testing.assert_array_equal(refined(keep, start, place + 1, 1, policies).inputs, result)
     # The lengths themselves, where the window of the published code is not cut at an end. A place
     # past the buffer, which no length here has, moves the others there.
     width, count = result.shape[1], case["beam_length"]

@@ -144,8 +144,8 @@ def test_a_pass_is_fed_what_a_later_training_stage_reads(stutter):
     last = lengths[:, None] - 1
     first = jnp.where(position < last, start, jnp.where(position == last, EOS, PAD))
     read = next_hypothesis(predicted, first, position < last, stutter)
-    np.testing.assert_array_equal(state.fed, read)
-    assert np.any(np.asarray(state.fed) != np.asarray(state.tokens)) == stutter
+    np.testing.assert_array_equal(state.inputs, read)
+    assert np.any(np.asarray(state.inputs) != np.asarray(state.tokens)) == stutter
 
 
 def test_summed_logits_replace_what_is_hidden():
@@ -162,7 +162,7 @@ def test_summed_logits_replace_what_is_hidden():
     settings = RefinementDecoder(
         remask="constant", remask_share=0.5, replacement="summed", stop="fixed"
     )
-    fed = np.where(np.arange(7) < 6, 9, EOS)[None]
+    inputs = np.where(np.arange(7) < 6, 9, EOS)[None]
     summed = 0.0
     for done in range(1, 5):
         state = refine(
@@ -173,16 +173,16 @@ def test_summed_logits_replace_what_is_hidden():
             policies_of(settings),
             jnp.zeros((1, 2), jnp.uint32),
         )
-        logits = table[fed.sum() % 6]
+        logits = table[inputs.sum() % 6]
         summed = summed + logits
         tokens = np.where(np.arange(7) < 6, logits.argmax(-1), EOS)
         # All scores are equal: the leftmost half is hidden.
-        fed = np.where(np.arange(7) < 3, summed.argmax(-1), tokens)
-        np.testing.assert_array_equal(state.fed, fed)
+        inputs = np.where(np.arange(7) < 3, summed.argmax(-1), tokens)
+        np.testing.assert_array_equal(state.inputs, inputs)
 
 
-def test_easy_first_sees_what_the_first_pass_was_surer_of():
-    """By hand: pass 1 sees EOS alone, later passes the surer tokens, equals from the left."""
+def test_easy_first_sees_more_confident_tokens_of_the_first_pass():
+    """By hand: pass 1 sees EOS alone, later passes more confident tokens, equals from the left."""
     score = jnp.asarray([[-2.0, -1.0, -2.0, -3.0, 0.0]])
     end = jnp.asarray([[False, False, False, True, False]])
     inside = jnp.asarray([[True, True, True, False, False]])

@@ -22,7 +22,7 @@ SETS = ("unmasked", "masked", "stutter")
 STEPS = [(passes, step) for passes in (1, 2, 4, 8) for step in range(passes)]
 
 
-def published_rejections(key: str, tokens: np.ndarray) -> np.ndarray:
+def published_remasking(key: str, tokens: np.ndarray) -> np.ndarray:
     return (DATA[key] == 0) & (tokens != 0)
 
 
@@ -51,7 +51,7 @@ def test_linear_schedule_hides_the_same_tokens(name, passes, step):
     real = tokens != 0
     count = np.maximum(real.sum(1) * (passes - step - 1) // passes, 1)
     ours = lowest(jnp.asarray(PROBABILITY), jnp.asarray(real), jnp.asarray(count))
-    theirs = published_rejections(f"linear/T{passes}/step{step}/{name}", tokens)
+    theirs = published_remasking(f"linear/T{passes}/step{step}/{name}", tokens)
     assert same_choice(ours, theirs, PROBABILITY, real) >= 1
 
 
@@ -62,7 +62,7 @@ def test_constant_numbers_hide_the_same_tokens(name):
     scores, real_array = jnp.asarray(PROBABILITY), jnp.asarray(real)
     for key, count in (("k3", np.full(3, 3)), ("percent30", real.sum(1) * 30 // 100)):
         ours = lowest(scores, real_array, jnp.asarray(np.maximum(count, 1)))
-        theirs = published_rejections(f"constant_{key}/{name}", tokens)
+        theirs = published_remasking(f"constant_{key}/{name}", tokens)
         assert same_choice(ours, theirs, PROBABILITY, real) >= 1
 
 
@@ -70,7 +70,7 @@ def test_constant_numbers_hide_the_same_tokens(name):
 def test_stutter_equals_the_published_mask_but_at_the_first_position(name):
     tokens = DATA[f"in/output_tokens_{name}"]
     ours = np.asarray(stutters(jnp.asarray(tokens)))
-    theirs = published_rejections(f"stutter/{name}", tokens)
+    theirs = published_remasking(f"stutter/{name}", tokens)
     np.testing.assert_array_equal(ours[:, 1:], theirs[:, 1:])
     assert not ours[:, 0].any()
 

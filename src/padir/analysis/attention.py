@@ -134,9 +134,9 @@ class Extractor:
             )
             predict = predictor(model, cross, allowed, settings)
             state = refine(predict, start, lengths, passes - 1, counted, keys)
-            position, last = jnp.arange(state.fed.shape[1])[None, :], lengths[:, None] - 1
+            position, last = jnp.arange(state.inputs.shape[1])[None, :], lengths[:, None] - 1
             visible = visible_positions(policies, state, position < last, position == last)
-            read = PassInput(state.fed, visible)
+            read = PassInput(state.inputs, visible)
             return reduced(read, *answers(model, cross, read), distance), cross
 
         def probe(model, cross, read: PassInput) -> Float[Array, "B L L"]:

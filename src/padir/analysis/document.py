@@ -11,8 +11,7 @@ import numpy as np
 
 from padir.analysis import exact
 from padir.analysis.attention import AnalysedHypothesis, Extractor
-from padir.analysis.dependence import Ranks
-from padir.analysis.hypotheses import (
+from padir.analysis.contrasts import (
     PERMUTATIONS,
     TOP_SHARE,
     Contrasts,
@@ -22,6 +21,7 @@ from padir.analysis.hypotheses import (
     rank_correlation,
     strongest,
 )
+from padir.analysis.dependence import Ranks
 from padir.analysis.pairs import PREDICTORS, Pairs, Repeats, collect, repeats
 from padir.analysis.verdicts import claims_of
 from padir.data.grammar import Grammar

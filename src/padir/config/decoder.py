@@ -108,8 +108,8 @@ class RefinementDecoder(Settings):
     that pass predicts another token (RDM)."""
     remask: RemaskName = "stutter"
     """Tokens remasked between passes. none: no token; stutter: tokens equal to their left
-    neighbour; weaker_stutter: the less certain of two equal neighbours; coupled: tokens less
-    certain than every coupled neighbour (blocks); linear, cosine: the n least confident tokens, n
+    neighbour; weaker_stutter: the less confident of two equal neighbours; coupled: tokens less
+    confident than every coupled neighbour (blocks); linear, cosine: the n least confident tokens, n
     decaying to 0; constant, count: a fixed share or number of the least confident tokens; critic:
     tokens that the model's critic rejects."""
     coupled_by: Literal["attention", "predictions", "entropy"] = "attention"

@@ -23,7 +23,7 @@ SWEPT_PASSES = (1, 2, 4, 8, 10)
 
 
 class Config(Settings):
-    """The merged configuration of one experiment."""
+    """The merged config of one experiment."""
 
     datasets: dict[Name, Dataset] = Field(min_length=1, description="Datasets, by name.")
     teachers: dict[Name, Teacher] = Field(default_factory=dict)
@@ -140,7 +140,7 @@ class Config(Settings):
     @model_validator(mode="after")
     def _names_resolve(self) -> "Config":
         if "raw" in self.teachers:
-            raise ValueError("teachers: the name raw is taken by the original targets")
+            raise ValueError("teachers: the name raw is taken: it stands for raw targets")
         for name, run in self.trainings.items():
             _known(f"trainings.{name}.targets", run.targets, {"raw": None, **self.teachers})
             if run.vocabulary is not None:

@@ -194,8 +194,8 @@ class KGibbs:
         at, counts = choose_block(_fold(keys, _BLOCK), frame.is_piece, block)
         hidden = jnp.zeros_like(frame.is_piece).at[rows, at].set(counts)
         fill = self.hiding(_fold(keys, _FILL), tokens.shape[1])
-        fed = jnp.where(hidden, fill, tokens)
-        logits = self.conditionals(fed, frame.visible, hidden, at) / temperature
+        inputs = jnp.where(hidden, fill, tokens)
+        logits = self.conditionals(inputs, frame.visible, hidden, at) / temperature
         drawn = draw(logits, uniform(_each(_fold(keys, _TOKEN), at)))
         old = jnp.take_along_axis(tokens, at, axis=1)
         new = jnp.where(counts, drawn, old)
@@ -208,13 +208,13 @@ class KGibbs:
         """Energy E of each row, from one call with a row per position."""
         rows, length = tokens.shape
         alone = jnp.broadcast_to(jnp.eye(length, dtype=bool)[None], (rows, length, length))
-        fed = jnp.where(alone, frame.fill[:, None, :], tokens[:, None, :])
+        inputs = jnp.where(alone, frame.fill[:, None, :], tokens[:, None, :])
         visible = jnp.broadcast_to(frame.visible[:, None, :], alone.shape)
-        fed, visible, hidden = (
-            array.reshape(rows * length, length) for array in (fed, visible, alone)
+        inputs, visible, hidden = (
+            array.reshape(rows * length, length) for array in (inputs, visible, alone)
         )
         at = jnp.tile(jnp.arange(length, dtype=jnp.int32), rows)[:, None]
-        log_p = jax.nn.log_softmax(self.conditionals(fed, visible, hidden, at)[:, 0], axis=-1)
+        log_p = jax.nn.log_softmax(self.conditionals(inputs, visible, hidden, at)[:, 0], axis=-1)
         scores = jnp.take_along_axis(log_p, tokens.reshape(-1, 1), axis=1).reshape(rows, length)
         return -jnp.sum(jnp.where(frame.is_piece, scores, 0.0), axis=1)
 
@@ -337,11 +337,11 @@ class Sampler:
             return cross, tried
 
         def sample(model: Transformer, cross, last, raw_keys, temperatures, length: int):
-            def conditionals(fed, visible, hidden, at):
+            def conditionals(inputs, visible, hidden, at):
                 if unseen:
                     seen = (visible & ~hidden)[:, None, :]
-                    visible = jnp.broadcast_to(seen, (*fed.shape, fed.shape[1]))
-                vectors, _ = model.hidden(fed, cross, visible)
+                    visible = jnp.broadcast_to(seen, (*inputs.shape, inputs.shape[1]))
+                vectors, _ = model.hidden(inputs, cross, visible)
                 asked = jnp.take_along_axis(vectors, at[..., None], axis=1)
                 return forbid(model.logits(asked), allowed)
 

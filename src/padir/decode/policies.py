@@ -74,7 +74,7 @@ class PassView(NamedTuple):
     """Information about a pass that a policy may use.
 
     Attributes:
-        fed: the tokens that the pass read.
+        inputs: the tokens that the pass read.
         hidden: positions that were hidden in it.
         tokens: the hypothesis after the pass; EOS and padding stand in their places.
         log_probability: of each token; 0 where tokens are given.
@@ -88,7 +88,7 @@ class PassView(NamedTuple):
             asks for it; else None.
     """
 
-    fed: Int[Array, "B L"]
+    inputs: Int[Array, "B L"]
     hidden: Bool[Array, "B L"]
     tokens: Int[Array, "B L"]
     log_probability: Float[Array, "B L"]
@@ -132,7 +132,7 @@ def random_share(view: PassView, share: float) -> Bool[Array, "B L"]:
     return (view.chance < share) | (view.passes_done == 0)
 
 
-def least_certain_share(view: PassView, share: float) -> Bool[Array, "B L"]:
+def least_confident_share(view: PassView, share: float) -> Bool[Array, "B L"]:
     """The least confident share of the positions; all of them in the first pass."""
     count = view.share(share)
     return lowest(view.log_probability, view.is_piece, count) | (view.passes_done == 0)
@@ -146,7 +146,7 @@ def stutter_remask(view: PassView) -> Bool[Array, "B L"]:
 def neighbour_pairs(
     view: PassView, pair: Bool[Array, "B L"]
 ) -> tuple[Bool[Array, "B L"], Bool[Array, "B L"]]:
-    """Adjacent pairs of predicted tokens, and which token of each pair is less certain.
+    """Adjacent pairs of predicted tokens, and which token of each pair is less confident.
 
     Args:
         view: after the pass.
@@ -154,7 +154,7 @@ def neighbour_pairs(
 
     Returns:
         the pairs, at their right positions, and where the right one is no more probable than its
-        left neighbour: of equals the right one counts as less certain.
+        left neighbour: of equals the right one counts as less confident.
     """
     left = jnp.pad(view.is_piece[:, :-1], ((0, 0), (1, 0)))
     before = jnp.pad(view.log_probability[:, :-1], ((0, 0), (1, 0)))
@@ -167,15 +167,15 @@ def at_left(flags: Bool[Array, "B L"]) -> Bool[Array, "B L"]:
 
 
 def weaker_stutter_remask(view: PassView) -> Bool[Array, "B L"]:
-    """Remasks the less certain of two equal neighbours, left or right."""
+    """Remasks the less confident of two equal neighbours, left or right."""
     pair, right = neighbour_pairs(view, stutters(view.tokens))
     return (pair & right) | at_left(pair & ~right)
 
 
 def coupled_remask(view: PassView, threshold: float) -> Bool[Array, "B L"]:
-    """Remasks the least certain of coupled neighbours, so that blocks are decoded independently.
+    """Remasks the least confident of coupled neighbours, so that blocks are decoded independently.
 
-    A position is remasked if it is less certain than each neighbour that it is coupled with; of
+    A position is remasked if it is less confident than each neighbour that it is coupled with; of
     equals the right one. So no two coupled neighbours are remasked at once, and of a run at least
     one is. With `update: hidden` the others stay, and the next pass predicts it given them: tokens
     that change at once depend less on each other. The paper's slides leave such a sampler open.
@@ -189,8 +189,8 @@ def coupled_remask(view: PassView, threshold: float) -> Bool[Array, "B L"]:
     if view.coupling is None:
         raise ValueError("remask coupled needs the coupling of neighbours")
     pair, right = neighbour_pairs(view, view.coupling >= threshold)
-    surer = (pair & ~right) | at_left(pair & right)
-    return (pair | at_left(pair)) & ~surer
+    more_confident = (pair & ~right) | at_left(pair & right)
+    return (pair | at_left(pair)) & ~more_confident
 
 
 def decaying_schedule(view: PassView, cosine: bool) -> Bool[Array, "B L"]:
@@ -254,7 +254,7 @@ UPDATES: dict[str, Callable[[RefinementDecoder], Policy]] = {
     "all": lambda settings: all_positions,
     "hidden": lambda settings: hidden_positions,
     "share": lambda settings: partial(random_share, share=settings.update_share),
-    "uncertain": lambda settings: partial(least_certain_share, share=settings.update_share),
+    "uncertain": lambda settings: partial(least_confident_share, share=settings.update_share),
 }
 REMASKS: dict[str, Callable[[RefinementDecoder], Policy]] = {
     "none": lambda settings: no_position,

@@ -63,8 +63,8 @@ class Refinement(NamedTuple):
 
     Attributes:
         passes_done: passes made so far.
-        fed: tokens that the next pass reads.
-        hidden: positions that are hidden in `fed`.
+        inputs: tokens that the next pass reads.
+        hidden: positions that are hidden in `inputs`.
         tokens: the hypothesis; the result.
         log_probability: of each token, at the pass that predicted it, or with `rescore_kept` of the
             latest prediction at its position; 0 where tokens are given.
@@ -76,7 +76,7 @@ class Refinement(NamedTuple):
     """
 
     passes_done: Int[Array, ""]
-    fed: Int[Array, "B L"]
+    inputs: Int[Array, "B L"]
     hidden: Bool[Array, "B L"]
     tokens: Int[Array, "B L"]
     log_probability: Float[Array, "B L"]
@@ -92,14 +92,14 @@ def easy_first_context(
 ) -> Bool[Array, "B L L"]:
     """Visible positions of each: EOS, given tokens, and more confident ones of the first pass.
 
-    Equally sure ones count from the left. Kasai et al. 2020, section 3.2.
+    Equally confident ones count from the left. Kasai et al. 2020, section 3.2.
     """
     length = first.shape[1]
     position = jnp.arange(length)
-    surer = first[:, None, :] > first[:, :, None]
+    more_confident = first[:, None, :] > first[:, :, None]
     equal = first[:, None, :] == first[:, :, None]
     earlier = (position[None, :] < position[:, None])[None]
-    return ((surer | (equal & earlier)) & is_piece[:, None, :]) | known[:, None, :]
+    return ((more_confident | (equal & earlier)) & is_piece[:, None, :]) | known[:, None, :]
 
 
 def visible_positions(
@@ -213,9 +213,9 @@ def refinement(
     def one_pass(state: Refinement) -> Refinement:
         pass_keys = position_keys(keys, state.passes_done, length)
         within = () if state.shortlist is None else (state.shortlist,)
-        prediction = predict(state.fed, visible(state), pass_keys, *within)
+        prediction = predict(state.inputs, visible(state), pass_keys, *within)
         view = PassView(
-            state.fed, state.hidden, state.tokens, state.log_probability,
+            state.inputs, state.hidden, state.tokens, state.log_probability,
             prediction.critic_probability, is_piece, state.passes_done, passes, chances(pass_keys),
             None if prediction.coupling is None else prediction.coupling[:, :, 0],
         )  # fmt: skip
@@ -234,10 +234,11 @@ def refinement(
         summed_logits = None
         if state.summed_logits is not None and prediction.logits is not None:
             summed_logits = state.summed_logits + prediction.logits
-        replacements = {"start": first, "mask": jnp.full_like(first, MASK), "previous": state.fed}
+        masks = jnp.full_like(first, MASK)
+        replacements = {"start": first, "mask": masks, "previous": state.inputs}
         if summed_logits is not None:
             replacements["summed"] = first_argmax(summed_logits)
-        fed = jnp.where(hidden, replacements[policies.replacement], tokens)
+        inputs = jnp.where(hidden, replacements[policies.replacement], tokens)
         shortlist = state.shortlist
         if policies.shortlist and shortlist is None and prediction.logits is not None:
             shortlist = nearest_to_likeliest(prediction.logits, is_piece, policies.shortlist)
@@ -245,7 +246,7 @@ def refinement(
         rows = kept[:, None]
         return Refinement(
             passes_done=state.passes_done + 1,
-            fed=jnp.where(rows, state.fed, fed),
+            inputs=jnp.where(rows, state.inputs, inputs),
             hidden=jnp.where(rows, state.hidden, hidden),
             tokens=jnp.where(rows, state.tokens, tokens),
             log_probability=jnp.where(rows, state.log_probability, score),
@@ -258,7 +259,7 @@ def refinement(
             # The first easy-first pass reads nothing, so its likeness to the second says nothing.
             finished=kept
             | (
-                policies.stop(state.fed, fed, score)
+                policies.stop(state.inputs, inputs, score)
                 & ~(policies.easy_first & (state.passes_done == 0))
             ),
         )
@@ -275,7 +276,7 @@ def refinement(
         summed_logits = jnp.zeros(shapes.logits.shape, shapes.logits.dtype)
     state = Refinement(
         passes_done=jnp.int32(0),
-        fed=first,
+        inputs=first,
         hidden=is_piece,
         tokens=first,
         log_probability=zeros,

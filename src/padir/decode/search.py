@@ -105,8 +105,8 @@ def greedy_search(
 
     def one_step(search: Greedy) -> Greedy:
         previous = search.tokens[:, jnp.maximum(search.position - 1, 0)]
-        fed = jnp.where(search.position == 0, start, previous)
-        token, log_probability, state = step(fed, search.position, search.state)
+        inputs = jnp.where(search.position == 0, start, previous)
+        token, log_probability, state = step(inputs, search.position, search.state)
         token = jnp.where(search.finished, 0, token)
         going = ~search.finished
         filled = search.position + 1
@@ -218,9 +218,9 @@ def beam_search(
     def one_step(search: Beam) -> Beam:
         position, live, limits = search.position, search.live, search.limits
         rows = limits.shape[0]
-        fed = jnp.where(position == 0, start, live.tokens[:, :, jnp.maximum(position - 1, 0)])
+        inputs = jnp.where(position == 0, start, live.tokens[:, :, jnp.maximum(position - 1, 0)])
         origin = search.origin.at[:, :, position].set(slots[None, :])
-        logits, state = step(fed, position, origin, search.state)
+        logits, state = step(inputs, position, origin, search.state)
         filled = position + 1
 
         # The best 2 * beam continuations of a row are among the best 2 * beam of each hypothesis.

@@ -68,7 +68,7 @@ def _tracer(refiner: Refiner, passes: int) -> Callable[..., Any]:
         prepared = refinement(*refiner.arguments(model, cross, start, *rest))
 
         def traced_pass(state, _):
-            _, attentions = model.hidden(state.fed, cross, prepared.visible(state))
+            _, attentions = model.hidden(state.inputs, cross, prepared.visible(state))
             attended = jnp.argmax(attentions.cross_attention[:, -1].mean(axis=1), axis=-1)
             after = prepared.one_pass(state)
             return after, Steps(after.tokens, after.log_probability, after.hidden, attended)

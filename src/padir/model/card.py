@@ -27,7 +27,7 @@ def model_card(
     run = spec.run
     architecture = run.architecture
     chosen = str(steps[0]) if len(steps) == 1 else f"the mean of {', '.join(map(str, steps))}"
-    targets = "the original targets" if run.targets == "raw" else f"targets by {run.targets}"
+    targets = "raw targets" if run.targets == "raw" else f"targets by {run.targets}"
     if spec.extra_sources:
         targets += ", which translated the dataset's extra sources too"
     start = run.training.warm_start

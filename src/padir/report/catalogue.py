@@ -36,7 +36,7 @@ SECTIONS: dict[str, Section] = {
     "systems": Section(
         "Systems",
         "Every system trained on the same data, with the same scorer, and with the same vocabulary"
-        " and size unless its settings say otherwise, so that only the method differs. The paper's"
+        " and size unless its settings say otherwise, so that only the system differs. The paper's"
         " table 2 sets its numbers beside those of other papers.",
     ),
     "decoding": Section(

@@ -14,12 +14,12 @@ ROW = (
     Column("training", "Training"),
     Column("decoder", "Decoder"),
     Column("T", "T"),
-    Column("targets", "Trained on"),
+    Column("targets", "Targets"),
 )
 INTERVAL = "95% interval"
 
 
-def trained_on(config: Config, place: Place, training: str) -> str:
+def shown_targets(config: Config, place: Place, training: str) -> str:
     """A training's targets, whether extra sources are among what was translated, and whose encoder
     it started from if not fresh."""
     run = config.trainings[training]
@@ -36,7 +36,7 @@ def row_cells(config: Config, place: Place, row: Row) -> dict[str, Cell]:
         "training": row.training,
         "decoder": row.decoding.decoder,
         "T": row.decoding.steps,
-        "targets": trained_on(config, place, row.training),
+        "targets": shown_targets(config, place, row.training),
     }
 
 

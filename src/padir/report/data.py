@@ -76,7 +76,7 @@ def distillation_table(results: Results) -> Table:
     ]
     notes = (
         "Teacher's BLEU: on the validation references. BLEU against raw: the teacher's output on"
-        " the training sources, scored against the original targets.",
+        " the training sources, scored against the raw targets.",
         *_extra_sources(results),
         *_empty_lines(results),
     )

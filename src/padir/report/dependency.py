@@ -14,7 +14,7 @@ PLACE = (
     Column("direction", "Direction"),
     Column("training", "Training"),
     Column("decoder", "Decoder"),
-    Column("targets", "Trained on"),
+    Column("targets", "Targets"),
     Column("pass", "Pass"),
 )
 SEEDS_NOTE = "One seed of each training, its first."
@@ -44,7 +44,7 @@ PREDICTOR_NAMES = {
     "self_attention": "self-attention, both directions",
     "self_right": "self-attention, left to right neighbour",
     "self_left": "self-attention, right to left neighbour",
-    "surprisal": "surprisal of the less certain token",
+    "surprisal": "surprisal of the less confident token",
     "entropy": "smaller entropy of the two",
     "overlap": "overlap of the two predictions",
     "distance": "distance (less)",

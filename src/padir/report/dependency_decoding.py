@@ -63,7 +63,7 @@ def comparison_table(results: Results) -> Table:
         *_columns("stutter", "Stutter before drop", 2),
         *_columns("dropped", "Dropped words", 2),
         Column("p50_ms", "p50 ms", 2),
-        Column("time", "x plain", 2),
+        Column("time", "× plain", 2),
         Column("time_interval", INTERVAL, 2),
         Column("gain", "Gain"),
     )
@@ -75,7 +75,7 @@ def comparison_table(results: Results) -> Table:
         " sentences, paired on the same resamples, with three seeds or more also over seeds.",
         "Stutters per 100 words before the final drop of repeats. Dropped words: lexemes of the"
         " source that the output lacks, per 100 (synthetic data). p50: median latency at batch"
-        " size 1, text to text, first seed; x plain: over plain's, its interval over the timed"
+        " size 1, text to text, first seed; × plain: over plain's, its interval over the timed"
         " sentences, paired.",
         f"Gain: stutter at most {LEAST_CUT:g} of plain's, seed by seed, no loss of"
         f" {MARGINS['bleu']:g} BLEU or {MARGINS['validity']:g}% of valid sentences, and median"
@@ -110,7 +110,7 @@ def redundancy_table(results: Results) -> Table:
         " stands for stays dropped. Length ratio: words for each word of a reference, final.",
     )
     rows = [_redundant(results, row) for row in results.scored(results.config.dependency_rows())]
-    return Table("redundancy", "Repetition and omission", columns, rows, notes)
+    return Table("redundancy", "Redundancy and dropped words", columns, rows, notes)
 
 
 def _columns(key: str, heading: str, digits: int) -> tuple[Column, ...]:
@@ -128,11 +128,11 @@ def _cells(results: Results, row: ScoredRow) -> dict[str, Cell]:
         key: None if plain is None else contrast(row, plain, measure)
         for key, measure in MEASURES.items()
     }
-    timed, reference = (
+    timed, timed_plain = (
         results.timed(row.place, "dependency", timed_row)
         for timed_row in (row.row, plain and plain.row)
     )
-    time = _time(timed, reference)
+    time = _time(timed, timed_plain)
     cells: dict[str, Cell] = {
         **row_cells(results.config, row.place, row.row),
         "changed": _changed(results.config, row.row),
@@ -218,13 +218,13 @@ class Time(NamedTuple):
     ends: tuple[float, float] | None
 
 
-def _time(timed: Document | None, reference: Document | None) -> Time | None:
-    if timed is None or reference is None:
+def _time(timed: Document | None, plain: Document | None) -> Time | None:
+    if timed is None or plain is None:
         return None
     ends = None
-    if "times_ms" in timed and "times_ms" in reference:
-        ends = percentile_ratio_interval(timed["times_ms"], reference["times_ms"], 50)
-    return Time(timed["p50_ms"] / reference["p50_ms"], ends)
+    if "times_ms" in timed and "times_ms" in plain:
+        ends = percentile_ratio_interval(timed["times_ms"], plain["times_ms"], 50)
+    return Time(timed["p50_ms"] / plain["p50_ms"], ends)
 
 
 def _gain(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from padir.layout import timing_of_systems
-from padir.report.columns import PLACE, estimated, trained_on, with_interval
+from padir.report.columns import PLACE, estimated, shown_targets, with_interval
 from padir.report.figures import sweeps
 from padir.report.results import Estimate, Results, ScoredRow, estimate
 from padir.report.tables import Cell, Column, Table
@@ -16,7 +16,7 @@ COLUMNS = (
     Column("training", "Training"),
     Column("decoders", "Decoders"),
     Column("passes", "T"),
-    Column("targets", "Trained on"),
+    Column("targets", "Targets"),
     *with_interval("best", "Best BLEU", 2),
     *with_interval("by_passes", "BLEU over pass budgets", 2),
     *with_interval("by_time", "BLEU over time budgets", 2),
@@ -64,7 +64,7 @@ def parallelism(results: Results) -> Table:
                 "training": first.training,
                 "decoders": ", ".join(dict.fromkeys(row.row.decoding.decoder for row in sweep)),
                 "passes": ", ".join(steps),
-                "targets": trained_on(config, place, first.training),
+                "targets": shown_targets(config, place, first.training),
                 **estimated("best", max(bleus, key=lambda bleu: bleu.value)),
                 **estimated("by_passes", _over(bleus, _passes_made(sweep), passes)),
                 **estimated("by_time", _over(bleus, _times(results, sweep), times)),

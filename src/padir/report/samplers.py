@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from padir.report.columns import INTERVAL, PLACE, percent, trained_on
+from padir.report.columns import INTERVAL, PLACE, percent, shown_targets
 from padir.report.results import Results
 from padir.report.tables import Cell, Column, Table
 
@@ -15,7 +15,7 @@ def samplers_table(results: Results) -> Table:
         *PLACE,
         Column("name", "Sampler"),
         Column("training", "Training"),
-        Column("targets", "Trained on"),
+        Column("targets", "Targets"),
         Column("block", "k"),
         Column("metropolis", "Metropolis-Hastings"),
         Column("chains", "Chains"),
@@ -41,7 +41,7 @@ def samplers_table(results: Results) -> Table:
                 **place._asdict(),
                 "name": name,
                 "training": settings.training,
-                "targets": trained_on(results.config, place, settings.training),
+                "targets": shown_targets(results.config, place, settings.training),
                 "block": settings.block,
                 "metropolis": "yes" if settings.metropolis else "no",
                 "chains": settings.chains,

@@ -20,7 +20,7 @@ COLUMNS = (
     Column("bleu", "BLEU", 2),
     Column("spread", "± seeds", 2),
     Column("interval", INTERVAL, 2),
-    *with_interval("difference", "− reference", 2),
+    *with_interval("difference", "− PaDIR", 2),
     *with_interval("validity", "Valid %", 1),
     *with_interval("stutter", "Stutter before drop", 2),
     Column("final", "Stutter final", 2),
@@ -31,7 +31,7 @@ COLUMNS = (
 )
 
 
-def reference_row(config: Config) -> Row | None:
+def padir_row(config: Config) -> Row | None:
     """The row that table 2 compares the others with, at as many passes: the candidate where table 2
     has its training, else the first PaDIR there."""
     rows = [row for row in config.system_rows() if config.trainings[row.training].system == "padir"]
@@ -50,13 +50,13 @@ def table2(results: Results) -> Table:
     config = results.config
     listed = list(paper.listed(results, config.system_rows(), paper.TABLE2))
     rows = [_cells(results, *entry) for entry in listed]
-    reference = reference_row(config)
+    compared = padir_row(config)
     notes = [
         "BLEU: mean over seeds; ± standard deviation over seeds; intervals by bootstrap over"
         " sentences, of validity the mean of the seeds' own.",
         "No interval covers what another training would give: ± says how far seeds lie apart. A"
         " system with one seed has none: rankings of such systems are of these trainings only.",
-        f"− reference: BLEU minus that of {reference.training if reference else 'no PaDIR row'}"
+        f"− PaDIR: BLEU minus that of {compared.training if compared else 'no PaDIR row'}"
         " with as many passes, paired on the same resamples.",
         "T: decoder passes allowed; N, one per token, for AR. Passes: those made, mean over"
         " sentences and seeds.",
@@ -99,10 +99,10 @@ def _cells(results: Results, place: Place, row: Row, scored: ScoredRow | None) -
 
 def _measured(results: Results, row: ScoredRow) -> dict[str, Cell]:
     config, bleu, gap = results.config, row.bleu(), None
-    reference = reference_row(config)
-    if reference is not None and reference.training != row.row.training:
-        decoding = reference.decoding._replace(passes=row.row.decoding.passes)
-        compared = results.row(row.place, Row(reference.training, decoding))
+    padir = padir_row(config)
+    if padir is not None and padir.training != row.row.training:
+        decoding = padir.decoding._replace(passes=row.row.decoding.passes)
+        compared = results.row(row.place, Row(padir.training, decoding))
         gap = None if compared is None else difference(row, compared)
     low, high = (percent(row.mean("validity", end)) for end in ("low", "high"))
     passes = row.measured("decoder_passes", "decoder_passes")

@@ -169,7 +169,7 @@ def stage_losses(
     cross: CrossMemory,
     target: Tokens,
     visible: Bool[Array, "B *L L"],
-    noise_key: PRNGKeyArray,
+    corruption_key: PRNGKeyArray,
     dropout_key: DropoutKey,
     corrupted: CorruptedTargets,
 ) -> Losses:
@@ -182,7 +182,7 @@ def stage_losses(
         cross: the encoded sources.
         target: with EOS and padding.
         visible: what each position sees, at every stage.
-        noise_key: of sampled tokens.
+        corruption_key: of corruption; sampled tokens have keys made from it.
         dropout_key: folded with the stage; None switches dropout off.
         corrupted: the input of stage 1.
     """
@@ -203,8 +203,8 @@ def stage_losses(
         fixed = jax.lax.stop_gradient(logits)
         predicted = best = best_pieces(fixed, vocabulary_size)
         if objective.unroll == "sample":
-            stage_noise = jax.random.fold_in(noise_key, 3 + stage)
-            predicted = drawn_pieces(stage_noise, fixed, vocabulary_size)
+            stage_key = jax.random.fold_in(corruption_key, 3 + stage)
+            predicted = drawn_pieces(stage_key, fixed, vocabulary_size)
         if objective.critic_weight:
             right = (predicted == target).astype(jnp.int32)
             critic = critic + masked_sum(cross_entropy(model.critic_logits(hidden), right), piece)
@@ -229,7 +229,7 @@ def parallel_losses(
     vocabulary_size: int,
     source: SourceTokens,
     target: Tokens,
-    noise_key: PRNGKeyArray,
+    corruption_key: PRNGKeyArray,
     key: DropoutKey,
     progress: Scalar,
 ) -> Losses:
@@ -240,22 +240,23 @@ def parallel_losses(
     if encoded.length_logits is None:
         raise ValueError("a causal model predicts no lengths: it is not trained in parallel")
     real = target != PAD
-    corrupted = first_hypothesis(noise_key, target, objective, vocabulary_size)
+    corrupted = first_hypothesis(corruption_key, target, objective, vocabulary_size)
     # The mask is the target's, at every stage: padding is never seen.
     visible = real
     if objective.hiding == "context":
-        visible = contexts(jax.random.fold_in(noise_key, 2), target)
+        visible = contexts(jax.random.fold_in(corruption_key, 2), target)
     if objective.glancing:
         logits = model.decode(corrupted.tokens, encoded.cross, visible)
         predicted = best_pieces(jax.lax.stop_gradient(logits), vocabulary_size)
         share = objective.glancing + (objective.glancing_end - objective.glancing) * progress
-        glance_key = jax.random.fold_in(noise_key, 1)
+        glance_key = jax.random.fold_in(corruption_key, 1)
         corrupted = glanced(glance_key, corrupted, target, predicted, share)
 
-    shared = model, run, vocabulary_size, encoded.cross, target, visible, noise_key, decoder_key
+    keys = corruption_key, decoder_key
+    shared = model, run, vocabulary_size, encoded.cross, target, visible, *keys
     losses = stage_losses(*shared, corrupted)
     if objective.coupled_times:
-        other = first_hypothesis(noise_key, target, objective, vocabulary_size, second=True)
+        other = first_hypothesis(corruption_key, target, objective, vocabulary_size, second=True)
         losses = jax.tree.map(lambda a, b: (a + b) / 2, losses, stage_losses(*shared, other))
     sentences = real[:, 0]
     if not model.length_oracle:
@@ -270,7 +271,7 @@ def batch_losses(
     vocabulary_size: int,
     source: SourceTokens,
     target: Tokens,
-    noise_key: PRNGKeyArray,
+    corruption_key: PRNGKeyArray,
     key: DropoutKey,
     progress: Scalar = 1.0,
 ) -> Losses:
@@ -282,10 +283,11 @@ def batch_losses(
         vocabulary_size: ids in use.
         source: ids, padding 0.
         target: ids with EOS, padding 0.
-        noise_key: of corruption and sampled tokens.
+        corruption_key: of corruption and sampled tokens.
         key: of dropout; None switches it off.
         progress: share of the training steps done, which the glancing share follows.
     """
     if not run.parallel:
         return autoregressive_losses(model, run, source, target, key)
-    return parallel_losses(model, run, vocabulary_size, source, target, noise_key, key, progress)
+    keys = corruption_key, key
+    return parallel_losses(model, run, vocabulary_size, source, target, *keys, progress)

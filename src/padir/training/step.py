@@ -27,7 +27,7 @@ from padir.model.parameters import abstract, build, to_arrays, warm_start
 from padir.training.objective import Losses, batch_losses
 from padir.training.optimizer import make_optimizer
 
-# Steps are counted from 0; validation's noise uses this number instead.
+# Steps are counted from 0; validation's corruption uses this number instead.
 VALIDATION_STEP = 2**31 - 1
 
 
@@ -63,7 +63,7 @@ def micro_batches(
 ) -> Int[np.ndarray, "S M R L"]:
     """Split batches into micro-batches, padded to the compiled shape.
 
-    The micro-batch of a sentence, and with it its noise, does not depend on the device count.
+    The micro-batch of a sentence, and with it its corruption, does not depend on the device count.
 
     Args:
         ids: batches of T steps.
@@ -155,7 +155,7 @@ class Trainer:
         return to_arrays(nnx.state(self.model(self._replicated(parameters)), nnx.Param))
 
     def _loss(
-        self, parameters, source, target, noise_key, dropout_key, progress, tokens, sentences
+        self, parameters, source, target, corruption_key, dropout_key, progress, tokens, sentences
     ):
         """The scalar to differentiate, and the sums to report."""
         losses = batch_losses(
@@ -164,7 +164,7 @@ class Trainer:
             self.vocabulary_size,
             source,
             target,
-            noise_key,
+            corruption_key,
             dropout_key,
             progress,
         )
@@ -176,7 +176,7 @@ class Trainer:
 
     def _gradient(self, parameters, source, target, step, seed):
         """Gradient of the mean loss of a batch, and its sums, one micro-batch at a time."""
-        noise_key, dropout_key = jax.random.split(step_key(seed, step))
+        corruption_key, dropout_key = jax.random.split(step_key(seed, step))
         tokens = jnp.maximum(jnp.sum(target != 0, dtype=jnp.float32), 1.0)
         sentences = jnp.maximum(jnp.sum(target[..., 0] != 0, dtype=jnp.float32), 1.0)
         # A constant without glancing, so that runs of any length share one program.
@@ -185,7 +185,7 @@ class Trainer:
 
         def micro(carry, batch):
             index, source, target = batch
-            keys = jax.random.fold_in(noise_key, index), jax.random.fold_in(dropout_key, index)
+            keys = jax.random.fold_in(corruption_key, index), jax.random.fold_in(dropout_key, index)
             gradient, losses = differentiate(
                 parameters, source, target, *keys, progress, tokens, sentences
             )
@@ -256,7 +256,7 @@ class Trainer:
     def evaluate(
         self, parameters: dict, batches: list[tuple[np.ndarray, np.ndarray]]
     ) -> dict[str, float]:
-        """Mean losses without dropout and smoothing; the noise is the same at every call."""
+        """Mean losses without dropout and smoothing; corruption is the same at every call."""
         sums = np.zeros(len(Losses._fields))
         for index, (source, target) in enumerate(batches):
             more = padded_rows(len(source), self.mesh.size) - len(source)

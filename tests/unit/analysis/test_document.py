@@ -10,8 +10,8 @@ from scipy.stats import spearmanr
 
 from padir.analysis import document
 from padir.analysis.attention import AnalysedHypothesis, Extractor
+from padir.analysis.contrasts import FEWEST, TOP_SHARE, contrast
 from padir.analysis.dependence import Measures, Ranks
-from padir.analysis.hypotheses import FEWEST, TOP_SHARE, contrast
 from padir.analysis.pairs import PREDICTORS, Pairs, Repeats, collect
 from padir.config.data import SyntheticSource
 from padir.data.synthetic import draw_sentence, make_grammar, mode_probability

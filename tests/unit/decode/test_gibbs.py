@@ -46,9 +46,9 @@ def consistent_table(joint):
     cube = np.log(joint).reshape((PIECES,) * LENGTH)
     for state in STATES:
         for i in range(LENGTH):
-            fed, index = list(state), list(state)
-            fed[i], index[i] = HIDDEN, slice(None)
-            table[(*fed, i)] = cube[tuple(index)]
+            inputs, index = list(state), list(state)
+            inputs[i], index[i] = HIDDEN, slice(None)
+            table[(*inputs, i)] = cube[tuple(index)]
     return table
 
 
@@ -67,9 +67,9 @@ def exact_energy(table, fill):
     total = np.zeros(len(STATES))
     for number, state in enumerate(STATES):
         for i in range(LENGTH):
-            fed = list(state)
-            fed[i] = fill[i]
-            total[number] -= np.log(softmax(table[(*fed, i)])[state[i]])
+            inputs = list(state)
+            inputs[i] = fill[i]
+            total[number] -= np.log(softmax(table[(*inputs, i)])[state[i]])
     return total
 
 
@@ -79,8 +79,8 @@ def exact_kernel(table, kind, block, temperature, energies=None):
     blocks = list(itertools.combinations(range(LENGTH), block))
     share = 1 / len(blocks) / len(fills(kind))
     for chosen, fill, old in itertools.product(blocks, fills(kind), range(len(STATES))):
-        fed = [fill[i] if i in chosen else STATES[old][i] for i in range(LENGTH)]
-        q = softmax(table[tuple(fed)] / temperature)
+        inputs = [fill[i] if i in chosen else STATES[old][i] for i in range(LENGTH)]
+        q = softmax(table[tuple(inputs)] / temperature)
         for new in range(len(STATES)):
             if all(STATES[old][i] == STATES[new][i] for i in range(LENGTH) if i not in chosen):
                 forward = np.prod([q[i, STATES[new][i]] for i in chosen])
@@ -103,8 +103,8 @@ def chains_of(table, kind, sampling):
     # Ids 0 to 7 but the mask are never read, and never predicted.
     looked_up = jnp.asarray(table, jnp.float32)
 
-    def conditionals(fed, visible, hidden, at):
-        seen = jnp.where(fed == MASK, HIDDEN, fed - FIRST_PIECE)[:, :LENGTH]
+    def conditionals(inputs, visible, hidden, at):
+        seen = jnp.where(inputs == MASK, HIDDEN, inputs - FIRST_PIECE)[:, :LENGTH]
         logits = looked_up[seen[:, 0], seen[:, 1], seen[:, 2]]
         asked = jnp.take_along_axis(logits, jnp.minimum(at, LENGTH - 1)[..., None], axis=1)
         special = jnp.full((*asked.shape[:2], FIRST_PIECE), -jnp.inf)
@@ -361,11 +361,11 @@ def test_energy_is_minus_the_sum_of_log_probabilities_hidden_alone(system, tmp_p
     count = len(chain.tokens)
     alone = np.eye(count, count + 1, dtype=bool)
     filler = np.append(fill, 0) if system == "padir" else MASK
-    fed = jnp.asarray(np.where(alone, filler, [*chain.tokens, EOS]), jnp.int32)
+    inputs = jnp.asarray(np.where(alone, filler, [*chain.tokens, EOS]), jnp.int32)
     seen = np.ones((count, count + 1), bool)
     if system == "disco":
         seen = np.repeat(~alone[:, None], count + 1, axis=1)
-    logits = np.asarray(loaded.model.decode(fed, cross, jnp.asarray(seen)))
+    logits = np.asarray(loaded.model.decode(inputs, cross, jnp.asarray(seen)))
     for i, token in enumerate(chain.tokens):
         total -= logits[i, i, token] - np.log(np.exp(logits[i, i, FIRST_PIECE:size]).sum())
     assert chain.energies[-1] == pytest.approx(total, abs=1e-4)

@@ -107,7 +107,7 @@ def test_a_word_pushed_aside_comes_back_one_place_further_unless_the_reach_is_tw
 
 def test_without_equal_tokens_nearby_every_position_has_its_likeliest_token():
     logits = np.zeros((1, LENGTH, VOCABULARY), np.float32)
-    logits[0, np.arange(LENGTH), [0, 1, 0, 1, 0]] = 1e-3  # hardly any surer
+    logits[0, np.arange(LENGTH), [0, 1, 0, 1, 0]] = 1e-3  # hardly more likely
     assert everywhere(logits, PairwiseRepetitionPenalty(100.0, False, 1)).tolist() == [
         [0, 1, 0, 1, 0]
     ]

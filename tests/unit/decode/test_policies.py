@@ -15,7 +15,7 @@ from padir.decode.policies import (
     coupled_remask,
     critic_remask,
     decaying_schedule,
-    least_certain_share,
+    least_confident_share,
     mask_start,
     position_mask_start,
     random_share,
@@ -64,7 +64,7 @@ def seen(tokens, pieces, scores=None, done=0, passes=4, critic=None, chance=None
     tokens = jnp.asarray(tokens, jnp.int32)
     zeros = jnp.zeros(tokens.shape)
     return PassView(
-        fed=tokens,
+        inputs=tokens,
         hidden=jnp.asarray(pieces, bool),
         tokens=tokens,
         log_probability=zeros if scores is None else jnp.asarray(scores, jnp.float32),
@@ -101,8 +101,8 @@ def test_shares_by_hand():
     assert sorted(np.flatnonzero(constant_share(seen(*TEN), 0.3)[0])) == worst
     assert sorted(np.flatnonzero(constant_count(seen(*TEN), 3)[0])) == worst
     assert constant_count(seen(*TEN), 99)[0].sum() == len(TEN[2][0])
-    assert sorted(np.flatnonzero(least_certain_share(seen(*TEN, done=1), 0.3)[0])) == worst
-    assert np.all(least_certain_share(seen(*TEN, done=0), 0.3))
+    assert sorted(np.flatnonzero(least_confident_share(seen(*TEN, done=1), 0.3)[0])) == worst
+    assert np.all(least_confident_share(seen(*TEN, done=0), 0.3))
     chance = [[0.1, 0.5] * 5]
     assert np.flatnonzero(random_share(seen(*TEN, done=1, chance=chance), 0.2)[0]).tolist() == [
         *(0, 2, 4, 6, 8)
@@ -114,7 +114,7 @@ def test_critic_remasks_tokens_that_it_rejects():
     np.testing.assert_array_equal(critic_remask(view), [[True, False, False]])
 
 
-def test_weaker_stutter_remasks_the_less_certain_of_two_equal_neighbours():
+def test_weaker_stutter_remasks_the_less_confident_of_two_equal_neighbours():
     view = seen(
         [[9, 9, 10, 10, 11, 11, 1, 0]],
         [[True, True, True, True, False, True, False, False]],
@@ -124,12 +124,12 @@ def test_weaker_stutter_remasks_the_less_certain_of_two_equal_neighbours():
     assert np.flatnonzero(weaker_stutter_remask(view)[0]).tolist() == [0, 3]
 
 
-def test_weaker_stutter_keeps_the_most_certain_tokens_of_a_run():
+def test_weaker_stutter_keeps_the_most_confident_tokens_of_a_run():
     view = seen([[9, 9, 9, 1]], [[True] * 3 + [False]], scores=[[-2.0, -1.0, -3.0, 0.0]])
     assert np.flatnonzero(weaker_stutter_remask(view)[0]).tolist() == [0, 2]
 
 
-def test_coupled_remasks_the_less_certain_of_coupled_neighbours():
+def test_coupled_remasks_the_less_confident_of_coupled_neighbours():
     coupling = jnp.array([[0.9, 0.6, 0.59, 1.0, 1.0]])
     view = seen([[9, 10, 11, 12, 1]], [[True] * 4 + [False]], scores=[[-2.0, -1.0, -3.0, -4.0, 0]])
     hidden = coupled_remask(view._replace(coupling=coupling), 0.6)

@@ -59,8 +59,8 @@ def step_by_step(model, size: int, source, start, count: int, passes: int):
     cross = model.encode(jnp.asarray([[*source, EOS]], jnp.int32)).cross
     tokens, ids = start, np.arange(FIRST_PIECE, size)
     for _ in range(passes):
-        fed = jnp.asarray([[*tokens, EOS]], jnp.int32)
-        hidden, _ = model.hidden(fed, cross, jnp.ones(fed.shape, bool))
+        inputs = jnp.asarray([[*tokens, EOS]], jnp.int32)
+        hidden, _ = model.hidden(inputs, cross, jnp.ones(inputs.shape, bool))
         logits = np.asarray(model.logits(hidden))[0, :-1, ids].T
         log_probability = np.asarray(jax.nn.log_softmax(logits, axis=-1))
         tokens = ids[log_probability.argmax(1)].tolist()

@@ -79,7 +79,7 @@ def test_the_card_says_where_targets_come_from() -> None:
     taught = spec.model_copy(update={"run": spec.run.model_copy(update={"targets": "ar"})})
     more = taught.model_copy(update={"extra_sources": True})
     for given, words in (
-        (spec, "the original targets"),
+        (spec, "raw targets"),
         (taught, "targets by ar"),
         (more, "targets by ar, which translated the dataset's extra sources too"),
     ):

@@ -6,7 +6,7 @@ import pytest
 
 from padir.config.rows import Row
 from padir.report.columns import hypotheses_per_sentence
-from padir.report.systems import reference_row
+from padir.report.systems import padir_row
 from tests.unit.report.conftest import CORE, NOISE, line
 
 
@@ -121,11 +121,11 @@ def test_the_core_and_the_systems_are_separate(with_cmlm):
 
 
 def test_the_reference_is_the_candidate_or_the_first_padir_of_the_table(with_cmlm):
-    assert reference_row(with_cmlm.config) == Row.parse("padir/padir/T4")
+    assert padir_row(with_cmlm.config) == Row.parse("padir/padir/T4")
     with_cmlm.evaluate(systems=[{"trainings": ["padir_raw"], "decoders": ["padir"], "passes": [4]}])
-    assert reference_row(with_cmlm.config) == Row.parse("padir_raw/padir/T4")
+    assert padir_row(with_cmlm.config) == Row.parse("padir_raw/padir/T4")
     with_cmlm.evaluate(systems=[{"trainings": ["cmlm"], "decoders": ["wide"], "passes": [4]}])
-    assert reference_row(with_cmlm.config) is None
+    assert padir_row(with_cmlm.config) is None
 
 
 def test_table_2_notes_missing_rows(with_cmlm):

@@ -45,10 +45,10 @@ def test_every_policy_that_settings_may_name_exists() -> None:
 
 
 def test_the_rate_hides_pieces_alone_and_as_often_as_it_says() -> None:
-    noised = shown(BATCH, unmasking_rate=0.3)
-    np.testing.assert_array_equal(noised.tokens[:, 40:], BATCH[:, 40:])
-    assert not np.asarray(noised.hidden[:, 40:]).any()
-    body = np.asarray(noised.tokens[:, :40])
+    corrupted = shown(BATCH, unmasking_rate=0.3)
+    np.testing.assert_array_equal(corrupted.tokens[:, 40:], BATCH[:, 40:])
+    assert not np.asarray(corrupted.hidden[:, 40:]).any()
+    body = np.asarray(corrupted.tokens[:, :40])
     assert body.min() >= 8 and body.max() < 1008
     # A position shows 9 with probability .3 + .7 / 1000; five standard errors of 16,000 draws.
     expected = 0.3 + 0.7 / 1000
@@ -65,12 +65,12 @@ def test_unmasking_rate_of_one_shows_everything_and_of_zero_nothing() -> None:
 
 def test_uniform_count_hides_one_to_all_equally_often() -> None:
     target = jnp.tile(ids([9, 10, 11, 12, 1, 0]), (8000, 1))
-    noised = shown(target, hiding="uniform_count", corruption="mask")
-    counts = np.bincount(np.asarray(noised.hidden).sum(1), minlength=5)
+    corrupted = shown(target, hiding="uniform_count", corruption="mask")
+    counts = np.bincount(np.asarray(corrupted.hidden).sum(1), minlength=5)
     assert counts[0] == 0
     # 8000 draws of four values: five standard errors.
     assert np.all(np.abs(counts[1:] / 8000 - 0.25) < 5 * (0.25 * 0.75 / 8000) ** 0.5)
-    np.testing.assert_array_equal(np.asarray(noised.tokens) == MASK, noised.hidden)
+    np.testing.assert_array_equal(np.asarray(corrupted.tokens) == MASK, corrupted.hidden)
 
 
 def test_uniform_rate_hides_a_different_share_of_every_sentence() -> None:
@@ -82,10 +82,10 @@ def test_uniform_rate_hides_a_different_share_of_every_sentence() -> None:
 
 def test_times_weigh_and_hide_together() -> None:
     target = jnp.tile(BATCH[:1], (6000, 1))
-    noised = shown(
+    corrupted = shown(
         target, hiding="time", time_weight="linear", diffusion_steps=4, corruption="mask"
     )
-    share, weight = np.asarray(noised.hidden)[:, :40].mean(1), np.asarray(noised.weight)
+    share, weight = np.asarray(corrupted.hidden)[:, :40].mean(1), np.asarray(corrupted.weight)
     np.testing.assert_allclose(np.unique(weight), [0.25, 0.5, 0.75, 1.0])
     for time in (1, 2, 3, 4):
         rows = share[np.isclose(weight, 1 - (time - 1) / 4)]

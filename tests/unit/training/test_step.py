@@ -68,7 +68,7 @@ def test_a_non_finite_loss_stops_before_it_is_applied() -> None:
     assert int(good.step) == 2
 
 
-def test_evaluation_is_of_plain_losses_and_noise_of_its_own() -> None:
+def test_evaluation_is_of_plain_losses_and_corruption_of_its_own() -> None:
     run = quiet(tiny_run(), unmasking_rate=0.3, label_smoothing=0.2, z_loss=0.1)
     trainer = Trainer(run, VOCABULARY, VOCABULARY, 5)
     parameters = trainer.initial_state().parameters

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from padir.analysis import hypotheses
+from padir.analysis import contrasts
 from padir.score.significance import interval, resample_counts
 
 
@@ -22,24 +22,24 @@ def sample():
 
 def test_contrast_is_what_numpy_says(sample):
     values, chosen, sentence = sample
-    contrasts = hypotheses.contrast(values, chosen, sentence, 12, samples=200)
+    measured = contrasts.contrast(values, chosen, sentence, 12, samples=200)
     yes, no = values[chosen], values[~chosen]
-    np.testing.assert_allclose(contrasts.mean, yes.mean(axis=0))
-    np.testing.assert_allclose(contrasts.other_mean, no.mean(axis=0))
-    np.testing.assert_allclose(contrasts.deviation, yes.std(axis=0, ddof=1))
-    np.testing.assert_allclose(contrasts.other_deviation, no.std(axis=0, ddof=1))
+    np.testing.assert_allclose(measured.mean, yes.mean(axis=0))
+    np.testing.assert_allclose(measured.other_mean, no.mean(axis=0))
+    np.testing.assert_allclose(measured.deviation, yes.std(axis=0, ddof=1))
+    np.testing.assert_allclose(measured.other_deviation, no.std(axis=0, ddof=1))
     n, m = len(yes), len(no)
     pooled = np.sqrt(
         ((n - 1) * yes.var(axis=0, ddof=1) + (m - 1) * no.var(axis=0, ddof=1)) / (n + m - 2)
     )
-    np.testing.assert_allclose(contrasts.effect, (yes.mean(axis=0) - no.mean(axis=0)) / pooled)
-    np.testing.assert_allclose(contrasts.within_effect, contrasts.within / pooled)
-    assert (contrasts.count, contrasts.other_count) == (n, m)
+    np.testing.assert_allclose(measured.effect, (yes.mean(axis=0) - no.mean(axis=0)) / pooled)
+    np.testing.assert_allclose(measured.within_effect, measured.within / pooled)
+    assert (measured.count, measured.other_count) == (n, m)
 
 
 def test_intervals_are_those_of_resampled_sentences(sample):
     values, chosen, sentence = sample
-    contrasts = hypotheses.contrast(values, chosen, sentence, 12, samples=100)
+    measured = contrasts.contrast(values, chosen, sentence, 12, samples=100)
     differences, within, shares = [], [], []
     for counts in resample_counts(12, 100):
         rows = np.concatenate(
@@ -60,13 +60,13 @@ def test_intervals_are_those_of_resampled_sentences(sample):
         (n, first), (m, other) = ((len(v), v.var(axis=0, ddof=1)) for v in (yes, no))
         shares.append(within[-1] / np.sqrt(((n - 1) * first + (m - 1) * other) / (n + m - 2)))
     for column in range(2):
-        assert contrasts.difference_interval[column] == pytest.approx(
+        assert measured.difference_interval[column] == pytest.approx(
             interval(np.array(differences)[:, column])
         )
-        assert contrasts.within_interval[column] == pytest.approx(
+        assert measured.within_interval[column] == pytest.approx(
             interval(np.array(within)[:, column]), abs=1e-9
         )
-        assert contrasts.within_effect_interval[column] == pytest.approx(
+        assert measured.within_effect_interval[column] == pytest.approx(
             interval(np.array(shares)[:, column]), abs=1e-9
         )
 
@@ -76,7 +76,7 @@ def test_labels_are_exchanged_within_sentences_alone():
     sentence = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 3])
     chosen = np.array([1, 0, 0, 0, 1, 1, 0, 0, 0, 1], bool)
     values = np.array([3.0, 1.0, 0.5, 1.0, 2.0, 2.5, 0.0, 9.0, 9.0, -40.0])[:, None]
-    excess, counts, p_value = hypotheses.within_sentences(
+    excess, counts, p_value = contrasts.within_sentences(
         values, chosen, sentence, 4, 20_000, np.random.default_rng(0)
     )
     above = values[:, 0].copy()
@@ -103,7 +103,7 @@ def test_the_area_counts_ties_half_and_its_interval_resamples_sentences():
         return ((high[:, None] > low) + (high[:, None] == low) / 2).mean()
 
     resamples = resample_counts(10, 60)
-    discrimination = hypotheses.discrimination(score, positive, sentence, resamples)
+    discrimination = contrasts.discrimination(score, positive, sentence, resamples)
     assert discrimination.auc == pytest.approx(area(np.arange(60)))
     drawn = [
         area(np.concatenate([np.tile(np.flatnonzero(sentence == s), int(c[s])) for s in range(10)]))
@@ -114,12 +114,12 @@ def test_the_area_counts_ties_half_and_its_interval_resamples_sentences():
         positive.sum(),
         (~positive).sum(),
     )
-    for count in (0, hypotheses.FEWEST - 1, 60 - hypotheses.FEWEST + 1, 60):
-        nothing = hypotheses.discrimination(score, np.arange(60) < count, sentence, resamples)
+    for count in (0, contrasts.FEWEST - 1, 60 - contrasts.FEWEST + 1, 60):
+        nothing = contrasts.discrimination(score, np.arange(60) < count, sentence, resamples)
         assert nothing.auc is None and nothing.interval is None
         assert (nothing.positives, nothing.negatives) == (count, 60 - count)
-    for count in (hypotheses.FEWEST, 60 - hypotheses.FEWEST):
-        told = hypotheses.discrimination(score, np.arange(60) < count, sentence, resamples)
+    for count in (contrasts.FEWEST, 60 - contrasts.FEWEST):
+        told = contrasts.discrimination(score, np.arange(60) < count, sentence, resamples)
         assert told.auc is not None
 
 
@@ -128,14 +128,14 @@ def test_rank_correlation_is_spearmans():
     x = generator.integers(0, 6, size=80).astype(float)
     y = x + generator.normal(size=80) * 3
     sentence = np.repeat(np.arange(20), 4)
-    value, ends = hypotheses.rank_correlation(x, y, sentence, resample_counts(20, 100))
+    value, ends = contrasts.rank_correlation(x, y, sentence, resample_counts(20, 100))
     assert value == pytest.approx(spearmanr(x, y).statistic)
     assert ends[0] < value < ends[1]
 
 
 def test_the_strongest_tenth():
     values = np.array([0.0, 3.0, 3.0, 1.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    assert np.flatnonzero(hypotheses.strongest(values, 0.2)).tolist() == [1, 2]
+    assert np.flatnonzero(contrasts.strongest(values, 0.2)).tolist() == [1, 2]
     # Nothing at all is not strong, whatever share is asked for.
-    assert np.flatnonzero(hypotheses.strongest(values, 0.9)).tolist() == [1, 2, 3, 4]
-    assert not hypotheses.strongest(np.zeros(20)).any()
+    assert np.flatnonzero(contrasts.strongest(values, 0.9)).tolist() == [1, 2, 3, 4]
+    assert not contrasts.strongest(np.zeros(20)).any()
