@@ -236,14 +236,12 @@ class Dataset(Settings):
     )
     extra_sources: ExtraSources | None = Field(
         default=None,
-        exclude_if=not_,
         description="Monolingual text that teachers with `extra_sources` translate too, in"
         " directions from its language; null: none.",
     )
     # Shown on the page; no result depends on it (`padir.config.identity.data_spec`).
     license: Annotated[str, AfterValidator(check_license)] | None = Field(
         default=None,
-        exclude_if=not_,
         description="Licence of the text, by a hub's identifier such as cc-by-4.0, at most"
         f" {MOST_LICENSE} characters. The report shows it in the data card and the cards of models"
         " trained on the dataset; null: not stated (generated text: apache-2.0).",
