@@ -17,10 +17,9 @@ from typing import Any
 
 from padir.config.base import Digests, short_digest
 from padir.config.contents import CONTENTS, contents
-from padir.config.data import SyntheticSource, VocabularySpec
+from padir.config.data import DOWNLOAD_LIMITS, SyntheticSource, VocabularySpec
 from padir.config.decoder import decoder_digest as digest_of_decoder
 from padir.config.experiment import Config
-from padir.config.remote import DOWNLOAD_LIMITS
 from padir.config.rows import Row, with_hypotheses
 from padir.config.teacher import CloudTeacher, FileTeacher, ModelTeacher
 from padir.config.training import RunSpec

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from padir.config.remote import RemoteFile
+from padir.config.data import RemoteFile
 from padir.data import text
 from padir.data.text import copy_text, download
 from padir.files import InputError
