@@ -54,8 +54,8 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
     },
-    "library": {"config", "decode", "files", "score"},
-    "server": {"bundle", "cards", "config", "files", "library", "model"},
+    "library": {"bundle", "cards", "config", "decode", "files", "model", "score"},
+    "server": {"config", "files", "library"},
     "planning": {"config", "data", "files", "launch", "locks", "model", "progress", "vocab"},
     "report": {"cards", "config", "files", "invocation", "layout", "score"},
     "outputs": {"config", "jobs", "layout", "report"},

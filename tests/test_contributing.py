@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from padir.config.decoder import RefinementDecoder
 from padir.config.evaluation import SCORERS
+from padir.config.objective import Objective
 from padir.config.read import merge
 from padir.config.training import TrainingRun
 from padir.report.catalogue import CATALOGUE
@@ -23,14 +24,17 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FILES = {
     "system": ["config/systems.py"],
     "decoding policy": ["decode/policies.py", "tests/parity/plain_refine.py"],
+    "corruption": ["training/corruption.py"],
     "table": ["report/lengths.py", "report/catalogue.py"],
     "metric": ["score/exact.py", "config/evaluation.py"],
 }
 
-# Trains with the system, decodes with its own policy and the new one, rates, and writes the table.
+# Trains with the system, corrupts, decodes with its own policy and the new one, rates, and writes
+# the table.
 SCRIPT = """
 import json, os, runpy, sys
 from pathlib import Path
+import jax
 import jax.numpy as jnp
 import padir
 from padir.cli import main
@@ -39,6 +43,7 @@ from padir.decode.refine import Prediction, refine
 from padir.decode.refiner import Refiner, policies_of
 from padir.files import read_lines, write_lines
 from padir.model.parameters import from_arrays
+from padir.training.corruption import first_hypothesis
 from padir.training.loop import train
 from padir.vocab import Vocabulary
 from tests.training import tiny_spec, write_toy
@@ -59,7 +64,17 @@ for name in ("masked_padir", "every_second"):
     tokens = {}
     for batch, rows in Refiner(model, spec.run, decoder, 14, 0).batches(sources, 3):
         tokens |= dict(zip(batch.indices, [candidates[0].tokens for candidates in rows]))
+<<<<<<< HEAD
     output[name] = [tokens[index] for index in range(len(sources))]
+=======
+    found[name] = [tokens[index] for index in range(len(sources))]
+objective = config.trainings["padir_spans"].objective
+spans = [
+    first_hypothesis(jax.random.key(seed), jnp.asarray([[9] * 6 + [1, 0]]), objective, 14).hidden
+    for seed in range(40)
+]
+found["spans"] = [span[0].astype(int).tolist() for span in spans]
+>>>>>>> c91926cdf2d192a476d7346b451f38106bd0685d
 state = refine(
     lambda tokens, visible, keys: Prediction(
         jnp.full(tokens.shape, 9, jnp.int32), jnp.zeros(tokens.shape), jnp.ones(tokens.shape)
@@ -161,6 +176,9 @@ def test_the_examples_touch_as_many_files_as_the_page_says_and_work(tmp_path):
     # The system's start token, 8 here, stands at every second position; the result has none.
     assert (output["inputs"], output["kept"]) == ([8, 9, 8, 9, 1, 0], [9, 9, 9, 9, 1, 0])
     assert output["twin"] == [0, 2]
+    # Half of six pieces, at each of the four places.
+    places = {tuple(int(place <= i < place + 3) for i in range(8)) for place in range(4)}
+    assert {*map(tuple, output["spans"])} == places
     plain, changed = output["masked_padir"], output["every_second"]
     assert len(plain) == len(changed) == 20 and plain != changed
     for tokens, others in zip(plain, changed, strict=True):
@@ -176,6 +194,8 @@ def test_the_examples_are_not_there_without_the_edits():
         TrainingRun(system="masked_padir")
     with pytest.raises(ValidationError):
         RefinementDecoder(remask="every_second")
+    with pytest.raises(ValidationError):
+        Objective(hiding="span")
     assert "exact" not in SCORERS
     assert "lengths" not in [part.name for part in CATALOGUE]
 

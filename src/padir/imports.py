@@ -1,9 +1,9 @@
 """Source files that a module depends on: the closure of its imports within this package.
 
 The workflow lists them as input of cheap stages: an edit of the code reruns what it changes. Only
-imports are followed. `padir.config.decoder` reads the names of policies from the text of
-`padir.decode.policies`: they decide which settings are valid, and no result. What decodes imports
-the policies themselves.
+imports are followed. `padir.config` reads the names of policies from the text of
+`padir.decode.policies` and `padir.training.corruption`: they decide which settings are valid, and
+no result. What decodes or trains imports the policies themselves.
 """
 
 import ast

@@ -55,7 +55,7 @@ def spec_of(shard: bool):
     [(1, 8, False), (2, 4, False), (2, 4, True)],
     ids=["eight devices", "two processes", "two processes, parameters dealt out"],
 )
-def test_the_same_model(once, processes, devices, shard):
+def test_any_number_of_devices_and_processes_trains_the_same_model(once, processes, devices, shard):
     ours, alone = once(processes, devices, shard), once(1, 1)
     assert difference(parameters(ours), parameters(alone)) < TOLERANCE
     np.testing.assert_allclose(valid_losses(ours), valid_losses(alone), rtol=1e-4)
@@ -77,7 +77,7 @@ def test_a_killed_run_resumes_on_other_devices(once, tmp_path, before, after):
 
 
 @pytest.mark.parametrize("others", ["host,2,0", "host:1,2,2", "host:1,2", "a b:1,2,0", ""])
-def test_a_wrong_description_of_the_others(others):
+def test_a_wrong_description_of_the_other_processes_is_refused(others):
     with pytest.raises(ValueError, match="allowed: HOST:PORT,N,I"):
         join(others)
 
@@ -92,7 +92,7 @@ def test_a_wrong_work_folder_gives_every_process_a_line(tmp_path):
     assert other == 75 and "process 0 of 2 (on 127.0.0.1) has ended" in referred
 
 
-def test_a_missing_process_is_told():
+def test_a_missing_process_ends_the_others_in_one_line():
     code = f"from padir import launch; launch.join('127.0.0.1:{free_port()},2,0')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                           timeout=PATIENCE, check=False)  # fmt: skip

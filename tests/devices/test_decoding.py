@@ -68,7 +68,7 @@ def same(ours: list[dict], theirs: list[dict]) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_hypotheses_on_all_devices(folder, repository):
+def test_several_devices_decode_the_same_hypotheses_as_one(folder, repository):
     flags = f"--xla_force_host_platform_device_count={DEVICES}"
     done = subprocess.run(
         [sys.executable, "-m", "tests.devices.test_decoding", str(folder)],

@@ -79,7 +79,7 @@ def killed(folder: Path, victim: int, processes: int) -> Path:
     return folder
 
 
-def test_after_a_kill(undisturbed, tmp_path):
+def test_after_a_kill_of_a_process_training_goes_on_to_the_same_model(undisturbed, tmp_path):
     stopped = killed(tmp_path / "killed", 2, PROCESSES)
     again = resumed(stopped, tmp_path / "four", PROCESSES)
     assert model(again) == model(undisturbed)
@@ -88,13 +88,13 @@ def test_after_a_kill(undisturbed, tmp_path):
     assert difference(parameters(again), parameters(undisturbed)) < TOLERANCE
 
 
-def test_after_a_kill_of_the_first(undisturbed, tmp_path):
+def test_after_a_kill_of_the_first_process_one_alone_goes_on(undisturbed, tmp_path):
     stopped = killed(tmp_path / "killed", 0, 2)
     again = resumed(stopped, tmp_path / "again", 1)
     assert difference(parameters(again), parameters(undisturbed)) < TOLERANCE
 
 
-def test_told_to_stop(tmp_path):
+def test_all_processes_save_when_the_last_is_told_to_stop(tmp_path):
     stopped = tmp_path / "stopped"
     training = start(stopped, SPEC, PROCESSES)
     # The last process is told; the others, which were not, save too.
@@ -104,7 +104,7 @@ def test_told_to_stop(tmp_path):
     assert ends == [(143, [line])] * PROCESSES
 
 
-def test_beside_a_live_trainer(undisturbed, tmp_path):
+def test_processes_wait_for_a_live_trainer_of_the_same_run(undisturbed, tmp_path):
     folder = tmp_path / "run"
     with start(folder, SPEC) as alone:
         alone.wait_for(lambda: saving(folder, 12))

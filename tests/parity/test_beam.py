@@ -81,7 +81,7 @@ def search(logits, beam, alpha, eos, limits=None, results=None, ending_ranks=Non
 @pytest.mark.parametrize(
     "case", [c for c in CASES if "min_log_prob" not in c["options"]], ids=lambda c: c["name"]
 )
-def test_golden(case):
+def test_hypotheses_and_scores_equal_those_of_the_published_search(case):
     logits = tables(case)
     limit = case["options"].get("max_decode_step", logits.shape[1])
     hypotheses = search(
@@ -147,7 +147,7 @@ def plain_search(logits, beam, alpha, eos, limit, ending_ranks):
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5, -0.5])
 @pytest.mark.parametrize("beam", [1, 2, 4])
 @pytest.mark.parametrize("results", ["best", "all"])
-def test_equals_plain_python(alpha, beam, results):
+def test_beam_search_equals_plain_python(alpha, beam, results):
     random = np.random.default_rng(beam)
     logits = random.normal(0, 2, (12, 7, 6, 6)).astype(np.float32)
     logits[:, :, :, 1] += random.uniform(-2, 2, (12, 1, 1))

@@ -23,7 +23,7 @@ from tests.parity.golden import FIXTURES, golden_model
 @pytest.mark.parametrize(
     ("name", "positional"), [("forward_base", True), ("forward_no_positional_attention", False)]
 )
-def test_forward_pass(name: str, positional: bool) -> None:
+def test_the_forward_pass_equals_the_published_arrays(name: str, positional: bool) -> None:
     model, data = golden_model(name, positional)
     source = jnp.asarray(data["in/encoder_input_tokens"])
     tokens = jnp.asarray(data["in/decoder_input_tokens"])
@@ -50,7 +50,7 @@ def test_forward_pass(name: str, positional: bool) -> None:
         np.testing.assert_array_equal(lengths, data["out/predicted_lengths"])
 
 
-def test_critic() -> None:
+def test_the_critics_logits_equal_the_published_arrays() -> None:
     data = np.load(FIXTURES / "rejecters.npz")
     model = Transformer(
         Architecture(width=16, heads=2, head_width=8, encoder_layers=1, decoder_layers=1),
@@ -69,7 +69,7 @@ def test_critic() -> None:
     np.testing.assert_array_equal(kept, data["learned/approved_mask"])
 
 
-def test_relative_position_buckets() -> None:
+def test_every_distance_falls_into_its_published_bucket() -> None:
     table = json.loads((FIXTURES / "relative_position_buckets.json").read_text())
     buckets = relative_position_buckets(300, 300)
     for relative, bucket in table.items():
@@ -79,7 +79,7 @@ def test_relative_position_buckets() -> None:
 
 
 @pytest.mark.parametrize("number", range(7))
-def test_cross_entropy_and_gradient(number: int) -> None:
+def test_cross_entropy_and_its_gradient_equal_the_published(number: int) -> None:
     case = json.loads((FIXTURES / "weighted_cross_entropy.json").read_text())[
         "weighted_cross_entropy"
     ][number]

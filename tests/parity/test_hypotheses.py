@@ -160,7 +160,7 @@ def test_each_initial_hypothesis_ends_in_eos(case):
             assert sorted(np.asarray(lengths)[0] - 1) == sorted(places)
 
 
-def test_start_tokens():
+def test_start_tokens_equal_the_published_input():
     theirs = CASES["initial_decoder_input"]
     ours = mask_start(0, 50, [9], 2, 6)
     np.testing.assert_array_equal(ours == MASK, np.asarray(theirs["mask"]) == theirs["mask_id"])

@@ -68,7 +68,7 @@ def compiled(name):
 @pytest.mark.parametrize("passes", [1, 2, 5, 30])
 @pytest.mark.parametrize("some_given", [False, True])
 @pytest.mark.parametrize("name", SETTINGS)
-def test_equals_plain_python(passes, name, some_given):
+def test_refinement_equals_plain_python(passes, name, some_given):
     random = np.random.default_rng(0)
     settings = RefinementDecoder(**SETTINGS[name])
     start = random.integers(FIRST_PIECE, FIRST_PIECE + PIECES, (40, 9))

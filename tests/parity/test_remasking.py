@@ -81,7 +81,7 @@ def test_stutter_masks_by_hand():
         np.testing.assert_array_equal(ours[1:], np.asarray(case["mask"][1:], bool))
 
 
-def test_lowest_scores():
+def test_the_lowest_scores_are_those_of_the_published_mask():
     for case in CASES["lowest_scores_mask"]:
         scores = np.asarray(case["scores"], np.float32)
         eligible = np.asarray(case["padding_mask"], bool)
@@ -90,7 +90,7 @@ def test_lowest_scores():
         same_choice(ours, np.asarray(case["mask"], bool), scores, eligible)
 
 
-def test_length_penalty():
+def test_length_penalty_equals_the_published_values():
     for case in CASES["brevity_penalty"]:
         ours = length_penalty(case["length"], case["alpha"])
         assert ours == pytest.approx(case["value"], rel=1e-6)

@@ -52,7 +52,7 @@ def command(tmp_path, hypotheses, references, *flags: str):
     return json.loads(done.stdout)
 
 
-def test_scores_signatures_and_intervals(tmp_path, corpus):
+def test_scores_signatures_and_intervals_equal_the_commands(tmp_path, corpus):
     output, _, references = corpus
     flags = ("-m", "bleu", "chrf", "--confidence", "--confidence-n", "500")
     theirs = command(tmp_path, [output], references, *flags)
@@ -69,7 +69,7 @@ def test_scores_signatures_and_intervals(tmp_path, corpus):
 
 
 @pytest.mark.parametrize("language", ["de", "zh"])
-def test_tokenizer_by_target_language(tmp_path, corpus, language):
+def test_the_target_language_chooses_the_tokenizer_of_the_command(tmp_path, corpus, language):
     output, _, references = corpus
     output = [line.replace("dog", "狗狗") for line in output]
     theirs = command(tmp_path, [output], references[:1], "-l", f"en-{language}", "-m", "bleu")
@@ -77,7 +77,7 @@ def test_tokenizer_by_target_language(tmp_path, corpus, language):
     assert ours.score() == pytest.approx(theirs["score"], abs=1e-6)
 
 
-def test_chrf_with_words(tmp_path, corpus):
+def test_chrf_with_words_equals_the_commands(tmp_path, corpus):
     output, _, references = corpus
     flags = ("-m", "chrf", "--chrf-word-order", "2", "--confidence", "--confidence-n", "500")
     theirs = command(tmp_path, [output], references, *flags)
@@ -88,7 +88,7 @@ def test_chrf_with_words(tmp_path, corpus):
     assert "nw:2" in ours["signature"]
 
 
-def test_every_resample_of_bleu_and_chrf(corpus):
+def test_every_resample_scores_what_sacrebleu_gives_its_sums(corpus):
     output, _, references = corpus
     counts = significance.resample_counts(len(output), 60)
     for ours, metric in (
@@ -102,7 +102,7 @@ def test_every_resample_of_bleu_and_chrf(corpus):
 
 
 @pytest.mark.parametrize(("kind", "samples"), [("bs", 300), ("ar", 1000)])
-def test_paired_tests(corpus, kind, samples):
+def test_p_values_of_paired_tests_equal_sacrebleus(corpus, kind, samples):
     output, baseline, references = corpus
     # A system hardly different from its baseline, so that p lies well inside (0, 1).
     close = [*output[:12], *baseline[12:]]

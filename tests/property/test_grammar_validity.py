@@ -67,7 +67,7 @@ def test_single_changes_are_invalid(seed: int, mode, data) -> None:
 
 
 @given(seed=SEEDS, mode=st.sampled_from(MODES))
-def test_agreement(seed: int, mode) -> None:
+def test_adjectives_and_articles_agree_with_their_noun(seed: int, mode) -> None:
     """Every adjective and article has the gender and number of its noun."""
     sentence = draw_sentence(random.Random(seed), SETTINGS)
     words = GRAMMAR.translate(sentence, mode).split()

@@ -212,7 +212,7 @@ def file_of(lines: list[str], path: Path) -> Path:
 
 @examples(60)
 @given(names=st.lists(NAMES, min_size=2, max_size=2, unique=True), lines=LINES, out=NAMES)
-def test_fetch_clean_and_vocab_of_hostile_files(names, lines, out):
+def test_hostile_files_are_fetched_and_cleaned_or_refused_in_one_line(names, lines, out):
     with place() as root:
         given = root / "given"
         files = {}
@@ -241,7 +241,7 @@ def test_fetch_clean_and_vocab_of_hostile_files(names, lines, out):
 
 @examples(40)
 @given(text=TEXT)
-def test_fetch_of_hostile_settings(text):
+def test_hostile_settings_of_a_source_are_refused_in_one_line(text):
     with place() as root:
         spec = root / "given/dataset.json"
         for source in (
@@ -270,7 +270,7 @@ def test_fetch_of_hostile_settings(text):
 
 @examples(40)
 @given(names=st.lists(NAMES, min_size=2, max_size=2, unique=True), lines=LINES, word=TEXT)
-def test_scores_of_hostile_files(names, lines, word):
+def test_hostile_files_are_scored_or_refused_in_one_line(names, lines, word):
     with place() as root:
         paths = [os.fspath(file_of(lines, root / "given" / name)) for name in names]
         words = ("--hypotheses", paths[0], "--references", paths[1])
@@ -282,7 +282,7 @@ def test_scores_of_hostile_files(names, lines, word):
 
 @examples(40)
 @given(folder=NAMES, lines=LINES, name=TEXT)
-def test_init_of_a_hostile_folder(folder, lines, name):
+def test_a_hostile_folder_becomes_a_config_or_is_refused_in_one_line(folder, lines, name):
     with place() as root:
         given = root / "given" / folder
         given.mkdir()
@@ -309,7 +309,7 @@ def bundle(tmp_path_factory) -> Callable[[str], Path]:
 
 @examples(10)
 @given(name=NAMES, lines=LINES, word=TEXT)
-def test_translations_of_hostile_lines(bundle, name, lines, word):
+def test_hostile_lines_are_translated_or_refused_in_one_line(bundle, name, lines, word):
     model = os.fspath(bundle(f"model {name}"))
     text = "".join(line + "\n" for line in lines)
     with place() as root:
@@ -320,7 +320,9 @@ def test_translations_of_hostile_lines(bundle, name, lines, word):
 
 @examples(8)
 @given(name=NAMES, lines=LINES, out=NAMES, word=TEXT)
-def test_decoding_of_hostile_files(bundle, name, lines, out, word):
+def test_hostile_files_are_decoded_and_scored_or_refused_in_one_line(
+    bundle, name, lines, out, word
+):
     word = word.replace("\0", "")
     with place() as root:
         source = os.fspath(file_of(lines, root / "given" / name))
@@ -343,7 +345,7 @@ def test_decoding_of_hostile_files(bundle, name, lines, out, word):
 
 @examples(8)
 @given(name=NAMES, lines=LINES, word=TEXT, key=st.sampled_from(["system", "steps", "dataset"]))
-def test_training_on_hostile_text_and_settings(name, lines, word, key):
+def test_hostile_text_and_settings_are_trained_on_or_refused_in_one_line(name, lines, word, key):
     spec = tiny_spec("ar", steps=3)
     with place() as root:
         given = root / "given"

@@ -182,7 +182,9 @@ def parallel(tmp_path_factory) -> str:
 @pytest.mark.slow
 @examples(6)
 @given(name=NAMES, lines=LINES, out=NAMES)
-def test_measurements_of_hostile_files(model, parallel, name, lines, out):
+def test_measurements_of_hostile_files_end_in_a_result_or_one_line(
+    model, parallel, name, lines, out
+):
     with place() as root:
         texts = [*SENTENCES, *lines, " ".join(["ba"] * 40)]
         source = os.fspath(file_of(texts, root / "given" / name))
@@ -199,7 +201,7 @@ def test_measurements_of_hostile_files(model, parallel, name, lines, out):
 @pytest.mark.slow
 @examples(20)
 @given(name=NAMES, text=TEXT.map(lambda text: text.replace("\0", "")))
-def test_a_doctor_of_hostile_folders(name, text):
+def test_the_doctor_of_hostile_folders_ends_in_lines(name, text):
     # Slurm, where it is installed, would be asked.
     with place() as root, mock.patch("padir.commands.doctor.check_queue", return_value=()):
         # Below `out`, as the doctor tries whether the folder can be written.
@@ -212,7 +214,7 @@ def test_a_doctor_of_hostile_folders(name, text):
 @pytest.mark.slow
 @examples(20)
 @given(text=TEXT)
-def test_theory_reports_of_hostile_results(text):
+def test_theory_reports_of_hostile_results_are_refused_in_one_line(text):
     changes = [{"claims": text}, {"claims": [text]}, {"experiment": text}]
     changes += [{"series": text, "settings": text}]
     with place() as root:

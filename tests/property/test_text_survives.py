@@ -35,7 +35,7 @@ def train(tmp_path_factory):
 
 
 @given(lines=st.lists(LINES, max_size=8))
-def test_files(tmp_path_factory, lines):
+def test_lines_survive_a_file(tmp_path_factory, lines):
     path = tmp_path_factory.mktemp("files") / "text"
     if lines and lines[0].startswith("\ufeff"):
         lines = ["", *lines]
@@ -46,7 +46,7 @@ def test_files(tmp_path_factory, lines):
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
 @given(line=LINES)
-def test_all_text_with_byte_fallback(train, kind, line):
+def test_all_text_survives_with_byte_fallback(train, kind, line):
     vocabulary = train(kind, True)
     ids = vocabulary.encode([line])
     assert UNK not in ids[0]
@@ -55,7 +55,7 @@ def test_all_text_with_byte_fallback(train, kind, line):
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
 @given(line=st.text(KNOWN, max_size=40))
-def test_known_characters_without_byte_fallback(train, kind, line):
+def test_known_characters_survive_without_byte_fallback(train, kind, line):
     vocabulary = train(kind, False)
     assert vocabulary.decode(vocabulary.encode([line])) == [line]
 
@@ -70,7 +70,7 @@ def test_runs_of_unknown_characters_become_one_mark(train, kind, line):
 
 
 @given(words=st.lists(st.sampled_from(["ab", "cd", "a", "é", "zz", "abcd"]), max_size=8))
-def test_words(train, words):
+def test_known_words_survive_and_a_run_of_unknown_ones_becomes_one_mark(train, words):
     vocabulary = train("word", False)
     # What is left of a run of unknown words is one mark and the spaces around it.
     runs = groupby(words, lambda word: word in ("ab", "cd", "a", "é"))

@@ -96,7 +96,7 @@ def test_hitting_time_agrees_with_simulated_chains(model):
 
 
 @pytest.mark.slow
-def test_verdicts_of_the_default_models():
+def test_the_default_models_reproduce_two_of_four_claims():
     document = run_experiment("dependent_blocks", DependentBlocks(), 0)
     verdicts = {claim["id"]: claim["verdict"] for claim in document["claims"]}
     assert verdicts == {

@@ -80,7 +80,7 @@ def test_pair_chain_shares_the_spectrum_of_the_chain_on_states(case):
     np.testing.assert_allclose(long, short, atol=1e-8)
 
 
-def test_variance_bound_on_a_random_model_of_five_spins():
+def test_the_variance_bound_holds_on_a_random_model_of_five_spins():
     rng = np.random.default_rng(0)
     model = ising.random_ising(rng, 5, ising.complete_edges(5), 0.5, 0.4)
     family = families.ising_family(model)
@@ -107,7 +107,7 @@ def test_variance_bound_is_attained_by_two_spins():
     assert relative == pytest.approx(constant, abs=1e-10)
 
 
-def test_gap_of_k_gibbs_on_the_complete_graph():
+def test_the_gap_grows_faster_than_k_on_the_complete_graph():
     law = enumeration.exact_law(ising.ising_on_graph(6, ising.complete_edges(6), 0.5, 0.0))
     gaps = [
         dynamics.spectral_gap(law, dynamics.block_kernel(law, masks.uniform_masks(6, k)))
@@ -118,7 +118,7 @@ def test_gap_of_k_gibbs_on_the_complete_graph():
     np.testing.assert_allclose(ratios, expected, rtol=4e-3)
 
 
-def test_gap_bound_on_random_laws_and_equality_for_products():
+def test_the_gap_bound_holds_on_random_laws_and_is_attained_by_products():
     rng = np.random.default_rng(0)
     for _ in range(10):
         law = rng.dirichlet(np.full(16, 0.5)) + 1e-4

@@ -46,7 +46,7 @@ def test_population_minimiser_is_the_truth_unless_the_mask_is_left_out():
     assert np.linalg.norm(naive - family.truth) > 1e-2
 
 
-def test_one_variable_by_hand():
+def test_the_estimate_of_one_free_spin_is_half_its_log_odds():
     # One free spin: the estimate is the log-odds over two.
     family = families.Family(np.array([[-1.0], [1.0]]), np.zeros(2), np.zeros(1))
     mask = masks.uniform_masks(1, 1)
@@ -138,7 +138,7 @@ def test_local_loss_equals_the_enumerated_one(k):
         np.testing.assert_allclose(theta, direct, atol=1e-4)
 
 
-def test_local_fit_of_two_hundred_spins():
+def test_a_local_fit_of_two_hundred_spins_is_as_precise_as_its_samples_allow():
     rng = np.random.default_rng(0)
     n, samples = 200, 1500
     spins = local.sample_cycle(rng, np.full(n, 0.1), np.full(n, 0.2), samples)
@@ -148,7 +148,7 @@ def test_local_fit_of_two_hundred_spins():
     assert np.sum((fitted.field - 0.1) ** 2) < n * 4 / 75
 
 
-def test_local_limits():
+def test_blocks_too_large_and_separable_data_are_refused():
     with pytest.raises(InputError, match="k is 7: allowed is 1 to 6"):
         local.random_subsets(np.random.default_rng(0), 5, 6, 7)
     spins = np.ones((3, 20), dtype=np.int8)

@@ -94,7 +94,7 @@ def test_masking_more_lowers_the_error(documents):
     assert verdict["averaged_masks_are_flat.ordinary"] == "reproduced"
 
 
-def test_mode_reaching_claims(documents):
+def test_the_claims_on_reaching_modes_are_reproduced(documents):
     verdict = verdicts(documents["mode_reaching"])
     for name in ("larger_k_is_faster", "simulation_agrees", "separation", "k_gibbs_is_fast"):
         assert verdict[name] == "reproduced", name
@@ -127,7 +127,7 @@ def test_poincare_inequality_on_states_is_attained():
     assert pair.worst_ratio == pytest.approx(1, abs=1e-10)
 
 
-def test_lemma_2_numbers():
+def test_the_conditionals_against_lemma_2_are_a_quarter_and_a_half():
     assert counterexamples.lemma_2_conditionals() == pytest.approx((0.25, 0.5), abs=1e-15)
 
 
@@ -137,11 +137,11 @@ def test_averaged_masks_break_the_order():
     )
 
 
-def test_tied_path_numbers():
+def test_the_hessians_of_the_tied_path_have_the_documented_values():
     assert counterexamples.tied_path_hessians() == pytest.approx([0.6199, 1.2695, 1.2695], abs=5e-5)
 
 
-def test_crossover_numbers():
+def test_couplings_of_the_crossover_have_the_documented_values():
     couplings = dict(counterexamples.crossover_couplings())
     assert couplings == pytest.approx({1: 0.555, 3: 0.419, 6: 0.038, 9: 0.008}, abs=6e-4)
 
@@ -207,7 +207,7 @@ def test_wrong_results_for_a_figure_are_refused(documents):
         theory_figures.draw("figure3", documents["errata"], "x.json")
 
 
-def test_commands(tmp_path, capsys):
+def test_the_commands_write_results_their_provenance_and_a_table(tmp_path, capsys):
     write_json(tmp_path / "settings.json", SMALL["errata"])
     out = tmp_path / "errata.json"
     arguments = ["--settings", str(tmp_path / "settings.json"), "--seed", "3", "--out", str(out)]

@@ -111,7 +111,7 @@ def test_hessian_by_brute_force():
     np.testing.assert_allclose(hessian, expected, atol=1e-14)
 
 
-def test_order_in_k_on_random_models():
+def test_a_larger_k_gives_a_larger_hessian_on_random_models():
     rng = np.random.default_rng(5)
     for _ in range(10):
         family = family_of(ising.random_ising(rng, 4, ising.complete_edges(4), 0.8, 0.5))
@@ -153,7 +153,7 @@ def test_order_for_adaptive_masks_that_add_a_position():
         (1.0, 0.1, [346.7, 162.4, 104.4, 78.4, 64.0], None),
     ],
 )
-def test_traces_of_figures_1_and_2(coupling, field, traces, averaged):
+def test_the_traces_of_figures_1_and_2_fall_with_k(coupling, field, traces, averaged):
     family = family_of(ising.ising_on_graph(6, ising.cycle_edges(6), coupling, field))
     matrices = [covariance.information(family, masks.uniform_masks(6, k)) for k in (1, 2, 3, 4, 6)]
     assert [round(float(np.trace(m.asymptotic())), 1) for m in matrices] == traces
@@ -183,7 +183,7 @@ def test_the_three_estimators_are_ordered_and_kantorovich_holds(case):
     assert np.linalg.eigvalsh(bound * inverse - chain[1])[0] > -1e-10
 
 
-def test_two_masks_per_sample_by_all_pairs(case):
+def test_two_masks_per_sample_equal_the_sum_over_all_pairs(case):
     family, fixed, _ = case
     law = family.law()
     steps = np.stack(

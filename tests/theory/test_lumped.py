@@ -56,7 +56,9 @@ HITS = [
 
 
 @pytest.mark.parametrize(("n", "m", "j", "h", "k", "expected", "tolerance"), HITS)
-def test_exact_hitting_within_500_steps(n, m, j, h, k, expected, tolerance):
+def test_the_probability_of_a_hit_within_500_steps_is_as_documented(
+    n, m, j, h, k, expected, tolerance
+):
     model = lumped.Clique(n, m, j, h)
     kernel = lumped.clique_parallel(model) if k is None else lumped.clique_gibbs(model, k)
     curve = lumped.hitting_curve(kernel, np.eye(m + 1)[0], m, 500)
@@ -64,7 +66,7 @@ def test_exact_hitting_within_500_steps(n, m, j, h, k, expected, tolerance):
     assert np.all(np.diff(curve) >= -1e-15)
 
 
-def test_exact_hitting_within_200_steps():
+def test_larger_blocks_hit_sooner_within_200_steps():
     model, start = lumped.Clique(12, 6, 0.5, 0.1), np.eye(7)[0]
     kernels = [lumped.clique_parallel(model), *(lumped.clique_gibbs(model, k) for k in (2, 6, 9))]
     shares = [lumped.hitting_curve(kernel, start, 6, 200)[-1] for kernel in kernels]

@@ -41,7 +41,7 @@ def test_local_field_gives_the_conditional():
         (ising.grid_edges, 12),
     ],
 )
-def test_edge_counts(make, count):
+def test_every_graph_has_its_number_of_distinct_edges(make, count):
     edges = make(9)
     assert len(edges) == len(set(edges)) == count
 
@@ -119,7 +119,7 @@ def test_exact_samples_follow_the_law():
     assert np.all(np.abs(counts - size * law) < 5 * np.sqrt(size * law))
 
 
-def test_uniform_masks_and_k_outside_its_range():
+def test_uniform_masks_weigh_the_same_and_k_outside_its_range_is_refused():
     assert masks.uniform_masks(4, 2).sets[0] == (0, 1)
     assert masks.uniform_masks(4, 2).weights.tolist() == [1 / 6] * 6
     for k in (0, 5):

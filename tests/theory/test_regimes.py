@@ -8,7 +8,7 @@ from padir.files import InputError
 from padir.theory import dynamics, enumeration, ising, lumped, regimes
 
 
-def test_modes_proposition_on_the_checked_model():
+def test_the_margins_of_the_modes_proposition_hold_on_an_enumerated_model():
     n, m, j, h = 6, 4, 0.8, 0.2
     law = enumeration.exact_law(ising.clique_model(n, m, j, h, -0.1))
     states = enumeration.all_states(n)
@@ -32,7 +32,7 @@ def test_modes_proposition_on_the_checked_model():
         ((30, 10, 0.4, 0.05), 25, 0.0316, 94, 36),
     ],
 )
-def test_fast_mode_reaching(model, k, step, bound, exact):
+def test_steps_of_the_bound_suffice_to_reach_the_mode(model, k, step, bound, exact):
     clique = lumped.Clique(*model)
     probability = regimes.fast_step_probability(clique, k)
     assert probability == pytest.approx(step, abs=5e-5)
@@ -63,7 +63,9 @@ def test_blocks_smaller_than_the_clique_are_rejected():
         (24, 2.0, 0.1, 1.1e-4, 1.7e-5, 1.6e-13, 1.6e-19),
     ],
 )
-def test_stay_failure_bounds(m, j, h, hoeffding, tight, sech, exact):
+def test_bounds_on_leaving_are_ordered_above_the_exact_probability(
+    m, j, h, hoeffding, tight, sech, exact
+):
     model = lumped.Clique(m, m, j, h)
     # For even m the sum must reach 0 to leave, which sharpens Hoeffding's bound.
     tau = m * np.tanh(j - h)
@@ -103,7 +105,7 @@ def test_stay_failure_bounds_cover_the_enumerated_chain():
         assert worst <= regimes.stay_failure_hoeffding(model) + 1e-12
 
 
-def test_separation_regime():
+def test_in_the_separation_regime_blocks_reach_the_mode_and_parallel_updates_do_not():
     model = lumped.Clique(300, 12, 2.0, 0.16)
     regime = regimes.regime(model, 299, 0.2, 1000)
     assert (regime.assumption_5, regime.assumption_6, regime.assumption_7) == (True, True, True)
@@ -131,7 +133,7 @@ def test_each_condition_of_assumption_6_can_fail(coupling, field, steps, holds):
     assert regime.assumption_6 == holds
 
 
-def test_separation_regime_of_the_hoeffding_route():
+def test_hoeffdings_bound_has_a_separation_regime_too():
     model = lumped.Clique(1000, 40, 1.5, 0.05)
     assert 1000 * regimes.stay_failure_hoeffding(model) == pytest.approx(6e-4, rel=0.05)
     assert regimes.regime(model, 999, 0.2, 1000).assumption_7

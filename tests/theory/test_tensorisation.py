@@ -19,7 +19,9 @@ def complete_law(n, coupling, field):
         (3, 0.5, 0.3, 2, 3.297, 3.669, 12.5),
     ],
 )
-def test_constants(n, coupling, field, k, poincare, searched, proven):
+def test_the_searched_constant_lies_between_poincare_and_the_proven_one(
+    n, coupling, field, k, poincare, searched, proven
+):
     law, mask = complete_law(n, coupling, field), masks.uniform_masks(n, k)
     constant = dynamics.poincare_constant(law, dynamics.block_kernel(law, mask))
     assert constant == pytest.approx(poincare, abs=6e-3)
@@ -128,7 +130,7 @@ def test_bounds_cover_and_fall_with_samples(laws):
     assert means[1] < 1
 
 
-def test_bounds_by_hand():
+def test_generalisation_bounds_equal_those_by_hand():
     # 1000 samples with 4 masks, delta 0.1, 99 cells, 3 spins, beta = 1/e: logs of 1980 and 7920.
     setting = generalisation.Setting(1000, 4, 0.1, 1.0, 99, 8, 3)
     masks_term = np.sqrt(np.log(1980) / 8000)

@@ -36,7 +36,7 @@ def bundle(tmp_path):
     return tmp_path / "bundle", arrays
 
 
-def test_bundle_round_trip(bundle):
+def test_a_bundle_is_read_as_it_was_written(bundle):
     folder, arrays = bundle
     bundle = read_bundle(folder)
     assert bundle.spec == {"dataset": "demo"}
@@ -64,7 +64,7 @@ def test_bundle_bytes_depend_on_its_contents_only(bundle, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "spec.json", "spm.model"])
-def test_incomplete_bundle(bundle, name):
+def test_a_bundle_without_one_of_its_files_is_refused(bundle, name):
     folder, _ = bundle
     (folder / name).unlink()
     with fails(f"bundle: not a model bundle: {name} is missing"):
@@ -72,14 +72,14 @@ def test_incomplete_bundle(bundle, name):
 
 
 @pytest.mark.parametrize("keep", [0, 5, 40, 200, -1])
-def test_truncated_model(bundle, keep):
+def test_a_truncated_model_is_refused(bundle, keep):
     model = bundle[0] / "model.safetensors"
     model.write_bytes(model.read_bytes()[:keep])
     with pytest.raises(InputError, match=r"model\.safetensors: damaged or not a safetensors file"):
         read_bundle(bundle[0])
 
 
-def test_foreign_models(bundle):
+def test_a_file_that_is_no_model_of_ours_is_refused(bundle):
     model = bundle[0] / "model.safetensors"
     model.write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(InputError, match="damaged or not a safetensors file"):

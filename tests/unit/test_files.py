@@ -58,7 +58,7 @@ def test_lines_end_at_newline_only(tmp_path, content, lines):
     assert read_lines(path) == lines
 
 
-def test_one_megabyte_line(tmp_path):
+def test_a_line_of_a_megabyte_survives(tmp_path):
     line = "ä" * (1 << 20)
     assert write_lines(tmp_path / "text", [line, ""]) == 2
     assert read_lines(tmp_path / "text") == [line, ""]
@@ -95,7 +95,7 @@ def test_byte_order_mark_is_stripped_with_a_note_where_that_is_asked_for(tmp_pat
     assert capsys.readouterr() == ("", note)
 
 
-def test_missing_file_and_folder_in_place_of_file(tmp_path):
+def test_a_missing_file_and_a_folder_in_its_place_are_named(tmp_path):
     with fails("nowhere: cannot read: No such file or directory"):
         read_lines(tmp_path / "nowhere")
     with fails("cannot read: Is a directory"):
@@ -103,7 +103,7 @@ def test_missing_file_and_folder_in_place_of_file(tmp_path):
 
 
 @pytest.mark.parametrize("name", AWKWARD_NAMES)
-def test_awkward_names(tmp_path, name):
+def test_awkward_names_are_written_and_read(tmp_path, name):
     path = tmp_path / "x" / ".." / name
     write_lines(path, ["a"])
     assert read_lines(path) == ["a"]
@@ -165,7 +165,7 @@ def test_the_temporary_file_of_a_killed_process_goes_with_the_next_write(tmp_pat
     assert names(tmp_path) == ["other", "text"]
 
 
-def test_full_disk_at_sync(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "text"
     write_lines(path, ["old"])
 
@@ -197,7 +197,7 @@ except InputError as error:
 
 
 @pytest.mark.parametrize("kind", ["lines", "bundle"])
-def test_no_room_while_writing(tmp_path, kind):
+def test_no_room_while_writing_leaves_no_part_of_a_file(tmp_path, kind):
     (tmp_path / "spm").write_bytes(b"pieces")
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, kind],
@@ -212,7 +212,7 @@ def test_no_room_while_writing(tmp_path, kind):
     assert left == (["spm"] if kind == "lines" else [*parts, "spm"])
 
 
-def test_unwritable_places(tmp_path):
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with fails("below: cannot write: Not a directory"):
         write_lines(tmp_path / "file" / "below", ["a"])
@@ -227,7 +227,7 @@ def test_an_error_about_another_file_keeps_its_name(tmp_path):
         (tmp_path / "other").read_text()
 
 
-def test_json_round_trip_and_errors(tmp_path):
+def test_json_survives_and_what_is_no_json_is_refused_with_its_line(tmp_path):
     path = tmp_path / "a.json"
     write_json(path, {"b": [1, "ä\u2028"], "a": None})
     assert read_json(path) == {"b": [1, "ä\u2028"], "a": None}
@@ -248,7 +248,7 @@ def test_json_round_trip_and_errors(tmp_path):
         read_json(path)
 
 
-def test_json_lines(tmp_path):
+def test_json_lines_survive_and_bad_lines_are_named(tmp_path):
     path = tmp_path / "a.jsonl"
     records = [{"id": 0, "text": "a\nb\u2028"}, {"id": 1}]
     assert write_jsonl(path, records) == 2
@@ -261,7 +261,7 @@ def test_json_lines(tmp_path):
         read_jsonl(path)
 
 
-def test_digests(tmp_path):
+def test_digests_ignore_the_order_of_keys_and_equal_the_standards(tmp_path):
     # sha256 of "abc": FIPS 180-2, appendix B.1.
     abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     (tmp_path / "abc").write_bytes(b"abc")
@@ -272,7 +272,7 @@ def test_digests(tmp_path):
     assert digest("abc") == "6cc43f858fbb763301637b5af970e2a46b46f461f27e5a0f41e009c59b827b25"
 
 
-def test_aligned_files_as_streams(tmp_path):
+def test_aligned_files_stream_in_pairs_and_unequal_ones_are_refused(tmp_path):
     write_lines(tmp_path / "a", ["1", "2", ""])
     write_lines(tmp_path / "b", ["x", "y", "z"])
     assert count_aligned(tmp_path / "a", tmp_path / "b") == 3

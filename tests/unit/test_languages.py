@@ -105,7 +105,7 @@ def score(capsys, *arguments):
 
 
 @pytest.mark.slow
-def test_to_the_end(place, monkeypatch, capsys):
+def test_romanian_and_chinese_go_from_raw_text_to_scores(place, monkeypatch, capsys):
     folder, language = place
     references = folder / "data" / f"test.{language}"
     statistics = read_json(folder / "data" / "statistics.json")
@@ -135,7 +135,7 @@ def test_to_the_end(place, monkeypatch, capsys):
     assert perfect["stutter"]["words"]["per_100"] == 0
 
 
-def test_stutter_of_characters(tmp_path, capsys):
+def test_stutter_of_chinese_counts_characters(tmp_path, capsys):
     (tmp_path / "reference").write_text("妈妈喜欢新鲜水果。\n我们看见一只猫。\n")
     (tmp_path / "hypothesis").write_text("妈妈妈喜欢欢新鲜水果。\n我们看见见一只猫。。\n")
     common = ["--references", tmp_path / "reference", "--target-language", "zh"]
@@ -144,7 +144,7 @@ def test_stutter_of_characters(tmp_path, capsys):
     assert scores["stutter"]["words"]["per_100"] == pytest.approx(100 * 3 / 18)
 
 
-def test_lengths_of_text_without_spaces(tmp_path):
+def test_limits_of_length_hold_for_characters_of_text_without_spaces(tmp_path):
     """Limits hold for characters: 250 words would pass a whole page of Chinese."""
     pairs = [
         ("a b c", "我" * 250),

@@ -70,7 +70,7 @@ def test_a_bundle_is_parameters_settings_and_vocabulary():
     ]
 
 
-def test_paths_of_one_row():
+def test_every_result_of_a_row_has_its_path():
     expected = {
         layout.run_folder(PLACE, "padir", 2): "runs/real/de-en/padir/seed2",
         layout.decoder_path(PLACE, "padir", 2, "joint"): (

@@ -25,7 +25,7 @@ def vocabulary(request, tmp_path_factory):
     return Vocabulary.load(path)
 
 
-def test_special_ids(vocabulary):
+def test_special_ids_stand_first_and_no_piece_is_past_the_end(vocabulary):
     assert (PAD, EOS, UNK, START, LENGTH, MASK, FIRST_PIECE) == (0, 1, 2, 3, 4, 5, 8)
     assert [vocabulary.piece(i) for i in range(FIRST_PIECE)] == [
         "<pad>",
@@ -113,7 +113,7 @@ def test_too_small_names_the_smallest_possible_size(tmp_path):
 
 
 @pytest.mark.parametrize("lines", [[], ["", "  "]])
-def test_no_text(tmp_path, lines):
+def test_a_vocabulary_of_no_text_is_refused(tmp_path, lines):
     with pytest.raises(InputError, match="no text to learn a vocabulary from"):
         train_vocabulary(lines, VocabularySettings(kind="word", size=16), tmp_path / "m")
 
@@ -141,7 +141,7 @@ def test_a_line_with_the_mark_of_the_unknown_is_learnt_from(tmp_path):
     assert UNK not in Vocabulary.load(tmp_path / "m").encode(["ro ka"])[0]
 
 
-def test_sample_of_lines():
+def test_a_sample_of_lines_is_even_ordered_and_repeatable():
     lines = [str(i) for i in range(1000)]
     assert sample_lines(lines, 1000) == lines
     drawn = sample_lines(iter(lines), 200)
@@ -166,13 +166,13 @@ def test_byte_fallback_spells_unknown_characters(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"no model", b"\x0a\x05"])
-def test_damaged_model(tmp_path, content):
+def test_a_damaged_vocabulary_is_refused(tmp_path, content):
     (tmp_path / "spm.model").write_bytes(content)
     with pytest.raises(InputError, match=r"spm\.model: damaged or not a SentencePiece model"):
         Vocabulary.load(tmp_path / "spm.model")
 
 
-def test_model_with_other_special_ids(tmp_path):
+def test_a_vocabulary_with_other_special_ids_is_refused(tmp_path):
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(LINES),
         model_prefix=str(tmp_path / "foreign"),

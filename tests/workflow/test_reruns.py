@@ -34,6 +34,7 @@ EXPERIMENT = merge(
         "theory": {"seeds": [0]},
     },
 )
+SAMPLER = {"training": "taught", "chains": 2, "steps": 4}
 SAMPLES = {"sample": 1, "score_sample": 1}
 DISTILL = {"distill": 3, "join_distilled": 1, "describe_distilled": 1}
 
@@ -55,8 +56,16 @@ DATA = {"write_data_settings": 1, "fetch": 1, "write_grammar": 1, "clean": 1, "v
 ALL = {**trained(3), "write_decoder_settings": 1, "tune": 4, **DISTILL, **rows(5, 3), "analyse": 2}
 ALL |= SAMPLES
 TAUGHT = {**trained(1), "tune": 1, **rows(2, 1), "analyse": 1, **SAMPLES}
+RAW = {**trained(1), "tune": 2, **rows(2, 1), "analyse": 1}
 EXTRA = {"extra_sources": {"files": {"xs": {"url": "file:///extra", "sha256": "a" * 64}}}}
 DECODER = {"write_decoder_settings": 1}
+PASSES = {"name": "passes", "base": "taught/padir/T2", "variant": "taught/padir/T3"}
+# Rated are the rows of the core alone.
+GRID_ROW = {"decode": 1, "score": 1, "measure_latency": 1}
+BEAM = {"trainings": ["ar"], "decoders": ["beam"]}
+GRID = {"trainings": ["raw"], "decoders": ["padir"], "passes": [3]}
+CMLM = {"trainings": ["cmlm"], "decoders": ["cmlm"]}
+JOINT = {"trainings": ["raw"], "decoders": ["joint"], "passes": [1]}
 SECOND = {"kind": "unigram", "size": 250}
 
 EDITS: dict[str, tuple[Edit, dict[str, int]]] = {
@@ -77,6 +86,17 @@ EDITS: dict[str, tuple[Edit, dict[str, int]]] = {
         {"write_vocabulary_settings": 1, "vocab": 1, **TAUGHT},
     ),
     "objective_of_a_student": ({"trainings": {"taught": {"objective": {"stages": 1}}}}, TAUGHT),
+    "architecture_of_a_student": (
+        {"trainings": {"taught": {"architecture": {"dropout": 0.2}}}},
+        TAUGHT,
+    ),
+    "optimizer_of_a_student": (
+        {"trainings": {"taught": {"optimizer": {"peak_learning_rate": 4e-3}}}},
+        TAUGHT,
+    ),
+    "steps_of_a_student": ({"trainings": {"taught": {"training": {"steps": 21}}}}, TAUGHT),
+    "targets": ({"trainings": {"raw": {"targets": "ar"}}}, RAW),
+    "training_defaults": ({"training_defaults": {"optimizer": {"warmup_steps": 6}}}, ALL),
     # Its translations, its student and what it reranks; the rows left are compared with it anew.
     "training_of_the_teacher": (
         {"trainings": {"ar": {"objective": {"label_smoothing": 0.1}}}},
@@ -105,6 +125,12 @@ EDITS: dict[str, tuple[Edit, dict[str, int]]] = {
         {"decoders": {"reranked": {"reranker": None}}},
         {**DECODER, "tune": 1, **rows(1, 1)},
     ),
+    # The same translations in other files: the student is written again from its work folder.
+    "shards": (
+        {"teachers": {"ar": {"shards": 3}}},
+        {rule: count for rule, count in TAUGHT.items() if rule != "write_training_settings"}
+        | {**DISTILL, "distill": 4},
+    ),
     "passes": (
         {"evaluation": {"core": [*CORE[:2], {**CORE[2], "passes": [1, 2, 3]}, CORE[3]]}},
         rows(1, 1),
@@ -121,14 +147,43 @@ EDITS: dict[str, tuple[Edit, dict[str, int]]] = {
         {"evaluation": {"split": "valid"}},
         {"decode": 5, "score": 5, "rate": 5, "trace": 3, "analyse": 2, **SAMPLES},
     ),
+    "baseline": (
+        {"evaluation": {"core": [BEAM, *CORE], "baseline": "ar/beam"}},
+        {**DECODER, "tune": 1, **rows(1, 1), "score": 6},
+    ),
+    "candidate": ({"evaluation": {"candidate": "taught/padir/T1"}}, {}),
+    "ablation_of_rows_that_are_there": (
+        {"evaluation": {"ablations": [{**PASSES, "variant": "taught/padir/T1"}]}},
+        {},
+    ),
+    "ablation_of_another_row": (
+        {"evaluation": {"ablations": [PASSES]}},
+        {"decode": 1, "score": 1},
+    ),
+    "grid_row": (
+        {"evaluation": {"systems": [GRID]}},
+        GRID_ROW,
+    ),
+    "grid_row_of_another_training": (
+        {"trainings": {"cmlm": {"system": "cmlm"}}, "evaluation": {"systems": [{**GRID, **CMLM}]}},
+        {**trained(1), **DECODER, "tune": 1, **GRID_ROW, "trace": 1},
+    ),
+    "dependency_row": (
+        {"decoders": {"joint": {"joint": "neighbours"}}, "evaluation": {"dependency": [JOINT]}},
+        {**DECODER, "tune": 1, **GRID_ROW, "trace": 1},
+    ),
+    "default_target": ({"default_target": "core"}, {}),
     "latency_sentences": ({"evaluation": {"latency_sentences": 12}}, {"measure_latency": 1}),
     "sampler": ({"evaluation": {"samplers": {"gibbs": {"steps": 6}}}}, SAMPLES),
     "analysis": ({"evaluation": {"analysis": {"distance": 4}}}, {"analyse": 2}),
+    "analysed_rows": ({"evaluation": {"analysis": {"rows": ["taught/padir/T1"]}}}, {}),
+    "another_sampler": ({"evaluation": {"samplers": {"other": SAMPLER}}}, SAMPLES),
     "scorer": ({"evaluation": {"scorers": {"again": {"kind": "chrf++"}}}}, {"rate": 5}),
     "theory": (
         {"theory": {"errata": {"models": 50}}},
         {"write_theory_settings": 1, "run_theory": 1},
     ),
+    "seeds_of_the_theory": ({"theory": {"seeds": [0, 1]}}, {"run_theory": 8}),
 }
 
 

@@ -35,11 +35,9 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("export", __doc__, OPTIONS, argv)
     prepare()
     from padir.files import InputError
-    from padir.library import load
+    from padir.library import load, write_hub_folder
 
     if arguments.hub is not None:
-        from padir.server.hub import write_hub_folder
-
         if arguments.license is None:
             raise InputError(
                 "--hub needs --license, such as apache-2.0 or cc-by-2.0: that of the training text"

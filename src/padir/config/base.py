@@ -1,6 +1,8 @@
 """Base class and shared types of all settings."""
 
+import ast
 import re
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -36,6 +38,23 @@ Digests = dict[str, str]
 def short_digest(value: Any) -> str:
     """The first 16 hexadecimal digits of the digest of JSON data."""
     return digest(value)[:16]
+
+
+def policy_names(source: str) -> dict[str, list[str]]:
+    """Names of policies that settings may choose from, by mapping of a module.
+
+    Args:
+        source: the module's path in this package. Its text is read: importing it would load JAX
+            wherever settings are read.
+    """
+    text = Path(__file__).parents[1].joinpath(source).read_text(encoding="utf-8")
+    return {
+        node.target.id: [ast.literal_eval(key) for key in node.value.keys if key]
+        for node in ast.parse(text).body
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and isinstance(node.value, ast.Dict)
+    }
 
 
 # What a random key is made of.

@@ -7,16 +7,19 @@ from itertools import chain
 from operator import not_
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from padir.config.base import Direction, FilePath, Language, Name, Settings
-from padir.config.remote import RemoteFile
 
 SYNTHETIC_PAIR = "xs-xt"
 MOST_LINE_BYTES = 100_000_000
 MOST_LICENSE = 80
 GENERATED_LICENSE = "apache-2.0"
+MOST_DOWNLOADED = 20_000_000_000
+MOST_UNPACKED = 200_000_000_000
+DOWNLOAD_LIMITS = ("max_bytes", "max_unpacked_bytes")
 
 
 def check_license(text: str) -> str:
@@ -73,6 +76,34 @@ class SyntheticSource(Settings):
                 f"min_words ({self.min_words}) must not exceed max_words ({self.max_words})"
             )
         return self
+
+
+class RemoteFile(Settings):
+    """One file to download, accepted only with the right digest."""
+
+    url: str
+    """http, https or file address; a name ending in .gz is unpacked, as with paths."""
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """SHA-256 of the file as downloaded, in hexadecimal."""
+    # Limits change no text, and are not written while they are these.
+    max_bytes: int = Field(
+        default=MOST_DOWNLOADED, ge=1, le=1_000_000_000_000, exclude_if=MOST_DOWNLOADED.__eq__
+    )
+    """Most bytes that are downloaded; a longer file is an error."""
+    max_unpacked_bytes: int = Field(
+        default=MOST_UNPACKED, ge=1, le=10_000_000_000_000, exclude_if=MOST_UNPACKED.__eq__
+    )
+    """Most bytes that a file ending in .gz is unpacked to; more is an error."""
+
+    @field_validator("url")
+    @classmethod
+    def _fetchable(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https", "file"):
+            raise ValueError(f"address must start with http:, https: or file:, found {url!r}")
+        if "@" in parts.netloc:
+            raise ValueError("address must not hold a user name or password")
+        return url
 
 
 class SplitFiles(Settings):
@@ -236,14 +267,12 @@ class Dataset(Settings):
     )
     extra_sources: ExtraSources | None = Field(
         default=None,
-        exclude_if=not_,
         description="Monolingual text that teachers with `extra_sources` translate too, in"
         " directions from its language; null: none.",
     )
     # Shown on the page; no result depends on it (`padir.config.identity.data_spec`).
     license: Annotated[str, AfterValidator(check_license)] | None = Field(
         default=None,
-        exclude_if=not_,
         description="Licence of the text, by a hub's identifier such as cc-by-4.0, at most"
         f" {MOST_LICENSE} characters. The report shows it in the data card and the cards of models"
         " trained on the dataset; null: not stated (generated text: apache-2.0).",

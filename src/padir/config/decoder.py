@@ -4,31 +4,14 @@ A decoder is named once, under `decoders`, and decodes any training that it fits
 and one decoder per parallel system exist without an entry.
 """
 
-import ast
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from padir.config.base import Name, Settings, short_digest
+from padir.config.base import Name, Settings, policy_names, short_digest
 from padir.config.systems import PARALLEL_SYSTEMS, SEARCHES, decoder_preset
 
 MOST_PASSES = 100
-
-
-def policy_names() -> dict[str, list[str]]:
-    """Names of the decoding policies, by mapping of `padir/decode/policies.py`.
-
-    Read from its source: importing it would load JAX wherever settings are read.
-    """
-    source = Path(__file__).parents[1] / "decode" / "policies.py"
-    return {
-        node.target.id: [ast.literal_eval(key) for key in node.value.keys if key]
-        for node in ast.parse(source.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.AnnAssign)
-        and isinstance(node.target, ast.Name)
-        and isinstance(node.value, ast.Dict)
-    }
 
 
 if TYPE_CHECKING:
@@ -40,7 +23,7 @@ if TYPE_CHECKING:
 else:
     # Types made of data: each name is written once, in `SYSTEMS` or beside its policy.
     SystemName = Literal[*PARALLEL_SYSTEMS]
-    _POLICIES = policy_names()
+    _POLICIES = policy_names("decode/policies.py")
     StartName, UpdateName = Literal[*_POLICIES["STARTS"]], Literal[*_POLICIES["UPDATES"]]
     RemaskName, StopName = Literal[*_POLICIES["REMASKS"]], Literal[*_POLICIES["STOPS"]]
 

@@ -17,10 +17,9 @@ from typing import Any
 
 from padir.config.base import Digests, short_digest
 from padir.config.contents import CONTENTS, contents
-from padir.config.data import Dataset, SyntheticSource, VocabularySpec
+from padir.config.data import DOWNLOAD_LIMITS, SyntheticSource, VocabularySpec
 from padir.config.decoder import decoder_digest as digest_of_decoder
 from padir.config.experiment import Config
-from padir.config.remote import DOWNLOAD_LIMITS
 from padir.config.rows import Row, with_hypotheses
 from padir.config.teacher import CloudTeacher, FileTeacher, ModelTeacher
 from padir.config.training import RunSpec
@@ -30,12 +29,12 @@ RESULTS = "results"
 
 
 def data_spec(config: Config, dataset: str) -> dict[str, Any]:
-    """What getting and cleaning a dataset reads: a `Dataset` without vocabularies and licence, and
-    with the pair as its one direction, so that a further direction, another vocabulary or a licence
-    keeps the data; and the checksums of the local files that the source names."""
+    """What getting and cleaning a dataset reads: a `Dataset` of source and cleaning, with the pair
+    as its one direction, so that a further direction, another vocabulary or a licence keeps the
+    data; and the checksums of the local files that the source names."""
     settings = config.datasets[dataset]
-    alone = Dataset(source=settings.source, directions=[settings.pair], cleaning=settings.cleaning)
-    spec = alone.model_dump(mode="json", exclude={"vocabulary", "vocabularies"})
+    read = settings.model_dump(mode="json", include={"source", "cleaning"})
+    spec = {"source": read["source"], "directions": [settings.pair], "cleaning": read["cleaning"]}
     record = f"{RESULTS}/data/{dataset}/{settings.pair}/dataset.json"
     return _with_contents(spec, settings.source.local_files(), record)
 

@@ -1,10 +1,18 @@
 """Settings of the training objective: corruption, prediction targets and loss weights."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from padir.config.base import Settings
+from padir.config.base import Settings, policy_names
+
+if TYPE_CHECKING:
+    CorruptionName = str
+    HidingName = str
+else:
+    # Each name is written once, beside its policy.
+    _POLICIES = policy_names("training/corruption.py")
+    CorruptionName, HidingName = Literal[*_POLICIES["FILLERS"]], Literal[*_POLICIES["HIDING"]]
 
 
 class Objective(Settings):
@@ -13,11 +21,11 @@ class Objective(Settings):
     stages: int = Field(default=2, ge=1, le=4)
     """Decoder passes per training step (S), each later one reading the predictions of the one
     before; AR models use one."""
-    corruption: Literal["random", "mask", "position_mask", "mixed"] = "random"
+    corruption: CorruptionName = "random"
     """Tokens at the hidden positions of stage 1. random: random pieces; mask: the mask token;
     position_mask: a mask token for each position; mixed: random pieces or the mask token, drawn per
     sentence."""
-    hiding: Literal["rate", "uniform_rate", "uniform_count", "time", "context"] = "rate"
+    hiding: HidingName = "rate"
     """Which target tokens are hidden at stage 1. rate: each with probability 1 - `unmasking_rate`;
     uniform_rate: each with a probability drawn per sentence (SUNDAE); uniform_count: a number of
     them, drawn uniformly from 1 to all (CMLM); time: each with probability t / `diffusion_steps`, t
@@ -56,6 +64,11 @@ class Objective(Settings):
     """Weight of the length predictor's loss, per sentence, in the total loss."""
     z_loss: float = Field(default=0.0, ge=0)
     """Weight of the z-loss: squared logsumexp of the logits, per token."""
+
+    @property
+    def trained_starts(self) -> set[str]:
+        """Tokens at hidden positions, by their names as starts of decoding, that training shows."""
+        return {"random", "mask"} if self.corruption == "mixed" else {self.corruption}
 
     @property
     def hidden_only(self) -> bool:

@@ -177,22 +177,21 @@ class TrainingRun(Settings):
                     f" allowed is {fitting}"
                 )
             return
-        architecture, corruption = self.architecture, self.objective.corruption
+        architecture, trained = self.architecture, self.objective.trained_starts
         if architecture.disentangled != (decoder.context == "easy_first"):
             raise ValueError(
                 f"decoder {name} has context {decoder.context}, the training has"
                 f" architecture.disentangled {str(architecture.disentangled).lower()}: a"
                 " disentangled model needs context easy_first, any other context all"
             )
-        trained = {"random", "mask"} if corruption == "mixed" else {corruption}
         read = {decoder.start}
         if decoder.remask != "none" and decoder.replacement == "mask":
             read.add("mask")
         if not architecture.disentangled and not read <= trained:
             raise ValueError(
                 f"decoder {name} starts from or remasks with {', '.join(sorted(read - trained))},"
-                f" but objective.corruption {corruption} never trains that: start and replacement"
-                f" may use {', '.join(sorted(trained))}"
+                f" but objective.corruption {self.objective.corruption} never trains that: start"
+                f" and replacement may use {', '.join(sorted(trained))}"
             )
         if decoder.remask == "critic" and not self.objective.critic_weight:
             raise ValueError(f"decoder {name}: remask critic needs objective.critic_weight above 0")

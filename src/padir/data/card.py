@@ -4,8 +4,7 @@ import re
 from typing import Any
 
 from padir.cards import UNKNOWN, head, license_section
-from padir.config.data import Dataset, DataSource, SyntheticSource, TfdsSource
-from padir.config.remote import RemoteFile
+from padir.config.data import Dataset, DataSource, RemoteFile, SyntheticSource, TfdsSource
 from padir.data.clean import REASONS
 from padir.files import shown
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from padir.config.data import Cleaning
-from padir.config.remote import RemoteFile
+from padir.config.data import Cleaning, RemoteFile
 from padir.data.clean import Side, clean_sides
 from padir.data.distinct import Spill, as_rows
 from padir.data.parallel import BLOCK_LINES, line_blocks, read_block

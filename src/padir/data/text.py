@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from padir.config.data import MOST_LINE_BYTES, FilesSource
-from padir.config.remote import MOST_UNPACKED, RemoteFile
+from padir.config.data import MOST_LINE_BYTES, MOST_UNPACKED, FilesSource, RemoteFile
 from padir.files import InputError, atomic_path, decode_lines, shown, write_lines
 
 SPLITS = ("train", "valid", "test")

@@ -12,10 +12,13 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import jinja2
+
+from padir.config.decoder import MOST_PASSES
+from padir.config.rows import DEFAULT_PASSES
 from padir.files import InputError
 from padir.library import Model
 from padir.server import openapi
-from padir.server.page import page
 
 MOST_BYTES = 1 << 20
 MOST_LINES = 1_000
@@ -34,6 +37,37 @@ class RequestError(Exception):
     def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST):
         super().__init__(message)
         self.status = status
+
+
+def page(model: Model, decoders: list[str], **limits: Any) -> bytes:
+    """The page: a form for text, and the refinement viewer for its translation, with styles and
+    scripts inside.
+
+    Args:
+        model: that translates.
+        decoders: to choose from, the default first.
+        limits: that the page names, `most_lines` and `most_traced`.
+    """
+    templates = jinja2.Environment(
+        # The viewer and its styles are the report's.
+        loader=jinja2.ChoiceLoader(
+            [jinja2.PackageLoader("padir.server"), jinja2.PackageLoader("padir.report")]
+        ),
+        autoescape=True,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    text = templates.get_template("translate.html").render(
+        model=model.loaded.labels,
+        parallel=model.parallel,
+        decoders=decoders,
+        passes=DEFAULT_PASSES,
+        most_passes=MOST_PASSES,
+        viewer="",
+        **limits,
+    )
+    return text.encode()
 
 
 class Server(ThreadingHTTPServer):

@@ -2,8 +2,9 @@
 
 Two policies make up a corruption: an entry of `HIDING` chooses the hidden positions, one of
 `FILLERS` proposes a token for every position, of which those at hidden positions are used. A new
-policy is a function here, an entry in its mapping, and its name in `padir.config.objective`. EOS
-always stands in its place and padding stays padding, at every stage and in decoding alike.
+policy is a function and an entry of its mapping: `padir.config.objective` reads the names that
+settings allow from the mappings. Worked example: CONTRIBUTING.md. EOS always stands in its place
+and padding stays padding, at every stage and in decoding alike.
 
 Paper: L.1.2 and footnotes 24, 25 (fixed rate); the other policies name their source below.
 """

@@ -133,7 +133,7 @@ def test_rank_correlation_is_spearmans():
     assert ends[0] < value < ends[1]
 
 
-def test_the_strongest_tenth():
+def test_the_strongest_share_is_exact_and_nothing_is_never_strong():
     values = np.array([0.0, 3.0, 3.0, 1.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     assert np.flatnonzero(contrasts.strongest(values, 0.2)).tolist() == [1, 2]
     # Nothing at all is not strong, whatever share is asked for.

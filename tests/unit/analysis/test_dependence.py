@@ -25,7 +25,7 @@ def attentions():
 
 
 @pytest.mark.parametrize("distance", [1, 3])
-def test_measures_of_every_pair(attentions, distance):
+def test_measures_of_every_pair_equal_plain_numpy(attentions, distance):
     measures = dependence.measures(attentions, distance)
     self_attention, source = map(np.asarray, attentions)
     for index in np.ndindex(BATCH, LAYERS, HEADS, LENGTH - distance):
@@ -39,7 +39,7 @@ def test_measures_of_every_pair(attentions, distance):
         assert measures.jensen_shannon[index] == pytest.approx(jensenshannon(p, q) ** 2, abs=1e-5)
 
 
-def test_ranks_of_neighbours(attentions):
+def test_ranks_of_neighbours_equal_plain_sorting(attentions):
     ranks = dependence.ranks(attentions)
     self_attention, source = map(np.asarray, attentions)
     for sentence, left in np.ndindex(BATCH, LENGTH - 1):
@@ -91,7 +91,7 @@ def test_the_probe_is_0_where_nothing_changes_and_at_most_the_entropy_of_the_dra
     assert dependence.information(apart, weights)[0, 0] == pytest.approx(1.5 * np.log(2), abs=1e-5)
 
 
-def test_entropy_and_overlap_of_predictions():
+def test_entropy_and_overlap_of_predictions_equal_those_by_hand():
     share = jnp.asarray([[[0.5, 0.5, 0.0], [0.25, 0.25, 0.5], [1.0, 0.0, 0.0]]])
     log = jnp.log(share)
     np.testing.assert_allclose(entropy(log)[0], [np.log(2), 1.5 * np.log(2), 0.0], atol=1e-6)

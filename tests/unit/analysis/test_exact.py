@@ -40,7 +40,7 @@ def test_two_words_that_go_together_and_one_that_does_not():
     assert information[0, 0] == 0
 
 
-def test_sentences_of_the_grammar_against_enumeration():
+def test_the_law_of_a_sentence_equals_enumeration():
     grammar, generator, encode = make_grammar(SETTINGS), random.Random(4), encoder()
     dependent = 0
     for _ in range(30):

@@ -14,7 +14,7 @@ SENTENCES = [line for line in LINES if line]
 LENGTHS = [5, 3, 7, 2, 6, 4, 4, 5, 8]
 
 
-def test_every_pair_once_in_order_with_its_own_numbers(tmp_path):
+def test_every_pair_stands_once_in_order_with_its_own_numbers(tmp_path):
     loaded = tiny_model(tmp_path / "bundle", "padir", buckets=(4, 16))
     sources = loaded.vocabulary.encode(SENTENCES)
     chosen = [AnalysedHypothesis(length) for length in LENGTHS]
@@ -75,7 +75,7 @@ def test_the_probe_replaces_one_token_and_reads_the_other(tmp_path):
                     np.testing.assert_allclose(probe[row, i, j], expected, atol=1e-5)
 
 
-def test_values_against_plain_loops(tmp_path):
+def test_values_equal_plain_loops(tmp_path):
     """Every number of every pair, from the pass's probabilities and weights alone."""
     loaded = tiny_model(tmp_path / "bundle", "padir")
     sources = loaded.vocabulary.encode(SENTENCES)

@@ -22,7 +22,7 @@ def verdicts(**changes):
     return [claim["verdict"] for claim in claims_of(analysis(**changes))]
 
 
-def test_both_hold():
+def test_clear_differences_reproduce_both_claims():
     assert verdicts() == ["reproduced", "reproduced"]
 
 

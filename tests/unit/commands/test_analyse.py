@@ -53,7 +53,7 @@ def test_lines_that_are_too_long_are_not_analysed(place, tmp_path, capsys):
     assert f"padir analyse: {told} and not analysed" in capsys.readouterr().err.splitlines()
 
 
-def test_the_document(place, tmp_path):
+def test_the_document_has_labels_digests_and_a_record_per_pass(place, tmp_path):
     out = tmp_path / "analysis.json"
     assert run(place, out, "--passes", 1, 2, "--distance", 3, "--alternatives", 2) == 0
     document = read_json(out)
@@ -100,7 +100,7 @@ def test_the_same_call_gives_the_same_document(place, tmp_path):
         (["--grammar", "g", "--mode-strength", "2"], "--mode-strength is 2.0: allowed are"),
     ],
 )
-def test_numbers_out_of_range(place, tmp_path, arguments, message):
+def test_numbers_out_of_range_are_refused(place, tmp_path, arguments, message):
     with pytest.raises(InputError, match=message):
         run(place, tmp_path / "out", *arguments)
     assert not (tmp_path / "out").exists()

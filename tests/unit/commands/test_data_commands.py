@@ -40,7 +40,7 @@ def built(tmp_path_factory):
     return folder
 
 
-def test_outputs(built):
+def test_the_data_verbs_write_every_declared_file(built):
     data = built / "data"
     expected = {"train.xs", "train.xt", "grammar.json", "statistics.json", "README.md"}
     expected |= {"provenance.json", "valid.xs", "test.xs", "valid.xt", "test.xt"}
@@ -82,7 +82,7 @@ def test_the_grammar_depends_on_the_source_alone(built, tmp_path):
         assert equal is same
 
 
-def test_provenance(built):
+def test_provenance_names_command_seed_and_inputs(built):
     fetched = read_json(built / "raw" / "provenance.json")
     assert fetched["command"][:2] == ["padir", "fetch"]
     assert fetched["seed"] == 3
@@ -108,7 +108,7 @@ def test_carriage_returns_are_reported(tmp_path, capsys):
     assert "train.en" not in errors
 
 
-def test_extra_sources(built, tmp_path, capsys):
+def test_extra_sources_leave_out_known_and_scored_sentences(built, tmp_path, capsys):
     data, spec, out = built / "data", tmp_path / "extra.json", tmp_path / "out"
     old, scored = read_lines(data / "train.xs")[0], read_lines(data / "test.xs")[0]
     write_lines(tmp_path / "more.xs", ["neu neu", old, scored])

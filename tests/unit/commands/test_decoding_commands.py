@@ -222,7 +222,7 @@ def test_ready_made_translations_must_be_aligned(place, tmp_path):
         run(distill, "--ready", tmp_path / "short", *arguments)
 
 
-def test_card_of_a_perfect_teacher(place, tmp_path):
+def test_a_teacher_that_equals_the_reference_has_bleu_100_on_its_card(place, tmp_path):
     write_lines(tmp_path / "long", ["one two three four five"] * 3)
     arguments = ["--teacher", "ar", "--row", "ar/beam", "--target-language", "xt"]
     for name in ("train", "train-reference", "valid", "valid-references"):

@@ -151,7 +151,9 @@ def test_the_exit_status_says_whether_something_is_to_be_fixed(monkeypatch, caps
     assert capsys.readouterr().out.endswith("ready\n")
 
 
-def test_the_plan_of_the_papers_grid(repository, capsys, tmp_path, monkeypatch):
+def test_the_plan_of_the_papers_grid_counts_its_jobs_and_hours(
+    repository, capsys, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     arguments = ["--devices", "8", "--gflops", "200000", "--usd-per-hour", "8"]
     assert main(["plan", "--config", str(repository / "config/paper.yaml"), *arguments]) == 0
@@ -208,7 +210,7 @@ ESTIMATES = (
 )
 
 
-def test_a_rate_of_decoding_of_its_own(capsys, tmp_path, monkeypatch):
+def test_a_rate_of_decoding_changes_the_time_of_decoding_alone(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(changed("datasets.real", CHINESE)))
 
@@ -247,6 +249,6 @@ def test_text_of_unknown_size_is_reported_as_left_out(capsys, tmp_path, monkeypa
 @pytest.mark.parametrize(
     "option", ["--devices=0", "--gflops=0", "--decode-gflops=0", "--usd-per-hour=-1"]
 )
-def test_numbers_out_of_range(option, repository, capsys):
+def test_a_number_out_of_range_is_refused_by_its_option(option, repository, capsys):
     assert main(["plan", "--config", str(repository / "config/config.yaml"), option]) == 2
     assert option.partition("=")[0] in capsys.readouterr().err

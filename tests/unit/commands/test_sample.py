@@ -47,7 +47,7 @@ def test_the_text_is_that_of_least_energy(place, tmp_path):
     assert len({chain["best_text"] for chain in read_jsonl(tmp_path / "out")[0]["chains"]}) > 1
 
 
-def test_records_summary_and_provenance(place, tmp_path, capsys):
+def test_a_sample_has_a_record_per_sentence_a_summary_and_provenance(place, tmp_path, capsys):
     options = ["--chains", 2, "--steps", 120, "--temperature", 1, "--final-temperature", 0.5]
     assert run(place, tmp_path / "out", *options, "--mh", "--seed", 9) == 0
     captured = capsys.readouterr()
@@ -112,7 +112,7 @@ def test_traces_are_thinned_evenly_with_both_ends():
     assert sample.thinned(np.arange(5.0)) == [0, 1, 2, 3, 4]
 
 
-def test_only_empty_lines(place, tmp_path, capsys):
+def test_empty_lines_alone_make_no_chain(place, tmp_path, capsys):
     write_lines(place / "empty", ["", ""])
     assert run(place, tmp_path / "out", source="empty") == 0
     assert [record["chains"] for record in read_jsonl(tmp_path / "out")] == [[], []]

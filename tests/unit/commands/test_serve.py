@@ -71,7 +71,7 @@ def test_a_traced_line_that_is_cut_is_told(server):
     ]
 
 
-def test_health_and_page(server):
+def test_health_names_the_model_and_the_page_loads_nothing(server):
     status, kind, body = ask(server, "GET", "/health")
     assert (status, kind) == (200, "application/json; charset=utf-8")
     labels = {"direction": "xs-xt", "system": "ar", "training": "tiny_ar"}

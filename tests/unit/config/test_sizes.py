@@ -8,11 +8,10 @@ import pytest
 from annotated_types import Le, Lt
 
 from padir.config import identity
-from padir.config.data import FilesSource
+from padir.config.data import FilesSource, RemoteFile
 from padir.config.document import groups
 from padir.config.experiment import Config
 from padir.config.read import check_config
-from padir.config.remote import RemoteFile
 from padir.files import InputError
 from tests.unit.config.small import changed, set_value
 

@@ -90,7 +90,7 @@ def test_batches_hold_multiples_of_eight() -> None:
     assert sentences_per_batch(5, 12) == 1
 
 
-def test_nothing_fits() -> None:
+def test_text_that_fits_no_bucket_is_refused() -> None:
     with pytest.raises(ValueError, match=r"no training pair fits training.buckets \[2\]"):
         BatchPlan(
             Pairs(ragged_rows([[9, 9, 9]]), ragged_rows([[9]])), Training(steps=1, buckets=[2]), 0

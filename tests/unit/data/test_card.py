@@ -8,7 +8,7 @@ from padir.data.card import data_card
 from padir.data.clean import clean
 
 
-def test_card(tmp_path):
+def test_the_card_has_metadata_files_and_counts(tmp_path):
     odd = "a`b | c"
     files = {s: {"files": {"de": odd, "en": f"{s}.en"}} for s in ("train", "valid", "test")}
     files["test"]["files"]["en"] = {"url": "https://example.org/t.gz", "sha256": "a" * 64}
@@ -44,7 +44,7 @@ def test_card(tmp_path):
     assert with_license(unstated, "cc-by-4.0") == stated
 
 
-def test_synthetic_origin(tmp_path):
+def test_a_card_of_synthetic_data_names_seed_and_no_language(tmp_path):
     for split in ("train", "valid", "test"):
         for language in ("xs", "xt"):
             (tmp_path / f"{split}.{language}").write_text(f"{split}\n")

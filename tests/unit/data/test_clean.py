@@ -37,7 +37,7 @@ def counts(statistics):
     return {r: (d["pairs"], d["first_lines"]) for r, d in dropped.items() if d["pairs"]}
 
 
-def test_every_reason_once(run):
+def test_a_dropped_pair_counts_under_its_first_reason(run):
     train = [
         ("gut", "good"),
         ("x" * 20_001, "x"),
@@ -82,7 +82,7 @@ def test_every_reason_once(run):
         ({"drop_overlap": False}, ("t de", "v en"), None),
     ],
 )
-def test_limits(run, settings, pair, reason):
+def test_a_pair_at_a_limit_stays_and_one_past_it_goes(run, settings, pair, reason):
     kept, statistics = run([("keep keep", "keep keep"), pair], Cleaning(**settings))
     assert counts(statistics) == ({} if reason is None else {reason: (1, [2])})
     assert (pair in kept) == (reason is None)
@@ -183,20 +183,20 @@ def test_references_are_kept_in_step(run, tmp_path):
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
-def test_empty_files(run, split):
+def test_an_empty_raw_file_is_refused(run, split):
     pairs = {"train": [("a", "b")], "valid": [("a", "b")], "test": [("a", "b")], split: []}
     with pytest.raises(InputError, match=rf"raw/{split}\.de: empty: there is no sentence in it"):
         run(**pairs)
 
 
-def test_nothing_left(run, tmp_path):
+def test_cleaning_that_leaves_no_pair_is_refused(run, tmp_path):
     with pytest.raises(InputError, match="train: cleaning leaves no pair at all"):
         run([("", "")])
     assert not (tmp_path / "out" / "train.de").exists()
     assert not list((tmp_path / "out").glob(".padir-*"))
 
 
-def test_unequal_raw_files(run, tmp_path):
+def test_raw_files_of_unequal_length_are_refused(run, tmp_path):
     run([("a", "b"), ("c", "d")])
     (tmp_path / "raw" / "train.en").write_text("b\n")
     with pytest.raises(InputError, match=r"train\.de has 2, .*train\.en has 1$"):
@@ -204,7 +204,7 @@ def test_unequal_raw_files(run, tmp_path):
     assert not (tmp_path / "again" / "train.de").exists()
 
 
-def test_digests_and_settings(run, tmp_path):
+def test_statistics_carry_the_digests_of_files_and_the_settings(run, tmp_path):
     _, statistics = run([("a", "b")])
     for split in statistics["splits"].values():
         for file in split["files"]:
@@ -253,7 +253,7 @@ def drawn_pairs(count):
 
 
 @pytest.mark.parametrize("block_lines", [1, 7, 1000])
-def test_as_by_hand_whatever_the_blocks(run, monkeypatch, block_lines):
+def test_blocks_of_any_size_keep_the_pairs_that_plain_code_keeps(run, monkeypatch, block_lines):
     monkeypatch.setattr(cleaning, "BLOCK_LINES", block_lines)
     monkeypatch.setattr(distinct, "BUFFER_ROWS", 5)
     train, test = drawn_pairs(300), [("a b", "t en"), ("t de", "a x")]

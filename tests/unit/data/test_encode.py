@@ -66,7 +66,7 @@ def test_large_vocabularies_take_more_bytes(vocabulary, text, monkeypatch):
     assert encode_pairs(vocabulary, *text).source.values.dtype == np.int32
 
 
-def test_bad_text(vocabulary, text, tmp_path):
+def test_unequal_and_empty_text_is_refused(vocabulary, text, tmp_path):
     (tmp_path / "short").write_text("a\n")
     (tmp_path / "empty").write_text("")
     for folder in (None, tmp_path):

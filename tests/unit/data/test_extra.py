@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from padir.config.data import Cleaning
-from padir.config.remote import RemoteFile
+from padir.config.data import Cleaning, RemoteFile
 from padir.data import clean as cleaning
 from padir.data import distinct
 from padir.data.extra import clean_extra

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from padir.config.remote import RemoteFile
+from padir.config.data import RemoteFile
 from padir.data import text
 from padir.data.text import copy_text, download
 from padir.files import InputError
@@ -64,7 +64,7 @@ def address():
 
 
 @pytest.mark.parametrize("path", ["/whole", "/moved"])
-def test_right_digest(address, tmp_path, path):
+def test_a_download_with_the_right_digest_is_kept(address, tmp_path, path):
     download(RemoteFile(url=address + path, sha256=DIGEST), tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == CONTENT
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
@@ -86,7 +86,7 @@ def test_failures_leave_nothing(address, tmp_path, path, message):
     assert not list(tmp_path.iterdir())
 
 
-def test_nobody_there(tmp_path):
+def test_an_address_that_does_not_answer_is_one_line(tmp_path):
     # Port 9 (discard) is not served on a machine that runs tests.
     with pytest.raises(InputError, match=r"^http://127\.0\.0\.1:9/x: cannot download: "):
         download(RemoteFile(url="http://127.0.0.1:9/x", sha256=DIGEST), tmp_path / "file")
@@ -103,7 +103,7 @@ def test_nobody_there(tmp_path):
         ("https://me:secret@x/y", "must not hold a user name or password"),
     ],
 )
-def test_addresses_that_are_refused(url, message):
+def test_other_schemes_and_passwords_in_addresses_are_refused(url, message):
     with pytest.raises(ValidationError, match=message):
         RemoteFile(url=url, sha256=DIGEST)
 

@@ -181,7 +181,7 @@ def test_lines_that_are_no_source(grammar, source, message):
     assert str(caught.value) == message
 
 
-def test_lines_of_files(grammar):
+def test_each_line_of_a_file_is_judged_and_a_bad_one_named(grammar):
     sources = ["cats house see", "house cat see"]
     targets = ["los gaten vidun la casa an", "los gaten vidun la casa an"]
     assert grammar.valid_lines(sources, targets, "test.xs") == [True, False]
@@ -189,7 +189,7 @@ def test_lines_of_files(grammar):
         grammar.valid_lines(["cats house see", "x"], targets, "test.xs")
 
 
-def test_grammar_file(tmp_path, grammar):
+def test_a_grammar_is_read_as_it_was_written_and_others_are_refused(tmp_path, grammar):
     path = tmp_path / "grammar.json"
     write_json(path, grammar.lexicon.model_dump())
     assert Grammar.load(path).lexicon == grammar.lexicon

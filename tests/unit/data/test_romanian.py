@@ -9,7 +9,7 @@ from padir.files import read_lines
 COMMA, CEDILLA = "Știți Țara, și ați ȘTIUT ȚĂRILE", "Ştiţi Ţara, şi aţi ŞTIUT ŢĂRILE"
 
 
-def test_both_ways():
+def test_letters_change_in_both_directions():
     assert [hex(ord(letter)) for letter in LETTERS["comma"]] == ["0x218", "0x219", "0x21a", "0x21b"]
     assert [hex(ord(c)) for c in LETTERS["cedilla"]] == ["0x15e", "0x15f", "0x162", "0x163"]
     assert write_letters(CEDILLA, "comma") == COMMA
@@ -18,12 +18,12 @@ def test_both_ways():
 
 
 @pytest.mark.parametrize("mark", ["\u0326", "\u0327"])
-def test_decomposed_letters(mark):
+def test_decomposed_letters_are_composed(mark):
     assert write_letters(f"S{mark}s{mark}T{mark}t{mark}", "comma") == LETTERS["comma"]
     assert write_letters(f"c{mark}a", "comma") == f"c{mark}a"
 
 
-def test_nothing_else_changes():
+def test_other_letters_and_marks_stay():
     line = "â ă î Â Ă Î ç Ç ģ \u0327 s t \u2028"
     assert write_letters(line, "comma") == write_letters(line, "cedilla") == line
 

@@ -13,7 +13,7 @@ def summary(language, folder, *blocks):
     return side.summary()
 
 
-def test_lengths():
+def test_lengths_are_words_or_chinese_characters():
     assert line_length("ein  kleiner\tTest ", "de") == 3
     assert line_length("我 喜欢 你。", "zh") == 5
     assert line_length("", "de") == line_length(" ", "zh") == 0
@@ -38,7 +38,7 @@ def test_summary_by_hand(tmp_path, cut):
     }
 
 
-def test_characters_of_chinese(tmp_path):
+def test_statistics_of_chinese_count_characters(tmp_path):
     counts = summary("zh", tmp_path, ["人人 爱", "爱人。"])
     assert (counts["length_unit"], counts["length_total"]) == ("characters", 6)
     assert (counts["equal_neighbours"], counts["distinct_words"]) == (1, 3)
@@ -48,12 +48,12 @@ def test_characters_of_chinese(tmp_path):
     ("lengths", "expected"),
     [(range(1, 101), (50, 90, 99)), (range(1, 11), (5, 9, 10)), ([7], (7, 7, 7))],
 )
-def test_quantiles(tmp_path, lengths, expected):
+def test_quantiles_of_lengths_are_those_by_hand(tmp_path, lengths, expected):
     counts = summary("de", tmp_path, [" ".join(["w"] * length) for length in lengths])
     assert tuple(counts["length_quantiles"].values()) == expected
 
 
-def test_no_lines(tmp_path):
+def test_statistics_of_no_lines_have_no_mean(tmp_path):
     counts = summary("de", tmp_path)
     assert (counts["lines"], counts["length_mean"], counts["length_max"]) == (0, None, None)
 

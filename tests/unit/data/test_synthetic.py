@@ -39,7 +39,7 @@ def names(split, references):
     return [f"{split}.xt"] + [f"{split}.xt.{i}" for i in range(1, references)]
 
 
-def test_files(folder):
+def test_every_split_has_as_many_lines_as_the_settings_say(folder):
     expected = {"grammar.json", "train.xs", "train.xt", "valid.xs", "test.xs"}
     expected |= {*names("valid", 4), *names("test", 4)}
     assert {path.name for path in folder.iterdir()} == expected
@@ -69,7 +69,7 @@ def test_splits_share_no_source(folder):
     assert not set(train) & (set(valid) | set(test))
 
 
-def test_lengths(folder):
+def test_lengths_are_uniform_within_the_limits(folder):
     lengths = Counter(len(line.split()) for line in read_lines(folder / "train.xs"))
     assert set(lengths) == set(range(4, 13))
     # Uniform over 9 lengths: each within 4 standard errors of a binomial.
@@ -154,7 +154,7 @@ def test_other_splits_and_modes_leave_the_test_set_alone(folder, tmp_path):
     assert read_lines(tmp_path / "test.xs") != read_lines(folder / "test.xs")
 
 
-def test_lexicon(grammar):
+def test_the_lexicon_has_the_sizes_of_the_settings_and_distinct_words(grammar):
     lexicon = grammar.lexicon
     assert [len(lexicon.nouns), len(lexicon.verbs), len(lexicon.adjectives)] == [40, 24, 16]
     assert [len(lexicon.adverbs), len(lexicon.postpositions)] == [10, 6]
@@ -185,13 +185,13 @@ def test_lexicon(grammar):
     assert any(form.particle for verb in lexicon.verbs for form in verb.forms)
 
 
-def test_one_reference(tmp_path):
+def test_with_one_reference_there_are_no_further_files(tmp_path):
     write_synthetic(SyntheticSource(train=5, valid=5, test=5, references=1), tmp_path)
     assert not list(tmp_path.glob("*.xt.*"))
 
 
 @pytest.mark.parametrize(("shortest", "longest"), [(3, 6), (14, 16), (30, 60), (60, 60)])
-def test_other_lengths(tmp_path, shortest, longest):
+def test_sentences_keep_to_other_limits_of_length(tmp_path, shortest, longest):
     settings = SyntheticSource(
         train=100,
         valid=10,
@@ -241,7 +241,7 @@ def test_no_reference_is_too_long():
     assert max(lengths) == longest_target(settings) == 6
 
 
-def test_too_few_sentences(tmp_path):
+def test_a_grammar_with_too_few_sentences_is_refused(tmp_path):
     settings = FEW.model_copy(update={"test": 200})
     with pytest.raises(InputError, match="too few different sentences for split test"):
         write_synthetic(settings, tmp_path)

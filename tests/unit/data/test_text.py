@@ -44,7 +44,7 @@ def refusal(source, folder):
     return message
 
 
-def test_names():
+def test_further_references_are_numbered_in_the_file_name():
     assert text_name("test", "en") == "test.en"
     assert text_name("test", "en", 2) == "test.en.2"
 
@@ -59,7 +59,7 @@ def test_files_are_copied_line_for_line(given, tmp_path):
     )
 
 
-def test_further_references(given, tmp_path):
+def test_further_references_are_copied_and_must_be_aligned(given, tmp_path):
     (given / "other").write_text("a\nb\n")
     settings = source(given).model_dump()
     settings["test"]["references"] = {"en": ["other", "valid.en"]}
@@ -97,7 +97,7 @@ def test_an_undecodable_file_is_named_by_the_users_path(given, tmp_path, content
     assert message.startswith(f"{given}/packed.gz: {problem}")
 
 
-def test_missing_file(given, tmp_path):
+def test_a_missing_file_is_named(given, tmp_path):
     (given / "valid.de").unlink()
     expected = f"{given}/valid.de: cannot read: No such file or directory"
     assert refusal(source(given), tmp_path / "raw") == expected
@@ -106,7 +106,7 @@ def test_missing_file(given, tmp_path):
 @pytest.mark.parametrize(
     "name", ["a b", "a;touch x", 'it\'s "q"', "a -n", "$(x)", "../given/x", "ä"]
 )
-def test_odd_names(given, tmp_path, name):
+def test_odd_file_names_are_read(given, tmp_path, name):
     (given / name).write_text("a\nb\nc\n")
     write_files_source(source(given, train_de=name), tmp_path / "raw")
     assert read_lines(tmp_path / "raw" / "train.de") == ["a", "b", "c"]
@@ -114,7 +114,7 @@ def test_odd_names(given, tmp_path, name):
     assert "has 1, " in refusal(source(given, train_de=name), tmp_path / "raw")
 
 
-def test_packed_files(given, tmp_path):
+def test_packed_files_are_unpacked_and_damaged_ones_refused(given, tmp_path):
     content = gzip.compress(b"a\nb\nc\n")
     (given / "train.de.gz").write_bytes(content)
     write_files_source(source(given, train_de="train.de.gz"), tmp_path / "raw")
@@ -127,7 +127,7 @@ def test_packed_files(given, tmp_path):
     assert message.startswith(f"{given}/train.de.gz: not a gzip file")
 
 
-def test_addresses(given, tmp_path):
+def test_a_file_is_fetched_from_its_address_only_with_the_right_digest(given, tmp_path):
     packed = given / "train.gz"
     packed.write_bytes(gzip.compress(b"a\nb\nc\n"))
     right = hashlib.sha256(packed.read_bytes()).hexdigest()

@@ -93,7 +93,7 @@ def test_processes_change_nothing(prepared, tmp_path, monkeypatch):
         assert expected == (tmp_path / "two" / name).read_bytes()
 
 
-def test_slices_and_sizes(prepared, tmp_path):
+def test_slices_are_those_of_the_whole_and_sizes_are_checked(prepared, tmp_path):
     given = source(prepared, train="train[:10]", valid="train[90%:]", pairs={"train": 10})
     write_tfds_source(given, "en-ro", tmp_path)
     write_tfds_source(source(prepared), "en-ro", tmp_path / "whole")
@@ -117,7 +117,7 @@ def test_newlines_nul_and_byte_order_marks_are_replaced_and_counted(tmp_path, ca
     assert message in capsys.readouterr().err
 
 
-def test_from_fetch_to_cleaned_text(prepared, tmp_path):
+def test_a_copy_goes_from_fetch_to_cleaned_text(prepared, tmp_path):
     settings = Dataset(source=source(prepared), directions=["ro-en"])
     write_json(tmp_path / "dataset.json", settings.model_dump(mode="json"))
     fetch = ["fetch", "--config-dataset", str(tmp_path / "dataset.json")]
@@ -212,7 +212,7 @@ def test_a_copy_without_some_parts_is_not_the_whole(prepared, tmp_path):
     assert "wmt_translate/ro-en.wmt16_translate-without-setimes_2/1.0.0: nothing is" in message
 
 
-def test_an_empty_split(copy, tmp_path):
+def test_an_empty_split_is_refused(copy, tmp_path):
     """TFDS's writer makes none, but a copy may say that it has one."""
     data_dir, folder = copy
     info = read_json(folder / "dataset_info.json")
@@ -221,7 +221,7 @@ def test_an_empty_split(copy, tmp_path):
     assert "split test is empty" in refusal(source(data_dir), tmp_path / "out")
 
 
-def test_a_split_is_missing(tmp_path):
+def test_a_missing_split_is_named_with_those_there_are(tmp_path):
     given = splits("en-ro")
     del given["test"]
     write_copy("wmt16_translate/ro-en", tmp_path, given)
@@ -229,7 +229,7 @@ def test_a_split_is_missing(tmp_path):
     assert message.endswith("source.test is 'test', but there are the splits train, validation")
 
 
-def test_a_half_prepared_folder(copy, tmp_path):
+def test_a_half_prepared_folder_is_refused(copy, tmp_path):
     data_dir, folder = copy
     shard = folder / "wmt16_translate-train.array_record-00000-of-00001"
     content = shard.read_bytes()
@@ -261,7 +261,7 @@ def damaged(content: bytes) -> dict[str, bytes]:
     return {"flipped": flipped, **cuts}
 
 
-def test_a_damaged_shard(copy, tmp_path):
+def test_a_damaged_shard_is_refused(copy, tmp_path):
     data_dir, folder = copy
     shard = folder / "wmt16_translate-train.array_record-00000-of-00001"
     for what, content in damaged(shard.read_bytes()).items():
@@ -283,7 +283,7 @@ def test_a_damaged_shard(copy, tmp_path):
         ('"citation": "', '"citation": ', "its description cannot be read"),
     ],
 )
-def test_a_wrong_description(copy, tmp_path, old, new, message):
+def test_a_description_that_contradicts_the_data_is_refused(copy, tmp_path, old, new, message):
     data_dir, folder = copy
     text = (folder / "dataset_info.json").read_text()
     assert old in text
@@ -295,7 +295,7 @@ def test_a_wrong_description(copy, tmp_path, old, new, message):
 @pytest.mark.parametrize("version", ["", ":1.0.0"])
 @pytest.mark.parametrize("file", ["dataset_info.json", "features.json"])
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"", b"{", b"3", b'{"nam": 3}'])
-def test_an_unreadable_description(copy, tmp_path, content, file, version):
+def test_an_unreadable_description_is_one_line(copy, tmp_path, content, file, version):
     data_dir, folder = copy
     (folder / file).write_bytes(content)
     message = refusal(source(data_dir, f"wmt16_translate/ro-en{version}"), tmp_path / "out")
@@ -319,7 +319,7 @@ def test_an_unreadable_description(copy, tmp_path, content, file, version):
         {"leave_out": ["a/b"]},
     ],
 )
-def test_settings_that_are_refused(changes):
+def test_names_outside_the_folder_and_unknown_splits_are_refused(changes):
     with pytest.raises(ValidationError):
         TfdsSource(**{"name": "wmt16_translate/ro-en", **changes})
 
@@ -332,14 +332,14 @@ def tfrecord_source(tmp_path):
     return source(tmp_path / "dd")
 
 
-def test_a_tfrecord_copy_without_tensorflow(tmp_path, monkeypatch):
+def test_a_tfrecord_copy_without_tensorflow_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "find_spec", lambda name: None)
     message = refusal(tfrecord_source(tmp_path), tmp_path / "out")
     assert "a copy in TFRecord, which only TensorFlow reads: install the extra tf" in message
 
 
 @pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs the extra tf")
-def test_a_tfrecord_copy(tmp_path, monkeypatch):
+def test_a_tfrecord_copy_gives_the_pairs_that_tfds_reads(tmp_path, monkeypatch):
     given = tfrecord_source(tmp_path)
     write_tfds_source(given, "en-ro", tmp_path / "out")
     for ours, theirs in zip(("train", "valid", "test"), SPLITS, strict=True):

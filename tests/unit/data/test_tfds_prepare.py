@@ -139,7 +139,7 @@ def texts(folder, pair):
     }
 
 
-def test_a_download_without_tensorflow(server, tmp_path, monkeypatch):
+def test_a_download_without_tensorflow_names_the_extra(server, tmp_path, monkeypatch):
     monkeypatch.setattr(tfds_prepare, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="needs TensorFlow to prepare it: install the extra tf"):
         write_tfds_source(source("wmt16_translate/ro-en", tmp_path), "en-ro", tmp_path / "raw")
@@ -197,7 +197,7 @@ def test_parts_that_fail_are_named_one_by_one(server, tmp_path, monkeypatch, cap
 
 
 @needs_tensorflow
-def test_going_on_without_parts(server, tmp_path):
+def test_parts_that_are_left_out_are_not_needed(server, tmp_path):
     without = ["uncorpus_v1", *CWMT[1:]]
     given = source("wmt17_translate/zh-en", tmp_path, leave_out=without)
     described = write_tfds_source(given, "en-zh", tmp_path / "raw")
@@ -223,7 +223,7 @@ def test_going_on_without_parts(server, tmp_path):
 
 @needs_tensorflow
 @pytest.mark.parametrize("leave_out", [[], ["setimes_2"]])
-def test_a_wrong_checksum(server, tmp_path, monkeypatch, capfd, leave_out):
+def test_a_part_with_a_wrong_checksum_is_refused(server, tmp_path, monkeypatch, capfd, leave_out):
     address = server.address + PARTS["europarl_v8_16"]
     content = FILES[PARTS["europarl_v8_16"]]
     right = UrlInfo(
@@ -250,7 +250,7 @@ def test_a_wrong_checksum(server, tmp_path, monkeypatch, capfd, leave_out):
 
 
 @needs_tensorflow
-def test_an_archive_without_its_files(server, tmp_path):
+def test_an_archive_without_its_files_is_refused_in_one_line(server, tmp_path):
     server.content[PARTS["europarl_v8_16"]] = tgz({"other": "text\n"})
     with pytest.raises(InputError) as caught:
         write_tfds_source(source("wmt16_translate/ro-en", tmp_path), "en-ro", tmp_path / "raw")
@@ -260,7 +260,7 @@ def test_an_archive_without_its_files(server, tmp_path):
 
 
 @needs_tensorflow
-def test_nobody_there(tmp_path, monkeypatch):
+def test_parts_that_cannot_be_downloaded_are_counted_and_named(tmp_path, monkeypatch):
     for name in PARTS:
         # Port 9 (discard) is not served on a machine that runs tests.
         monkeypatch.setattr(wmt.DATASET_MAP[name], "_urls", (f"ftp://127.0.0.1:9/{name}.tgz",))
@@ -270,14 +270,14 @@ def test_nobody_there(tmp_path, monkeypatch):
 
 @needs_tensorflow
 @pytest.mark.network
-def test_the_papers_hosts(tmp_path):
+def test_the_papers_hosts_serve_all_parts_of_romanian(tmp_path):
     """Romanian, the smallest of the three, with all its parts from where they are."""
     given = source("wmt16_translate/ro-en", tmp_path, pairs={"valid": 1999, "test": 1999})
     write_tfds_source(given, "en-ro", tmp_path / "raw")
     assert len(read_lines(tmp_path / "raw" / "train.ro")) > 500_000
 
 
-def test_parts_of_the_papers_datasets():
+def test_tfds_makes_the_papers_datasets_of_known_parts():
     """What a download consists of, so that a change in TFDS is seen."""
     split_files = {}
     for name in ("wmt14_translate/de-en", "wmt16_translate/ro-en", "wmt17_translate/zh-en"):

@@ -245,7 +245,7 @@ def test_a_missing_term_goes_where_the_rest_is_likeliest(padir):
     assert hypothesis.tokens == expected.tokens
 
 
-def test_places_for_terms(padir):
+def test_a_missing_term_takes_the_place_of_free_tokens_or_the_hypothesis_grows(padir):
     speller = Speller(padir)
     ba, ko, mi, re, su = (speller.encode(word, "here")[0] for word in WORDS[:5])
 
@@ -359,7 +359,7 @@ def read(translator, folder, **lines):
     return read_constraints(translator, paths)
 
 
-def test_files_become_constraints(padir, tmp_path):
+def test_lines_of_files_become_templates_drafts_and_terms(padir, tmp_path):
     ba, ko, mi = (Speller(padir).encode(word, "here")[0] for word in WORDS[:3])
     both = read(padir, tmp_path, prefix=["ba", "", "", " "], suffix=["ko", "ko mi", "", "\t"])
     assert both.lines == [Template(((ba,), None, (ko,))), Template((None, (ko, mi))), None, None]

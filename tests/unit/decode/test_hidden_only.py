@@ -32,7 +32,7 @@ def translator_of(folder, system):
         ({}, False),
     ],
 )
-def test_objectives_that_train_masked_positions_only(settings, hidden_only):
+def test_only_masks_with_a_loss_on_them_alone_train_hidden_positions_only(settings, hidden_only):
     assert Objective(**settings).hidden_only == hidden_only
 
 

@@ -141,7 +141,7 @@ def test_a_row_may_repeat_at_a_distance_alone():
         ([], False, False),
     ],
 )
-def test_sources_that_repeat_a_token(source, near, far):
+def test_a_repeat_in_the_source_is_seen_within_its_distance(source, near, far):
     assert (repeats_within(source, 1), repeats_within(source, 2)) == (near, far)
 
 

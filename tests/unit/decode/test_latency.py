@@ -26,7 +26,7 @@ class FakeTranslator(Translator):
         return [Hypothesis("x", "x", (8, 9), (8, 9), 3, 0.0, 3, 5)]
 
 
-def test_rows_from_known_times(monkeypatch):
+def test_quantiles_and_means_of_known_times_are_those_by_hand(monkeypatch):
     clock = SimpleNamespace(now=0.0, order=[])
     monkeypatch.setattr(latency, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     lines = [str(n) for n in range(1, 101)]

@@ -51,7 +51,7 @@ def test_random_start_is_uniform_over_pieces():
     assert abs(chi_square - 39) < 5 * np.sqrt(2 * 39)
 
 
-def test_mask_start():
+def test_decoding_from_masks_starts_with_masks_alone():
     assert mask_start(0, 50, [9], 2, 3).tolist() == [[MASK] * 3] * 2
 
 

@@ -16,7 +16,7 @@ def test_special_ids_and_rows_past_the_vocabulary_are_never_predicted():
     assert np.flatnonzero(predictable(14, 11, eos=True)).tolist() == [EOS, 8, 9, 10]
 
 
-def test_most_likely_among_allowed():
+def test_the_likeliest_allowed_token_wins_and_ties_go_to_the_first():
     logits = jnp.array([[9.0, 9, 9, 9, 9, 9, 9, 9, 1, 3, 3, 50]])
     token, score = most_likely(logits, predictable(12, 11, eos=False))
     assert int(token[0]) == 9  # the first of the tie at 9 and 10, not 11 with its 50

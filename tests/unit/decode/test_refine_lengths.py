@@ -19,6 +19,6 @@ def test_ties_go_to_the_shorter():
     assert length_candidates(jnp.zeros((1, 6)), 3, 6)[0].tolist() == [[2, 3, 4]]
 
 
-def test_more_than_there_are():
+def test_more_candidates_than_lengths_are_refused():
     with pytest.raises(ValueError, match="7 asked, at most 6"):
         length_candidates(jnp.zeros((1, 6)), 7, 6)

@@ -136,7 +136,7 @@ def test_batch_padding_order_and_neighbours_do_not_matter(folder, plain, reranke
     )
 
 
-def test_nothing_to_rerank(reranker):
+def test_no_candidates_stay_no_candidates(reranker):
     assert reranker.rerank([], []) == []
     assert reranker.rerank([[], [8]], [[], []]) == [[], []]
 

@@ -29,7 +29,7 @@ def candidates(loaded, passes: int, **settings):
     return translator, translator.candidates(translator.encode(SOME))
 
 
-def test_ids_near_to_the_likeliest_of_some_position():
+def test_the_shortlist_holds_the_ids_nearest_to_the_likeliest_of_a_position():
     random = np.random.default_rng(0)
     logits = random.normal(0, 1, (6, 5, 200)).astype(np.float32)
     counts = random.random((6, 5)) < 0.7

@@ -263,7 +263,7 @@ def test_shards_in_order_are_all_lines_once(lines, shards):
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "1/", "a/b", "-1/2", "1/2/3", "²/3"])
-def test_bad_shards(text):
+def test_a_text_that_is_no_shard_is_refused(text):
     with pytest.raises(InputError, match="i/n is needed"):
         teacher.parse_shard(text)
 
@@ -297,7 +297,7 @@ def test_of_much_text_every_nth_line_is_compared_with_the_raw_targets(tmp_path, 
     assert card["lines"]["train"] == 8
 
 
-def test_the_card(tmp_path):
+def test_the_card_compares_distilled_with_raw_targets(tmp_path):
     files = {
         "train": ["a b", "", "c"],
         "raw": ["a b", "b", "d"],

@@ -6,9 +6,8 @@ from unittest.mock import Mock
 import yaml
 
 from padir.config.systems import SYSTEMS
-from padir.library import Model
+from padir.library import Model, hub_card
 from padir.model.card import model_card
-from padir.server import hub
 from tests.training import tiny_spec
 
 SUMMARY = {
@@ -37,7 +36,7 @@ def test_a_card_for_a_hub_has_one_block_of_metadata_with_the_licence() -> None:
     model = Mock(spec=Model, parallel=True, loaded=SimpleNamespace(spec=spec))
     written = model_card(spec, 0, SUMMARY, {}, [1])
     for text in (written, written.split("---\n", 2)[2]):
-        card = hub.card(model, "cc-by-4.0", text)
+        card = hub_card(model, "cc-by-4.0", text)
         assert card.startswith("---\n") and card.count("\n---\n") == 1
         assert yaml.safe_load(card.split("---\n")[1])["license"] == "cc-by-4.0"
         assert card.count(f"# {spec.training}: ") == 1

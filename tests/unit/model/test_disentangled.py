@@ -121,7 +121,7 @@ def test_pairs_hide_the_right_from_a_causal_decoder_too() -> None:
     np.testing.assert_array_equal(moved(causal, full, 3)[:, :3], 0.0)
 
 
-def test_positions_without_positional_attention() -> None:
+def test_positions_are_embedded_and_positional_attention_is_never_there() -> None:
     # Whether positional attention is asked for or not: it would leak, so it is not there.
     assert parameter_count(transformer()) == parameter_count(
         transformer(positional_attention=False)

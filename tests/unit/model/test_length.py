@@ -138,7 +138,7 @@ def test_each_predictor_learns(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TRAINED_ON))
-def test_in_a_model(name: str) -> None:
+def test_padding_changes_no_length_and_the_encoder_learns_from_the_loss_or_not(name: str) -> None:
     """Padding changes nothing; the encoder learns from the loss or it does not; the flags."""
     model = transformer(name)
     source = jnp.asarray([[9, 10, 11, 1, 0], [12, 1, 0, 0, 0]], jnp.int32)

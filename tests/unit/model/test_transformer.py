@@ -34,7 +34,7 @@ def ids(*rows: list[int]) -> jax.Array:
     return jnp.asarray(rows, jnp.int32)
 
 
-def test_paper_size() -> None:
+def test_the_default_architecture_has_67_million_parameters() -> None:
     model = nnx.eval_shape(
         lambda: Transformer(Architecture(), 32_128, length_id=4, causal=False, rngs=nnx.Rngs(0))
     )

@@ -66,7 +66,7 @@ def sentence(passes_times_rows):
     return 2 * PADDED * 33 * (6 + passes_times_rows * 17)
 
 
-def test_decoding_operations_of_an_experiment(tmp_path):
+def test_decoding_counts_seeds_candidates_passes_and_the_teacher(tmp_path):
     work = added_up(tmp_path, CORE)
     # In two directions; the teacher's beam is 2.
     assert work.distillation == pytest.approx(2 * 1100 * sentence(2))
@@ -100,7 +100,7 @@ def test_another_decoder_of_a_training_decodes_and_its_reranker_too(tmp_path):
     assert with_it.disk.checkpoints == without.disk.checkpoints
 
 
-def test_disk_space_of_an_experiment(tmp_path):
+def test_disk_space_counts_text_bundles_checkpoints_and_decodings(tmp_path):
     disk = added_up(tmp_path, CORE).disk
     text = 1110 * 160 * 2
     assert disk.text == disk.copies == text

@@ -31,7 +31,7 @@ def asked(made_up, *entries: dict) -> None:
     made_up.evaluate(ablations=list(entries))
 
 
-def test_a_line_by_hand(made_up):
+def test_a_line_has_the_mean_difference_and_its_interval_by_hand(made_up):
     made_up.pair()
     line = lines(made_up)["second_stage"]
     assert (line["base"], line["variant"]) == ("whole/padir/T4", "one_stage/padir/T4")
@@ -101,7 +101,7 @@ def test_the_verdict_follows_the_seeds(made_up, variant, verdict):
     assert record(made_up, "second_stage")["verdict"] == said
 
 
-def test_sentences_count_beside_seeds(made_up):
+def test_noise_of_the_sentences_widens_the_interval_over_seeds(made_up):
     made_up.pair()
     asked(made_up, {"name": "second_stage", **PAIR})
     wide = [28.5 + 4 * (-1) ** number for number in range(200)]

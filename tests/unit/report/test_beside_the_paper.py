@@ -59,7 +59,7 @@ def near(value: float, half: float = 1.0) -> Estimate:
         (None, 30.0, True, "not run", None),
     ],
 )
-def test_status_and_difference(ours, printed, same, status, gap):
+def test_the_status_says_where_the_paper_lies(ours, printed, same, status, gap):
     cells = beside(ours, printed, known=True, same_measure=same)
     assert cells["status"] == status and cells["paper"] == printed
     assert cells["paper_difference"] == gap
@@ -68,7 +68,7 @@ def test_status_and_difference(ours, printed, same, status, gap):
     assert set(beside(ours, printed, known=False).values()) == {None}
 
 
-def test_the_papers_tables_by_some_of_their_numbers():
+def test_the_papers_tables_have_its_printed_numbers():
     assert paper.TABLE1["wmt17", "en-zh"]["padir", "T10"] == 32.68
     assert paper.TABLE2["wmt16", "en-ro"]["cmlm", "T4"] == 33.67
     assert ("sundae", "T4") not in paper.TABLE2["wmt16", "ro-en"]

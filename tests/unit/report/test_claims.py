@@ -35,7 +35,7 @@ def rescore(made_up, row: str, bleu: float) -> None:
         ("early_gain", "padir/padir/T10", 42.0, 42.2),
     ],
 )
-def test_quality_claims_flip(made_up, claim, row, holds, fails):
+def test_claims_on_quality_flip_at_their_threshold(made_up, claim, row, holds, fails):
     rescore(made_up, row, holds)
     assert verdict(made_up, claim) == "reproduced"
     rescore(made_up, row, fails)
@@ -59,7 +59,7 @@ def test_a_candidate_of_two_passes_is_named_so(made_up):
 
 @pytest.mark.parametrize("base", ["greedy", "beam"])
 @pytest.mark.parametrize(("point", "threshold"), [("p50", 2), ("p99", 5)])
-def test_latency_claims_flip(made_up, base, point, threshold):
+def test_claims_on_latency_flip_at_their_threshold(made_up, base, point, threshold):
     made_up.latency(**{base: 4.0 * threshold + 0.1})
     assert verdict(made_up, f"latency_{point}_{base}") == "reproduced"
     made_up.latency(**{base: 4.0 * threshold - 0.1})

@@ -102,7 +102,7 @@ def test_tables_4_and_5_have_two_rows_of_each_model_and_pass(analysed):
     assert "Neighbour first" in dependency.table4(results).markdown()
 
 
-def test_predictors_beside_what_they_predict(analysed):
+def test_a_line_has_a_predictor_beside_what_it_predicts(analysed):
     table = dependency.dependency_table(analysed.load("table4"))
     rows = {(row["training"], row["pass"], row["predictor"]): row for row in table.rows}
     entropy = rows["padir", 1, dependency.PREDICTOR_NAMES["entropy"]]

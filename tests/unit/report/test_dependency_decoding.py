@@ -61,7 +61,7 @@ def row_of(made_up, decoder="joint"):
     return line(table, "plain", decoder, "4")
 
 
-def test_a_line_by_hand(made_up):
+def test_gaps_to_the_plain_row_are_those_by_hand(made_up):
     add(made_up)
     timed(made_up, 5.0, 5.5)
     row = row_of(made_up)
@@ -180,7 +180,7 @@ def test_the_time_has_an_interval_over_the_same_sentences(made_up, factors, gain
         assert (low, high) == pytest.approx((factors[0], factors[0]))
 
 
-def test_redundancy_before_and_after_the_drop(made_up):
+def test_redundancy_is_shown_before_and_after_the_drop(made_up):
     add(made_up)
     row = line(made_up.table("redundancy"), "plain", "joint", "4")
     assert [row[f"{kind}_final"] for kind in REDUNDANCY_KINDS] == [0, 1, 2, 3]

@@ -142,7 +142,7 @@ def test_a_link_that_names_nothing_known_opens_the_first_sentence(visit):
     assert (app.get_attribute("data-sentence"), app.get_attribute("data-pass")) == ("3", "0")
 
 
-def test_one_row_stands_alone(visit):
+def test_one_row_is_shown_without_menus(visit):
     page = visit()
     page.evaluate(
         """() => {

@@ -31,7 +31,7 @@ def systems(made_up):
     return made_up
 
 
-def test_a_system_by_hand(systems):
+def test_the_averages_over_passes_and_time_are_those_by_hand(systems):
     systems.score("padir/padir/T1", 0, decoder_passes=1.0)
     systems.score("padir/padir/T1", 1, decoder_passes=1.0)
     for seed in (0, 1):

@@ -208,7 +208,7 @@ def test_figures_are_xml_with_their_points(report, tmp_path):
     assert [float(p["y"]) for p in curve[:3]] == [5.0, 2.5, 1.25]
 
 
-def test_one_table_alone(report, tmp_path):
+def test_one_table_alone_writes_no_other_file(report, tmp_path):
     status, printed, _ = report("--only", "table1", out="alone")
     assert status == 0 and printed.startswith("**Table 1")
     files = sorted(path.name for path in (tmp_path / "alone").rglob("*.*"))
@@ -280,7 +280,7 @@ def test_every_part_alone_writes_its_files(made_up, report, tmp_path, name):
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == names
 
 
-def test_the_claims_alone_and_the_page_alone(report, tmp_path):
+def test_claims_alone_and_page_alone_write_no_other_file(report, tmp_path):
     for name, names in (("claims", ["claims.json", "claims.md"]), ("page", ["index.html"])):
         assert report("--only", name, out=name)[0] == 0
         assert sorted(path.name for path in (tmp_path / name).rglob("*.*")) == names
@@ -342,7 +342,7 @@ def test_commands_are_of_the_experiment(made_up, report, tmp_path):
         assert commands and set(commands) == {f"snakemake {options}"}, name
 
 
-def test_nothing_run_yet(made_up, report, tmp_path):
+def test_without_results_every_claim_is_not_run(made_up, report, tmp_path):
     shutil.rmtree("results")
     status, _, _ = report()
     records = json.loads((tmp_path / "report/claims.json").read_text())

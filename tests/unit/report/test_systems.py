@@ -32,7 +32,7 @@ def timed(made_up, timing="core", **single):
     path.write_text(json.dumps(document))
 
 
-def test_a_system_by_hand(with_cmlm):
+def test_a_line_has_the_gap_to_padir_and_its_interval_by_hand(with_cmlm):
     table = with_cmlm.table("table2")
     row = line(table, "cmlm", "wide", "4")
     assert (row["targets"], row["seeds"]) == ("own", 1)

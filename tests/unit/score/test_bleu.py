@@ -38,7 +38,7 @@ def test_long_output_has_no_bonus():
         ([0, 0, 0, 0], [0, 0, 0, 0], (0, 0), 0.0),
     ],
 )
-def test_bleu_from_counts(matched, total, lengths, expected):
+def test_bleu_of_counts_equals_sacrebleus_cases(matched, total, lengths, expected):
     assert bleu.bleu_formula(sums(*lengths, matched, total))[0] == pytest.approx(expected, abs=1e-6)
 
 
@@ -56,7 +56,7 @@ def test_chrf_by_hand():
     assert bleu.chrf_formula(np.zeros((1, 18)))[0] == 0.0
 
 
-def test_corpus_with_two_references():
+def test_bleu_with_two_references_equals_sacrebleus_case():
     # sacreBLEU, test_corpus_bleu_cases.
     references = [
         ["The dog bit the man.", "It was not unexpected.", "The man bit him first."],
@@ -82,7 +82,7 @@ def test_streamed_counts_give_the_same_score(monkeypatch, block):
     assert len(streamed.statistics) == -(-7 // block)
 
 
-def test_streamed_counts_of_nothing():
+def test_streamed_counts_of_no_sentence_are_refused():
     with pytest.raises(ValueError, match="no sentence"):
         bleu.streamed_bleu_counts([], "en")
 

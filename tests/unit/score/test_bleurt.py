@@ -54,7 +54,7 @@ def test_trimming_is_piece_by_piece(reference, candidate, room):
     assert bleurt.trimmed(reference, candidate, room) == (left, right)
 
 
-def test_a_pair_by_hand(bare):
+def test_a_pair_is_encoded_as_by_hand_and_the_longer_side_cut(bare):
     encoder = bleurt.Encoder.of(bleurt.read_checkpoint(bare))
     first, between = (encoder.pieces.piece_to_id(mark) for mark in ("[CLS]", "[SEP]"))
     left, right = encoder.pieces.encode("no"), encoder.pieces.encode("it")
@@ -102,7 +102,7 @@ def test_of_several_references_the_best_counts(checkpoint):
     assert counts.signature == f"BLEURT|tiny|refs:2|sha256:{opened.digest[:16]}"
 
 
-def test_the_verb_in_a_process_of_its_own(checkpoint, tmp_path):
+def test_the_verb_in_a_process_of_its_own_gives_the_expected_scores(checkpoint, tmp_path):
     for name, lines in (("h", CANDIDATES), ("r", REFERENCES)):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     command = [sys.executable, "-m", "padir", "rate", "--scorer", "bleurt", "--threads", "1"]
@@ -183,7 +183,7 @@ def test_the_command_says_in_one_line_what_a_folder_lacks(bare, missing, tmp_pat
         ({"name": None}, "name is None, needed: str"),
     ],
 )
-def test_a_config_of_another_format(bare, changes, message):
+def test_a_checkpoint_of_another_format_is_refused(bare, changes, message):
     write_config(bare, 12, True, **changes)
     with pytest.raises(InputError, match=message):
         bleurt.read_checkpoint(bare)
@@ -201,7 +201,7 @@ def test_a_graph_that_cannot_be_loaded(bare):
         bleurt.score_pairs(bleurt.read_checkpoint(bare), ["a"], ["b"])
 
 
-def test_variables_that_were_cut(tmp_path):
+def test_a_checkpoint_whose_variables_were_cut_is_refused(tmp_path):
     pytest.importorskip("tensorflow")
     folder = write_checkpoint(tmp_path / "tiny")
     (variables,) = (folder / "variables").glob("variables.data-*")
@@ -260,7 +260,7 @@ def test_a_missing_folder_is_an_error_or_where_allowed_not_run(tmp_path, capsys)
         (("--scorer", "chrf++", "--samples", "3"), "--samples is 3"),
     ],
 )
-def test_wrong_arguments(tmp_path, capsys, arguments, message):
+def test_arguments_that_do_not_fit_the_scorer_are_refused(tmp_path, capsys, arguments, message):
     status, _, err = rate(tmp_path, capsys, *arguments)
     assert status == 2 and message in err
 

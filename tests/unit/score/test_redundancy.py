@@ -35,7 +35,7 @@ def totals(line, reference=""):
         ("they play ball playing", "discontinuous_synonym"),
     ],
 )
-def test_one_of_each_kind(line, kind):
+def test_each_kind_of_redundancy_is_told_from_the_others(line, kind):
     assert totals(line) == {name: float(name == kind) for name in REDUNDANCY_KINDS}
 
 
@@ -64,7 +64,7 @@ def test_each_word_counts_once_however_often_it_was_said():
         ("ball", "tall", None),
     ],
 )
-def test_endings(word, other, stem):
+def test_words_with_one_stem_differ_in_a_short_ending_alone(word, other, stem):
     assert common_stem(word, other) == common_stem(other, word) == stem
 
 

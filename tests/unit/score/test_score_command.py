@@ -43,7 +43,7 @@ def test_the_printed_document_has_scores_intervals_and_stutter(files, capsys):
     assert "replicates" not in document
 
 
-def test_everything_written(files, tmp_path, capsys):
+def test_a_score_has_all_measures_and_the_digests_of_its_text(files, tmp_path, capsys):
     records = [
         {"id": i, "hypothesis": text, "before_drop": text + " x x", "tokens": [9, 9],
          "tokens_before_drop": [9], "steps": 3 + i}
@@ -134,7 +134,7 @@ def test_a_field_that_some_lines_lack(files, capsys):
 
 
 @pytest.mark.parametrize("samples", ["3", "1000001", "1" + "0" * 30])
-def test_too_few_or_too_many_resamples(files, capsys, samples):
+def test_too_few_or_too_many_resamples_are_refused(files, capsys, samples):
     arguments = ("--hypotheses", files("h", OUTPUT), "--references", files("r", REFERENCE))
     status, _, err = run(capsys, *arguments, "--target-language", "en", "--samples", samples)
     given = samples if len(samples) < 9 else "a number of more than 15 digits"
@@ -142,7 +142,7 @@ def test_too_few_or_too_many_resamples(files, capsys, samples):
     assert (status, err) == (2, expected)
 
 
-def test_validity_of_synthetic_output(tmp_path, files, capsys):
+def test_validity_is_the_share_that_the_grammar_allows(tmp_path, files, capsys):
     from padir.config.data import SyntheticSource
     from padir.data.synthetic import write_grammar, write_synthetic
 

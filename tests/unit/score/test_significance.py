@@ -53,7 +53,7 @@ def test_the_interval_of_a_median_is_that_of_numpy_s_medians(size):
     assert interval == pytest.approx(significance.interval(np.array(medians)))
 
 
-def test_paired_difference_and_interval():
+def test_a_constant_difference_has_an_interval_of_no_width():
     # The system is better by exactly one half on every sentence: no spread at all.
     base = np.arange(10.0)
     result = significance.paired(mean_metric(base + 0.5), mean_metric(base), samples=100)

@@ -21,7 +21,7 @@ from padir.score import significance, stutter
         ("पानी पानी", "hi", ["पानी", "पानी"]),
     ],
 )
-def test_words(line, language, units):
+def test_words_are_lower_case_and_punctuation_separates_them(line, language, units):
     assert stutter.words(line, language) == units
 
 

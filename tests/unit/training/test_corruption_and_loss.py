@@ -1,14 +1,12 @@
 """Corruption, next hypotheses, losses and the arg-max, by hand."""
 
-from typing import get_args
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from padir.config.objective import Objective
-from padir.ids import MASK
+from padir.ids import FIRST_PIECE, MASK
 from padir.tokens import first_argmax, lowest, shifted, stutters
 from padir.training.corruption import (
     FILLERS,
@@ -38,10 +36,18 @@ def shown(target: jax.Array, seed: int = 0, size: int = 1008, **settings) -> Cor
 BATCH = jnp.full((400, 50), 9, jnp.int32).at[:, 40].set(1).at[:, 41:].set(0)
 
 
-def test_every_policy_that_settings_may_name_exists() -> None:
-    fields = Objective.model_fields
-    assert set(HIDING) == set(get_args(fields["hiding"].annotation))
-    assert set(FILLERS) == set(get_args(fields["corruption"].annotation))
+@pytest.mark.parametrize("hiding", HIDING)
+@pytest.mark.parametrize("corruption", FILLERS)
+def test_every_corruption_changes_pieces_alone_and_hides_where_it_says(hiding, corruption) -> None:
+    # The first sentence has no piece, the last fills its row.
+    target = ids([1, 0, 0, 0, 0], [9, 10, 1, 0, 0], [9, 9, 10, 11, 1])
+    for seed in range(20):
+        made = shown(target, seed, hiding=hiding, corruption=corruption, stages=1)
+        tokens, hidden = np.asarray(made.tokens), np.asarray(made.hidden)
+        assert not (hidden & (np.asarray(target) < FIRST_PIECE)).any()
+        np.testing.assert_array_equal(tokens[~hidden], np.asarray(target)[~hidden])
+        assert np.all((tokens[hidden] >= FIRST_PIECE) | (tokens[hidden] == MASK))
+        assert np.all((np.asarray(made.weight) > 0) & (np.asarray(made.weight) <= 1))
 
 
 def test_the_rate_hides_pieces_alone_and_as_often_as_it_says() -> None:

@@ -46,7 +46,7 @@ def test_it_learns_to_reverse_words(tmp_path: Path) -> None:
     assert trained.summary["compilations"] == 2
 
 
-def test_bundle_metrics_and_card(tmp_path: Path) -> None:
+def test_training_writes_bundle_metrics_and_card(tmp_path: Path) -> None:
     write_toy(tmp_path)
     assert main(train_arguments(tmp_path, tiny_spec())) == 0
     bundle = read_bundle(tmp_path / "bundle")
@@ -262,7 +262,7 @@ def test_a_truncated_checkpoint_is_set_aside(tmp_path: Path) -> None:
         np.testing.assert_array_equal(again.arrays[name], array)
 
 
-def test_unequal_files_and_empty_files(tmp_path: Path) -> None:
+def test_unequal_and_empty_files_are_refused(tmp_path: Path) -> None:
     text, vocabulary = write_toy(tmp_path)
     text.valid_target.write_text("ba ko\n")
     with pytest.raises(InputError, match=r"valid\.source has 20 lines, .*valid\.target has 1"):

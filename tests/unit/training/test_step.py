@@ -28,7 +28,7 @@ def test_steps_in_one_call_equal_steps_one_by_one() -> None:
     assert trainer.traces == 1
 
 
-def test_one_compilation_per_shape() -> None:
+def test_a_step_is_compiled_once_per_shape() -> None:
     trainer = Trainer(tiny_run(), VOCABULARY, VOCABULARY, 0)
     state = trainer.initial_state()
     for width, count in ((6, 2), (9, 3), (6, 1), (9, 4), (6, 4)):
