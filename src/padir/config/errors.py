@@ -109,6 +109,7 @@ def _sentence(
 
 
 def excerpt(value: Any) -> str:
+    """A value as JSON on one line, cut to `SHOWN_CHARACTERS`."""
     text = json.dumps(value, ensure_ascii=False)
     text = text if text.isprintable() else json.dumps(value)
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "..."
