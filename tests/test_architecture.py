@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "locks": {"files", "temporary"},
     "remote": {"files", "progress"},
     "imports": set(),
-    "invocation": set(),
+    "invocation": {"files"},
     "layout": {"config"},
     "jobs": {"config", "layout"},
     "priorities": {"config"},

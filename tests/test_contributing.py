@@ -64,17 +64,13 @@ for name in ("masked_padir", "every_second"):
     tokens = {}
     for batch, rows in Refiner(model, spec.run, decoder, 14, 0).batches(sources, 3):
         tokens |= dict(zip(batch.indices, [candidates[0].tokens for candidates in rows]))
-<<<<<<< HEAD
     output[name] = [tokens[index] for index in range(len(sources))]
-=======
-    found[name] = [tokens[index] for index in range(len(sources))]
 objective = config.trainings["padir_spans"].objective
 spans = [
     first_hypothesis(jax.random.key(seed), jnp.asarray([[9] * 6 + [1, 0]]), objective, 14).hidden
     for seed in range(40)
 ]
-found["spans"] = [span[0].astype(int).tolist() for span in spans]
->>>>>>> c91926cdf2d192a476d7346b451f38106bd0685d
+output["spans"] = [span[0].astype(int).tolist() for span in spans]
 state = refine(
     lambda tokens, visible, keys: Prediction(
         jnp.full(tokens.shape, 9, jnp.int32), jnp.zeros(tokens.shape), jnp.ones(tokens.shape)

@@ -32,6 +32,7 @@ FAULTS = {
     "scheduler": "SIGKILL of the scheduler alone",
     "member": "SIGKILL of one process",
     "together": "SIGKILL of all processes at once",
+    "still": "SIGSTOP of one process, which goes on when the others have ended",
     "group": "SIGKILL of the scheduler's process group",
     "job": "SIGKILL of one job, as where memory is short; every second one a scorer",
     "write": "a write, rename or fsync fails, or a file may not grow",
@@ -43,7 +44,7 @@ FAULTS = {
 }
 POSSIBLE = [(command.name, kind) for command in COMMANDS for kind in command.kinds]
 TITLES = {command.name: command.shown for command in COMMANDS}
-KILLS = ("kill", "member", "together")
+KILLS = ("kill", "member", "together", "still")
 """Faults after which the steps are counted that a training does again."""
 SMALL_DISK = 64 * 2**20
 

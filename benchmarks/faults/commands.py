@@ -217,7 +217,8 @@ COMMANDS = (
             damaged=("work/checkpoints/**/*", "work/candidates/*", "work/saved/*",
                      "work/metrics.jsonl"),
             inputs=("train.*", "valid.*", "spm.model"), resumes=True, restarts=True, calls=120),
-    Command("several", several_arguments, ("bundle/*", "metrics.jsonl"), ("member", "together")),
+    Command("several", several_arguments, ("bundle/*", "metrics.jsonl"),
+            ("member", "together", "still")),
     Command("snakemake", workflow_arguments, tuple(f"results/{x}" for x in WORKFLOW_OUTPUTS),
             ("scheduler", "group", "job", "two", "clock")),
 )  # fmt: skip

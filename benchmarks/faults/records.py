@@ -13,7 +13,7 @@ COUNTS = ("tried", "survived", "refused", "wrong", "lost", "untold", "left")
 HEADS = ("tried", "survived", "refused first", "wrong", "lost", "without one line", "files left",
          "strikes", "steps done again")  # fmt: skip
 NEVER_TRIED = (
-    "a lost node",
+    "a lost node (`tests/devices/test_lost_host.py` makes one)",
     "loss of power",
     "a step of the system's own clock",
     "Slurm",

@@ -335,15 +335,26 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 def parse_json(path: str | os.PathLike[str], content: bytes, number: int) -> Any:
     """Parse one document; `number` is its line in a JSON-lines file, 0 for a whole file."""
     try:
-        return json.loads(content.decode("utf-8"), parse_constant=_refused, parse_float=_finite)
+        document = json.loads(content.decode("utf-8"), parse_constant=_refused, parse_float=_finite)
+        if b"\\ud" in content.lower():
+            # Half of a pair of escapes is a character that no file can hold.
+            json.dumps(document, ensure_ascii=False).encode("utf-8")
+        return document
     except InputError as error:
         raise InputError(f"{shown(path)}: {error}") from error
+    except RecursionError:
+        raise InputError(f"{shown(path)}: not JSON: nested too deeply") from None
+    except UnicodeEncodeError:
+        raise InputError(f"{shown(path)}: not JSON: holds a lone surrogate") from None
     except json.JSONDecodeError as error:
         line = number or error.lineno
         raise InputError(f"{shown(path)}: line {line}: not JSON: {error.msg}") from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(f"{shown(path)}: line {line}: not valid UTF-8") from error
+    except ValueError:
+        # An integer of thousands of digits.
+        raise InputError(f"{shown(path)}: not JSON: a number is too long") from None
 
 
 def _refused(constant: str) -> NoReturn:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from padir.files import shown
+
 # Where Snakemake looks in the working folder, in this order.
 SNAKEFILES = ("Snakefile", "snakefile", "workflow/Snakefile", "workflow/snakefile")
 
@@ -37,6 +39,14 @@ def snakefile_option() -> str:
         if by_itself.read_bytes() in [path.read_bytes() for path in workflow if path.is_file()]:
             return ""
     return f"--snakefile {shlex.quote(str(folder / 'Snakefile'))}"
+
+
+def place_options(results: Path) -> str:
+    """Where the workflow is, and where it works: --snakefile and --directory, as far as needed for
+    a run that writes to this folder, which has the name `results`."""
+    folder = results.absolute().parent
+    elsewhere = "" if folder == Path.cwd() else f"--directory {shlex.quote(shown(folder))}"
+    return words(snakefile_option(), elsewhere)
 
 
 def experiment_options(

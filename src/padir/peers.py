@@ -1,9 +1,9 @@
 """Processes that train together end together, each with a line that says why.
 
 Every process keeps a connection to the first one. The system closes it when a process dies, so that
-the first one learns of it at once, and of a lost host by TCP's own probes. It tells the others
-which process it was. JAX's check takes a minute and a half, and then ends the process with a native
-stack.
+the first one learns of it at once. Both ends send a sign of life every few seconds, so that a lost
+host and a process that stands still are noticed too. The first process tells the others which one
+it was. JAX's own check takes longer, and then ends the process with a native stack.
 """
 
 import os
@@ -19,11 +19,14 @@ from typing import Any, NoReturn
 from padir.files import InputError
 
 MEET_SECONDS = 60.0
-# A lost host is noticed after idle + interval * count seconds.
-PROBES = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4}
+ALIVE_SECONDS = 5.0
+"""From one sign of life to the next."""
+SILENT_SECONDS = 40.0
+"""Without a sign of life, after which a process or its host is taken as lost; JAX waits for 50."""
 STATUS = 75
 """Exit status (EX_TEMPFAIL): this process is well, another one is not; the same command goes on."""
 DONE = b"done\n"
+ALIVE = b"\0"
 # After a failed exchange, the time in which its cause comes to light.
 CAUSE_SECONDS = 3.0
 _KEY = "padir/watch"
@@ -83,6 +86,8 @@ class Group:
         self._threads: list[threading.Thread] = []
         self._peers: list[socket.socket] = []
         self._noticing = threading.Lock()
+        self._sending = threading.Lock()
+        self._said_last = False
         self._heard = threading.Semaphore(0)
         if self.first:
             with socket.create_server(("", 0), backlog=count) as server:
@@ -98,21 +103,25 @@ class Group:
             self._watch(peer, 0, count)
 
     def _watch(self, peer: socket.socket, index: int, count: int) -> None:
-        peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in PROBES.items():
-            if hasattr(socket, name):
-                peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        peer.settimeout(SILENT_SECONDS)
         host = peer.getpeername()[0]
-        message = (
-            f"process {index} of {count} (on {host}) has ended, its own log may say why; the same"
-            " command on all hosts goes on from the last checkpoint"
+        name = f"process {index} of {count} (on {host})"
+        advice = "the same command on all hosts goes on from the last checkpoint"
+        ended = f"{name} has ended, its own log may say why; {advice}"
+        silent = (
+            f"{name} has not answered for {SILENT_SECONDS:.0f} seconds: it stands still, or its"
+            f" host is lost; {advice}"
         )
 
         def wait_for_its_end() -> None:
-            said = b""
-            with suppress(OSError):
+            said, message = b"", ended
+            try:
                 while not said.endswith(b"\n") and (block := peer.recv(16)):
-                    said += block
+                    said += block.replace(ALIVE, b"")
+            except TimeoutError:
+                message = silent
+            except OSError:
+                pass
             self._heard.release()
             if said == DONE:
                 return
@@ -124,9 +133,19 @@ class Group:
                     self._wait_for_ends()
                 end(said.decode(errors="replace").strip() or message)
 
+        def give_signs_of_life() -> None:
+            with suppress(OSError):
+                while True:
+                    with self._sending:
+                        if self._said_last:
+                            return
+                        peer.sendall(ALIVE)
+                    time.sleep(ALIVE_SECONDS)
+
         self._peers.append(peer)
         self._threads.append(threading.Thread(target=wait_for_its_end, daemon=True))
         self._threads[-1].start()
+        threading.Thread(target=give_signs_of_life, daemon=True).start()
 
     def __enter__(self) -> "Group":
         return self
@@ -151,6 +170,9 @@ class Group:
             self._wait()
 
     def _tell(self, said: bytes) -> None:
+        """Say the last words to all; what came after them would be lost with this process."""
+        with self._sending:
+            self._said_last = True
         for peer in self._peers:
             with suppress(OSError):
                 peer.sendall(said)

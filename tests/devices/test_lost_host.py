@@ -90,11 +90,11 @@ def test_both_sides_say_which_host_is_lost(network, tmp_path):
     with start(folder, spec, 2, host="10.9.0.2", before=before) as training:
         training.wait_for((folder / "work/metrics.jsonl").exists)
         router.run(f"echo 0 > {FORWARD}")
-        # The probes take 40 at most; as much again on a busy machine.
+        # They wait for 40; as much again on a busy machine.
         ends = training.ends(within=80)
     assert [status for status, _ in ends] == [75, 75]
     for (_, lines), lost in zip(ends, (1, 0), strict=True):
         (line,) = lines
         assert line.startswith(
-            f"padir train: error: process {lost} of 2 (on 10.9.{lost}.2) has ended"
+            f"padir train: error: process {lost} of 2 (on 10.9.{lost}.2) has not answered for 40"
         )

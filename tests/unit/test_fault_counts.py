@@ -1,15 +1,18 @@
 """benchmarks/faults: what is counted of a trial, and that the page shows what was counted."""
 
+import os
 import random
+import time
 
 import pytest
 
-from benchmarks.faults import strikes
+from benchmarks.faults import several, strikes
 from benchmarks.faults.__main__ import POSSIBLE, RECORDS, count, rendered
 from benchmarks.faults.commands import Command
 from benchmarks.faults.records import Count, Outcome, merged, record, table, table_of
+from benchmarks.faults.several import SeveralTrial
 from benchmarks.faults.steps import Redone, Steps, watch
-from benchmarks.faults.trial import Trial
+from benchmarks.faults.trial import Trial, fork
 from padir.training.loop import Run, train
 from tests.training import tiny_spec, write_toy
 
@@ -143,6 +146,54 @@ def test_trials_of_one_kind_end_with_their_number(trial, monkeypatch):
     monkeypatch.setitem(strikes.STRIKES, "kill", lambda trial, draw: outcomes.pop(0))
     total = count(trial(), "kill", Steps(), 3, 60.0, 0)
     assert (total.tried, total.survived, total.wrong, total.missed) == (2, 1, 1, 1)
+
+
+class Standing(SeveralTrial):
+    """A trial of two real processes that end as a test says; what is judged is right."""
+
+    def __init__(self, folder, notices: bool, line: str):
+        self.errors, self.patience, self.seconds = folder / "log", 20.0, 0.0
+        self.notices, self.line = notices, line
+
+    def start(self, *arguments, **options):
+        self.members.unlink(missing_ok=True)
+
+        def other() -> int:
+            time.sleep(0.5 if self.notices else 6.0)
+            return 75
+
+        def parent() -> int:
+            children = [fork(other, self.errors.with_suffix(f".{i}")) for i in range(2)]
+            self.announce(children)
+            for child in children:
+                os.waitpid(child, 0)
+            # Not by print, which the tests' runner hears.
+            os.write(2, f"{self.line}\n".encode())
+            return 75
+
+        return fork(parent, self.errors)
+
+    def judge(self, what, strikes, status=None, fix=None):
+        return Outcome("survived", strikes, note=what)
+
+
+LINE = "padir train: error: process 1 of 2 (on 127.0.0.1) has not answered for 40 seconds"
+
+
+@pytest.mark.parametrize(
+    ("notices", "line", "untold"),
+    [(True, LINE, 0), (True, "Fatal Python error: Aborted", 1), (False, LINE, 1)],
+    ids=["in time, with a line", "without a line", "too late"],
+)
+def test_a_process_that_stands_still_is_noticed_in_time_and_with_a_line(
+    tmp_path, monkeypatch, notices, line, untold
+):
+    monkeypatch.setattr(several, "STANDS_SECONDS", 60.0 if notices else 1.0)
+    began = time.monotonic()
+    outcome = several.still(Standing(tmp_path, notices, line), random.Random(0))
+    assert (outcome.verdict, outcome.strikes, outcome.untold) == ("survived", 1, untold)
+    # It was made to go on: nothing waits for it for ever.
+    assert time.monotonic() - began < 60
 
 
 def row(command="clean", fault="kill", seed=0, **counts):

@@ -1,5 +1,6 @@
 """Processes that end together; a stand-in for JAX's coordination service tells the port."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -11,8 +12,11 @@ WORK = """
 import sys, time
 from pathlib import Path
 from padir.files import InputError
+from padir import peers
 from padir.peers import Group
 
+# Less patience than a training has.
+peers.ALIVE_SECONDS, peers.SILENT_SECONDS = 0.2, 5.0
 index, count, place, how = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
 
 class Client:
@@ -32,6 +36,8 @@ with Group(index, count, "127.0.0.1", Client()) as group:
         raise InputError("belongs to another run")
     if how == "slow":
         time.sleep(1.5)
+    if how == "slower":
+        time.sleep(1.5 * peers.SILENT_SECONDS)
 (place / f"done{index}").touch()
 """
 
@@ -59,7 +65,9 @@ def wait_until(*paths: Path) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("ways", [("slow", "end", "end"), ("end", "slow", "end")])
+@pytest.mark.parametrize(
+    "ways", [("slow", "end", "end"), ("end", "slow", "end"), ("slower", "slower", "end")]
+)
 def test_all_end_well_and_wait_for_the_slowest(start, tmp_path, ways):
     running = start(*ways)
     assert [process.wait(timeout=60) for process in running] == [0, 0, 0]
@@ -77,6 +85,26 @@ def test_a_killed_process_ends_all_others_with_a_line_that_names_it(start, tmp_p
             (line,) = process.stderr.read().splitlines()
             assert line.startswith(f"padir train: error: process {victim} of 3 (on 127.0.0.1) has")
             assert "the same command on all hosts goes on from the last checkpoint" in line
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_process_that_stands_still_ends_all_others_and_itself(start, tmp_path, victim):
+    """Its system still answers for it, so that no connection is closed."""
+    running = start("wait", "wait", "wait")
+    wait_until(*(tmp_path / f"met{index}" for index in range(3)))
+    running[victim].send_signal(signal.SIGSTOP)
+    for index, process in enumerate(running):
+        if index != victim:
+            assert process.wait(timeout=60) == 75
+            (line,) = process.stderr.read().splitlines()
+            assert line == (
+                f"padir train: error: process {victim} of 3 (on 127.0.0.1) has not answered for 5"
+                " seconds: it stands still, or its host is lost; the same command on all hosts"
+                " goes on from the last checkpoint"
+            )
+    running[victim].send_signal(signal.SIGCONT)
+    assert running[victim].wait(timeout=60) == 75
+    assert len(running[victim].stderr.read().splitlines()) == 1
 
 
 def test_an_error_of_one_process_is_its_line_and_ends_the_others(start):

@@ -11,6 +11,7 @@ examples:
 """
 
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 from padir.commands.arguments import option, read_arguments
 from padir.files import shown
-from padir.invocation import snakefile_option, words
+from padir.invocation import place_options, words
 
 TESTED_PYTHON = (3, 11)
 LEAST_FREE_GB = 2.0
@@ -98,12 +99,20 @@ def check_devices() -> Finding:
     return Finding("ok", text)
 
 
-def check_cores() -> Finding:
-    """Cores that this process may use."""
+def check_cores(results: Path) -> Finding:
+    """Cores that this process may use, and the command that uses them."""
     from padir.launch import cores
 
-    run = words("snakemake", snakefile_option(), f"--cores {cores()}")
+    run = words("snakemake", place_options(results), f"--cores {cores()}")
     return Finding("ok", f"{cores()} core(s): {run}")
+
+
+def check_name(results: Path) -> Iterator[Finding]:
+    """Whether a run would write to this folder."""
+    if results.absolute().name != "results":
+        advice = f"padir doctor --results {shlex.quote(shown(results / 'results'))}"
+        text = f"{shown(results)}: a run writes to a folder of the name results: {advice}"
+        yield Finding("note", text)
 
 
 def check_results(folder: Path) -> Iterator[Finding]:
@@ -145,20 +154,26 @@ def check_tools() -> Iterator[Finding]:
         yield Finding("ok", f"{name}: {path}") if path else Finding(grade, advice)
 
 
-def check_run(folder: Path) -> Iterator[Finding]:
+def check_run(results: Path) -> Iterator[Finding]:
     """Locks and incomplete files of a killed run, and how to resume it."""
     from padir.planning.status import last_line, run_status
 
+    folder = results.absolute().parent
     run = run_status(folder)
     if run.alive:
-        yield Finding("ok", "a run is at work here: padir status")
+        here = folder == Path.cwd()
+        option = "" if here else f"--results {shlex.quote(shown(results))}"
+        yield Finding(
+            "ok",
+            f"a run is at work {'here' if here else 'there'}: " + words("padir status", option),
+        )
         return
     if run.locked:
         yield Finding(
             "note",
             "a killed run left its lock: start the same snakemake command again, which removes it"
             " (or, for a run on another machine that has ended:"
-            f" {words('snakemake', snakefile_option(), '--unlock')})",
+            f" {words('snakemake', place_options(results), '--unlock')})",
         )
     if run.incomplete:
         first = ", ".join(map(shown, run.incomplete[:3])) + (", ..." if run.incomplete[3:] else "")
@@ -202,10 +217,11 @@ def findings(results: Path) -> Iterator[Finding]:
     yield check_python()
     yield from check_packages()
     yield check_devices()
-    yield check_cores()
+    yield check_cores(results)
     yield from check_tools()
+    yield from check_name(results)
     yield from check_results(results)
-    yield from check_run(results.absolute().parent)
+    yield from check_run(results)
     yield from check_queue(results.absolute().parent)
 
 

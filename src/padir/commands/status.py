@@ -21,15 +21,17 @@ OPTIONS = (option("--results DIR", "folder of the results", default=Path("result
 def main(argv: list[str]) -> int:
     """Read and print."""
     arguments = read_arguments("status", __doc__, OPTIONS, argv)
-    from padir.invocation import snakefile_option, words
+    from padir.files import shown
+    from padir.invocation import place_options, words
     from padir.planning.run_log import STATE_FILE
     from padir.planning.status import last_line, last_lines, run_status, trainings
     from padir.progress import clock
 
-    results = arguments.results
-    run = run_status(results.absolute().parent)
+    results: Path = arguments.results
+    folder = results.absolute().parent
+    run = run_status(folder)
     jobs = "" if run.jobs is None else f", {run.done} of {run.jobs} jobs done"
-    state = last_lines(results.absolute().parent / STATE_FILE, MOST_JOBS) if run.alive else []
+    state = last_lines(folder / STATE_FILE, MOST_JOBS) if run.alive else []
     if state:
         print(f"snakemake: running, {state[0]}")
     else:
@@ -52,8 +54,9 @@ def main(argv: list[str]) -> int:
     finished = sum(training.done for training in known)
     print(f"trainings done: {finished} of {len(known)} begun")
     for rule, log in run.failed:
-        where = f"; all of it: {log}" if log else ""
-        said = last_line(results.absolute().parent / log) if log else ""
+        path = log if folder == Path.cwd() or log is None else folder / log
+        where = f"; all of it: {shown(path)}" if path else ""
+        said = last_line(path) if path else ""
         print(f"failed: {rule}: {said or 'no message'}{where}")
     tables = sorted(results.glob("report/tables/*.md"), key=lambda path: path.stat().st_mtime)
     for path in tables[:1]:
@@ -64,6 +67,9 @@ def main(argv: list[str]) -> int:
     if page.is_file():
         print(f"report: {page}")
     if not known and run.jobs is None:
-        start = words("snakemake", snakefile_option(), "--cores all")
+        if results.absolute().name != "results":
+            print(f"{shown(results)}: a run writes to a folder of the name results")
+            return 0
+        start = words("snakemake", place_options(results), "--cores all")
         print(f"nothing was started here: {start}, or padir init for your own text")
     return 0

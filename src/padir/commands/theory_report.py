@@ -23,21 +23,18 @@ def main(argv: list[str]) -> int:
     """Read, draw or tabulate, write."""
     arguments = read_arguments("theory-report", __doc__, OPTIONS, argv)
     from padir.files import InputError, read_json, shown
-    from padir.report.theory_figures import draw, theorem_table
+    from padir.report.checked import checked
+    from padir.report.claim_documents import DRAWN, Experiment
+    from padir.report.theory_figures import DRAWINGS, draw, theorem_table
 
-    documents = [read_json(path) for path in arguments.results]
-    for path, document in zip(arguments.results, documents, strict=True):
-        if not isinstance(document, dict) or not isinstance(document.get("claims"), list):
-            raise InputError(f"{shown(path)}: not the results of padir theory")
+    documents = [checked(str(path), read_json(path), Experiment) for path in arguments.results]
     if arguments.part == "theorems":
-        try:
-            table = theorem_table(documents)
-        except (LookupError, TypeError, ValueError) as error:
-            where = ", ".join(map(shown, arguments.results))
-            raise InputError(f"{where}: a claim is not as padir theory writes it") from error
-        table.write(arguments.out)
+        theorem_table(documents).write(arguments.out)
         return 0
     if len(documents) != 1:
         raise InputError(f"--results has {len(documents)} files: {arguments.part} needs one")
-    draw(arguments.part, documents[0], shown(arguments.results[0])).write(arguments.out)
+    path = arguments.results[0]
+    if documents[0]["experiment"] == DRAWINGS[arguments.part][0]:
+        checked(str(path), documents[0], DRAWN[documents[0]["experiment"]])
+    draw(arguments.part, documents[0], shown(path)).write(arguments.out)
     return 0

@@ -105,10 +105,11 @@ def _sentence(
             allowed = f"at least {context['min_length']} entries"
         case _:
             allowed = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-    return f"found {_found(problem['input'])}", allowed
+    return f"found {excerpt(problem['input'])}", allowed
 
 
-def _found(value: Any) -> str:
+def excerpt(value: Any) -> str:
+    """A value as JSON on one line, cut to `SHOWN_CHARACTERS`."""
     text = json.dumps(value, ensure_ascii=False)
     text = text if text.isprintable() else json.dumps(value)
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "..."

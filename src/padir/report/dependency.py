@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from padir.files import InputError, shown
+from padir.report.claim_documents import KINDS
 from padir.report.columns import INTERVAL, with_interval
 from padir.report.results import Document, Results
 from padir.report.tables import Cell, Column, Table
 
-KINDS = ("min", "mean", "max")
 HEADINGS = {"min": "min", "mean": "avg", "max": "max"}
 PLACE = (
     Column("dataset", "Dataset"),
@@ -52,23 +51,6 @@ PREDICTOR_NAMES = {
 }
 
 
-def analyses(results: Results) -> Iterator[Document]:
-    """All analyses.
-
-    Raises:
-        InputError: an older padir made one, which lacks what tables and heat maps show.
-    """
-    for path, document in results.analyses.items():
-        for analysed in document["passes"]:
-            measures = [*analysed["heads"].values(), *analysed["contrasts"].values()]
-            if any("within_effect" not in measure for measure in measures):
-                raise InputError(
-                    f"{shown(path)}: key within_effect is missing: an older padir made this"
-                    " analysis; run padir analyse again"
-                )
-        yield document
-
-
 def _labels(document: Document) -> dict[str, Cell]:
     keys = ("dataset", "direction", "training", "decoder", "targets")
     return {key: document[key] for key in keys}
@@ -79,7 +61,7 @@ def _rows(
 ) -> list[dict[str, Cell]]:
     """Two rows of each analysis and pass: stuttering pairs, and other adjacent ones."""
     rows: list[dict[str, Cell]] = []
-    for document in analyses(results):
+    for document in results.analyses.values():
         for analysed in document["passes"]:
             contrasts = analysed["contrasts"]
             for stutter, prefix, count in (("yes", "", "stuttering"), ("no", "other_", "other")):
@@ -189,7 +171,7 @@ def dependency_table(results: Results) -> Table:
     columns += with_interval("correlation", "Rank correlation with exact, near", 2)
     rows = [
         row
-        for document in analyses(results)
+        for document in results.analyses.values()
         for analysed in document["passes"]
         for row in _predictors(_labels(document), analysed, document["exact"])
     ]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from padir.report.dependency import analyses
 from padir.report.results import Results
 from padir.report.tables import Cell, Column, Table
 from padir.report.theme import Picture, canvas
@@ -149,7 +148,7 @@ def _draw(heat_map: HeatMap, axes: Any) -> Any:
 def _maps(results: Results, measure: str) -> list[HeatMap]:
     maps = []
     places = {(d["dataset"], d["direction"]) for d in results.analyses.values()}
-    for document in analyses(results):
+    for document in results.analyses.values():
         row = f"{document['training']} {document['decoder']}"
         if len(places) > 1:
             row = f"{document['dataset']} {document['direction']} {row}"

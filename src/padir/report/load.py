@@ -12,6 +12,20 @@ from padir.config.rows import Row
 from padir.files import InputError, read_json, read_jsonl, shown
 from padir.layout import Artifact, Place
 from padir.report.cards import carried_digests
+from padir.report.checked import Shape, checked
+from padir.report.claim_documents import DRAWN, Analysis, Experiment
+from padir.report.documents import (
+    Chains,
+    DistillCard,
+    Latency,
+    Metrics,
+    NotRated,
+    Provenance,
+    Rated,
+    Score,
+    Statistics,
+    Trace,
+)
 from padir.report.results import (
     Absence,
     Document,
@@ -27,16 +41,9 @@ from padir.score.rating import NOT_RUN, RUN
 MISSING, OTHER_SETTINGS = "missing", "made with other settings"
 OTHER_SACREBLEU = "made with another version of sacreBLEU"
 OTHER_SCORER = "made with another version of the scorer"
-# Rules whose jobs Snakemake takes as done where that is so.
-REMADE_BY = {OTHER_SACREBLEU: "score", OTHER_SCORER: "rate"}
-SCORE_KEYS = ("bleu", "chrf", "stutter", "replicates", "test_digest", "sentences")
-ANALYSIS_KEYS = (
-    *("dataset", "direction", "training", "decoder", "targets", "distance", "passes", "claims"),
-)
-LATENCY_KEYS = ("training", "decoder", "p50_ms", "p90_ms", "p99_ms", "passes_mean")
-TRACE_KEYS = ("id", "source", "hypothesis", "source_pieces", "candidates")
-CLAIM_KEYS = ("id", "statement", "measured", "verdict", "test")
 THEORY = f"{layout.RESULTS}/theory/"
+ANALYSES = f"{layout.RESULTS}/analysis/"
+SAMPLES = f"{layout.RESULTS}/samples/"
 
 # What scores of one test set must have in common to share a table besides their signatures, by its
 # name in messages.
@@ -73,20 +80,6 @@ def comparable(
                 )
 
 
-def require(path: str, document: Any, keys: Sequence[str]) -> Document:
-    """Check that a JSON document is an object with these keys.
-
-    Raises:
-        InputError: names the key that is missing or null.
-    """
-    if not isinstance(document, dict):
-        raise InputError(f"{shown(path)}: not a JSON object")
-    for key in keys:
-        if document.get(key) is None:
-            raise InputError(f"{shown(path)}: key {key} is missing or null")
-    return document
-
-
 def _check_labels(path: str, document: Document, labels: Mapping[str, Any]) -> None:
     for key, expected in labels.items():
         if document.get(key) != expected:
@@ -96,11 +89,18 @@ def _check_labels(path: str, document: Document, labels: Mapping[str, Any]) -> N
             )
 
 
-def command_for(target: str, reasons: Iterable[str], options: str = "") -> str:
-    """The command that makes what a target lacks for these reasons."""
-    rules = [REMADE_BY[reason] for reason in sorted(set(reasons) & REMADE_BY.keys())]
+def command_for(target: str, absences: Iterable[Absence], options: str = "") -> str:
+    """The command that makes what a target lacks."""
+    rules = sorted(set(filter(None, map(_rule_to_force, absences))))
     command = invocation.command(target, options)
     return invocation.words(command, "--forcerun" if rules else "", *rules)
+
+
+def _rule_to_force(absence: Absence) -> str | None:
+    """The rule whose job Snakemake takes as done although its output is not shown, if so."""
+    if absence.reason == OTHER_SACREBLEU:
+        return "score_sample" if absence.artifact.path.startswith(SAMPLES) else "score"
+    return "rate" if absence.reason == OTHER_SCORER else None
 
 
 class Reader:
@@ -127,10 +127,8 @@ class Reader:
         )
         taught = [(name, teacher_seed(config, name)) for name in config.teachers]
         pairs = ((name, dataset.pair) for name, dataset in config.datasets.items())
-        curves = self._by_key(wanted, layout.metrics_path, runs)
-        statistics = self._by_key(wanted, layout.statistics_path, pairs)
-        for key, document in statistics.items():
-            require(layout.statistics_path(*key), document, ("splits",))
+        curves = self._by_key(wanted, layout.metrics_path, runs, Metrics)
+        card_keys = ((place, *key) for place in places for key in taught)
         return Results(
             config,
             rows={row[:2]: ScoredRow(*row) for row in self._rows(wanted, places)},
@@ -140,13 +138,11 @@ class Reader:
             provenance={
                 key: read_json(_provenance_of(layout.metrics_path(*key))) for key in curves
             },
-            cards=self._by_key(
-                wanted, layout.card_path, ((place, *key) for place in places for key in taught)
-            ),
-            statistics=statistics,
+            cards=self._by_key(wanted, layout.card_path, card_keys, DistillCard),
+            statistics=self._by_key(wanted, layout.statistics_path, pairs, Statistics),
             samples=dict(self._samples(wanted, places)),
-            theory=dict(self._with_claims(wanted, THEORY, ())),
-            analyses=dict(self._with_claims(wanted, f"{layout.RESULTS}/analysis/", ANALYSIS_KEYS)),
+            theory=dict(self._theory(wanted)),
+            analyses=dict(self._below(wanted, ANALYSES, Analysis)),
             traces=dict(self._traces(wanted, places)),
             absent=self._listed_absences(wanted),
         )
@@ -155,29 +151,34 @@ class Reader:
         paths = (path for a in wanted.values() for path in (a.path, *a.beside))
         return [self._absent[path] for path in paths if path in self._absent]
 
-    def _read(self, wanted: Mapping[str, Artifact], path: str) -> Any:
-        """The document at a path; None where it is not wanted, missing or of other settings."""
+    def _read(self, wanted: Mapping[str, Artifact], path: str, shape: type[Shape]) -> Any:
+        """The document at a path, or its lines, which have the shape; None where it is not wanted,
+        missing or of other settings."""
         if path not in wanted:
             return None
         if path not in self._documents:
-            self._documents[path] = self._fresh(wanted[path])
+            self._documents[path] = self._fresh(wanted[path], shape)
         return self._documents[path]
 
     def _by_key(
-        self, wanted: Mapping[str, Artifact], path_of: Callable[..., str], keys: Iterable[Any]
+        self,
+        wanted: Mapping[str, Artifact],
+        path_of: Callable[..., str],
+        keys: Iterable[Any],
+        shape: type[Shape],
     ) -> dict[Any, Any]:
         """Documents that `_read` has, by the keys that `path_of` makes a path of."""
-        documents = ((key, self._read(wanted, path_of(*key))) for key in keys)
+        documents = ((key, self._read(wanted, path_of(*key), shape)) for key in keys)
         return {key: document for key, document in documents if document is not None}
 
-    def _fresh(self, artifact: Artifact) -> Any:
+    def _fresh(self, artifact: Artifact, shape: type[Shape]) -> Any:
         path = artifact.path
         has_lines = path.endswith(".jsonl")
         labelled = _provenance_of(path) if has_lines else Path(path)
         if not Path(path).is_file() or not labelled.is_file():
             self._absent[path] = Absence(artifact, MISSING)
             return None
-        document = require(path, read_json(labelled), ())
+        document = checked(str(labelled), read_json(labelled), Provenance)
         if path.startswith(THEORY):
             digests = {"settings": short_digest(document.get("settings"))}
         else:
@@ -190,7 +191,10 @@ class Reader:
             if any(carried.get(key, value) != value for key, value in artifact.digests.items()):
                 card = artifact._replace(path=beside, beside=())
                 self._absent[beside] = Absence(card, OTHER_SETTINGS)
-        return read_jsonl(path) if has_lines else document
+        if not has_lines:
+            return checked(path, document, shape)
+        lines = enumerate(read_jsonl(path), start=1)
+        return [checked(path, line, shape, number) for number, line in lines]
 
     def _rows(
         self, wanted: Mapping[str, Artifact], places: Sequence[Place]
@@ -203,24 +207,34 @@ class Reader:
                 run = self.config.trainings[row.training]
                 for seed in layout.seeds(self.config, row):
                     path = layout.score_path(place, row, seed, split)
-                    document = self._read(wanted, path)
+                    document = self._read(wanted, path, Score)
                     if document is None:
                         continue
                     # Not the teacher's name: the digest has what it wrote, and a name may change.
                     labels = {**_labels(place, row, seed, split), "system": run.system}
                     _check_labels(path, document, labels)
-                    scored = path, require(path, document, SCORE_KEYS)
-                    by_row.setdefault(row, []).append(scored)
-                    documents.append(scored)
-            signatures = {
-                path: (document["bleu"]["signature"], document["chrf"]["signature"])
-                for path, document in documents
-            }
-            alike = self._of_one_scorer(wanted, signatures, OTHER_SACREBLEU)
-            comparable([scored for scored in documents if scored[0] in alike], SCORE_MEASURES)
+                    by_row.setdefault(row, []).append((path, document))
+                    documents.append((path, document))
+            alike = self._of_one_sacrebleu(wanted, documents)
             for row, scores in by_row.items():
                 if kept := tuple(document for path, document in scores if path in alike):
                     yield place, row, kept
+
+    def _of_one_sacrebleu(
+        self, wanted: Mapping[str, Artifact], scored: Sequence[tuple[str, Document]]
+    ) -> set[str]:
+        """Paths of the scores of one test set that can share a table; see `_of_one_scorer`.
+
+        Raises:
+            InputError: they do not measure the same thing.
+        """
+        signatures = {
+            path: (document["bleu"]["signature"], document["chrf"]["signature"])
+            for path, document in scored
+        }
+        alike = self._of_one_scorer(wanted, signatures, OTHER_SACREBLEU)
+        comparable([score for score in scored if score[0] in alike], SCORE_MEASURES)
+        return alike
 
     def _of_one_scorer(
         self, wanted: Mapping[str, Artifact], signatures: Mapping[str, tuple[str, ...]], reason: str
@@ -253,7 +267,7 @@ class Reader:
                 for row in self.config.core_rows():
                     for seed in layout.seeds(self.config, row):
                         path = layout.rating_path(place, row, seed, split, scorer)
-                        document = self._read(wanted, path)
+                        document = self._read(wanted, path, Shape)
                         if document is None:
                             continue
                         labels = _labels(place, row, seed, split) | {"scorer": settings.kind}
@@ -272,13 +286,12 @@ class Reader:
         self, wanted: Mapping[str, Artifact], places: Sequence[Place]
     ) -> Iterator[tuple[tuple[Place, str], Document]]:
         runs = ((place, timing) for place in places for timing in layout.TIMINGS)
-        for key, document in self._by_key(wanted, layout.latency_path, runs).items():
+        for key, document in self._by_key(wanted, layout.latency_path, runs, Latency).items():
             path = layout.latency_path(*key)
             expected = layout.timed_hypotheses(self.config, *key)
-            for line in require(path, document, ("rows", "machine"))["rows"]:
-                require(path, line, LATENCY_KEYS)
+            for line in document["rows"]:
                 made = (line.get("digests") or {}).get("hypotheses")
-                if made != expected.get(timed_row(line).name):
+                if made is None or made != expected.get(timed_row(line).name):
                     self._absent[path] = Absence(wanted[path], OTHER_SETTINGS)
                     break
             else:
@@ -289,20 +302,23 @@ class Reader:
     ) -> Iterator[tuple[tuple[Place, str], tuple[Document, Sequence[Document]]]]:
         split = self.config.evaluation.split
         for place in places:
+            documents: dict[str, tuple[str, Document]] = {}
             for sampler in self.config.evaluation.samplers:
                 path = layout.sample_path(place, sampler, split)
-                score = self._read(wanted, path)
-                if score is None:
-                    continue
+                score = self._read(wanted, path, Score)
+                if score is not None:
+                    documents[sampler] = path, score
+            alike = self._of_one_sacrebleu(wanted, list(documents.values()))
+            for sampler, (path, score) in documents.items():
                 chains = Artifact(
                     layout.sample_path(place, sampler, split, "jsonl"),
                     chain_digests(self.config, *place, sampler),
                 )
-                lines = self._fresh(chains)
-                if lines is None:
+                lines = self._fresh(chains, Chains) if path in alike else None
+                if lines is not None:
+                    yield (place, sampler), (score, lines)
+                elif path in alike:
                     self._absent[path] = self._absent[chains.path]
-                    continue
-                yield (place, sampler), (require(path, score, SCORE_KEYS), lines)
 
     def _traces(
         self, wanted: Mapping[str, Artifact], places: Sequence[Place]
@@ -314,22 +330,26 @@ class Reader:
                     seed = self.config.trainings[row.training].first_seed
                     path = layout.trace_path(place, row.training, seed, split, traced)
                     lines = [
-                        require(path, line, TRACE_KEYS)
-                        for line in self._read(wanted, path) or ()
+                        line
+                        for line in self._read(wanted, path, Trace) or ()
                         if (line.get("decoder"), line.get("passes")) == row.decoding
                     ]
                     if lines:
                         yield (place, row), lines
 
-    def _with_claims(
-        self, wanted: Mapping[str, Artifact], folder: str, keys: Sequence[str]
+    def _below(
+        self, wanted: Mapping[str, Artifact], folder: str, shape: type[Shape]
     ) -> Iterator[tuple[str, Document]]:
         for path in wanted:
-            document = self._read(wanted, path) if path.startswith(folder) else None
+            document = self._read(wanted, path, shape) if path.startswith(folder) else None
             if document is not None:
-                for claim in require(path, document, (*keys, "claims"))["claims"]:
-                    require(path, claim, CLAIM_KEYS)
                 yield path, document
+
+    def _theory(self, wanted: Mapping[str, Artifact]) -> Iterator[tuple[str, Document]]:
+        for path, document in self._below(wanted, THEORY, Experiment):
+            name = Path(path).parent.name
+            _check_labels(path, document, {"experiment": name})
+            yield path, checked(path, document, DRAWN.get(name, Experiment))
 
 
 def _provenance_of(path: str) -> Path:
@@ -355,8 +375,7 @@ def _check_rating(path: str, document: Document, labels: Mapping[str, Any]) -> N
     if document.get("status") not in (RUN, NOT_RUN):
         raise InputError(f"{shown(path)}: not a document of padir rate")
     _check_labels(path, document, labels)
-    if document["status"] == RUN:
-        require(path, document, ("score", "signature", "test_digest", "replicates"))
+    checked(path, document, Rated if document["status"] == RUN else NotRated)
 
 
 def _rating(documents: Sequence[Document]) -> Rating:

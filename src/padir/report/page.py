@@ -60,7 +60,7 @@ def page(
         more = {a.artifact.path: a for a in loaded.absent if a.artifact.path not in absent}
         absent |= more
         if more:
-            command = command_for(name, [a.reason for a in more.values()], options)
+            command = command_for(name, more.values(), options)
             absent_by_command[command] = list(more.values())
     places = dict.fromkeys(" ".join(p) for loaded in results.values() for p in loaded.places())
     template = environment(options).get_template("page.html")

@@ -66,5 +66,5 @@ def samplers_table(results: Results) -> Table:
     return Table("samplers", "Gibbs sampling of translations", columns, rows, notes)
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def _mean(values: Sequence[float | int]) -> float | None:
     return float(np.mean(values)) if values else None

@@ -80,15 +80,15 @@ class Report:
     def absence(self) -> str:
         """How many results are not shown, and the command that makes them; empty if there is
         none."""
-        reasons = {a.artifact.path: a.reason for r in self.results.values() for a in r.absent}
-        if not reasons:
+        absent = {a.artifact.path: a for r in self.results.values() for a in r.absent}
+        if not absent:
             return ""
         needed = {a.path for part in self.parts for a in part.needs(self.config)}
-        counts = Counter(reasons.values()).items()
+        counts = Counter(absence.reason for absence in absent.values()).items()
         why = ", ".join(f"{count} {reason}" for reason, count in counts)
         return (
-            f"{len(reasons)} of {len(needed | reasons.keys())} results are not shown ({why});"
-            f" run: {command_for(self.scope, reasons.values(), self.options)}"
+            f"{len(absent)} of {len(needed | absent.keys())} results are not shown ({why});"
+            f" run: {command_for(self.scope, absent.values(), self.options)}"
         )
 
     def table1(self) -> str:

@@ -85,7 +85,7 @@ def test_a_folder_without_a_run_says_how_to_start(tmp_path, monkeypatch, capsys)
     assert "snakemake: not running" in shown
     start = f"snakemake {snakefile_option()} --cores all"
     assert f"nothing was started here: {start}, or padir init" in shown
-    assert [finding.grade for finding in check_run(tmp_path)] == ["ok"]
+    assert [finding.grade for finding in check_run(tmp_path / "results")] == ["ok"]
     assert not list(tmp_path.iterdir())
 
 
@@ -179,7 +179,7 @@ def test_the_doctor_names_how_to_fix_a_killed_run(place):
         mark = base64.b64encode(name.encode()).decode()
         (place / ".snakemake/incomplete" / mark).touch()
     (place / "half.txt").write_text("ha")
-    lock, incomplete = check_run(place)
+    lock, incomplete = check_run(place / "results")
     assert lock.grade == "note" and "start the same snakemake command again" in lock.text
     assert incomplete.grade == "fix" and "1 file(s)" in incomplete.text
     assert "half.txt" in incomplete.text and "makes them again" in incomplete.text
@@ -190,6 +190,6 @@ def test_a_live_run_is_not_called_dead(place):
     with open(place / ".snakemake/padir.runs", "w") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         assert run_status(place).alive
-        [finding] = check_run(place)
+        [finding] = check_run(place / "results")
         assert (finding.grade, "at work" in finding.text) == ("ok", True)
     assert not run_status(place).alive

@@ -199,7 +199,8 @@ def test_a_rating_of_another_version_of_the_scorer_is_absent(wmt):
     reason = "made with another version of the scorer"
     assert absent == {str(old): reason}
     assert [row.name for _, row, _ in results.ratings] == ["padir/padir/T4"]
-    assert command_for("table3", [reason]) == "snakemake --cores all table3 --forcerun rate"
+    command = command_for("table3", results.absent)
+    assert command == "snakemake --cores all table3 --forcerun rate"
     # One that did not run has no version.
     assert other.is_file() and str(other) not in absent
 
@@ -208,7 +209,7 @@ def test_a_rating_of_another_version_of_the_scorer_is_absent(wmt):
     ("more", "message"),
     [
         ({"test_digest": "other"}, "test-set digest differs"),
-        ({"replicates": {"samples": 9, "seed": 12345, "score": [1.0]}}, "number of resamples"),
+        ({"replicates": {"samples": 9, "seed": 12345, "score": [1.0] * 9}}, "number of resamples"),
         ({"split": "valid"}, "split is 'valid'; the path and config say 'test'"),
         ({"signature": None}, "key signature is missing or null"),
         ({"status": "fine"}, "not a document of padir rate"),

@@ -31,7 +31,10 @@ def add(made_up, stutter=2.0, bleu=(30.5, 31.0, 32.0), share=0.8, seeds=(0.0, 0.
                     "words_before_drop": {kind: {"per_100": rate} for kind in REDUNDANCY_KINDS},
                     "dropped": {"per_100": 10 * rate},
                 },
-                "stutter": {"words": rates, "words_before_drop": rates},
+                "stutter": {
+                    "unit": "word", "words": rates, "words_before_drop": rates,
+                    "run_lengths": {}, "run_lengths_before_drop": {},
+                },
                 "replicates": {
                     "samples": 200, "seed": 12345, "bleu": list(value + NOISE),
                     "stutter": [rate] * 200, "stutter_before_drop": list(rate + NOISE / 2),

@@ -215,8 +215,15 @@ def test_a_score_outlives_a_new_name_of_its_teacher(made_up):
          "key chrf is missing or null"),
         ("runs/toy/xs-xt/ar/seed0/score/test.beam.json", None, "not a JSON object"),
         ("latency/toy/xs-xt/core.json", {"rows": [{"training": "ar"}]},
-         "key decoder is missing"),
-        ("theory/identities/seed0.json", {"claims": [{"id": "x"}]}, "key statement is missing"),
+         "key rows.0.decoder is missing"),
+        ("theory/identities/seed0.json", {"claims": [{"id": "x"}]},
+         "key claims.0.statement is missing"),
+        ("theory/identities/seed0.json", {"experiment": "estimation"},
+         "experiment is 'estimation'; the path and config say 'identities'"),
+        ("runs/toy/xs-xt/ar/seed0/score/test.beam.json", {"bleu": [40.0]},
+         r"key bleu: found \[40.0\], allowed: "),
+        ("runs/toy/xs-xt/ar/seed0/score/test.beam.json", {"bleu": {"score": "40"}},
+         'key bleu.score: found "40", allowed: number; damaged, or of another version of padir'),
     ],
 )  # fmt: skip
 def test_a_broken_file_is_named(made_up, path, changes, message):
