@@ -117,7 +117,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = 141
     except OSError as error:
         # A full disk, a missing file, a folder without write access: the system's own words.
-        name = f"{error.filename}: " if error.filename else ""
+        from padir.files import shown
+
+        name = f"{shown(os.fsdecode(error.filename))}: " if error.filename else ""
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         advice = "; free some and run the same command" if full else ""
         _say(f"{command}: error: {name}{error.strerror or error}{advice}")

@@ -16,7 +16,7 @@ from unittest import mock
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from padir import cli
@@ -270,6 +270,7 @@ def test_hostile_settings_of_a_source_are_refused_in_one_line(text):
 
 @examples(40)
 @given(names=st.lists(NAMES, min_size=2, max_size=2, unique=True), lines=LINES, word=TEXT)
+@example(names=["a", "b"], lines=["a"], word="\ud800")
 def test_hostile_files_are_scored_or_refused_in_one_line(names, lines, word):
     with place() as root:
         paths = [os.fspath(file_of(lines, root / "given" / name)) for name in names]

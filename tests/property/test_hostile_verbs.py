@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from tests.decoding import LINES as SENTENCES
 from tests.decoding import write_tiny_bundle
@@ -201,6 +201,7 @@ def test_measurements_of_hostile_files_end_in_a_result_or_one_line(
 @pytest.mark.slow
 @examples(20)
 @given(name=NAMES, text=TEXT.map(lambda text: text.replace("\0", "")))
+@example(name="a", text="\n" + 300 * "a")
 def test_the_doctor_of_hostile_folders_ends_in_lines(name, text):
     # Slurm, where it is installed, would be asked.
     with place() as root, mock.patch("padir.commands.doctor.check_queue", return_value=()):

@@ -104,6 +104,15 @@ def thread_count(text: str) -> int:
     return int(text)
 
 
+def language_code(text: str) -> str:
+    """Read a language; ArgumentTypeError where it is not letters, digits, hyphen and underscore."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", text):
+        raise argparse.ArgumentTypeError(
+            f"found {text[:40]!a}, allowed: letters, digits, hyphens and underscores"
+        )
+    return text
+
+
 def threads(limited: str = "CPU threads") -> Option:
     """The option `--threads`, for threads or processes."""
     return option(
@@ -138,7 +147,9 @@ DIGESTS = Option(
 )
 DATASET = needed("--config-dataset F", "JSON file with the settings of the dataset")
 BUNDLE = needed("--bundle BUNDLE", "folder of the model bundle")
-TARGET_LANGUAGE = needed("--target-language L", "code of the target language, such as en or zh")
+TARGET_LANGUAGE = needed(
+    "--target-language L", "code of the target language, such as en or zh", type=language_code
+)
 PASSES = option("--passes T", "number of decoder passes (parallel models)")
 RULE = (
     option("--length-alpha X", "length penalty alpha (default: as chosen by padir tune)"),

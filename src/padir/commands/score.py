@@ -80,7 +80,7 @@ def main(argv: list[str]) -> int:
         arguments.target_language,
         decoded=decoded,
         baseline=baseline,
-        baseline_name=arguments.baseline_name or str(arguments.baseline),
+        baseline_name=arguments.baseline_name or shown(arguments.baseline or ""),
         valid=valid,
         sources=sources,
         lexemes=lexemes,

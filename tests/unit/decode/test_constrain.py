@@ -76,24 +76,6 @@ def unigram(tmp_path_factory):
     return Translator(loaded, tiny_decoder("padir", RULE), 3)
 
 
-PART = st.one_of(st.none(), st.lists(st.integers(10, 12), min_size=1, max_size=2).map(tuple))
-
-
-@settings(max_examples=500)
-@given(parts=st.lists(PART, min_size=1, max_size=5), tokens=st.lists(st.integers(10, 12)))
-def test_a_template_finds_its_texts_where_a_regular_expression_does(parts, tokens):
-    pattern = "".join(
-        "(?:.+?)" if part is None else f"({''.join(map(chr, part))})" for part in parts
-    )
-    match = re.fullmatch(pattern, "".join(map(chr, tokens)), re.DOTALL)
-    given = Template(tuple(parts)).given_in(tokens)
-    assert (given is None) == (match is None)
-    if match:
-        spans = [match.span(number + 1) for number in range(match.re.groups)]
-        fixed = {place for start, end in spans for place in range(start, end)}
-        assert {place for place, is_given in enumerate(given) if is_given} == fixed
-
-
 def infill(translator, sources, texts):
     """Hypotheses of sources, each held to a text with gaps."""
     speller = Speller(translator)
