@@ -79,8 +79,10 @@ def place(tmp_path_factory) -> Path:
             large / f"decoders/{name}.json", tiny_decoder("padir", RULE, name=name, **reranker)
         )
     padir = write_tiny_bundle(real_runs / "padir/seed0/bundle", "padir")
-    for name in ("padir", "shortlist", "three"):
-        write_decoder(padir / f"decoders/{name}.json", tiny_decoder("padir", RULE, name=name))
+    masked = write_tiny_bundle(real_runs / "padir_masked/seed0/bundle", "padir")
+    write_decoder(padir / "decoders/padir.json", tiny_decoder("padir", RULE))
+    for name in ("masked", "masked_three"):
+        write_decoder(masked / f"decoders/{name}.json", tiny_decoder("padir", RULE, name=name))
     fast = folder / "results/decoders/multi30k/de-en/masked_fast.json"
     write_decoder(fast, tiny_decoder("padir", name="masked_fast"))
     for name in ("ar", "ar_large"):

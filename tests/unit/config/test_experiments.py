@@ -107,3 +107,16 @@ def test_the_long_recipe_trains_students_on_more_text_than_their_teacher(reposit
             )
             assert run.training.steps > short.trainings[name].training.steps
     assert extra_language(short, "multi30k", "de-en", "ar") is None
+
+
+def test_the_systems_of_real_text_learn_the_same_translations_at_one_size(repository):
+    paths = [repository / f"config/{name}.yaml" for name in ("multi30k", "multi30k-systems")]
+    config = load_config(paths)
+    trainings = [config.trainings[row.training] for row in config.core_rows()]
+    assert {(run.architecture.width, run.targets) for run in trainings} == {
+        (128, "raw"),
+        (128, "ar"),
+    }
+    masked, plain = config.trainings["padir_masked"], config.trainings["padir"]
+    assert masked.training.steps == plain.training.steps
+    assert (masked.objective.corruption, plain.objective.corruption) == ("mask", "random")
