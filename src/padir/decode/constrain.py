@@ -166,15 +166,13 @@ class Constraints:
         ]
         if not judge:
             return self.translator.reranked(sources, scored)
-        fitting = []
-        for row, template, plain in zip(
-            scored, templates, self.translator.finish(sources, free), strict=True
-        ):
-            fitting.append(self.speller.fits(template, plain.tokens))
-            if fitting[-1]:
-                row.append(replace(row[0], tokens=plain.tokens, length=len(plain.tokens) + 1))
+        plain = [each.tokens for each in self.translator.finish(sources, free)]
+        fits = [self.speller.fits(*pair) for pair in zip(templates, plain, strict=True)]
+        for row, tokens, stays in zip(scored, plain, fits, strict=True):
+            if stays:
+                row.append(replace(row[0], tokens=tokens, length=len(tokens) + 1))
         judged = judge.score(sources, scored)
-        return [_likelier(row) if fits else row for row, fits in zip(judged, fitting, strict=True)]
+        return [_likelier(row) if stays else row for row, stays in zip(judged, fits, strict=True)]
 
     def _repair(
         self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
@@ -226,7 +224,7 @@ class Constraints:
             for row, hypothesis, has_all in zip(refined, free, complete, strict=True)
         ]
         judged = self._pseudo_likelihood.score(sources, pairs)
-        return [_likelier(row)[:1] if len(row) > 1 else row for row in judged]
+        return [_likelier(row)[:1] for row in judged]
 
     def _around(self, source: Sequence[int], placement: "TermPlacement") -> Proposal:
         """The hypothesis to refine around its placed terms."""

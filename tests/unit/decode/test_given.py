@@ -2,10 +2,11 @@
 
 import re
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from padir.decode.given import Template
+from padir.decode.given import Speller, Template
 
 PART = st.one_of(st.none(), st.lists(st.integers(10, 12), min_size=1, max_size=2).map(tuple))
 
@@ -23,3 +24,13 @@ def test_a_template_finds_its_texts_where_a_regular_expression_does(parts, token
         spans = [match.span(number + 1) for number in range(match.re.groups)]
         fixed = {place for start, end in spans for place in range(start, end)}
         assert {place for place, is_given in enumerate(given) if is_given} == fixed
+
+
+def test_a_translation_fits_only_where_a_word_ends_with_the_given_text():
+    speller = object.__new__(Speller)
+    # Token 11 opens a word, 12 goes on with the one before.
+    speller.openings, speller._brackets = np.array([False] * 11 + [True, False]), set()
+    template = Template(((11,), None))
+    assert speller.fits(template, (11, 11, 12))
+    assert not speller.fits(template, (11, 12, 11))
+    assert not speller.fits(template, (12, 11, 11))

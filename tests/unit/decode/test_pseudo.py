@@ -87,32 +87,19 @@ def test_a_draft_stays_unless_a_change_gains_the_margin(tmp_path, monkeypatch):
         assert repaired(margin) == [new if gain > margin else old for old, new, gain in chosen]
 
 
-def test_an_unconstrained_translation_that_fits_stays_unless_a_candidate_gains_the_margin(
-    tmp_path, monkeypatch
-):
-    translator = tiny_translator(tmp_path, "padir", 3, RULE)
-    speller, sources = Speller(translator), translator.encode(["su ba", "ko", "re mi no"])
-    plain = [each.hypothesis for each in translator.translate(["su ba", "ko", "re mi no"], "here")]
-    holed = [" ".join(["___", *text.split()[1:]]) for text in plain]
-    lines = [speller.template(GAP.split(text), "here") for text in holed]
-
-    def filled(margin):
-        monkeypatch.setattr(constrain, "MARGIN", margin)
-        translations = Constraints(translator, speller, lines, "here").translate(sources)
-        return [each.hypothesis for each in translations]
-
-    assert filled(np.inf) == plain
-    assert filled(-np.inf) != plain
-
-
-def test_a_translation_that_has_all_terms_stays_unless_a_change_gains_the_margin(
-    tmp_path, monkeypatch
+@pytest.mark.parametrize("kind", ["template", "terms"])
+def test_an_unconstrained_translation_that_fits_stays_unless_a_change_gains_the_margin(
+    tmp_path, monkeypatch, kind
 ):
     translator = tiny_translator(tmp_path, "padir", 3, RULE)
     sentences = ["su ba", "ko", "re mi no"]
     speller, sources = Speller(translator), translator.encode(sentences)
     plain = [each.hypothesis for each in translator.translate(sentences, "here")]
-    lines = [speller.terms(text.split()[0], "here") for text in plain]
+    if kind == "template":
+        holed = [" ".join(["___", *text.split()[1:]]) for text in plain]
+        lines = [speller.template(GAP.split(text), "here") for text in holed]
+    else:
+        lines = [speller.terms(text.split()[0], "here") for text in plain]
 
     def translated(margin):
         monkeypatch.setattr(constrain, "MARGIN", margin)
