@@ -54,7 +54,8 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
     },
-    "library": {"bundle", "cards", "config", "decode", "files", "model", "score"},
+    "library": {"config", "decode", "files", "score"},
+    "hub": {"bundle", "cards", "files", "library", "model"},
     "server": {"config", "files", "library"},
     "planning": {"config", "data", "files", "launch", "locks", "model", "progress", "vocab"},
     "report": {"cards", "config", "files", "invocation", "layout", "score"},

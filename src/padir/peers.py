@@ -22,8 +22,8 @@ MEET_SECONDS = 60.0
 ALIVE_SECONDS = 5.0
 """From one sign of life to the next."""
 SILENT_SECONDS = 40.0
-"""Without a sign of life, after which a process or its host is taken as lost: before JAX, which ended
-such processes after 56 seconds."""
+"""Without a sign of life, after which a process or its host is taken as lost. JAX ended such
+processes after 56 seconds."""
 STATUS = 75
 """Exit status (EX_TEMPFAIL): this process is well, another one is not; the same command goes on."""
 DONE = b"done\n"

@@ -15,8 +15,8 @@ from padir.decode.export import exported, write_program
 from padir.decode.load import load
 from padir.decode.translate import Translator
 from padir.files import InputError, read_json
+from padir.hub import write_hub_folder
 from padir.ids import EOS, PAD
-from padir.library import write_hub_folder
 from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
 
 RULE = LengthRule(0.6, 1.0)

@@ -35,7 +35,8 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("export", __doc__, OPTIONS, argv)
     prepare()
     from padir.files import InputError
-    from padir.library import load, write_hub_folder
+    from padir.hub import write_hub_folder
+    from padir.library import load
 
     if arguments.hub is not None:
         if arguments.license is None:

@@ -6,7 +6,8 @@ from unittest.mock import Mock
 import yaml
 
 from padir.config.systems import SYSTEMS
-from padir.library import Model, hub_card
+from padir.hub import hub_card
+from padir.library import Model
 from padir.model.card import model_card
 from tests.training import tiny_spec
 

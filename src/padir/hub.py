@@ -1,0 +1,47 @@
+"""A bundle as a folder for a model hub: the bundle's files, and a card with the hub's metadata."""
+
+from pathlib import Path
+
+from padir.bundle import MODEL_FILE, SPEC_FILE, VOCABULARY_FILE
+from padir.cards import CARD_FILE, without_head
+from padir.files import InputError, read_bytes, shown, write_bytes, write_text
+from padir.library import Model
+from padir.model.card import metadata
+
+DECODERS = "decoders"
+
+
+def write_hub_folder(model: Model, folder: Path, license: str) -> None:
+    """Write a bundle as a folder for a model hub: its files, and a card with the hub's metadata.
+    The folder is a bundle too.
+
+    Raises:
+        InputError: the folder exists and is not empty, or is the bundle's own.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{shown(folder)}: exists and is not empty; name a new folder")
+    bundle = model.loaded.folder
+    text = read_bytes(bundle / CARD_FILE).decode()
+    write_text(folder / CARD_FILE, hub_card(model, license, text))
+    decoders = [
+        path for path in (bundle / DECODERS).glob("*.json") if ".provenance." not in path.name
+    ]
+    for path in (bundle / SPEC_FILE, bundle / VOCABULARY_FILE, *decoders, bundle / MODEL_FILE):
+        write_bytes(folder / path.relative_to(bundle), read_bytes(path))
+
+
+def hub_card(model: Model, license: str, text: str) -> str:
+    """The bundle's card with its licence, and with a section on use.
+
+    Args:
+        model: of the bundle.
+        license: identifier of its licence.
+        text: of the bundle's card; its own metadata, if any, give way.
+    """
+    text = without_head(text).strip()
+    steps = ", steps=4" if model.parallel else ""
+    return (
+        f"{metadata(model.loaded.spec, license)}\n{text}\n\n"
+        "## Use from Python\n\n```python\nimport padir\n\n"
+        f'model = padir.load("FOLDER")\nmodel.translate(["..."]{steps})\n```\n'
+    )
