@@ -71,6 +71,8 @@ SIZES = {
         12,
     ),
 }
+BFLOAT16 = ", bfloat16 weights"
+"""End of the name of an engine whose weights are rounded for decoding."""
 STEPS = 2
 """Training steps of one call of a training engine."""
 
@@ -90,28 +92,37 @@ def source_ids(size: Size, rows: int = 1) -> list[list[int]]:
     return random.integers(8, min(size.vocabulary, 400), (rows, SOURCE - 1)).tolist()
 
 
-def model_of(size: Size, system: str):
-    """A model with random weights, ready for decoding."""
-    from padir.model.parameters import build
+def model_of(size: Size, system: str, weights: str = "float32"):
+    """A model with random weights of some precision, ready for decoding."""
+    from padir.model.parameters import build, with_rounded_weights
 
     model = build(training_run(size, system), size.vocabulary, 0)
     model.embedder.keep_columns()
-    return model
+    return with_rounded_weights(model) if weights == "bfloat16" else model
 
 
 def our_decoders(size: Size, rows: int = 1) -> dict[str, Callable[[], Any]]:
-    """AR greedy and beam search, and PaDIR by passes and length candidates.
+    """AR greedy and beam search, and PaDIR by passes and length candidates, in float32 and with
+    weights in bfloat16.
 
     Args:
         size: of the model.
         rows: sentences decoded at once; more than one leaves out the beam and five candidates.
     """
+    return {
+        f"{name}{suffix}": engine
+        for weights, suffix in (("float32", ""), ("bfloat16", BFLOAT16))
+        for name, engine in _decoders(size, rows, weights).items()
+    }
+
+
+def _decoders(size: Size, rows: int, weights: str) -> dict[str, Callable[[], Any]]:
     from padir.config.decoder import RefinementDecoder, SearchDecoder
     from padir.decode.autoregressive import Searcher
     from padir.decode.refiner import Refiner
 
     sources = source_ids(size, rows)
-    causal, parallel = model_of(size, "ar"), model_of(size, "padir")
+    causal, parallel = model_of(size, "ar", weights), model_of(size, "padir", weights)
     engines: dict[str, Callable[[], Any]] = {}
     run = training_run(size, "ar")
     for kind in ("greedy", "beam") if rows == 1 else ("greedy",):

@@ -38,6 +38,16 @@ TARGETS = (
     ("multi30k", "PaDIR T=4, 5 candidates", "AR beam", 2.0),
     ("multi30k", f"PaDIR T=4, 5 candidates, shortlist {engines.SHORTLIST}", "AR beam", 2.0),
     ("demo", "PaDIR T=4, 5 candidates", "AR greedy", 1.0),
+    *(
+        (
+            size,
+            f"PaDIR T=4, 5 candidates{end}{engines.BFLOAT16}",
+            f"AR beam{engines.BFLOAT16}",
+            goal,
+        )
+        for size, goal in (("paper", 3.0), ("multi30k", 2.0))
+        for end in ("", f", shortlist {engines.SHORTLIST}")
+    ),
     ("paper", "AR greedy", "AR beam", None),
     ("paper training", "AR", "HF T5", 1.3),
     ("demo training", "AR", "HF T5", 1.5),

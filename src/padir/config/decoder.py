@@ -38,12 +38,28 @@ def length_alphas(scope: str = "") -> Any:
     )
 
 
+WeightPrecision = Literal["float32", "bfloat16"]
+
+
+def weight_precision() -> Any:
+    """The setting `weights`, which all decoders share."""
+    # Not written while it says nothing: what was decoded without it stays valid.
+    return Field(
+        default="float32",
+        exclude_if="float32".__eq__,
+        description="Precision of the weight matrices in decoding. bfloat16: matrices and the"
+        " vectors that they multiply are rounded to bfloat16, their products summed in float32;"
+        " faster where the processor has such products (AMX, GPU).",
+    )
+
+
 class SearchDecoder(Settings):
     """Left-to-right search with an AR model: greedy, or beam search after Wu et al. 2016."""
 
     kind: Literal["greedy", "beam"] = Field(description="Search algorithm.")
     beam: int = Field(default=5, ge=1, le=10_000, description="Beam width (kind: beam).")
     length_alphas: list[float] = length_alphas(" (kind: beam)")
+    weights: WeightPrecision = weight_precision()
 
     # It decodes AR models, and ranks its own hypotheses.
     parallel: ClassVar[bool] = False
@@ -142,6 +158,7 @@ class RefinementDecoder(Settings):
     length_alphas: list[float] = length_alphas()
     length_weights: list[float] = Field(default=[0.0, 1.0], min_length=1)
     """Weights of the length's log-probability that `padir tune` chooses from."""
+    weights: WeightPrecision = weight_precision()
 
     # It decodes parallel models, and its length rule is tuned on validation data.
     parallel: ClassVar[bool] = True

@@ -62,7 +62,7 @@ def exported(translator: Translator) -> Any:
         )
     loaded, refiner = translator.loaded, translator.refiner
     longest, passes, rule = refiner.longest, translator.decoding.passes, translator.rule
-    graph, state = nnx.split(loaded.model)
+    graph, state = nnx.split(loaded.network(settings.weights))
     policies = policies_of(settings)
     allowed = predictable(refiner.table_size, loaded.vocabulary.size, eos=False)
 

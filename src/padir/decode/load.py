@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from padir.config.decoder import Decoder, builtin_decoders
 from padir.config.training import RunSpec
 from padir.decode.candidates import LengthRule
 from padir.files import InputError, digest, read_json, shown
-from padir.model.parameters import from_arrays
+from padir.model.parameters import from_arrays, with_rounded_weights
 from padir.model.transformer import Transformer
 from padir.vocab import Vocabulary
 
@@ -40,6 +41,14 @@ class LoadedModel:
     spec: RunSpec
     seed: int
     folder: Path
+
+    def network(self, weights: str) -> Transformer:
+        """The model with its weight matrices in `weights` precision: float32 or bfloat16."""
+        return self.model if weights == "float32" else self._rounded
+
+    @cached_property
+    def _rounded(self) -> Transformer:
+        return with_rounded_weights(self.model)
 
     @property
     def files(self) -> list[Path]:

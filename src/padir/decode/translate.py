@@ -101,12 +101,13 @@ class Translator:
         self.longest_source = run.architecture.max_positions - 1
         self._refiner: Refiner | None = None
         self._searcher: Searcher | None = None
+        network = loaded.network(settings.weights)
         if isinstance(settings, SearchDecoder):
             self.drop = "none"
-            self._searcher = Searcher(loaded.model, run, settings, size, self.rule.alpha, sentences)
+            self._searcher = Searcher(network, run, settings, size, self.rule.alpha, sentences)
         else:
             self.drop = settings.drop_repeats
-            self._refiner = Refiner(loaded.model, run, settings, size, loaded.seed, sentences)
+            self._refiner = Refiner(network, run, settings, size, loaded.seed, sentences)
 
     @property
     def files(self) -> list[Path]:

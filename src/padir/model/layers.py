@@ -16,6 +16,7 @@ from padir.shapes import DropoutKey
 
 NORM_EPSILON = 1e-6
 FLOAT32 = jnp.dtype(jnp.float32)
+BFLOAT16 = jnp.dtype(jnp.bfloat16)
 FEW_ROWS = 48
 """Most vectors that `product` hands over as columns; docs/performance.md shows where it pays."""
 
@@ -33,11 +34,14 @@ def product(
     takes up to twice as long on CPUs.
 
     Args:
-        x: the vectors.
+        x: the vectors; where they are float32 and the matrix is bfloat16, they are rounded to
+            bfloat16, and products are summed and returned in float32.
         kernel: the matrix.
-        dtype: of the result; by default that of the matrix.
+        dtype: of the result; by default that of the vectors.
     """
     rows = math.prod(x.shape[:-1])
+    if kernel.dtype == BFLOAT16 and x.dtype == FLOAT32:
+        return _rounded_product(x.reshape(rows, -1), kernel).reshape(*x.shape[:-1], -1)
     if not 1 < rows <= FEW_ROWS or jax.default_backend() != "cpu":
         return jnp.matmul(x, kernel, preferred_element_type=dtype)
     # The barrier keeps the compiler from folding the transposition back into the product.
@@ -45,6 +49,15 @@ def product(
     contracted = (((0,), (0,)), ((), ()))
     result = jax.lax.dot_general(columns, kernel, contracted, preferred_element_type=dtype)
     return result.reshape(*x.shape[:-1], -1)
+
+
+def _rounded_product(x: Float[Array, "R K"], kernel: Float[Array, "K N"]) -> Float[Array, "R N"]:
+    """Product of vectors, rounded to bfloat16, and a bfloat16 matrix, in float32."""
+    # XLA's product of one such vector takes up to 13 times as long on CPUs as that of four.
+    rows = jnp.broadcast_to(x, (4, x.shape[1])) if x.shape[0] == 1 else x
+    # XLA has no product of a transposed bfloat16 matrix on CPUs: keep this one as it is.
+    rows, kernel = jax.lax.optimization_barrier((rows.astype(BFLOAT16), kernel))
+    return jnp.matmul(rows, kernel, preferred_element_type=FLOAT32)[: x.shape[0]]
 
 
 class NoKeys(nnx.Rngs):
@@ -67,6 +80,11 @@ def or_zeros(initializer: Initializer) -> Initializer:
     return initial
 
 
+def as_weights(matrix: Float[Array, "K N"], dtype: jnp.dtype | None) -> Float[Array, "K N"]:
+    """A matrix in the precision of the activations, unless its own is lower (`round_weights`)."""
+    return matrix if matrix.dtype == BFLOAT16 else matrix.astype(dtype)
+
+
 class Projection(nnx.Linear):
     """A bias-free projection of the last axis."""
 
@@ -74,7 +92,7 @@ class Projection(nnx.Linear):
         self, x: Float[Array, "*axes K"]
     ) -> Float[Array, "*axes N"]:
         dtype = self.dtype
-        return product(x.astype(dtype), self.kernel[...].astype(dtype))
+        return product(x.astype(dtype), as_weights(self.kernel[...], dtype))
 
 
 def linear(fan_in: int, fan_out: int, dtype: jnp.dtype, rngs: nnx.Rngs, scale: float = 1.0):
@@ -151,7 +169,7 @@ class Embedding(nnx.Module):
     def attend(self, x: Float[Array, "*axes E"]) -> Float[Array, "*axes V"]:
         """Products of `x` with every row, in float32."""
         if self.columns is not None:
-            return product(x, self.columns[...].astype(self.dtype), FLOAT32)
+            return product(x, as_weights(self.columns[...], self.dtype), FLOAT32)
         # No columns here, whatever the number of vectors: a transposed table wants rows.
         table = self.embedding[...].astype(self.dtype)
         return jnp.matmul(x, table.T, preferred_element_type=FLOAT32)

@@ -41,9 +41,14 @@ def _build(run: TrainingRun, table_size: int, rngs: nnx.Rngs) -> Transformer:
     )
 
 
+def _parts(path: tuple) -> list[str]:
+    """The parts of a path of JAX's keys."""
+    return [str(getattr(part, "key", part)) for part in path]
+
+
 def _name(path: tuple) -> str:
     """The name of a leaf at a path of JAX's keys."""
-    return "/".join(str(getattr(part, "key", part)) for part in path)
+    return "/".join(_parts(path))
 
 
 def flat_names(state: nnx.State) -> list[str]:
@@ -56,6 +61,20 @@ def to_arrays(state: nnx.State) -> dict[str, np.ndarray]:
     """A parameter state as named float32 arrays."""
     leaves = jax.tree.leaves(nnx.to_pure_dict(state))
     return {name: np.asarray(leaf) for name, leaf in zip(flat_names(state), leaves, strict=True)}
+
+
+def with_rounded_weights(model: Transformer) -> Transformer:
+    """A model for decoding whose projections, and output matrix, are rounded to bfloat16.
+
+    Embeddings, norms, position biases and activations keep their precision.
+    """
+    graph, state = nnx.split(model)
+
+    def rounded(path: tuple, leaf: Array) -> Array:
+        matrix = "kernel" in _parts(path) or "columns" in _parts(path)
+        return leaf.astype(jnp.bfloat16) if matrix else leaf
+
+    return nnx.merge(graph, jax.tree_util.tree_map_with_path(rounded, state))
 
 
 def from_arrays(run: TrainingRun, table_size: int, arrays: Mapping[str, np.ndarray]) -> Transformer:

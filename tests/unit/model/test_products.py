@@ -28,6 +28,27 @@ def test_product_is_that_of_numpy_for_any_number_of_vectors(rows: int) -> None:
 
 
 @pytest.mark.parametrize("rows", ROWS)
+def test_a_bfloat16_matrix_multiplies_rounded_vectors_and_sums_in_float32(rows: int) -> None:
+    x, kernel = drawn(rows, 1, 70), drawn(70, 50).astype(jnp.bfloat16)
+    exact, size = (
+        np.einsum("blk,kn->bln", *(np.asarray(array, np.float64) for array in arrays))
+        for arrays in (
+            (x.astype(jnp.bfloat16), kernel),
+            (abs(x.astype(jnp.bfloat16)), abs(kernel)),
+        )
+    )
+    bound = 70 * np.finfo(np.float32).eps * size
+    for multiply in (product, jax.jit(product)):
+        result = multiply(x, kernel)
+        assert result.dtype == jnp.float32
+        assert (abs(result - exact) <= bound).all()
+    # Neither unrounded vectors nor sums in bfloat16 would do.
+    unrounded = np.asarray(x, np.float64) @ np.asarray(kernel, np.float64)
+    coarse = jnp.asarray(exact, jnp.bfloat16).astype(jnp.float32)
+    assert (abs(unrounded - exact) > bound).any() and (abs(coarse - exact) > bound).any()
+
+
+@pytest.mark.parametrize("rows", ROWS)
 def test_gradients_of_a_product_are_those_of_numpy(rows: int) -> None:
     x, kernel, weight = drawn(rows, 7), drawn(7, 5), drawn(rows, 5)
     by_x, by_kernel = jax.grad(lambda x, k: jnp.sum(weight * product(x, k)), (0, 1))(x, kernel)
