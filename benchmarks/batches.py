@@ -24,6 +24,9 @@ ENGINES = (
     "AR greedy",
     "HF T5 greedy",
     "CTranslate2 int8 greedy",
+    f"PaDIR T=1, 1 candidates{engines.BFLOAT16}",
+    f"PaDIR T=4, 1 candidates{engines.BFLOAT16}",
+    f"AR greedy{engines.BFLOAT16}",
 )
 """What is drawn, in the order of the table."""
 
@@ -61,12 +64,11 @@ def page(report: dict[str, Any]) -> str:
         rows.append((name, *(f"{line[rows]:.1f}" for rows in values), str(best)))
     head = ("sentences/s, by sentences at once", *map(str, values), "best")
     overtaking = []
-    for parallel in ENGINES[:2]:
-        for other in ENGINES[2:]:
-            if other in lines:
-                start = crossover(lines[parallel], lines[other])
-                words = "at no measured batch" if start is None else f"from {start} sentences on"
-                overtaking.append(f"- {other} leads {parallel.split(',')[0]}: {words}.")
+    for parallel in (name for name in ENGINES if name.startswith("PaDIR")):
+        for other in (name for name in lines if not name.startswith("PaDIR")):
+            start = crossover(lines[parallel], lines[other])
+            words = "at no measured batch" if start is None else f"from {start} sentences on"
+            overtaking.append(f"- {other} leads {parallel.replace(', 1 candidates', '')}: {words}.")
     conditions = f"{speed.conditions(report['machine'])}."
     return "\n\n".join(
         [output.command(), conditions, speed.table(head, rows), "\n".join(overtaking)]
