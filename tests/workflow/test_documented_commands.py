@@ -81,15 +81,18 @@ def place(tmp_path_factory) -> Path:
     padir = write_tiny_bundle(real_runs / "padir/seed0/bundle", "padir")
     masked = write_tiny_bundle(real_runs / "padir_masked/seed0/bundle", "padir")
     write_decoder(padir / "decoders/padir.json", tiny_decoder("padir", RULE))
-    for name in ("masked", "masked_three"):
+    for name in ("masked", "masked_three", "masked_bfloat16", "masked_three_bfloat16"):
         write_decoder(masked / f"decoders/{name}.json", tiny_decoder("padir", RULE, name=name))
     fast = folder / "results/decoders/multi30k/de-en/masked_fast.json"
     write_decoder(fast, tiny_decoder("padir", name="masked_fast"))
     for name in ("ar", "ar_large"):
         model = write_tiny_bundle(real_runs / f"{name}/seed0/bundle", "ar")
-        for search in ("greedy", "beam"):
-            path = model / f"decoders/{search}.json"
-            write_decoder(path, tiny_decoder(search, LengthRule(0.6, 0.0)))
+        for search in ("greedy", "beam", "beam_bfloat16"):
+            kind, _, weights = search.partition("_")
+            decoder = tiny_decoder(
+                kind, LengthRule(0.6, 0.0), search, **({"weights": weights} if weights else {})
+            )
+            write_decoder(model / f"decoders/{search}.json", decoder)
     (folder / "config").mkdir()
     for path in (ROOT / "config").glob("*.yaml"):
         (folder / "config" / path.name).symlink_to(path)
