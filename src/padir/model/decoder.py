@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from padir.config.training import Architecture
 from padir.model.attention import Attention, RelativePositionBias, additive
-from padir.model.layers import Embedding, FeedForward, RMSNorm, dropout, split, stack_layers
+from padir.model.layers import Embedding, FeedForward, RMSNorm, dropout, split
 from padir.shapes import DropoutKey, Hidden, Mask, Memory, SourceMask
 
 PairMask = Bool[Array, "B L L"]
@@ -209,20 +209,17 @@ class Decoder(nnx.Module):
             x = dropout(positions, self.rate, keys[-1], shared_axis=1)
         else:
             x = dropout(x, self.rate, keys[0], shared_axis=1)
+        self_weights, cross_weights = [], []
         run = nnx.remat(DecoderLayer.__call__) if self.rematerialise else DecoderLayer.__call__
-        graph, parameters = stack_layers(list(self.layers))
-
-        def body(x, layer):
-            state, pair, layer_key = layer
-            here = (x, positions, bias, pair, cross.bias, layer_key, input_memory)
-            x, *weights = run(nnx.merge(graph, state), *here)
-            return x, tuple(weights)
-
-        projected = (jnp.stack(cross.keys), jnp.stack(cross.values))
-        layer_keys = None if key is None else jnp.stack(keys[2 : 2 + len(self.layers)])
-        x, weights = jax.lax.scan(body, x, (parameters, projected, layer_keys))
+        for index, layer in enumerate(self.layers):
+            pair = (cross.keys[index], cross.values[index])
+            here = (x, positions, bias, pair, cross.bias, keys[2 + index], input_memory)
+            x, *weights = run(layer, *here)
+            self_weights.append(weights[0])
+            cross_weights.append(weights[1])
         x = dropout(self.norm(x), self.rate, keys[1], shared_axis=1)
-        return x, Attentions(jnp.swapaxes(weights[0], 0, 1), jnp.swapaxes(weights[1], 0, 1))
+        # Unread, these cost nothing: the compiler drops the stacking.
+        return x, Attentions(jnp.stack(self_weights, 1), jnp.stack(cross_weights, 1))
 
     def empty_cache(self, batch: int, length: int) -> Cache:
         """A cache of `length` entries of a causal decoder."""

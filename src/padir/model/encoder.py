@@ -1,12 +1,11 @@
 """The encoder: pre-norm self-attention and feed-forward blocks with one final norm."""
 
-import jax
 import jax.numpy as jnp
 from flax import nnx
 
 from padir.config.training import Architecture
 from padir.model.attention import Attention, RelativePositionBias, additive
-from padir.model.layers import FeedForward, RMSNorm, dropout, split, stack_layers
+from padir.model.layers import FeedForward, RMSNorm, dropout, split
 from padir.shapes import DropoutKey, Memory, SourceMask
 
 
@@ -47,11 +46,6 @@ class Encoder(nnx.Module):
         bias = self.position_bias(x.shape[1], x.shape[1]) + additive(pairs)
         x = dropout(x, self.rate, keys[0], shared_axis=1)
         run = nnx.remat(EncoderLayer.__call__) if self.rematerialise else EncoderLayer.__call__
-        graph, parameters = stack_layers(list(self.layers))
-
-        def body(x, layer):
-            return run(nnx.merge(graph, layer[0]), x, bias, layer[1]), None
-
-        layer_keys = None if key is None else jnp.stack(keys[2:])
-        x, _ = jax.lax.scan(body, x, (parameters, layer_keys))
+        for layer, layer_key in zip(self.layers, keys[2:], strict=True):
+            x = run(layer, x, bias, layer_key)
         return dropout(self.norm(x), self.rate, keys[1])

@@ -114,12 +114,6 @@ def split(key: DropoutKey, count: int) -> tuple[DropoutKey, ...]:
     return (None,) * count if key is None else tuple(jax.random.split(key, count))
 
 
-def stack_layers(layers: list) -> tuple:
-    """One graph, and parameters with a first axis of layers, for a scan over like layers."""
-    graphs, states = zip(*(nnx.split(layer) for layer in layers), strict=True)
-    return graphs[0], jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
-
-
 def dropout(
     x: Float[Array, "..."], rate: float, key: DropoutKey, shared_axis: int | None = None
 ) -> Float[Array, "..."]:
