@@ -25,27 +25,6 @@ class Columns(nnx.Variable):
     """An embedding table with its vectors as columns; follows from a parameter, is no parameter."""
 
 
-@jax.custom_vjp
-def trained_product(x, kernel):
-    return trained_forward(x, kernel)[0]
-
-
-def trained_forward(x, kernel):
-    x, kernel = x.astype(BFLOAT16), kernel.astype(BFLOAT16)
-    flat = _rounded_product(x.reshape(-1, x.shape[-1]), kernel)
-    return flat.reshape(*x.shape[:-1], -1), (x, kernel)
-
-
-def trained_backward(saved, gradient):
-    x, kernel = saved
-    gradient = gradient.astype(BFLOAT16).reshape(-1, gradient.shape[-1])
-    by_x = _rounded_product(gradient, kernel.T).reshape(x.shape)
-    return by_x, _rounded_product(x.reshape(-1, x.shape[-1]).T, gradient)
-
-
-trained_product.defvjp(trained_forward, trained_backward)
-
-
 def product(
     x: Float[Array, "*axes K"], kernel: Float[Array, "K N"], dtype: jnp.dtype | None = None
 ) -> Float[Array, "*axes N"]:
@@ -61,8 +40,6 @@ def product(
         dtype: of the result; by default that of the vectors.
     """
     rows = math.prod(x.shape[:-1])
-    if kernel.dtype == FLOAT32:
-        return trained_product(x, kernel)
     if kernel.dtype == BFLOAT16 and x.dtype == FLOAT32:
         return _rounded_product(x.reshape(rows, -1), kernel).reshape(*x.shape[:-1], -1)
     if not 1 < rows <= FEW_ROWS or jax.default_backend() != "cpu":
@@ -193,7 +170,6 @@ class Embedding(nnx.Module):
         """Products of `x` with every row, in float32."""
         if self.columns is not None:
             return product(x, as_weights(self.columns[...], self.dtype), FLOAT32)
-        return trained_product(x, self.embedding[...].T)
         # No columns here, whatever the number of vectors: a transposed table wants rows.
         table = self.embedding[...].astype(self.dtype)
         return jnp.matmul(x, table.T, preferred_element_type=FLOAT32)
