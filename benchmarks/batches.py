@@ -64,11 +64,12 @@ def page(report: dict[str, Any]) -> str:
         rows.append((name, *(f"{line[rows]:.1f}" for rows in values), str(best)))
     head = ("sentences/s, by sentences at once", *map(str, values), "best")
     overtaking = []
-    for parallel in (name for name in ENGINES if name.startswith("PaDIR")):
+    for parallel in (name for name in lines if name.startswith("PaDIR")):
+        starts = []
         for other in (name for name in lines if not name.startswith("PaDIR")):
             start = crossover(lines[parallel], lines[other])
-            words = "at no measured batch" if start is None else f"from {start} sentences on"
-            overtaking.append(f"- {other} leads {parallel.replace(', 1 candidates', '')}: {words}.")
+            starts.append(f"{other} {'never' if start is None else f'from {start}'}")
+        overtaking.append(f"- {parallel} is overtaken by {', '.join(starts)}.")
     conditions = f"{speed.conditions(report['machine'])}."
     return "\n\n".join(
         [output.command(), conditions, speed.table(head, rows), "\n".join(overtaking)]
