@@ -65,11 +65,13 @@ def page(report: dict[str, Any]) -> str:
     head = ("sentences/s, by sentences at once", *map(str, values), "best")
     overtaking = []
     for parallel in (name for name in lines if name.startswith("PaDIR")):
-        starts = []
-        for other in (name for name in lines if not name.startswith("PaDIR")):
-            start = crossover(lines[parallel], lines[other])
-            starts.append(f"{other} {'never' if start is None else f'from {start}'}")
-        overtaking.append(f"- {parallel} is overtaken by {', '.join(starts)}.")
+        others = {name: crossover(lines[parallel], lines[name]) for name in lines
+                  if not name.startswith("PaDIR")}  # fmt: skip
+        starts = [f"{name} from {rows}" for name, rows in others.items() if rows is not None]
+        never = [name for name, rows in others.items() if rows is None]
+        overtaken = [f"Overtaken by {'; '.join(starts)}."] if starts else []
+        ahead = [f"Never by {'; '.join(never)}."] if never else []
+        overtaking.append(" ".join([f"- {parallel}.", *overtaken, *ahead]))
     conditions = f"{speed.conditions(report['machine'])}."
     return "\n\n".join(
         [output.command(), conditions, speed.table(head, rows), "\n".join(overtaking)]

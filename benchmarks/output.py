@@ -75,8 +75,11 @@ def draw_curve(
     """
     from padir.report.theme import COLOURS, MARKERS
 
+    # Seven colours; further curves are dashed, with the colour and marker of an earlier one.
+    line = "-" if index < len(COLOURS) else "--"
+    index %= len(COLOURS)
     (curve,) = axes.plot(
-        [*points], [*points.values()], MARKERS[index] + "-", color=COLOURS[index], label=name,
+        [*points], [*points.values()], MARKERS[index] + line, color=COLOURS[index], label=name,
         markersize=4,
     )  # fmt: skip
     drawing.name_marks(curve, [f"{name}, {unit.format(x, y)}" for x, y in points.items()])
