@@ -70,7 +70,7 @@ def page(report: dict[str, Any]) -> str:
         starts = [f"{name} from {rows}" for name, rows in others.items() if rows is not None]
         never = [name for name, rows in others.items() if rows is None]
         overtaken = [f"Overtaken by {'; '.join(starts)}."] if starts else []
-        ahead = [f"Never by {'; '.join(never)}."] if never else []
+        ahead = [f"Never overtaken by {'; '.join(never)}."] if never else []
         overtaking.append(" ".join([f"- {parallel}.", *overtaken, *ahead]))
     conditions = f"{speed.conditions(report['machine'])}."
     return "\n\n".join(
@@ -79,14 +79,15 @@ def page(report: dict[str, Any]) -> str:
 
 
 def draw(report: dict[str, Any]) -> str:
-    """One curve for each engine, on logarithmic axes."""
+    """One curve for each engine, on logarithmic axes; dashed where its weights are bfloat16."""
     from padir.report.theme import canvas
 
     with canvas("batches", 5.0, 3.6) as drawing:
         axes = drawing.figure.subplots()
-        for index, (name, times) in enumerate(report["times"].items()):
-            line = rates(times)
-            output.draw_curve(drawing, axes, index, name, line, "{:,} at once: {:.1f}/s")
+        for name, times in report["times"].items():
+            index = ENGINES.index(name.removesuffix(engines.BFLOAT16))
+            unit, dashed = "{:,} at once: {:.1f}/s", name.endswith(engines.BFLOAT16)
+            output.draw_curve(drawing, axes, index, name, rates(times), unit, dashed)
         axes.set_xlabel("sentences at once")
         axes.set_ylabel("sentences/s")
         drawing.legend()

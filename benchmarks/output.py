@@ -61,7 +61,13 @@ def write(
 
 
 def draw_curve(
-    drawing: Any, axes: Any, index: int, name: str, points: Mapping[int, float], unit: str
+    drawing: Any,
+    axes: Any,
+    index: int,
+    name: str,
+    points: Mapping[int, float],
+    unit: str,
+    dashed: bool = False,
 ) -> None:
     """Draw a curve on logarithmic axes; its points show their values.
 
@@ -72,15 +78,13 @@ def draw_curve(
         name: in the legend.
         points: y by x.
         unit: of x and y in the text of a point, such as "{:,} at once: {:.1f}/s".
+        dashed: whether the line is dashed.
     """
     from padir.report.theme import COLOURS, MARKERS
 
-    # Seven colours; further curves are dashed, with the colour and marker of an earlier one.
-    line = "-" if index < len(COLOURS) else "--"
-    index %= len(COLOURS)
     (curve,) = axes.plot(
-        [*points], [*points.values()], MARKERS[index] + line, color=COLOURS[index], label=name,
-        markersize=4,
+        [*points], [*points.values()], MARKERS[index] + ("--" if dashed else "-"),
+        color=COLOURS[index], label=name, markersize=4,
     )  # fmt: skip
     drawing.name_marks(curve, [f"{name}, {unit.format(x, y)}" for x, y in points.items()])
     axes.set_xscale("log", base=2)
