@@ -102,16 +102,17 @@ def model_of(size: Size, system: str, weights: str = "float32"):
 
 
 def our_decoders(size: Size, rows: int = 1) -> dict[str, Callable[[], Any]]:
-    """AR greedy and beam search, and PaDIR by passes and length candidates, in float32 and with
-    weights in bfloat16.
+    """AR greedy and beam search, and PaDIR by passes and length candidates, with weights in
+    float32 and in bfloat16; the latter would change nothing where a model computes in bfloat16.
 
     Args:
         size: of the model.
         rows: sentences decoded at once; more than one leaves out the beam and five candidates.
     """
+    rounds = size.architecture.get("compute_dtype") != "bfloat16"
     return {
         f"{name}{suffix}": engine
-        for weights, suffix in (("float32", ""), ("bfloat16", BFLOAT16))
+        for weights, suffix in (("float32", ""), *([("bfloat16", BFLOAT16)] if rounds else []))
         for name, engine in _decoders(size, rows, weights).items()
     }
 

@@ -371,12 +371,12 @@ def parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Parse, time, write, compare."""
     arguments = parser().parse_args()
+    # Read first: --out may name the same file.
+    committed = json.loads(arguments.compare.read_text("utf-8")) if arguments.compare else None
     report = run(arguments)
     output.write(arguments, "measured", page(report), report, indent=None)
-    if arguments.compare:
-        for message in compare(report, json.loads(arguments.compare.read_text("utf-8"))) or [
-            "none"
-        ]:
+    if committed is not None:
+        for message in compare(report, committed) or ["none"]:
             print(f"drift: {message}")
 
 

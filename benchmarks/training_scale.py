@@ -3,16 +3,24 @@
     python benchmarks/training_scale.py input --pairs 4500000
     python benchmarks/training_scale.py step --rows 8
     python benchmarks/training_scale.py memory --rows 4 8
+    python -m benchmarks.training_scale processes --processes 1 2 4
 
-Text is drawn: lengths as in the paper (28 to 33 tokens on average, section 3.3), ids at random. The
-model is the paper's, 67 million parameters over a table of 32,128 rows. Tokens are target tokens
-without padding for `input` and `step`, and padded positions for `memory`.
+The last one, from the root of the repository, trains a small model in several processes on this
+machine (`--distributed`), which share its cores: it tells what it costs to start them and to add
+their gradients, not what more hosts bring.
+
+For the others text is drawn: lengths as in the paper (28 to 33 tokens on average, section 3.3), ids
+at random. The model is the paper's, 67 million parameters over a table of 32,128 rows. Tokens are
+target tokens without padding for `input` and `step`, and padded positions for `memory`.
 """
 
 import argparse
 import json
+import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 TABLE = 32_128
 VOCABULARY = 32_000
@@ -22,12 +30,13 @@ MEAN_LENGTH, LONGEST = 30.0, 128
 def parser() -> argparse.ArgumentParser:
     """Arguments of the command."""
     parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parse.add_argument("part", choices=("input", "step", "memory"))
+    parse.add_argument("part", choices=("input", "step", "memory", "processes"))
     parse.add_argument("--pairs", type=int, default=1_000_000, help="drawn pairs (input)")
     parse.add_argument("--steps", type=int, default=4, help="timed steps (input, step)")
     parse.add_argument("--rows", type=int, nargs="+", default=[8], help="sentences (step, memory)")
     parse.add_argument("--system", default="padir", help="which system (step, memory)")
     parse.add_argument("--dtype", default="float32", help="compute_dtype (step, memory)")
+    parse.add_argument("--processes", type=int, nargs="+", default=[1, 2], help="(processes)")
     parse.add_argument("--threads", type=int, default=1, help="most CPU threads")
     return parse
 
@@ -173,13 +182,65 @@ def measure_memory(arguments: argparse.Namespace) -> dict:
     }
 
 
+def train_together(folder: Path, processes: int, threads: int) -> dict:
+    """Seconds of a training of 400 steps in several processes, whole and per step.
+
+    The model is the demo's, width 64; a batch has 1,024 padded tokens. Steps are timed from the
+    second metrics line on, after compilation.
+
+    Raises:
+        SystemExit: a process failed; with what it said.
+    """
+    from padir.config.training import RunSpec, TrainingRun
+    from tests.processes import free_port, metrics
+    from tests.training import train_arguments, write_toy
+
+    every = {"validate_every": 100, "checkpoint_every": 100}
+    training = {"steps": 400, "batch_tokens": 1024, "buckets": [9], **every}
+    sizes = {"width": 64, "heads": 4, "head_width": 16, "encoder_layers": 2, "decoder_layers": 2,
+             "feed_forward_width": 256, "max_positions": 16, "length_classes": 12}  # fmt: skip
+    optimizer = {"kind": "adafactor", "warmup_steps": 40}
+    run = TrainingRun(system="padir", architecture=sizes, optimizer=optimizer, training=training)
+    spec = RunSpec(dataset="toy", direction="xs-xt", training="padir", run=run)
+    folder.mkdir()
+    write_toy(folder)
+    command = [sys.executable, "-m", "padir", "train", *train_arguments(folder, spec)]
+    port, began = free_port(), time.monotonic()
+    group = [
+        subprocess.Popen(
+            [*command, "--threads", str(threads)]
+            + ([] if processes == 1 else ["--distributed", f"127.0.0.1:{port},{processes},{i}"]),
+            stderr=subprocess.PIPE, text=True,
+        )
+        for i in range(processes)
+    ]  # fmt: skip
+    said = [process.communicate()[1] for process in group]
+    if any(process.returncode for process in group):
+        raise SystemExit("\n".join(said))
+    whole = time.monotonic() - began
+    lines = [line for line in metrics(folder) if "train_loss" in line]
+    first, last = lines[1], lines[-1]
+    step = (last["seconds"] - first["seconds"]) / (last["step"] - first["step"])
+    return {"seconds": whole, "step_ms": 1e3 * step, "train_loss": last["train_loss"]}
+
+
+def measure_processes(arguments: argparse.Namespace) -> dict:
+    """Seconds of the same training by the number of processes."""
+    with tempfile.TemporaryDirectory() as name:
+        return {
+            str(count): train_together(Path(name) / str(count), count, arguments.threads)
+            for count in arguments.processes
+        }
+
+
 def main() -> int:
     """Measure one part and print it as JSON."""
     arguments = parser().parse_args()
     from padir.launch import prepare
 
     prepare(arguments.threads)
-    part = {"input": measure_input, "step": measure_step, "memory": measure_memory}
+    part = {"input": measure_input, "step": measure_step, "memory": measure_memory,
+            "processes": measure_processes}  # fmt: skip
     print(json.dumps(part[arguments.part](arguments), indent=2))
     return 0
 

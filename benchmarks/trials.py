@@ -56,15 +56,16 @@ def step(model: str, system: str) -> None:
     ids[:, -1] = 1
     rows = micro_batches(ids[None], settings.dispatch_steps, settings.accumulate, 1)
     rates = np.zeros(settings.dispatch_steps, np.float32)
+    count = np.int32(settings.dispatch_steps)
     began = time.process_time()
-    lowered = trainer._steps.lower(state, rows, rows, rates, np.int32(1), trainer.seed)
+    lowered = trainer._steps.lower(state, rows, rows, rates, count, trainer.seed)
     traced = time.process_time()
     compiled = lowered.compile()
     ready = time.process_time()
 
     def steps() -> Any:
         nonlocal state
-        state, totals = compiled(state, rows, rows, rates, np.int32(1), trainer.seed)
+        state, totals = compiled(state, rows, rows, rates, count, trainer.seed)
         return totals
 
     each = milliseconds(steps) / settings.dispatch_steps
@@ -74,14 +75,14 @@ def step(model: str, system: str) -> None:
     )
 
 
-def products() -> None:
+def products(threads: int) -> None:
     """Print milliseconds of each shape, by precision of vectors and matrix."""
     import jax
     import jax.numpy as jnp
 
     from padir.launch import prepare
 
-    prepare(1)
+    prepare(threads)
     for rows, size, columns in SHAPES:
         cells = []
         for dtype, result in (("float32", None), ("bfloat16", jnp.float32), ("int8", jnp.int32)):
@@ -97,11 +98,12 @@ def main() -> None:
     parse.add_argument("trial", choices=("step", "products"))
     parse.add_argument("--model", choices=tuple(start.MODELS), default="demo")
     parse.add_argument("--system", choices=tuple(start.SYSTEMS), default="padir")
+    parse.add_argument("--threads", type=int, default=1, help="CPU threads (products)")
     given = parse.parse_args()
     if given.trial == "step":
         step(given.model, given.system)
     else:
-        products()
+        products(given.threads)
 
 
 if __name__ == "__main__":

@@ -35,10 +35,12 @@ SYSTEMS = {
 
 @pytest.mark.parametrize("system", ["padir", "cmlm"])
 @pytest.mark.parametrize("passes", [1, 3])
-def test_analysis_extracts_the_pass_that_decoding_made(tmp_path, system, passes):
+@pytest.mark.parametrize("weights", ["float32", "bfloat16"])
+def test_analysis_extracts_the_pass_that_decoding_made(tmp_path, system, passes, weights):
     """Tokens of the pass, where it is asked for them, are those that decoding ends with."""
     loaded = tiny_model(tmp_path / "bundle", system, buckets=(8, 16))
-    decoder = tiny_decoder(system, RULE, **SYSTEMS[system] | {"stop": "fixed"})
+    settings = SYSTEMS[system] | {"stop": "fixed", "weights": weights}
+    decoder = tiny_decoder(system, RULE, **settings)
     translator = Translator(loaded, decoder, passes)
     sources = translator.encode(SENTENCES)
     hypotheses, chosen = chosen_of(translator, sources)
@@ -51,6 +53,10 @@ def test_analysis_extracts_the_pass_that_decoding_made(tmp_path, system, passes)
                 token[row] if system == "padir" else np.where(read[row] == 5, token[row], read[row])
             )
             np.testing.assert_array_equal(after[: len(tokens)], tokens)
+            # PaDIR's score is the last pass's; rounded weights change it by hundredths.
+            if system == "padir":
+                score = float(np.asarray(decoder_pass.log_probability)[row][: len(tokens)].sum())
+                assert score == pytest.approx(hypotheses[index].log_probability, abs=1e-4)
             seen.add(index)
     assert seen == set(range(len(SENTENCES)))
 

@@ -111,11 +111,13 @@ def test_a_drift_is_told_and_is_no_failure(scripts, monkeypatch, tmp_path, capsy
     speed = scripts["speed"]
     row = {"group": "demo", "engine": "AR beam", "other": "HF T5", "target": None}
     report = {"ratios": [{**row, "median": 2.0, "low": 1.9, "high": 2.1}]}
+    # Also where the run replaces the file that it is compared with.
     committed = tmp_path / "committed.json"
     committed.write_text(json.dumps({"ratios": [{**row, "median": 1.0, "low": 0.9, "high": 1.1}]}))
     monkeypatch.setattr(speed, "run", lambda arguments: report)
     monkeypatch.setattr(speed, "page", lambda report: "the page")
-    monkeypatch.setattr(sys, "argv", ["speed.py", "--compare", str(committed)])
+    words = ["--compare", str(committed), "--out", str(committed)]
+    monkeypatch.setattr(sys, "argv", ["speed.py", *words])
     assert speed.main() is None
     assert "drift: demo: HF T5 / AR beam is 2.00, committed 1.00" in capsys.readouterr().out
 

@@ -114,7 +114,7 @@ class Extractor:
             )
         self.distance, self.alternatives = distance, alternatives
         self.seed = loaded.seed
-        self._compiled = compiled = CompiledModel(loaded.model, run, sentences)
+        self._compiled = compiled = CompiledModel(loaded.network(settings.weights), run, sentences)
         self.longest = compiled.longest_target
         self.start = partial(STARTS[settings.start], loaded.seed, size)
         policies = policies_of(settings)

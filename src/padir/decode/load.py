@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from padir.bundle import MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, read_bundle
-from padir.config.decoder import Decoder, builtin_decoders
+from padir.config.decoder import Decoder, WeightPrecision, builtin_decoders
 from padir.config.training import RunSpec
 from padir.decode.candidates import LengthRule
 from padir.files import InputError, digest, read_json, shown
@@ -42,8 +42,9 @@ class LoadedModel:
     seed: int
     folder: Path
 
-    def network(self, weights: str) -> Transformer:
-        """The model with its weight matrices in `weights` precision: float32 or bfloat16."""
+    def network(self, weights: WeightPrecision) -> Transformer:
+        """The model with its weight matrices in a precision; the rounded one is made once and kept
+        beside that in float32."""
         return self.model if weights == "float32" else self._rounded
 
     @cached_property

@@ -35,7 +35,8 @@ class PseudoLikelihood:
 
     def __init__(self, translator: Translator):
         loaded, easy_first = translator.loaded, translator.refiner.easy_first
-        self._compiled = CompiledModel(loaded.model, loaded.spec.run)
+        network = loaded.network(translator.decoder.settings.weights)
+        self._compiled = CompiledModel(network, loaded.spec.run)
         allowed = predictable(self._compiled.table_size, loaded.vocabulary.size, eos=False)
 
         def score(

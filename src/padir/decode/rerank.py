@@ -47,7 +47,7 @@ class Reranker:
             )
         self.loaded = loaded
         self._compiled = CompiledModel(loaded.model, run, sentences)
-        # As in AR search, so that both sum the same numbers.
+        # As in AR search with weights in float32, so that both sum the same numbers.
         allowed = predictable(self._compiled.table_size, loaded.vocabulary.size, eos=True)
 
         def score(

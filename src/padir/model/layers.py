@@ -37,7 +37,7 @@ def product(
         x: the vectors; where they are float32 and the matrix is bfloat16, they are rounded to
             bfloat16, and products are summed and returned in float32.
         kernel: the matrix.
-        dtype: of the result; by default that of the vectors.
+        dtype: of the result; by default that of the vectors. That of rounded products is float32.
     """
     rows = math.prod(x.shape[:-1])
     if kernel.dtype == BFLOAT16 and x.dtype == FLOAT32:
@@ -53,8 +53,10 @@ def product(
 
 def _rounded_product(x: Float[Array, "R K"], kernel: Float[Array, "K N"]) -> Float[Array, "R N"]:
     """Product of vectors, rounded to bfloat16, and a bfloat16 matrix, in float32."""
-    # XLA's product of one such vector takes up to 13 times as long on CPUs as that of four.
-    rows = jnp.broadcast_to(x, (4, x.shape[1])) if x.shape[0] == 1 else x
+    # XLA's product of one such vector takes ten times as long on CPUs as that of five
+    # (`benchmarks/trials.py products`).
+    alone = x.shape[0] == 1 and jax.default_backend() == "cpu"
+    rows = jnp.broadcast_to(x, (4, x.shape[1])) if alone else x
     # XLA has no product of a transposed bfloat16 matrix on CPUs: keep this one as it is.
     rows, kernel = jax.lax.optimization_barrier((rows.astype(BFLOAT16), kernel))
     return jnp.matmul(rows, kernel, preferred_element_type=FLOAT32)[: x.shape[0]]
@@ -81,7 +83,7 @@ def or_zeros(initializer: Initializer) -> Initializer:
 
 
 def as_weights(matrix: Float[Array, "K N"], dtype: jnp.dtype | None) -> Float[Array, "K N"]:
-    """A matrix in the precision of the activations, unless its own is lower (`round_weights`)."""
+    """A matrix in the precision of the activations; a rounded one stays as it is."""
     return matrix if matrix.dtype == BFLOAT16 else matrix.astype(dtype)
 
 
@@ -175,7 +177,10 @@ class Embedding(nnx.Module):
         return jnp.matmul(x, table.T, preferred_element_type=FLOAT32)
 
     def attend_to(self, x: Float[Array, "B L E"], ids: Int[Array, "B C"]) -> Float[Array, "B L C"]:
-        """Products of `x` with each row's own choice of table rows, in float32."""
+        """Products of `x` with each row's own choice of table rows, in float32.
+
+        Also where `columns` are rounded: the gathered rows are few, and nothing is gained.
+        """
         table = self.embedding[...].astype(self.dtype)[ids]
         return jnp.einsum("ble,bce->blc", x, table, preferred_element_type=FLOAT32)
 

@@ -8,23 +8,26 @@ from flax import nnx
 
 from padir.config.decoder import decoder_digest
 from padir.decode.candidates import LengthRule
+from padir.decode.export import exported
 from padir.decode.load import load
+from padir.decode.pseudo import PseudoLikelihood
 from padir.decode.translate import Translator
 from padir.model.parameters import flat_names
 from tests.decoding import LINES, tiny_decoder, tiny_model
 
 RULE = LengthRule(0.6, 1.0)
-KINDS = ("beam", "padir")
+KINDS = ("beam", "greedy", "padir", "cmlm")
+SYSTEMS = {"beam": "ar", "greedy": "ar"}
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    return {kind: tiny_model(folder / kind, "ar" if kind == "beam" else kind) for kind in KINDS}
+    return {kind: tiny_model(folder / kind, SYSTEMS.get(kind, kind)) for kind in KINDS}
 
 
 def candidates(loaded, kind: str, **settings):
-    passes = None if kind == "beam" else 1
+    passes = None if kind in SYSTEMS else 1
     translator = Translator(loaded, tiny_decoder(kind, RULE, **settings), passes)
     rows = translator.candidates(translator.encode([line for line in LINES if line]))
     return [candidate for row in rows for candidate in row]
@@ -74,3 +77,36 @@ def test_a_model_is_rounded_once(models):
     loaded = load(models["padir"].folder)
     assert loaded.network("bfloat16") is loaded.network("bfloat16")
     assert loaded.network("float32") is loaded.model
+
+
+@pytest.mark.parametrize("kind", ["padir", "cmlm"])
+def test_an_exported_program_has_the_rounded_matrices(models, kind):
+    def text(weights: str) -> str:
+        decoder = tiny_decoder(kind, RULE, weights=weights)
+        translator = Translator(models[kind], decoder, 2)
+        return exported(translator).mlir_module()
+
+    assert "bf16" in text("bfloat16")
+    assert "bf16" not in text("float32")
+
+
+def test_rounded_pseudo_likelihoods_are_those_of_the_rounded_model(models):
+    """Editing ranks by them what the rounded model made."""
+    loaded = models["padir"]
+    translators = {
+        weights: Translator(loaded, tiny_decoder("padir", RULE, weights=weights), 2)
+        for weights in ("float32", "bfloat16")
+    }
+    sources = translators["float32"].encode([line for line in LINES if line])
+    rows = translators["float32"].candidates(sources)
+    scores = {
+        weights: np.array(
+            [
+                [candidate.log_probability for candidate in row]
+                for row in PseudoLikelihood(translator).score(sources, rows)
+            ]
+        )
+        for weights, translator in translators.items()
+    }
+    np.testing.assert_allclose(scores["bfloat16"], scores["float32"], atol=0.12)
+    assert (scores["bfloat16"] != scores["float32"]).any()
