@@ -17,6 +17,9 @@ NEVER_TRIED = (
     "loss of power",
     "a step of the system's own clock",
     "Slurm",
+    "`padir fetch`, `tune`, `decode`, `score`, `rate` and `report` by themselves",
+    "a full disk, a failed write and damage under `snakemake`",
+    "memory that runs out: a job is killed instead",
 )
 """Faults that no kind of this benchmark makes."""
 
