@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -79,6 +80,12 @@ def count(trial: Trial, kind: str, steps: Steps, trials: int, seconds: float, se
         counted.add(outcome)
         if outcome.verdict != "survived" or outcome.untold or outcome.left:
             print(f"{trial.command.name} {kind} {number}: {outcome}", file=sys.stderr, flush=True)
+        if outcome.verdict in ("wrong", "lost"):
+            kept = Path(tempfile.mkdtemp(prefix=f"padir-{outcome.verdict}-"))
+            shutil.copytree(trial.folder, kept / "folder", symlinks=True)
+            if trial.errors.exists():
+                shutil.copy(trial.errors, kept / "log")
+            print(f"its folder and log are kept: {kept}", file=sys.stderr, flush=True)
     if kind in KILLS:
         counted.steps = steps.take()
     return counted

@@ -141,11 +141,15 @@ def test_kills_of_a_command_that_had_ended_do_not_count(trial, monkeypatch, at_w
     assert (outcome.verdict, outcome.strikes) == ("survived", strikes_made)
 
 
-def test_trials_of_one_kind_end_with_their_number(trial, monkeypatch):
+def test_trials_of_one_kind_end_with_their_number(trial, monkeypatch, tmp_path_factory):
+    """The folder of one that ended badly is kept."""
+    place = tmp_path_factory.mktemp("kept")
+    monkeypatch.setattr("tempfile.tempdir", str(place))
     outcomes = [Outcome("survived"), Outcome("wrong", note="x"), Outcome("survived", 0)]
     monkeypatch.setitem(strikes.STRIKES, "kill", lambda trial, draw: outcomes.pop(0))
     total = count(trial(), "kill", Steps(), 3, 60.0, 0)
     assert (total.tried, total.survived, total.wrong, total.missed) == (2, 1, 1, 1)
+    assert [path.name for path in place.glob("padir-wrong-*/*")] == ["folder"]
 
 
 class Standing(SeveralTrial):
