@@ -109,10 +109,10 @@ def our_decoders(size: Size, rows: int = 1) -> dict[str, Callable[[], Any]]:
         size: of the model.
         rows: sentences decoded at once; more than one leaves out the beam and five candidates.
     """
-    rounds = size.architecture.get("compute_dtype") != "bfloat16"
+    in_float32 = size.architecture.get("compute_dtype") != "bfloat16"
     return {
         f"{name}{suffix}": engine
-        for weights, suffix in (("float32", ""), *([("bfloat16", BFLOAT16)] if rounds else []))
+        for weights, suffix in (("float32", ""), *([("bfloat16", BFLOAT16)] if in_float32 else []))
         for name, engine in _decoders(size, rows, weights).items()
     }
 

@@ -53,7 +53,7 @@ def product(
 
 def _rounded_product(x: Float[Array, "R K"], kernel: Float[Array, "K N"]) -> Float[Array, "R N"]:
     """Product of vectors, rounded to bfloat16, and a bfloat16 matrix, in float32."""
-    # XLA's product of one such vector takes ten times as long on CPUs as that of five
+    # XLA's product of one such vector takes ten times as long or more on CPUs as that of five
     # (`benchmarks/trials.py products`).
     alone = x.shape[0] == 1 and jax.default_backend() == "cpu"
     rows = jnp.broadcast_to(x, (4, x.shape[1])) if alone else x
