@@ -208,8 +208,9 @@ def check_queue(folder: Path) -> Iterator[Finding]:
             yield Finding(
                 "fix",
                 f"Slurm job {number} ({comment}) waits for ever ({reason}): it asks for more than"
-                f" any node has: scancel {number}, then run with --cores N, the CPUs of the smallest"
-                " node (sinfo --format=%c), or with less memory (--set-resources RULE:mem_mb=N)",
+                f" any node has: scancel {number}, then run with --cores N, the CPUs of the"
+                " smallest node (sinfo --format=%c), or with less memory"
+                " (--set-resources RULE:mem_mb=N)",
             )
 
 

@@ -136,7 +136,9 @@ def test_slurm_jobs_that_no_node_can_hold_are_named(tmp_path, monkeypatch):
     assert finding.text.startswith(
         "Slurm job 7 (rule_train_wildcards_x) waits for ever (PartitionC"
     )
-    assert "scancel 7" in finding.text
+    assert "scancel 7, then run with --cores N" in finding.text
+    # It would replace the profile's threads of all rules, and leave this job's.
+    assert "--set-threads" not in finding.text
     squeue.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert list(doctor.check_queue(tmp_path)) == []
