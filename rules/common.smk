@@ -36,6 +36,7 @@ except InputError as error:
 if workflow.is_main_process:
     RUN = Run(Path(".snakemake"))
     if not workflow.output_settings.dryrun:
+        RUN.finish_removals(Path(layout.RESULTS))
         RUN.settle_dates(Path(layout.RESULTS))
     # Whoever asks for more or less of Snakemake's own log gets that; jobs of a cluster wait in its queue, so that
     # their times say little.
@@ -49,6 +50,11 @@ NAME = NAME_PATTERN.strip("^$")
 given = workflow.config_settings
 DEFAULT = Path(workflow.basedir, "config/config.yaml")
 EXPERIMENT = invocation.experiment_options(given.configfiles, given.config, DEFAULT)
+
+
+def experiment_options(wildcards):
+    """`EXPERIMENT` as a function: in a plain string Snakemake would read {braces} as wildcards."""
+    return EXPERIMENT
 
 
 def one_of(names):

@@ -64,7 +64,7 @@ rule table:
     priority: 140
     localrule: True
     params:
-        options=EXPERIMENT,
+        options=experiment_options,
     shell:
         "padir report --config {input.settings:q} --only {wildcards.table} --options={params.options:q}"
         " --out results/report > {log:q} 2>&1"
@@ -90,7 +90,7 @@ rule figure:
     priority: 140
     localrule: True
     params:
-        options=EXPERIMENT,
+        options=experiment_options,
     shell:
         "padir report --config {input.settings:q} --only {wildcards.figure} --options={params.options:q}"
         " --out results/report > {log:q} 2>&1"
@@ -116,7 +116,7 @@ rule decide_claims:
     priority: 140
     params:
         scope=scope_of,
-        options=EXPERIMENT,
+        options=experiment_options,
     shell:
         "padir report --config {input.settings:q} --only claims --scope {params.scope:q}"
         " --options={params.options:q} --out results/report > {log:q} 2>&1"
@@ -142,7 +142,7 @@ rule page:
     priority: 140
     params:
         scope=scope_of,
-        options=EXPERIMENT,
+        options=experiment_options,
     shell:
         "padir report --config {input.settings:q} --only page --scope {params.scope:q}"
         " --options={params.options:q} --out results/report > {log:q} 2>&1"

@@ -13,6 +13,11 @@ rule write_training_settings:
         "../workflow/scripts/write_spec.py"
 
 
+# Whether trainings run on an engine of their own: what starts one and waits for it stays on this machine, whatever
+# the executor of all else.
+LAUNCHED = "launch" in workflow.resource_settings.overwrite_resources.get("train", {})
+
+
 rule train:
     """Train one model with one seed; an interrupted run resumes from its work folder.
 
@@ -40,6 +45,7 @@ rule train:
         "results/runs/{dataset}/{source}-{target}/{training}/seed{seed}/logs/train.tsv"
     # What others wait for goes first, and what table 1 waits for before all else.
     priority: asked(priorities.training_priority, "training", level=20)
+    localrule: LAUNCHED
     threads: 1
     resources:
         gpu=device("gpu"),

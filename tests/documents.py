@@ -72,6 +72,8 @@ PROGRAMS = {
 }
 # Indented blocks that are no commands, by how they begin.
 SAMPLES = ("Eine Frau in einem blauen Kleid", "FILE: cannot write: no space left")
+# Options of snakemake that take one value, before the targets.
+VALUED = ("--cores", "--jobs", "--local-cores", "--configfile", "--config", "--workflow-profile")
 SHELLS, OTHERS = ("", "bash", "sh", "shell"), ("python", "yaml", "diff", "bibtex", "json")
 # What the documents write for a value of the reader's -> a value.
 PLACEHOLDERS = (
@@ -182,10 +184,11 @@ def snakemake_targets(words: list[str]) -> list[str]:
         if word in ("--set-threads", "--set-resources", "--resources"):
             while rest and "=" in rest[0]:
                 rest.pop(0)
-        elif word in ("--cores", "--jobs", "--configfile", "--config", "--workflow-profile"):
+        elif word in VALUED:
             rest.pop(0)
-            # Several config files, one over the other.
-            while word == "--configfile" and rest and rest[0].endswith(".yaml"):
+            # Several config files, one over the other, or several settings.
+            more = {"--configfile": r".*\.yaml", "--config": r"\w+=.*"}.get(word)
+            while more and rest and re.fullmatch(more, rest[0], re.DOTALL):
                 rest.pop(0)
             greedy = word.startswith("--config") and rest and not rest[0].startswith("-")
             assert not greedy, f"{word} would take {rest[0]} for one more value"

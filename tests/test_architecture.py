@@ -23,11 +23,12 @@ ALLOWED: dict[str, set[str]] = {
     "files": {"temporary"},
     "bundle": {"cards", "files"},
     "cards": {"files"},
+    "cleaned": {"files"},
     "progress": set(),
     "devices": set(),
     "launch": {"peers"},
     "peers": {"files"},
-    "locks": {"files", "temporary"},
+    "locks": {"files", "provenance", "temporary"},
     "remote": {"files", "progress"},
     "imports": set(),
     "invocation": {"files"},
@@ -58,7 +59,7 @@ ALLOWED: dict[str, set[str]] = {
     "hub": {"bundle", "cards", "files", "library", "model"},
     "server": {"config", "files", "library"},
     "planning": {"config", "data", "files", "launch", "locks", "model", "progress", "vocab"},
-    "report": {"cards", "config", "files", "invocation", "layout", "score"},
+    "report": {"cards", "config", "files", "invocation", "layout", "provenance", "score"},
     "outputs": {"config", "jobs", "layout", "report"},
 }
 

@@ -93,7 +93,7 @@ class TranslationServer:
     port: int = 0
 
     def __post_init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._restart = threading.Lock(), threading.Lock()
 
     @property
     def endpoint(self) -> str:
@@ -139,9 +139,10 @@ class TranslationServer:
                 self.billed.update(texts)
         self.arrived(number)
         if behaviour.drop:
-            old = self._server
-            old.stop(grace=None)
-            self._start()
+            # One after the other: two calls may be dropped at once.
+            with self._restart:
+                self._server.stop(grace=None)
+                self._start()
         if behaviour.wait:
             threading.Event().wait(behaviour.wait)
         if behaviour.status is not None:

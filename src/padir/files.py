@@ -311,6 +311,14 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     return parse_json(path, read_bytes(path), 0)
 
 
+def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read one JSON object. Raises InputError where the file holds anything else."""
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InputError(f"{shown(path)}: not a JSON object")
+    return content
+
+
 def write_jsonl(
     path: str | os.PathLike[str], values: Iterable[Mapping[str, Any] | Sequence[Any]]
 ) -> int:

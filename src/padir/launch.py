@@ -69,15 +69,17 @@ def join(others: str | None) -> SingleProcess | Group:
     """
     if others is None:
         return SingleProcess()
-    parts = re.fullmatch(r"([^,\s]+:\d+),(\d+),(\d+)", others)
-    if others != AUTOMATIC and (parts is None or not int(parts[3]) < int(parts[2])):
+    parts = re.fullmatch(r"([^,\s]+:(\d{1,5})),(\d{1,6}),(\d{1,6})", others)
+    port, count, index = map(int, parts.groups()[1:]) if parts else (0, 0, 0)
+    if others != AUTOMATIC and not (0 < port < 1 << 16 and index < count):
         raise ValueError(
-            f"found {others!r}, allowed: HOST:PORT,N,I with I from 0 to N - 1, or nothing"
+            f"found {others!r}, allowed: HOST:PORT,N,I with I from 0 to N - 1, a port up to 65535"
+            " and N up to 999999, or nothing"
         )
     import jax
     from jax._src.distributed import global_state
 
-    given: tuple[Any, ...] = (parts[1], int(parts[2]), int(parts[3])) if parts else ()
+    given: tuple[Any, ...] = (parts[1], count, index) if parts else ()
     missing = (
         f"not all processes ({others}) have come within {MEET_SECONDS:.0f} seconds: start the same"
         " command on every host, with the same first host, and check that its port is open"

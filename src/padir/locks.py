@@ -8,12 +8,14 @@ import fcntl
 import json
 import os
 import platform
+import shutil
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from padir.files import InputError, shown
+from padir.provenance import is_whole
 from padir.temporary import is_running
 
 WAIT_SECONDS = 0.5
@@ -102,13 +104,16 @@ class Run:
 
     def __init__(self, state: Path):
         state.mkdir(parents=True, exist_ok=True)
-        self._file = open(state / RUNS, "a+", encoding="utf-8")  # noqa: SIM115 - held open
+        # A damaged name of a host is one more name.
+        self._file = open(state / RUNS, "a+", encoding="utf-8", errors="replace")  # noqa: SIM115
         here = platform.node()
-        if try_lock(self._file.fileno(), fcntl.LOCK_EX):
+        self._alone = try_lock(self._file.fileno(), fcntl.LOCK_EX)
+        if self._alone:
             self._file.seek(0)
             elsewhere = {*self._file.read().split()} - {here}
             locks = sorted((state / "locks").glob("*.lock"))
             if locks and elsewhere:
+                self._alone = False
                 print(
                     f"{shown(state)}: locked by a run on {', '.join(sorted(elsewhere))}; once that"
                     " has ended, add --unlock to this command, then run it again",
@@ -142,6 +147,26 @@ class Run:
                 f" {shown(future[0])}: dated to now, so that what depends on them can be made",
                 file=sys.stderr,
             )
+
+    def finish_removals(self, results: Path) -> None:
+        """Remove what killed runs left of raw text, with a line on stderr.
+
+        Once the text is cleaned, Snakemake removes it file by file. What a kill leaves of it
+        counts as all of it, newer than the cleaned text: cleaning would fail at every start.
+
+        Args:
+            results: folder of the results.
+        """
+        # Another run may be fetching.
+        if not self._alone:
+            return
+        for folder in sorted(results.glob("data/*/*/raw")):
+            if not is_whole(folder):
+                # What a killed run's job still writes here fails, and is fetched again.
+                shutil.rmtree(folder, ignore_errors=True)
+                print(
+                    f"{shown(folder)}: a killed run had left a part of it; removed", file=sys.stderr
+                )
 
     def _forget(self, locks: list[Path]) -> None:
         for path in locks:

@@ -7,6 +7,7 @@ it was. JAX's own check takes longer, and then ends the process with a native st
 """
 
 import os
+import secrets
 import socket
 import sys
 import threading
@@ -26,6 +27,8 @@ SILENT_SECONDS = 40.0
 processes after 56 seconds."""
 STATUS = 75
 """Exit status (EX_TEMPFAIL): this process is well, another one is not; the same command goes on."""
+INTRODUCTION_SECONDS = 5.0
+"""Within which a new connection has to send the group's secret and its process number."""
 DONE = b"done\n"
 ALIVE = b"\0"
 # After a failed exchange, the time in which its cause comes to light.
@@ -57,6 +60,16 @@ def deadline(seconds: float, message: str) -> Iterator[None]:
         timer.cancel()
 
 
+def _introduction(peer: socket.socket, length: int) -> str:
+    """The first `length` characters from a connection; fewer if it closes or stays silent."""
+    peer.settimeout(INTRODUCTION_SECONDS)
+    said = b""
+    with suppress(OSError):
+        while len(said) < length and (block := peer.recv(length - len(said))):
+            said += block
+    return said.decode("ascii", errors="replace")
+
+
 class SingleProcess:
     """The group of one process."""
 
@@ -76,7 +89,8 @@ class Group:
         index: of this process, from 0.
         count: of processes.
         host: where the first one is reached.
-        client: of JAX's coordination service, which tells the port.
+        client: of JAX's coordination service, through which the first process tells the others its
+            port and a random secret; connections without the secret are closed.
 
     Attributes:
         first: whether this is the process that writes results.
@@ -92,15 +106,22 @@ class Group:
         self._heard = threading.Semaphore(0)
         if self.first:
             with socket.create_server(("", 0), backlog=count) as server:
-                client.key_value_set(_KEY, str(server.getsockname()[1]))
-                for _ in range(count - 1):
+                secret = secrets.token_hex()
+                client.key_value_set(_KEY, f"{server.getsockname()[1]} {secret}")
+                missing = {f"{secret} {other:08x}": other for other in range(1, count)}
+                while missing:
                     peer, _ = server.accept()
-                    self._watch(peer, int.from_bytes(peer.recv(4), "big"), count)
+                    name = _introduction(peer, len(secret) + 9)
+                    if name in missing:
+                        self._watch(peer, missing.pop(name), count)
+                    else:
+                        peer.close()
         else:
-            port = int(client.blocking_key_value_get(_KEY, int(1000 * MEET_SECONDS)))
-            peer = socket.create_connection((host, port), timeout=MEET_SECONDS)
+            told = client.blocking_key_value_get(_KEY, int(1000 * MEET_SECONDS))
+            port, secret = told.split()
+            peer = socket.create_connection((host, int(port)), timeout=MEET_SECONDS)
             peer.settimeout(None)
-            peer.sendall(index.to_bytes(4, "big"))
+            peer.sendall(f"{secret} {index:08x}".encode())
             self._watch(peer, 0, count)
 
     def _watch(self, peer: socket.socket, index: int, count: int) -> None:

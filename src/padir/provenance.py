@@ -13,6 +13,7 @@ from typing import Any
 
 from padir.files import InputError, digest, read_json, sha256_file, shown, write_json
 
+CHECKSUM = "sha256"
 PACKAGES = ("padir", "jax", "jaxlib", "flax", "optax", "numpy", "sentencepiece", "sacrebleu")
 
 
@@ -96,7 +97,8 @@ def write_provenance(
         output: the written folder or file.
         argv: the command line, verb first.
         inputs: files that were read; each is listed with its SHA-256.
-        outputs: written files that `checked_output` can verify; their SHA-256 is kept by name.
+        outputs: further files that the command wrote. `checked_output` verifies them, and
+            `output` if it is a file, by the SHA-256 that is kept under their names.
         spec: the settings that were used; their digest is kept.
         seed: the run's seed, if it has one.
         notes: what else there is to say of the output, by key.
@@ -108,27 +110,41 @@ def write_provenance(
     """
     output = Path(output)
     path = output / "provenance.json" if output.is_dir() else provenance_of(output)
-    write_json(
-        path,
-        {
-            "command": ["padir", *argv],
-            "git": git_state(),
-            "spec": None if spec is None else digest(spec),
-            "inputs": {str(file): sha256_file(file) for file in inputs},
-            "outputs": {file.name: sha256_file(file) for file in outputs},
-            "seed": seed,
-            "packages": {name: package_version(name) for name in PACKAGES},
-            "devices": devices(),
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            **{
-                key: dict(value)
-                for key, value in (("notes", notes), ("labels", labels), ("digests", digests))
-                if value is not None
-            },
+    written = [*([output] if output.is_file() else []), *outputs]
+    content = {
+        "command": ["padir", *argv],
+        "git": git_state(),
+        "spec": None if spec is None else digest(spec),
+        "inputs": {str(file): sha256_file(file) for file in inputs},
+        "outputs": {file.name: sha256_file(file) for file in written},
+        "seed": seed,
+        "packages": {name: package_version(name) for name in PACKAGES},
+        "devices": devices(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **{
+            key: dict(value)
+            for key, value in (("notes", notes), ("labels", labels), ("digests", digests))
+            if value is not None
         },
-    )
+    }
+    write_json(path, {**content, CHECKSUM: digest(content)})
     return path
+
+
+def read_provenance(path: Path) -> Any:
+    """What `write_provenance` wrote; its own checksum, which earlier versions lack, is left out.
+
+    Raises:
+        InputError: it is missing, no JSON, damaged or edited.
+    """
+    content = read_json(path)
+    if isinstance(content, dict) and content.pop(CHECKSUM, None) not in (None, digest(content)):
+        raise InputError(
+            f"{shown(path)}: damaged or edited: its {CHECKSUM} is not that of its content: run"
+            f" again what wrote it, or take {CHECKSUM} out to use it as it is"
+        )
+    return content
 
 
 def checked_output(path: Path, provenance: Mapping[str, Any], otherwise: str) -> None:
@@ -162,9 +178,18 @@ def check_written(*paths: Path) -> None:
     for path in paths:
         beside = provenance_of(path)
         if beside.is_file() and path.is_file():
-            written = read_json(beside)
+            written = read_provenance(beside)
             otherwise = f"delete {shown(beside)} to use it as it is"
             checked_output(path, written if isinstance(written, dict) else {}, otherwise)
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether a folder holds its provenance and every file that this names."""
+    try:
+        outputs = read_provenance(folder / "provenance.json")["outputs"]
+        return all((folder / name).is_file() for name in outputs)
+    except (InputError, KeyError, TypeError):
+        return False
 
 
 def provenance_of(output: Path) -> Path:
@@ -181,7 +206,7 @@ def was_written_by(output: Path, argv: Iterable[str]) -> bool:
         argv: the command line, verb first.
     """
     try:
-        record = read_json(provenance_of(output))
+        record = read_provenance(provenance_of(output))
         inputs = record["inputs"].items()
         return (
             output.is_file()

@@ -76,7 +76,10 @@ def test_a_killed_run_resumes_on_other_devices(once, tmp_path, before, after):
     assert difference(parameters(folder), parameters(once(1, 1))) < TOLERANCE
 
 
-@pytest.mark.parametrize("others", ["host,2,0", "host:1,2,2", "host:1,2", "a b:1,2,0", ""])
+@pytest.mark.parametrize(
+    "others",
+    ["host,2,0", "host:1,2,2", "host:1,2", "a b:1,2,0", "", "host:99999,2,0", f"host:1,{10**30},0"],
+)
 def test_a_wrong_description_of_the_other_processes_is_refused(others):
     with pytest.raises(ValueError, match="allowed: HOST:PORT,N,I"):
         join(others)

@@ -13,6 +13,7 @@ import pytest
 
 from padir.files import InputError
 from padir.locks import Lock, Run
+from padir.provenance import write_provenance
 
 HOLD = """
 import sys
@@ -97,6 +98,12 @@ def test_locks_of_killed_runs_are_removed_and_those_of_live_ones_stay(tmp_path, 
     assert "a killed run had left its lock here" in capsys.readouterr().err
 
 
+def test_a_damaged_name_of_a_host_stops_no_run(tmp_path):
+    (tmp_path / "padir.runs").write_bytes(b"\xf6m\n")
+    Run(tmp_path)
+    assert (tmp_path / "padir.runs").read_text() == f"{platform.node()}\n"
+
+
 def test_the_lock_of_a_run_on_another_host_stays_and_is_named(tmp_path, capsys):
     left = tmp_path / "locks" / "0.input.lock"
     left.parent.mkdir()
@@ -110,6 +117,33 @@ def test_the_lock_of_a_run_on_another_host_stays_and_is_named(tmp_path, capsys):
     left.unlink()
     Run(tmp_path)
     assert (tmp_path / "padir.runs").read_text() == f"{platform.node()}\n"
+
+
+def raw_text(results: Path, name: str) -> Path:
+    folder = results / "data" / name / "xs-xt/raw"
+    folder.mkdir(parents=True)
+    for file in ("train.xs", "train.xt"):
+        (folder / file).write_text("a\n")
+    write_provenance(folder, ["fetch"], outputs=sorted(folder.iterdir()))
+    return folder
+
+
+def test_raw_text_that_a_killed_run_removed_in_part_is_removed(tmp_path, holder, capsys):
+    whole, part, unnamed, empty = (raw_text(tmp_path, name) for name in "abcd")
+    (part / "train.xt").unlink()
+    (unnamed / "provenance.json").unlink()
+    for path in empty.iterdir():
+        path.unlink()
+    process = holder(tmp_path / "state", "run")
+    # Another run, which may be fetching.
+    Run(tmp_path / "state").finish_removals(tmp_path)
+    assert part.exists() and not capsys.readouterr().err
+    process.kill()
+    process.wait()
+    Run(tmp_path / "state").finish_removals(tmp_path)
+    assert [path.exists() for path in (whole, part, unnamed, empty)] == [True, False, False, False]
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3 and lines[0].endswith("a killed run had left a part of it; removed")
 
 
 def test_files_that_vanish_while_dates_are_settled_are_passed_over(tmp_path, monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """Processes that end together; a stand-in for JAX's coordination service tells the port."""
 
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from padir import peers
 from padir.peers import Group
 
 # Less patience than a training has.
-peers.ALIVE_SECONDS, peers.SILENT_SECONDS = 0.2, 5.0
+peers.ALIVE_SECONDS, peers.SILENT_SECONDS, peers.INTRODUCTION_SECONDS = 0.2, 5.0, 1.0
 index, count, place, how = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
 
 class Client:
@@ -44,11 +45,13 @@ with Group(index, count, "127.0.0.1", Client()) as group:
 
 @pytest.fixture
 def start(tmp_path: Path):
-    """Starts a group, one process for each way to behave."""
+    """Starts a group, one process for each way to behave; those without one are left out."""
     running: list[subprocess.Popen[str]] = []
 
     def run(*ways: str) -> list[subprocess.Popen[str]]:
         for index, how in enumerate(ways):
+            if not how:
+                continue
             command = [sys.executable, "-c", WORK, str(index), str(len(ways)), str(tmp_path), how]
             running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
         return running
@@ -72,6 +75,22 @@ def test_all_end_well_and_wait_for_the_slowest(start, tmp_path, ways):
     running = start(*ways)
     assert [process.wait(timeout=60) for process in running] == [0, 0, 0]
     assert [process.stderr.read() for process in running] == ["", "", ""]
+
+
+@pytest.mark.parametrize("stays", [False, True])
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.0\r\n\r\n", b"\0\0\0\1"])
+def test_a_stranger_that_connects_is_no_peer(start, tmp_path, said, stays):
+    """Such as a scan of ports, while the processes meet; one that stays is silent after that."""
+    start("end", "")
+    wait_until(tmp_path / "port")
+    port = int((tmp_path / "port").read_text().split()[0])
+    with socket.create_connection(("127.0.0.1", port)) as stranger:
+        stranger.sendall(said)
+        if not stays:
+            stranger.close()
+        running = start("", "end")
+        assert [process.wait(timeout=60) for process in running] == [0, 0]
+    assert [process.stderr.read() for process in running] == ["", ""]
 
 
 @pytest.mark.parametrize("victim", [0, 1, 2])

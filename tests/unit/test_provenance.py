@@ -4,14 +4,15 @@ import hashlib
 import json
 import subprocess
 
-from padir.files import digest
-from padir.provenance import git_state, package_version, write_provenance
+from padir.files import InputError, digest
+from padir.provenance import git_state, package_version, read_provenance, write_provenance
 
 
 def test_a_file_gets_its_provenance_beside_it_and_a_folder_inside(tmp_path):
     read = tmp_path / "in.txt"
     read.write_text("hello\n")
     made = tmp_path / "out.json"
+    made.write_text("{}\n")
     path = write_provenance(
         made, ["score", "--json", "out.json"], inputs=[read], spec={"a": 1}, seed=3
     )
@@ -21,6 +22,7 @@ def test_a_file_gets_its_provenance_beside_it_and_a_folder_inside(tmp_path):
     assert document["inputs"] == {str(read): hashlib.sha256(b"hello\n").hexdigest()}
     assert document["spec"] == digest({"a": 1})
     assert document["seed"] == 3
+    assert document["outputs"] == {"out.json": hashlib.sha256(b"{}\n").hexdigest()}
     assert document["packages"]["numpy"] == package_version("numpy")
     folder = tmp_path / "bundle"
     folder.mkdir()
@@ -52,3 +54,24 @@ def test_outside_a_repository_the_commit_is_unknown(tmp_path, monkeypatch):
 
 def test_a_package_that_is_not_there_is_absent():
     assert package_version("surely-not-installed") == "absent"
+
+
+def test_every_damaged_byte_of_a_provenance_is_noticed(tmp_path):
+    """Or changes nothing of what it says: a space, the name of its checksum."""
+    path = write_provenance(tmp_path / "out.json", ["score", "--json"], labels={"seed": 0})
+    whole, content = path.read_bytes(), read_provenance(path)
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        try:
+            found = read_provenance(path)
+            assert {key: found.get(key) for key in content} == content, whole[place - 20 :][:40]
+        except InputError as error:
+            assert "provenance.json" in str(error)
+
+
+def test_a_provenance_of_an_earlier_version_has_no_checksum(tmp_path):
+    path = tmp_path / "out.json.provenance.json"
+    path.write_text('{"command": ["padir"]}')
+    assert read_provenance(path) == {"command": ["padir"]}

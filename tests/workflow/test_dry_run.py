@@ -323,6 +323,12 @@ def test_a_wrong_config_is_one_line_before_any_job(snakemake, tmp_path, config, 
     assert not (tmp_path / "place" / "results").exists()
 
 
+def test_braces_in_the_name_of_a_config_are_no_wildcards(snakemake, tiny, tmp_path):
+    config = tiny.rename(tmp_path / "c{x}.yaml")
+    planned = snakemake("-n", "--configfile", str(config), "--", "table1")
+    assert planned.returncode == 0, planned.stderr
+
+
 def test_lint_finds_nothing_but_the_missing_environments(snakemake):
     done = snakemake("--lint")
     titles = re.findall(r"^ +\* (.*?):?$", done.stdout + done.stderr, re.MULTILINE)

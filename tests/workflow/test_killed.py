@@ -100,3 +100,18 @@ def test_files_that_a_killed_run_left_in_part_are_made_again(snakemake, stand_in
     assert job_counts(again.stdout + again.stderr) == {"vocab": 1}
     assert not [path for path in (state / "incomplete").iterdir() if path.is_file()]
     assert "Nothing to be done" in snakemake(*command, env=stand_in).stderr
+
+
+def test_raw_text_that_a_killed_run_removed_in_part_is_no_harm(snakemake, tiny, tmp_path):
+    """Snakemake removes raw text file by file; a kill meanwhile leaves a part, newer than what was
+    cleaned from it."""
+    cleaned = ("--configfile", str(tiny), "--", "results/data/toy/xs-xt/statistics.json")
+    assert snakemake("--notemp", *cleaned).returncode == 0
+    raw = tmp_path / "place/results/data/toy/xs-xt/raw"
+    # Without Snakemake's own mark the folder has the date of this removal.
+    (raw / ".snakemake_timestamp").unlink()
+    (raw / "train.xs").unlink()
+    again = snakemake(*cleaned)
+    assert again.returncode == 0, again.stderr[-2000:]
+    assert "raw: a killed run had left a part of it; removed" in again.stderr
+    assert "Nothing to be done" in again.stderr and not raw.exists()

@@ -33,6 +33,9 @@ PROFILE = (
 )
 """As docs/scale.md has it, for a node of two CPUs and no GPU."""
 
+LAUNCHING = (*PROFILE[: PROFILE.index("--set-resources")], "--set-threads", "train=1")
+"""The same, where trainings are launched: `--set-resources` says how."""
+
 ASK_OFTEN = ("--slurm-init-seconds-before-status-checks", "3")
 STEPS = 2000
 MODEL = RAW / "bundle/model.safetensors"
@@ -156,12 +159,13 @@ def test_a_training_that_is_disturbed_ends_in_the_same_bytes(
     assert checksum(place) == undisturbed
 
 
+@pytest.mark.parametrize("way", [(), LAUNCHING], ids=["here", "profile"])
 def test_a_launched_training_is_submitted_once_though_snakemake_is_killed(
-    cluster, start_snakemake, longer, undisturbed, place
+    cluster, start_snakemake, longer, undisturbed, place, way
 ):
     """With `padir launch` a second start takes up the live job, which the executor cannot do."""
     launch = "train:launch='slurm --option=--mem=1000 --poll=2'"
-    arguments = ("--set-resources", launch, "train:gpu=0", *longer)
+    arguments = (*way, "--set-resources", launch, "train:gpu=0", *longer)
     process = start_snakemake(*arguments, env=cluster.environment)
     trainer, metrics, first = begun(process, place)
     # It is still at work when the second run comes, however fast the machine is.

@@ -95,12 +95,14 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.analysis.attention import Extractor
     from padir.analysis.document import Options, TestSet, analyse
+    from padir.cleaned import check_cleaned
     from padir.data.grammar import Grammar
     from padir.decode.load import find_decoder
     from padir.files import InputError, read_aligned, shown, write_json
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
+    check_cleaned(arguments.source, *arguments.references)
     expected = arguments.digests
     # The hypotheses of several numbers of passes are analysed.
     arguments.digests = {key: value for key, value in expected.items() if key != "hypotheses"}

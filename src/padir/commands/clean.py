@@ -33,7 +33,15 @@ def main(argv: list[str]) -> int:
     from padir.config.read import read_dataset
     from padir.data.card import data_card
     from padir.data.clean import clean
-    from padir.files import InputError, iter_aligned, shown, write_json, write_jsonl, write_text
+    from padir.files import (
+        InputError,
+        iter_aligned,
+        sha256_file,
+        shown,
+        write_json,
+        write_jsonl,
+        write_text,
+    )
     from padir.launch import cores
     from padir.provenance import write_provenance
 
@@ -43,12 +51,14 @@ def main(argv: list[str]) -> int:
     dataset = read_dataset(arguments.config_dataset)
     workers = arguments.threads or cores()
     cleaned = clean(dataset.cleaning, dataset.pair, raw, out, workers)
-    statistics = {"digests": arguments.digests, **cleaned}
+    statistics = {"digests": arguments.digests, **cleaned, "references": {}}
     for split in ("valid", "test"):
         names = [file["file"] for file in statistics["splits"][split]["files"]]
         for language in dataset.pair.split("-"):
             texts = [out / name for name in names if name.split(".")[1] == language]
-            write_jsonl(out / f"{split}.references.{language}.jsonl", iter_aligned(*texts))
+            references = out / f"{split}.references.{language}.jsonl"
+            write_jsonl(references, iter_aligned(*texts))
+            statistics["references"][references.name] = sha256_file(references)
     write_json(out / "statistics.json", statistics)
     write_text(out / CARD_FILE, data_card(dataset, statistics))
     files = [file for split in statistics["splits"].values() for file in split["files"]]

@@ -74,11 +74,13 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("decode", __doc__, OPTIONS, argv)
     _check_outputs(arguments)
     prepare(arguments.threads)
+    from padir.cleaned import check_cleaned
     from padir.decode.load import find_decoder
     from padir.files import read_aligned, read_lines, write_jsonl, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
+    check_cleaned(arguments.source, *filter(None, [arguments.references]))
     rule = options.length_rule(arguments)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     decoder = find_decoder(loaded, arguments.decoder)
@@ -113,7 +115,7 @@ def main(argv: list[str]) -> int:
         output,
         ["decode", *argv],
         inputs=[arguments.source, *read, *translator.files],
-        outputs=[output, *filter(None, [arguments.text])],
+        outputs=filter(None, [arguments.text]),
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,
         labels={**translator.labels, "split": arguments.split},

@@ -47,7 +47,7 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = read_arguments("distill", __doc__, OPTIONS, argv)
-    from padir.data.cleaned import check_cleaned
+    from padir.cleaned import check_cleaned
     from padir.distill.card import empty_lines
     from padir.distill.teacher import Span, parse_shard, shard_bounds
     from padir.files import count_aligned, iter_lines, shown, write_lines
@@ -70,7 +70,6 @@ def main(argv: list[str]) -> int:
             arguments.out,
             ["distill", *argv],
             inputs=[arguments.source, arguments.ready],
-            outputs=[arguments.out],
             notes={"lines_empty": empty},
             digests=arguments.digests,
         )
@@ -102,7 +101,6 @@ def main(argv: list[str]) -> int:
             arguments.out,
             command,
             inputs=[arguments.source, *translator.files],
-            outputs=[arguments.out],
             spec=loaded.spec.model_dump(mode="json"),
             seed=loaded.seed,
             notes={"lines_too_long": too_long},
@@ -127,11 +125,11 @@ def join(parts: Sequence[Path], out: Path) -> None:
     Raises:
         InputError: a part is not as it was written.
     """
-    from padir.data.cleaned import check_cleaned
+    from padir.cleaned import check_cleaned
     from padir.files import iter_lines, write_lines
     from padir.provenance import check_written, write_provenance
 
     check_cleaned(*parts)
     check_written(*parts)
     write_lines(out, (line for part in parts for line in iter_lines(part)))
-    write_provenance(out, ["distill", "(parts joined)"], inputs=parts, outputs=[out])
+    write_provenance(out, ["distill", "(parts joined)"], inputs=parts)

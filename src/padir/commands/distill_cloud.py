@@ -45,6 +45,7 @@ def main(argv: list[str]) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _interrupt)
+    from padir.cleaned import check_cleaned
     from padir.config.read import cloud_teacher
     from padir.distill.cloud import Sender, read_translations
     from padir.distill.estimate import describe, describe_spending, estimate, known_lines
@@ -55,6 +56,7 @@ def main(argv: list[str]) -> int:
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
+    check_cleaned(arguments.source)
     options = {key: getattr(arguments, key) for key in ("max_usd", "project", "ledger")}
     changes = {key: value for key, value in options.items() if value is not None}
     teacher = cloud_teacher(arguments.teacher, changes)
@@ -98,7 +100,6 @@ def main(argv: list[str]) -> int:
         arguments.out,
         ["distill-cloud", *argv],
         inputs=[arguments.source],
-        outputs=[arguments.out],
         spec={**teacher.translation_settings(), "source": task.source, "target": task.target},
         notes={k: v for k, v in (("refused_lines", empty), ("blank_lines", blank)) if v} or None,
     )

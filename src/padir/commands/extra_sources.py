@@ -31,6 +31,7 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Clean, and write statistics and provenance."""
     arguments = read_arguments("extra-sources", __doc__, OPTIONS, argv)
+    from padir.cleaned import check_cleaned
     from padir.config.read import read_dataset
     from padir.data.extra import clean_extra
     from padir.files import InputError, shown, write_json
@@ -47,6 +48,7 @@ def main(argv: list[str]) -> int:
             f" {', '.join(there) or 'none, as there are no extra_sources'}"
         )
     scored = {"valid": arguments.valid, "test": arguments.test}
+    check_cleaned(arguments.train, *scored.values())
     workers = arguments.threads or cores()
     statistics = clean_extra(
         dataset.cleaning, language, file, arguments.train, scored, arguments.out, workers
@@ -61,7 +63,6 @@ def main(argv: list[str]) -> int:
         arguments.out / f"extra.{language}",
         ["extra-sources", *argv],
         inputs=[*read, file] if isinstance(file, Path) else read,
-        outputs=[arguments.out / f"extra.{language}"],
         spec=dataset.model_dump(mode="json"),
     )
     return 0

@@ -57,6 +57,8 @@ def main(argv: list[str]) -> int:
         arguments.out,
         ["fetch", *argv],
         inputs=inputs,
+        # Visible files: beside them Snakemake keeps one of its own.
+        outputs=sorted(arguments.out.glob("[!.]*")),
         spec=dataset.model_dump(mode="json"),
         seed=seed,
     )

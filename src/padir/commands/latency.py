@@ -40,12 +40,14 @@ def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = read_arguments("latency", __doc__, OPTIONS, argv)
     prepare(arguments.threads)
+    from padir.cleaned import check_cleaned
     from padir.decode.latency import machine, measure
     from padir.decode.rerank import Reranker
     from padir.files import InputError, read_lines, shown, write_json
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
+    check_cleaned(arguments.source)
     lines = [line for line in read_lines(arguments.source) if line.strip()]
     lines = spread(lines, arguments.sentences)
     if not lines:

@@ -48,15 +48,12 @@ def _read_config(paths: list[Path]) -> tuple[Config, str]:
     """
     from padir import invocation
     from padir.config.read import check_config, load_config
-    from padir.files import InputError, read_json, shown
+    from padir.files import read_json_object
 
     options = invocation.experiment_options([path.absolute() for path in paths], {})
     if len(paths) > 1 or paths[0].suffix in (".yaml", ".yml"):
         return load_config(paths), options
-    settings = read_json(paths[0])
-    if not isinstance(settings, dict):
-        raise InputError(f"{shown(paths[0])}: not a JSON object of settings")
-    return check_config(settings), options
+    return check_config(read_json_object(paths[0])), options
 
 
 def main(argv: list[str]) -> int:

@@ -123,6 +123,7 @@ def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = read_arguments("sample", __doc__, OPTIONS, argv)
     prepare(arguments.threads)
+    from padir.cleaned import check_cleaned
     from padir.decode.gibbs import Chain, Sampler, Sampling
     from padir.decode.translate import check_lengths
     from padir.files import InputError, read_lines, write_jsonl, write_lines
@@ -138,6 +139,7 @@ def main(argv: list[str]) -> int:
         metropolis=arguments.mh,
         energy_every=arguments.energy_every,
     )
+    check_cleaned(arguments.source)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     seed = loaded.seed if arguments.seed is None else arguments.seed
     if not 0 <= seed < 2**63:
@@ -166,7 +168,7 @@ def main(argv: list[str]) -> int:
         arguments.out,
         ["sample", *argv],
         inputs=[arguments.source, *loaded.files],
-        outputs=[arguments.out, *filter(None, [arguments.text])],
+        outputs=filter(None, [arguments.text]),
         spec=loaded.spec.model_dump(mode="json"),
         seed=seed,
         labels=loaded.labels,

@@ -60,7 +60,8 @@ def main(argv: list[str]) -> int:
     hypotheses, *references = texts[: len(texts) - len(others)]
     baseline = texts[len(texts) - len(others)] if arguments.baseline is not None else None
     if arguments.baseline is not None and arguments.baseline_provenance is not None:
-        checked_output(arguments.baseline, read_provenance(arguments.baseline_provenance), AS_IT_IS)
+        written = provenance_of_hypotheses(arguments.baseline_provenance)
+        checked_output(arguments.baseline, written, AS_IT_IS)
     decoded = None
     if arguments.decode is not None:
         records = read_jsonl(arguments.decode)
@@ -99,8 +100,10 @@ def read_texts(arguments: argparse.Namespace, *others: Path) -> list[list[str]]:
         InputError: a file is JSON lines where one text a line is needed, as it is everywhere but
             for references; there is no sentence; or line counts differ.
     """
+    from padir.cleaned import check_cleaned
     from padir.files import InputError, is_jsonl, read_aligned, shown
 
+    check_cleaned(*arguments.references, *others)
     for path in filter(is_jsonl, (arguments.hypotheses, *others)):
         raise InputError(f"{shown(path)}: allowed is plain text, one sentence a line, not .jsonl")
     texts = read_aligned(arguments.hypotheses, *arguments.references, *others, strip_bom=True)
@@ -137,15 +140,16 @@ def write_scores(
     print(json.dumps(shorter, indent=2, ensure_ascii=False))
 
 
-def read_provenance(path: Path) -> dict[str, Any]:
-    """Provenance of hypotheses.
+def provenance_of_hypotheses(path: Path) -> dict[str, Any]:
+    """Provenance with labels and digests.
 
     Raises:
         InputError: it is not what `padir decode` or `padir sample` wrote.
     """
-    from padir.files import InputError, read_json, shown
+    from padir.files import InputError, shown
+    from padir.provenance import read_provenance
 
-    written = read_json(path)
+    written = read_provenance(path)
     parts = [written.get(k, {}) for k in ("labels", "digests")] if isinstance(written, dict) else []
     if not parts or not all(isinstance(part, dict) for part in parts):
         raise InputError(f"{shown(path)}: allowed is what padir decode or sample wrote")
@@ -168,7 +172,7 @@ def labels(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, str
     names: dict[str, Any] = {}
     carried: dict[str, str] = {}
     if arguments.provenance is not None:
-        written = read_provenance(arguments.provenance)
+        written = provenance_of_hypotheses(arguments.provenance)
         names, carried = written.get("labels", {}), written.get("digests", {})
         for file in (arguments.hypotheses, getattr(arguments, "decode", None)):
             if file is not None:

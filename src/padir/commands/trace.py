@@ -47,6 +47,7 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     import sys
 
+    from padir.cleaned import check_cleaned
     from padir.config.rows import Decoding
     from padir.decode.load import find_decoder
     from padir.decode.rerank import Reranker
@@ -58,6 +59,7 @@ def main(argv: list[str]) -> int:
     def warn(message: str) -> None:
         print(f"padir trace: {message}", file=sys.stderr)
 
+    check_cleaned(arguments.source, *filter(None, [arguments.references]))
     references = None
     if arguments.references:
         lines, references = read_aligned(arguments.source, arguments.references)

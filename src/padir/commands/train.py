@@ -78,8 +78,8 @@ def main(argv: list[str]) -> int:
 def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
     """Train, alone or with others; the first process writes the bundle."""
     from padir.bundle import MODEL_FILE, write_bundle
+    from padir.cleaned import check_cleaned
     from padir.config.read import read_spec
-    from padir.data.cleaned import check_cleaned
     from padir.files import read_jsonl, shown, write_jsonl
     from padir.model.card import model_card
     from padir.provenance import check_written, write_provenance
@@ -93,7 +93,7 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
         arguments.valid_target,
     )
     check_cleaned(*vars(text).values())
-    check_written(*vars(text).values())
+    check_written(arguments.vocabulary, *vars(text).values())
     try:
         trained = train(
             spec,
@@ -139,6 +139,7 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
         beside,
         ["train", *argv],
         inputs=inputs,
+        outputs=[beside / "metrics.jsonl"],
         spec=written_spec,
         seed=arguments.seed,
         digests=spec.digests,

@@ -29,6 +29,7 @@ def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = read_arguments("tune", __doc__, OPTIONS, argv)
     prepare(arguments.threads)
+    from padir.cleaned import check_cleaned
     from padir.config.decoder import RefinementDecoder
     from padir.decode.candidates import LengthRule
     from padir.decode.load import DECODER_DIGEST, find_decoder
@@ -38,6 +39,7 @@ def main(argv: list[str]) -> int:
     from padir.provenance import write_provenance
     from padir.score.bleu import RepeatedBleu
 
+    check_cleaned(arguments.source, *arguments.references)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     decoder = find_decoder(loaded, arguments.decoder)
     settings = decoder.settings

@@ -26,8 +26,8 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("vocab", __doc__, OPTIONS, argv)
     from itertools import chain
 
+    from padir.cleaned import check_cleaned
     from padir.config.read import read_vocabulary_settings
-    from padir.data.cleaned import check_cleaned
     from padir.data.synthetic import foreign_text
     from padir.files import iter_lines
     from padir.provenance import write_provenance

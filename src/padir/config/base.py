@@ -17,8 +17,11 @@ Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
 Direction = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}-[a-z]{2,3}$")]
 
 
-def _without_braces(path: str) -> str:
-    """Refuse paths with braces, which Snakemake would read as wildcards, or control characters."""
+def _usable_path(path: str) -> str:
+    """Refuse an empty path, braces, which Snakemake would read as wildcards, and control
+    characters."""
+    if not path.strip():
+        raise ValueError(f"the path of a file is needed, found {path!r}")
     wrong = re.search(r"[{}\x00-\x1f\x7f]", path)
     if wrong or path.startswith("-"):
         raise ValueError(
@@ -29,7 +32,7 @@ def _without_braces(path: str) -> str:
 
 
 # The path of a file of the user's.
-FilePath = Annotated[str, AfterValidator(_without_braces)]
+FilePath = Annotated[str, AfterValidator(_usable_path)]
 
 # What a result depends on: a digest by stage (see `padir.config.identity`).
 Digests = dict[str, str]

@@ -246,6 +246,11 @@ class Config(Settings):
             for side in ("base", "variant"):
                 key = f"evaluation.ablations.{number}.{side}"
                 self._row_resolves(key, Row.parse(getattr(entry, side)))
+            if entry.base == entry.variant:
+                raise ValueError(
+                    f"evaluation.ablations.{number}: base and variant are both {entry.base},"
+                    " which has no difference to itself"
+                )
             pair = (entry.name, entry.base, entry.variant)
             if pair in seen:
                 raise ValueError(

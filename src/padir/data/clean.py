@@ -339,7 +339,7 @@ def clean(settings: Cleaning, pair: str, raw: Path, out: Path, workers: int = 1)
         workers: processes for the training text; their number does not change the output.
 
     Returns:
-        The contents of statistics.json.
+        The contents of statistics.json, but for checksums of references.
 
     Raises:
         InputError: as in `clean_scored` and `clean_sides`.

@@ -9,7 +9,7 @@ result. The length rule ranks by pseudo-likelihood (`padir.decode.pseudo`), to w
 count too; a reranker ranks these candidates like others. An unconstrained translation that fits the
 template stays, unless a candidate is much likelier (`MARGIN`).
 Draft: the initial hypothesis, whose length is kept; no token is fixed. The result takes its place
-only if that makes the text much likelier.
+only if the text gets much likelier for each token that changes.
 Terms: texts that must appear somewhere. An unconstrained translation decides where, and stays like
 one that fits a template if it has them all (`_place_terms`).
 
@@ -34,8 +34,8 @@ from padir.files import InputError, read_aligned, shown
 PLACEMENTS = 8
 """Placements of a term in one row of a batch; the number changes no result."""
 MARGIN = 5.0
-"""Nats of pseudo-likelihood that a change has to gain, or a draft stays as it is, and so does an
-unconstrained translation that fits its template."""
+"""Gain in pseudo-likelihood, in nats, below which nothing changes: for a draft per changed token;
+for templates and terms in all, over an unconstrained translation that satisfies them."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,9 @@ class Constraints:
     def _repair(
         self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
     ) -> list[list[Candidate]]:
-        """One candidate each: the draft, or what it became, if that is `MARGIN` likelier."""
+        """One candidate each: the draft, or what it became, if that is likelier by `MARGIN` for
+        each changed token. A sum for all tokens would let the model rewrite what people wrote.
+        """
         proposals = [[Proposal(each.tokens, (False,) * len(each.tokens))] for each in drafts]
         refined = self._refined(sources, proposals, 1)
         if self._pseudo_likelihood is None:
@@ -186,7 +188,8 @@ class Constraints:
             [candidate, replace(candidate, tokens=each.tokens)]
             for each, [candidate] in zip(drafts, refined, strict=True)
         ]
-        return [_likelier(pair)[:1] for pair in self._pseudo_likelihood.score(sources, pairs)]
+        judged = self._pseudo_likelihood.score(sources, pairs)
+        return [_likelier(pair, MARGIN * _changed(*pair))[:1] for pair in judged]
 
     def _place_terms(
         self, sources: Sequence[Sequence[int]], terms: Sequence[Terms]
@@ -237,12 +240,21 @@ class Constraints:
         return self.speller.proposal(tokens, placement.given)
 
 
-def _likelier(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that are likelier than the last one by `MARGIN`, or the last one if none is."""
+def _changed(first: Candidate, second: Candidate) -> int:
+    """Positions at which two candidates of one length differ."""
+    return sum(one != other for one, other in zip(first.tokens, second.tokens, strict=True))
+
+
+def _likelier(candidates: Sequence[Candidate], margin: float | None = None) -> list[Candidate]:
+    """Those that are likelier than the last one by a margin, or the last one if none is.
+
+    Args:
+        candidates: with pseudo-likelihoods.
+        margin: in nats; `MARGIN` by default.
+    """
     *changes, kept = candidates
-    return [each for each in changes if each.log_probability > kept.log_probability + MARGIN] or [
-        kept
-    ]
+    least = kept.log_probability + (MARGIN if margin is None else margin)
+    return [each for each in changes if each.log_probability > least] or [kept]
 
 
 @dataclass

@@ -8,7 +8,7 @@ import math
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from flax.typing import Initializer
+from flax.typing import Dtype, Initializer
 from jaxtyping import Array, Float, Int
 
 from padir.config.training import Architecture
@@ -82,7 +82,7 @@ def or_zeros(initializer: Initializer) -> Initializer:
     return initial
 
 
-def as_weights(matrix: Float[Array, "K N"], dtype: jnp.dtype | None) -> Float[Array, "K N"]:
+def as_weights(matrix: Float[Array, "K N"], dtype: Dtype | None) -> Float[Array, "K N"]:
     """A matrix in the precision of the activations; a rounded one stays as it is."""
     return matrix if matrix.dtype == BFLOAT16 else matrix.astype(dtype)
 

@@ -186,14 +186,15 @@ def ablations_table(results: Results) -> Table:
     )
     compared = comparisons(results)
     rows = [_cells(results.config, entry) for entry in compared]
+    tests = len({_rows_compared(entry) for entry in compared if entry.bleu is not None})
     notes = (
         "Rows are TRAINING/DECODER/T. Base has the feature, variant lacks it or has it changed. All"
         " differences are base minus variant, over the seeds that both have; stutter is per 100"
         " words, so that a negative difference is an improvement.",
         "Intervals are 95%, by bootstrap over sentences, paired on the same resamples; with"
         f" {FEWEST_SEEDS} seeds or more also over seeds, whose mean counts with Student's t.",
-        "p: two-sided, of the difference in BLEU, corrected by Holm's method for the"
-        f" {sum(entry.bleu is not None for entry in compared)} comparisons of this table. Verdict:"
+        "p: two-sided, of the difference in BLEU, corrected by Holm's method for the number of"
+        f" pairs of rows that this table compares, {tests}. Verdict:"
         f" what base does, where p is below {LEVEL:g}; fewer than {FEWEST_SEEDS} seeds decide"
         " nothing.",
     )

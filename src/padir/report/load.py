@@ -11,6 +11,7 @@ from padir.config.identity import chain_digests, short_digest, teacher_seed
 from padir.config.rows import Row
 from padir.files import InputError, read_json, read_jsonl, shown
 from padir.layout import Artifact, Place
+from padir.provenance import check_written, checked_output, read_provenance
 from padir.report.cards import carried_digests
 from padir.report.checked import Shape, checked
 from padir.report.claim_documents import DRAWN, Analysis, Experiment
@@ -136,7 +137,7 @@ class Reader:
             latencies=dict(self._latencies(wanted, places)),
             curves=curves,
             provenance={
-                key: read_json(_provenance_of(layout.metrics_path(*key))) for key in curves
+                key: read_provenance(_provenance_of(layout.metrics_path(*key))) for key in curves
             },
             cards=self._by_key(wanted, layout.card_path, card_keys, DistillCard),
             statistics=self._by_key(wanted, layout.statistics_path, pairs, Statistics),
@@ -178,7 +179,8 @@ class Reader:
         if not Path(path).is_file() or not labelled.is_file():
             self._absent[path] = Absence(artifact, MISSING)
             return None
-        document = checked(str(labelled), read_json(labelled), Provenance)
+        content = read_provenance(labelled) if has_lines else read_json(labelled)
+        document = checked(str(labelled), content, Provenance)
         if path.startswith(THEORY):
             digests = {"settings": short_digest(document.get("settings"))}
         else:
@@ -192,7 +194,10 @@ class Reader:
                 card = artifact._replace(path=beside, beside=())
                 self._absent[beside] = Absence(card, OTHER_SETTINGS)
         if not has_lines:
+            check_written(Path(path))
             return checked(path, document, shape)
+        otherwise = f"take outputs and checksum out of {shown(labelled)} to use it as it is"
+        checked_output(Path(path), document, otherwise)
         lines = enumerate(read_jsonl(path), start=1)
         return [checked(path, line, shape, number) for number, line in lines]
 

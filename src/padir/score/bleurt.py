@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sentencepiece import SentencePieceProcessor
 
-from padir.files import InputError, digest, read_json, sha256_file, shown
+from padir.files import InputError, digest, read_json_object, sha256_file, shown
 from padir.score.bleu import CorpusCounts
 
 CONFIG_FILE, BERT_CONFIG_FILE = "bleurt_config.json", "bert_config.json"
@@ -83,7 +83,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     config = folder / CONFIG_FILE
     if not config.is_file():
         raise InputError(f"{shown(folder)}: no BLEURT checkpoint: {CONFIG_FILE} is missing")
-    settings = _read_object(config)
+    settings = read_json_object(config)
     for key, kind in {"name": str, "max_seq_length": int}.items():
         if not isinstance(settings.get(key), kind) or isinstance(settings[key], bool):
             raise InputError(
@@ -107,7 +107,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
             f"{shown(folder / 'variables')}: the BLEURT checkpoint's variables.data-* are missing"
         )
     bert = folder / BERT_CONFIG_FILE
-    layers = _read_object(bert).get("num_hidden_layers") if bert.is_file() else None
+    layers = read_json_object(bert).get("num_hidden_layers") if bert.is_file() else None
     return Checkpoint(
         folder,
         settings["name"],
@@ -116,13 +116,6 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         settings.get("dynamic_seq_length") is True,
         layers if isinstance(layers, int) else None,
     )
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    content = read_json(path)
-    if not isinstance(content, dict):
-        raise InputError(f"{shown(path)}: not a JSON object")
-    return content
 
 
 def trimmed(reference: int, candidate: int, room: int) -> tuple[int, int]:

@@ -28,11 +28,9 @@ import safetensors.numpy
 from padir.devices import on_any_process, wait_for_all, wait_long_for_all
 from padir.files import (
     InputError,
-    read_json,
     shown,
     write_bytes,
     write_errors,
-    write_json,
     write_jsonl,
 )
 from padir.locks import Lock
@@ -85,7 +83,7 @@ class WorkFolder:
             wait_long_for_all("lock of the work folder")
         try:
             if first:
-                self._claim(dict(identity))
+                self._claim(dict(identity), restart)
                 remove_temporary(self.folder)
                 if restart:
                     self._start_over()
@@ -112,12 +110,18 @@ class WorkFolder:
         if self._lock is not None:
             self._lock.close()
 
-    def _claim(self, identity: dict[str, object]) -> None:
+    def _claim(self, identity: dict[str, object], restart: bool) -> None:
         path = self.folder / "identity.json"
-        if not path.exists():
-            write_json(path, identity)
+        recorded = None
+        if path.exists():
+            try:
+                recorded = read_record(path, identity.keys() | {"warm_start"})
+            except DamagedRecord:
+                if not restart:
+                    raise
+        if recorded is None:
+            write_record(path, identity)
             return
-        recorded = read_json(path)
         for key in sorted(set(recorded) | set(identity)):
             if recorded.get(key) != identity.get(key):
                 raise InputError(
@@ -219,7 +223,7 @@ class WorkFolder:
 
     def _steps(self) -> list[int]:
         """Steps of checkpoints that exist or should, newest first."""
-        recorded = [int(path.stem) for path in self._saved.glob("*.json")]
+        recorded = _numbered(self._saved)
         missing = [step for step in recorded if self._digests(step)]
         return sorted({*self._manager.all_steps(), *missing}, reverse=True)
 
@@ -309,7 +313,7 @@ class WorkFolder:
         }
 
     def _candidate_steps(self) -> list[int]:
-        return sorted(int(path.stem) for path in self._candidates.glob("*.json"))
+        return sorted(_numbered(self._candidates))
 
     def _damaged_candidate(self, step: int) -> Path | None:
         """The file of a candidate that is not as it was written."""
@@ -354,3 +358,8 @@ class WorkFolder:
         """Append one line to metrics.jsonl."""
         with write_errors(self._metrics), open(self._metrics, "a", encoding="utf-8") as file:
             file.write(json.dumps(record, allow_nan=False) + "\n")
+
+
+def _numbered(folder: Path) -> list[int]:
+    """Steps that the records of a folder are named by; files of other names are not ours."""
+    return [int(path.stem) for path in folder.glob("*.json") if path.stem.isdecimal()]

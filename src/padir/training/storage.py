@@ -8,7 +8,7 @@ import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -117,8 +117,12 @@ def write_record(path: Path, record: Mapping[str, object]) -> None:
     write_json(path, {**record, "checksum": digest(dict(record))})
 
 
-def read_record(path: Path) -> dict[str, Any]:
+def read_record(path: Path, earlier: Set[str] = KEYS_WITHOUT_CHECKSUM) -> dict[str, Any]:
     """Read what `write_record` wrote, or a record of an earlier version, without its checksum.
+
+    Args:
+        path: of the record.
+        earlier: keys of such records of earlier versions.
 
     Raises:
         DamagedRecord: it is not as it was written.
@@ -132,7 +136,7 @@ def read_record(path: Path) -> dict[str, Any]:
         record = None
     if isinstance(record, dict):
         recorded = record.pop("checksum", None)
-        of_earlier_version = recorded is None and record.keys() <= KEYS_WITHOUT_CHECKSUM
+        of_earlier_version = recorded is None and record.keys() <= earlier
         if of_earlier_version or recorded == digest(record):
             return record
     raise DamagedRecord(f"{shown(path)}: damaged; run the command again; {RESTART}")

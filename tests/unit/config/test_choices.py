@@ -323,11 +323,7 @@ def test_a_decoding_of_a_file_name_is_read_as_strictly(text):
             "warm_start is 'ar', whose architecture.width is 512; here it is 64",
         ),
         ("theory.seeds", [1, 1], "theory: seeds [1, 1] names a seed twice"),
-        (
-            "theory.seeds",
-            [2**32],
-            "theory.seeds.0: found 4294967296; allowed: less than 4294967296",
-        ),
+        ("theory.seeds", [2**32], f"theory.seeds.0: found {2**32}; allowed: less than {2**32}"),
     ],
 )
 def test_names_that_do_not_resolve_are_refused(path, value, message):
@@ -338,6 +334,8 @@ def test_one_comparison_may_answer_several_questions():
     pair = {"base": "padir/padir/T4", "variant": "padir/padir/T1"}
     config = changed("evaluation.ablations", [{"name": "x", **pair}, {"name": "y", **pair}])
     assert len(check_config(config).ablation_rows()) == 2
+    same = changed("evaluation.ablations", [{"name": "x", **pair, "variant": pair["base"]}])
+    assert "base and variant are both padir/padir/T4" in refused(same)
 
 
 def test_decoder_defaults_hold_for_the_decoders_that_have_the_key():

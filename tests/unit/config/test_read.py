@@ -217,6 +217,7 @@ def test_a_training_is_the_defaults_with_its_own_differences():
             "source.train.files.de: a path without braces and control characters, not beginning",
         ),
         ("datasets.real.source.folder", "a\nb", "source.folder"),
+        ("datasets.real.source.train.files.de", "", "source.train.files.de: the path of a file is"),
         ("datasets.real.vocabulary", {"extra_text": ["more{a}.txt"]}, "found 'more{a}.txt'"),
         ("teachers.ready", {"kind": "files", "train": "-a", "valid": "b"}, "found '-a'"),
         ("trainings.x;rm", {}, "trainings.x;rm: found"),

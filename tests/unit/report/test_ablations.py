@@ -69,6 +69,8 @@ def test_one_comparison_under_two_names_is_corrected_once(made_up):
     table = lines(made_up)
     assert len(table) == 3
     assert {row["p_value"] for row in table.values()} == {alone["p_value"]}
+    (note,) = (note for note in made_up.table("ablations").notes if note.startswith("p: "))
+    assert "Holm's method for the number of pairs of rows that this table compares, 1." in note
 
 
 def test_fewer_than_three_common_seeds_decide_nothing(made_up):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from padir import layout
 from padir.config import identity
 from padir.files import InputError
+from padir.provenance import write_provenance
 from padir.report import catalogue, claims
 from padir.report.load import Reader
 from padir.report.tables import Table
@@ -224,3 +225,30 @@ def test_a_page_of_every_kind_of_file(complete):
     wanted = Report(complete.config, "everything")
     absent = {a.artifact.path for results in wanted.results.values() for a in results.absent}
     assert not absent & set(KINDS)
+
+
+def test_a_score_with_another_digit_is_no_number_of_a_table(made_up):
+    """Its provenance has the SHA-256 of what `padir score` wrote."""
+    path = made_up.score("padir/padir/T4", bleu=31.0)
+    write_provenance(path, ["score"])
+    config = made_up.config
+    (part,) = (part for part in catalogue.parts(config) if part.name == "table1")
+    assert Reader(config).load(part.needs(config)).rows
+    document = json.loads(path.read_text())
+    document["bleu"]["score"] = 34.0
+    made_up.write(str(path), document)
+    with pytest.raises(InputError, match=rf"{path}: damaged or edited: its SHA-256"):
+        Reader(config).load(part.needs(config))
+
+
+def test_a_curve_that_its_training_did_not_write_is_refused(made_up):
+    """A file of lines: the provenance of the training has its SHA-256."""
+    made_up.curves()
+    config = made_up.config
+    (part,) = (part for part in catalogue.parts(config) if part.name == "training")
+    assert Reader(config).load(part.needs(config)).curves
+    path = Path(layout.metrics_path(made_up.place, "padir", 0))
+    document = json.loads((path.parent / "provenance.json").read_text())
+    made_up.write(f"{path.parent}/provenance.json", document | {"outputs": {path.name: "0" * 64}})
+    with pytest.raises(InputError, match=rf"{path}: damaged or edited: its SHA-256"):
+        Reader(config).load(part.needs(config))

@@ -191,7 +191,7 @@ def test_a_damaged_record_of_a_candidate_is_damage_of_the_candidate(folder, caps
 
 def test_no_flipped_bit_of_a_record_changes_what_is_read(template: Path, monkeypatch) -> None:
     """Every bit: the record is refused, or says what it said before."""
-    records = [template / name for name in ("candidates/7.json", "saved/8.json")]
+    records = [template / name for name in ("identity.json", "candidates/7.json", "saved/8.json")]
     for record in records:
         content, written = record.read_bytes(), read_record(record)
         damaged = bytearray(content)
@@ -208,7 +208,7 @@ def test_no_flipped_bit_of_a_record_changes_what_is_read(template: Path, monkeyp
         assert refused > 0.99 * 8 * len(content)
 
 
-@pytest.mark.parametrize("name", ["candidates/7.json", "saved/8.json"])
+@pytest.mark.parametrize("name", ["identity.json", "candidates/7.json", "saved/8.json"])
 def test_a_record_of_an_earlier_version_is_read(folder: Path, name: str) -> None:
     record = json.loads((folder / name).read_text())
     del record["checksum"]
@@ -265,3 +265,19 @@ def test_records_follow_the_checkpoints_that_are_kept(folder: Path) -> None:
     for name, ending in kept.items():
         names = {path.name for path in (folder / name).iterdir()}
         assert names == {f"{step}{ending}" for step in (8, 12)}
+
+
+@pytest.mark.parametrize("text", ["[]", '{"run": "a', ""])
+def test_a_damaged_identity_is_one_line_and_a_restart_writes_it_again(folder: Path, text) -> None:
+    (folder / "identity.json").write_text(text)
+    with pytest.raises(InputError, match=r"identity\.json: damaged; .*--restart"):
+        WorkFolder(folder, IDENTITY)
+    with WorkFolder(folder, IDENTITY, restart=True) as work:
+        assert work.restore(state(0)) is None
+    assert read_record(folder / "identity.json") == IDENTITY
+
+
+def test_a_file_that_is_no_record_is_left_alone(folder: Path) -> None:
+    for name in ("candidates/notes.json", "saved/notes.json"):
+        (folder / name).write_text("{}")
+    assert restored(folder) == 8

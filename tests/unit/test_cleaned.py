@@ -1,14 +1,16 @@
 """Cleaned text that was damaged since is refused by what reads it, in one line."""
 
+import itertools
 import json
+import os
 import re
 
 import pytest
 
+from padir.cleaned import check_cleaned
 from padir.cli import main
 from padir.commands.distill import join
 from padir.config.data import Dataset, FilesSource, VocabularySettings
-from padir.data.cleaned import check_cleaned
 from padir.files import InputError, read_lines, write_json, write_lines
 from padir.provenance import check_written
 from tests.training import tiny_spec, train_arguments, write_toy
@@ -76,6 +78,88 @@ def test_damaged_text_is_not_taken_with_ready_made_translations(cleaned, tmp_pat
     command += ["--source", str(cleaned / "train.de"), "--out", str(tmp_path / "out.en")]
     assert main(command) == 2
     assert "train.de: is not what padir clean wrote" in capsys.readouterr().err
+
+
+def test_extra_sources_are_not_compared_with_damaged_text(cleaned, tmp_path, capsys):
+    """Or a line of the test set could pass."""
+    text = {split: {"files": {"de": "t.de", "en": "t.en"}} for split in ("train", "valid", "test")}
+    source = {"kind": "files", **text}
+    extra = {"files": {"de": str(cleaned / "train.de")}}
+    dataset = {"source": source, "directions": ["de-en"], "extra_sources": extra}
+    write_json(tmp_path / "dataset.json", dataset)
+    damaged = cleaned / "test.references.de.jsonl"
+    flip(damaged)
+    command = ["extra-sources", "--config-dataset", str(tmp_path / "dataset.json")]
+    command += ["--language", "de", "--train", str(cleaned / "train.de"), "--out", str(tmp_path)]
+    command += ["--valid", str(cleaned / "valid.references.de.jsonl"), "--test", str(damaged)]
+    assert main(command) == 2
+    assert "test.references.de.jsonl: is not what padir clean wrote" in capsys.readouterr().err
+
+
+def test_translations_of_damaged_text_are_not_bought(cleaned, tmp_path, capsys):
+    flip(cleaned / "train.de")
+    write_json(tmp_path / "teacher.json", {"ledger": str(tmp_path / "ledger.sqlite")})
+    command = ["distill-cloud", "--teacher", str(tmp_path / "teacher.json"), "--max-usd", "1"]
+    command += ["--source", str(cleaned / "train.de"), "--out", str(tmp_path / "out.en")]
+    assert main([*command, "--source-language", "de", "--target-language", "en"]) == 2
+    assert "train.de: is not what padir clean wrote" in capsys.readouterr().err
+    assert not (tmp_path / "ledger.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("verb", "damaged"),
+    [
+        *itertools.product(
+            ["decode", "tune", "trace", "analyse"], ["valid.de", "valid.references.en.jsonl"]
+        ),
+        # Hypotheses are no cleaned text.
+        ("score", "valid.references.en.jsonl"),
+    ],
+)
+def test_what_reads_validation_or_test_text_refuses_damaged_text(cleaned, capsys, verb, damaged):
+    """Before it opens the model: here is none."""
+    source, references = str(cleaned / "valid.de"), str(cleaned / "valid.references.en.jsonl")
+    model = ["--bundle", str(cleaned / "none"), "--decoder", "beam"]
+    text = ["--source", source, "--references", references]
+    out = str(cleaned / "out")
+    command = {
+        "decode": [*model, *text, "--out", out, "--text", out + ".txt"],
+        "tune": [*model, *text, "--out", out],
+        "trace": [*model[:2], "--rows", "beam", *text, "--out", out],
+        "analyse": [*model, *text, "--target-language", "en", "--out", out],
+        "score": ["--hypotheses", source, "--references", references, "--target-language", "en"],
+    }[verb]
+    path = cleaned / damaged
+    times = path.stat()
+    flip(path)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert main([verb, *command]) == 2
+    assert f"{damaged}: is not what padir clean wrote" in capsys.readouterr().err
+    assert not (cleaned / "out").exists()
+
+
+@pytest.mark.parametrize("verb", ["sample", "latency"])
+def test_what_reads_sources_alone_refuses_damaged_sources(cleaned, capsys, verb):
+    flip(cleaned / "test.de")
+    rows = ["--bundle", str(cleaned / "none")] if verb == "sample" else ["--rows", "none:beam"]
+    command = [verb, *rows, "--source", str(cleaned / "test.de"), "--out", str(cleaned / "out")]
+    assert main(command) == 2
+    assert "test.de: is not what padir clean wrote" in capsys.readouterr().err
+
+
+def test_a_training_does_not_begin_with_a_damaged_vocabulary(tmp_path, capsys):
+    write_toy(tmp_path)
+    settings = VocabularySettings(kind="word", size=100)
+    write_json(tmp_path / "settings.json", settings.model_dump(mode="json"))
+    vocabulary = tmp_path / "spm.model"
+    texts = [str(tmp_path / f"train.{side}") for side in ("source", "target")]
+    command = ["vocab", "--settings", str(tmp_path / "settings.json"), "--text", *texts]
+    assert main([*command, "--out", str(vocabulary)]) == 0
+    content = bytearray(vocabulary.read_bytes())
+    content[len(content) // 2] ^= 1
+    vocabulary.write_bytes(content)
+    assert main(["train", *train_arguments(tmp_path, tiny_spec("ar"))]) == 2
+    assert "spm.model: damaged or edited: its SHA-256 is not the one" in capsys.readouterr().err
 
 
 def test_a_training_does_not_begin_with_damaged_text(tmp_path, capsys):
