@@ -31,6 +31,7 @@ RECORDS = Path(__file__).resolve().parents[1] / "faults.json"
 FAULTS = {
     "kill": "SIGKILL at random moments",
     "scheduler": "SIGKILL of the scheduler alone",
+    "removal": "SIGKILL of the scheduler while it removes raw text",
     "member": "SIGKILL of one process",
     "together": "SIGKILL of all processes at once",
     "still": "SIGSTOP of one process, which goes on when the others have ended",

@@ -112,20 +112,31 @@ def several_arguments(folder: Path) -> list[str]:
     return ["train", *train_arguments(folder, spec), "--threads", "1"]
 
 
-def write_tiny_bundle(folder: Path) -> None:
-    """A bundle of a tiny AR model in `folder`/bundle, trained in a process of its own."""
+def in_own_process(folder: Path, arguments: Callable[[], list[str]]) -> None:
+    """Run `padir` on what `arguments` returns, outside this process: it may not load JAX."""
     from benchmarks.faults.trial import in_fork
-    from tests.training import tiny_spec, train_arguments, write_toy
 
-    def train() -> int:
+    def work() -> int:
         from padir.cli import main
+
+        return main(arguments())
+
+    log = folder.with_name("inputs.log")
+    if in_fork(work, log):
+        raise SystemExit(log.read_text())
+
+
+def write_tiny_bundle(folder: Path) -> None:
+    """A bundle of a tiny AR model in `folder`/bundle, and its toy text beside it."""
+
+    def train() -> list[str]:
+        from tests.training import tiny_spec, train_arguments, write_toy
 
         write_toy(folder)
         spec = tiny_spec("ar", steps=200, checkpoint_every=200, validate_every=100)
-        return main(["train", *train_arguments(folder, spec), "--threads", "1"])
+        return ["train", *train_arguments(folder, spec), "--threads", "1"]
 
-    if in_fork(train, folder.with_name("bundle.log")):
-        raise SystemExit(folder.with_name("bundle.log").read_text())
+    in_own_process(folder, train)
 
 
 def write_sources(path: Path, lines: int) -> None:
@@ -139,6 +150,39 @@ def translate_arguments(folder: Path) -> list[str]:
     write_tiny_bundle(folder)
     write_sources(folder / "source.txt", 40)
     return ["translate", "--model", str(folder / "bundle"), "--threads", "1"]
+
+
+def tune_arguments(folder: Path) -> list[str]:
+    """The length rule of a tiny AR model's beam search."""
+    write_tiny_bundle(folder)
+    return [
+        *("tune", "--bundle", str(folder / "bundle"), "--decoder", "beam", "--threads", "1"),
+        *("--source", str(folder / "valid.source"), "--references", str(folder / "valid.target")),
+        *("--out", str(folder / "tuned.json")),
+    ]
+
+
+def decode_arguments(folder: Path) -> list[str]:
+    """Forty lines through a tiny AR model, with their records."""
+    write_tiny_bundle(folder)
+    write_sources(folder / "source.txt", 40)
+    return [
+        *("decode", "--bundle", str(folder / "bundle"), "--decoder", "greedy", "--threads", "1"),
+        *("--source", str(folder / "source.txt"), "--out", str(folder / "decoded.jsonl")),
+        *("--text", str(folder / "decoded.txt")),
+    ]
+
+
+def score_arguments(folder: Path) -> list[str]:
+    """Scores of what a tiny AR model makes of forty lines, which are the references too."""
+    arguments = decode_arguments(folder)
+    in_own_process(folder, lambda: arguments)
+    return [
+        *("score", "--hypotheses", str(folder / "decoded.txt")),
+        *("--references", str(folder / "source.txt"), "--target-language", "xt"),
+        *("--decode", str(folder / "decoded.jsonl"), "--json", str(folder / "score.json")),
+        *("--provenance", str(folder / "decoded.jsonl.provenance.json")),
+    ]
 
 
 def distill_arguments(folder: Path) -> list[str]:
@@ -199,6 +243,9 @@ def workflow_arguments(folder: Path) -> list[str]:
 
 WORKFLOW_OUTPUTS = ("data/**/*.x?", "data/**/*.jsonl", "runs/**/bundle/*.*", "runs/**/decode/*",
                     "runs/**/score/*", "report/tables/*")  # fmt: skip
+WORKFLOW_DAMAGED = ("data/**/*.x?", "data/**/*.jsonl", "vocab/**/spm.model", "runs/**/bundle/**/*",
+                    "runs/**/work/**/checkpoints/**/*", "runs/**/work/**/candidates/*",
+                    "runs/**/decode/*.jsonl")  # fmt: skip
 COMMANDS = (
     Command("clean", clean_arguments, ("data/*.*",), ("kill", "write", "full", "two", "clock")),
     Command("vocab", vocabulary_arguments, ("spm.model",),
@@ -208,6 +255,13 @@ COMMANDS = (
             damaged=("ledger.sqlite*",), patch=impatient),
     Command("translate", translate_arguments, ("out.txt",), ("kill", "input", "clock"),
             inputs=("bundle/*.*",), stdin="source.txt"),
+    Command("tune", tune_arguments, ("tuned.json",),
+            ("kill", "write", "full", "input", "two", "clock"), inputs=("bundle/*.*",), calls=4),
+    Command("decode", decode_arguments, ("decoded.*",),
+            ("kill", "write", "full", "input", "two", "clock"), inputs=("bundle/*.*",), calls=4),
+    Command("score", score_arguments, ("score.json",),
+            ("kill", "write", "full", "input", "two", "clock"),
+            inputs=("decoded.txt", "decoded.jsonl", "decoded.jsonl.provenance.json"), calls=4),
     Command("distill", distill_arguments, ("distilled.txt",),
             ("kill", "write", "full", "damage", "input", "two", "clock"),
             damaged=("distilled.txt.parts/*/*",), inputs=("bundle/*.*",), patch=small_parts,
@@ -220,5 +274,6 @@ COMMANDS = (
     Command("several", several_arguments, ("bundle/*", "metrics.jsonl"),
             ("member", "together", "still")),
     Command("snakemake", workflow_arguments, tuple(f"results/{x}" for x in WORKFLOW_OUTPUTS),
-            ("scheduler", "group", "job", "two", "clock")),
+            ("scheduler", "removal", "group", "job", "full", "damage", "two", "clock"),
+            damaged=tuple(f"results/{x}" for x in WORKFLOW_DAMAGED)),
 )  # fmt: skip

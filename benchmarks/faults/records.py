@@ -17,9 +17,12 @@ NEVER_TRIED = (
     "loss of power",
     "a step of the system's own clock",
     "Slurm",
-    "`padir fetch`, `tune`, `decode`, `score`, `rate` and `report` by themselves",
-    "a full disk, a failed write and damage under `snakemake`",
+    "`padir fetch`, `rate` and `report` by themselves",
+    "a failed write under `snakemake`",
     "memory that runs out: a job is killed instead",
+    "damage to scores, which the report refuses",
+    "damage to the workflow's settings (`spec.json`, `dataset.json`), statistics of data and"
+    " grammars, which are read as they are",
 )
 """Faults that no kind of this benchmark makes."""
 

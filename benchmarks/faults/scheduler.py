@@ -1,4 +1,4 @@
-"""Faults of the workflow: its scheduler, its process group, one of its jobs, two schedulers."""
+"""Faults of the workflow: its scheduler, process group and jobs, two schedulers."""
 
 import os
 import random
@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 from benchmarks.faults.records import Outcome
-from benchmarks.faults.strikes import YEARS
+from benchmarks.faults.strikes import YEARS, files, full, spoil
 from benchmarks.faults.trial import Trial, ended, wait_for
 
 VERBS = ("clean", "vocab", "train", "decode", "score", "report")
@@ -65,6 +67,28 @@ def scheduler(trial: SchedulerTrial, draw: random.Random) -> Outcome:
     return trial.judge("scheduler killed", int(struck))
 
 
+def removal(trial: SchedulerTrial, draw: random.Random) -> Outcome:
+    """SIGKILL of the scheduler while it removes raw text, which it does file by file."""
+    files = draw.randint(1, 14)
+
+    def disturb() -> None:
+        remove, removed = os.unlink, 0
+
+        def counted(path: Any, *, dir_fd: int | None = None) -> None:
+            nonlocal removed
+            remove(path, dir_fd=dir_fd)
+            if dir_fd is not None and os.readlink(f"/proc/self/fd/{dir_fd}").endswith("/raw"):
+                removed += 1
+                if removed == files:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        os.unlink = counted
+
+    status = wait_for(trial.start(disturb), trial.patience)
+    struck = status == -signal.SIGKILL
+    return trial.judge(f"killed after {files} files", int(struck), None if struck else status)
+
+
 def group(trial: SchedulerTrial, draw: random.Random) -> Outcome:
     """SIGKILL of the scheduler and its jobs."""
     trial.group = True
@@ -86,6 +110,33 @@ def job(trial: SchedulerTrial, draw: random.Random) -> Outcome:
         time.sleep(0.02)
     # A job that was killed must not end well.
     return trial.judge(f"{verb} killed after {delay:.1f} s", int(struck and status != 0), status)
+
+
+def damage(trial: SchedulerTrial, draw: random.Random) -> Outcome:
+    """A file between two rules cut short, or one bit of it flipped, after a kill."""
+    trial.group = True
+    trial.kill_after(draw.uniform(0.2, 1) * trial.seconds)
+    paths = files(trial, trial.command.damaged)
+    if not paths:
+        return trial.judge("nothing to damage", 0)
+    path = draw.choice(paths)
+    content, times = path.read_bytes(), path.stat()
+
+    def fix() -> None:
+        path.write_bytes(content)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    what = f"{path.relative_to(trial.folder).parent}: {spoil(path, draw)}"
+    spoiled = path.read_bytes()
+
+    def why_wrong() -> str:
+        # Where all that reads the file is made, it stays as it is, and its readers are compared.
+        if path.exists() and path.read_bytes() == spoiled:
+            fix()
+        return SchedulerTrial.why_wrong(trial)
+
+    with mock.patch.object(trial, "why_wrong", why_wrong):
+        return trial.judge(what, 1, fix=fix)
 
 
 def two(trial: SchedulerTrial, draw: random.Random) -> Outcome:
@@ -110,10 +161,13 @@ def clock(trial: SchedulerTrial, draw: random.Random) -> Outcome:
     return trial.judge("file times moved", 1)
 
 
-SCHEDULER_STRIKES: dict[str, Callable[[SchedulerTrial, random.Random], Outcome]] = {
+SCHEDULER_STRIKES: dict[str, Callable[[Any, random.Random], Outcome]] = {
     "scheduler": scheduler,
+    "removal": removal,
     "group": group,
     "job": job,
+    "full": full,
+    "damage": damage,
     "two": two,
     "clock": clock,
 }
