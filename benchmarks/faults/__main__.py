@@ -40,6 +40,7 @@ FAULTS = {
     "write": "a write, rename or fsync fails, or a file may not grow",
     "full": "the disk is full, then freed",
     "damage": "a file of a half-finished run cut short, or one bit flipped",
+    "settings": "settings, statistics or a score between two rules cut short, or one bit flipped",
     "input": "an input cut short, or one bit flipped",
     "two": "the same command twice at once",
     "clock": "file times and clock moved by years",

@@ -21,6 +21,7 @@ class Command:
         kinds: the faults that are tried, in this order.
         damaged: names of files of a half-finished run that may be damaged.
         inputs: names of inputs that may be damaged.
+        settings: names of settings, statistics and scores that may be damaged.
         resumes: whether inputs are damaged after a first run was killed at work.
         restarts: whether `--restart` is what a refusal asks for; its other outputs tell of it, so
             that only the model is compared.
@@ -35,6 +36,7 @@ class Command:
     kinds: tuple[str, ...]
     damaged: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     resumes: bool = False
     restarts: bool = False
     patch: Callable[[], None] = lambda: None
@@ -246,6 +248,9 @@ WORKFLOW_OUTPUTS = ("data/**/*.x?", "data/**/*.jsonl", "runs/**/bundle/*.*", "ru
 WORKFLOW_DAMAGED = ("data/**/*.x?", "data/**/*.jsonl", "vocab/**/spm.model", "runs/**/bundle/**/*",
                     "runs/**/work/**/checkpoints/**/*", "runs/**/work/**/candidates/*",
                     "runs/**/decode/*.jsonl")  # fmt: skip
+WORKFLOW_SETTINGS = ("runs/*/*/*/spec.json", "data/**/dataset.json", "vocab/**/settings.json",
+                     "decoders/**/*.json", "report/config.json", "data/**/*statistics.json",
+                     "data/**/grammar.json", "runs/**/score/*.json")  # fmt: skip
 COMMANDS = (
     Command("clean", clean_arguments, ("data/*.*",), ("kill", "write", "full", "two", "clock")),
     Command("vocab", vocabulary_arguments, ("spm.model",),
@@ -274,6 +279,7 @@ COMMANDS = (
     Command("several", several_arguments, ("bundle/*", "metrics.jsonl"),
             ("member", "together", "still")),
     Command("snakemake", workflow_arguments, tuple(f"results/{x}" for x in WORKFLOW_OUTPUTS),
-            ("scheduler", "removal", "group", "job", "full", "damage", "two", "clock"),
-            damaged=tuple(f"results/{x}" for x in WORKFLOW_DAMAGED)),
+            ("scheduler", "removal", "group", "job", "full", "damage", "settings", "two", "clock"),
+            damaged=tuple(f"results/{x}" for x in WORKFLOW_DAMAGED),
+            settings=tuple(f"results/{x}" for x in WORKFLOW_SETTINGS)),
 )  # fmt: skip

@@ -20,9 +20,6 @@ NEVER_TRIED = (
     "`padir fetch`, `rate` and `report` by themselves",
     "a failed write under `snakemake`",
     "memory that runs out: a job is killed instead",
-    "damage to scores, which the report refuses",
-    "damage to the workflow's settings (`spec.json`, `dataset.json`), statistics of data and"
-    " grammars, which are read as they are",
 )
 """Faults that no kind of this benchmark makes."""
 

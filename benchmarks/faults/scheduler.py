@@ -114,9 +114,19 @@ def job(trial: SchedulerTrial, draw: random.Random) -> Outcome:
 
 def damage(trial: SchedulerTrial, draw: random.Random) -> Outcome:
     """A file between two rules cut short, or one bit of it flipped, after a kill."""
+    return damage_among(trial, draw, trial.command.damaged)
+
+
+def settings(trial: SchedulerTrial, draw: random.Random) -> Outcome:
+    """The same with settings that rules write, statistics and scores."""
+    return damage_among(trial, draw, trial.command.settings)
+
+
+def damage_among(trial: SchedulerTrial, draw: random.Random, patterns: tuple[str, ...]) -> Outcome:
+    """Kill the workflow, damage one of the files that the patterns name, and go on."""
     trial.group = True
     trial.kill_after(draw.uniform(0.2, 1) * trial.seconds)
-    paths = files(trial, trial.command.damaged)
+    paths = files(trial, patterns)
     if not paths:
         return trial.judge("nothing to damage", 0)
     path = draw.choice(paths)
@@ -168,6 +178,7 @@ SCHEDULER_STRIKES: dict[str, Callable[[Any, random.Random], Outcome]] = {
     "job": job,
     "full": full,
     "damage": damage,
+    "settings": settings,
     "two": two,
     "clock": clock,
 }

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from padir.files import InputError, read_json, sha256_file, shown
+from padir.checksums import DamagedContent, read_checked
+from padir.files import InputError, sha256_file, shown
 
 STATISTICS_FILE = "statistics.json"
 
@@ -28,11 +29,17 @@ def check_cleaned(*paths: Path) -> None:
 
 
 def _checksums(statistics: Path) -> dict[str, str]:
-    """Checksums of the cleaned files of a folder; none for statistics of other things."""
+    """Checksums of the cleaned files of a folder; none for statistics of other things.
+
+    Raises:
+        DamagedContent: the statistics were damaged or edited.
+    """
     try:
-        content = read_json(statistics)
+        content = read_checked(statistics, "clean again")
         files = [file for split in content["splits"].values() for file in split["files"]]
         # Text that an earlier version cleaned has no checksums of references.
         return content.get("references", {}) | {file["file"]: file["sha256"] for file in files}
+    except DamagedContent:
+        raise
     except (InputError, KeyError, TypeError, AttributeError):
         return {}

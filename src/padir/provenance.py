@@ -11,9 +11,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from padir.files import InputError, digest, read_json, sha256_file, shown, write_json
+from padir.checksums import read_checked, write_checked
+from padir.files import InputError, digest, sha256_file, shown
 
-CHECKSUM = "sha256"
 PACKAGES = ("padir", "jax", "jaxlib", "flax", "optax", "numpy", "sentencepiece", "sacrebleu")
 
 
@@ -128,7 +128,7 @@ def write_provenance(
             if value is not None
         },
     }
-    write_json(path, {**content, CHECKSUM: digest(content)})
+    write_checked(path, content)
     return path
 
 
@@ -138,13 +138,7 @@ def read_provenance(path: Path) -> Any:
     Raises:
         InputError: it is missing, no JSON, damaged or edited.
     """
-    content = read_json(path)
-    if isinstance(content, dict) and content.pop(CHECKSUM, None) not in (None, digest(content)):
-        raise InputError(
-            f"{shown(path)}: damaged or edited: its {CHECKSUM} is not that of its content: run"
-            f" again what wrote it, or take {CHECKSUM} out to use it as it is"
-        )
-    return content
+    return read_checked(path, "run again what wrote it")
 
 
 def checked_output(path: Path, provenance: Mapping[str, Any], otherwise: str) -> None:

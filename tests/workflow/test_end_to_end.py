@@ -50,3 +50,16 @@ def test_a_tiny_experiment_runs_through_and_then_only_what_changed(snakemake, ti
     assert model.stat().st_mtime_ns == before
     spec = json.loads((place / "results/runs/toy/xs-xt/taught/seed0/bundle/spec.json").read_text())
     assert spec["run_spec"]["run"]["objective"]["unmasking_rate"] == 0.3
+
+    settings = place / "results/runs/toy/xs-xt/taught/spec.json"
+    content = settings.read_text()
+    digit = content.index('"unmasking_rate": 0.3') + len('"unmasking_rate": 0.')
+    settings.write_text(content[:digit] + "7" + content[digit + 1 :])
+    damaged = snakemake(*arguments, *edited, "--", "table1", folder=place)
+    assert damaged.returncode == 1
+    log = (place / "results/runs/toy/xs-xt/taught/seed0/logs/train.log").read_text()
+    assert "taught/spec.json: damaged or edited" in log
+    remedy = ("--force", str(settings.relative_to(place)))
+    assert snakemake(*arguments, *edited, *remedy, folder=place).returncode == 0
+    assert settings.read_text() == content
+    assert snakemake(*arguments, *edited, "--", "table1", folder=place).returncode == 0

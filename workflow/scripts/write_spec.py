@@ -1,8 +1,8 @@
-"""Write one job's settings, cut out of the config, as JSON.
+"""Write one job's settings, cut out of the config, as JSON with a checksum.
 
 In: params `settings`, plain JSON data. Out: output `spec`.
 """
 
-from padir.files import write_json
+from padir.checksums import write_checked
 
-write_json(snakemake.output.spec, snakemake.params.settings)  # Snakemake defines it
+write_checked(snakemake.output.spec, snakemake.params.settings)  # Snakemake defines it

@@ -30,6 +30,8 @@ def main(argv: list[str]) -> int:
     import sys
 
     from padir.cards import CARD_FILE
+    from padir.checksums import write_checked
+    from padir.cleaned import STATISTICS_FILE
     from padir.config.read import read_dataset
     from padir.data.card import data_card
     from padir.data.clean import clean
@@ -38,7 +40,6 @@ def main(argv: list[str]) -> int:
         iter_aligned,
         sha256_file,
         shown,
-        write_json,
         write_jsonl,
         write_text,
     )
@@ -59,7 +60,7 @@ def main(argv: list[str]) -> int:
             references = out / f"{split}.references.{language}.jsonl"
             write_jsonl(references, iter_aligned(*texts))
             statistics["references"][references.name] = sha256_file(references)
-    write_json(out / "statistics.json", statistics)
+    write_checked(out / STATISTICS_FILE, statistics)
     write_text(out / CARD_FILE, data_card(dataset, statistics))
     files = [file for split in statistics["splits"].values() for file in split["files"]]
     for file in files:

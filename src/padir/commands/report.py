@@ -47,13 +47,17 @@ def _read_config(paths: list[Path]) -> tuple[Config, str]:
         InputError: a file cannot be read, or holds no config.
     """
     from padir import invocation
+    from padir.checksums import made_by_workflow, read_checked
     from padir.config.read import check_config, load_config
-    from padir.files import read_json_object
+    from padir.files import InputError, shown
 
     options = invocation.experiment_options([path.absolute() for path in paths], {})
     if len(paths) > 1 or paths[0].suffix in (".yaml", ".yml"):
         return load_config(paths), options
-    return check_config(read_json_object(paths[0])), options
+    content = read_checked(paths[0], made_by_workflow(paths[0]))
+    if not isinstance(content, dict):
+        raise InputError(f"{shown(paths[0])}: not a JSON object")
+    return check_config(content), options
 
 
 def main(argv: list[str]) -> int:

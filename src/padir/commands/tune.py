@@ -29,12 +29,13 @@ def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = read_arguments("tune", __doc__, OPTIONS, argv)
     prepare(arguments.threads)
+    from padir.checksums import write_checked
     from padir.cleaned import check_cleaned
     from padir.config.decoder import RefinementDecoder
     from padir.decode.candidates import LengthRule
-    from padir.decode.load import DECODER_DIGEST, find_decoder
+    from padir.decode.load import find_decoder
     from padir.decode.tune import decodings_to_tune, tune
-    from padir.files import digest, read_aligned, write_json
+    from padir.files import read_aligned
     from padir.progress import Progress
     from padir.provenance import write_provenance
     from padir.score.bleu import RepeatedBleu
@@ -79,7 +80,7 @@ def main(argv: list[str]) -> int:
         "digests": digests,
         "seed": loaded.seed,
     }
-    write_json(arguments.out, {**content, DECODER_DIGEST: digest(content)})
+    write_checked(arguments.out, content)
     write_provenance(
         arguments.out,
         ["tune", *argv],

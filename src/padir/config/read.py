@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pydantic
 import yaml
 
+from padir.checksums import made_by_workflow, read_checked
 from padir.config.base import Settings
 from padir.config.contents import CONTENTS
 from padir.config.data import Dataset, VocabularySpec
@@ -27,7 +28,7 @@ from padir.config.presets import SIZES, size_defaults
 from padir.config.systems import SEARCHES
 from padir.config.teacher import CloudTeacher
 from padir.config.training import RunSpec
-from padir.files import InputError, read_bytes, read_json, shown
+from padir.files import InputError, read_bytes, shown
 
 S = TypeVar("S", bound=Settings)
 
@@ -311,7 +312,7 @@ def refuse_repeated_keys(paths: Iterable[str | Path]) -> None:
 
 
 def _read_json_settings(kind: type[S], path: str | Path) -> S:
-    label, mapping = f"{shown(str(path))}: ", read_json(path)
+    label, mapping = f"{shown(path)}: ", read_checked(path, made_by_workflow(path))
     if not isinstance(mapping, dict):
         raise InputError(f"{label}found {type(mapping).__name__}, allowed: an object of settings")
     if kind in (Dataset, VocabularySpec):

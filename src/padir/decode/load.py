@@ -9,18 +9,17 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from padir.bundle import MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, read_bundle
+from padir.checksums import read_checked
 from padir.config.decoder import Decoder, WeightPrecision, builtin_decoders
 from padir.config.training import RunSpec
 from padir.decode.candidates import LengthRule
-from padir.files import InputError, digest, read_json, shown
+from padir.files import InputError, shown
 from padir.model.parameters import from_arrays, with_rounded_weights
 from padir.model.transformer import Transformer
 from padir.vocab import Vocabulary
 
 DECODERS = "decoders"
 """Folder of a bundle's tuned decoders."""
-DECODER_DIGEST = "sha256"
-"""Key of a tuned decoder's file with the digest of the rest, so that damage shows."""
 _SETTINGS = TypeAdapter(Decoder)
 
 
@@ -142,15 +141,9 @@ def read_decoder(path: Path) -> TunedDecoder:
     Raises:
         InputError: not such a file, or not as `padir tune` wrote it.
     """
-    content = read_json(path)
+    content = read_checked(path, "run padir tune")
     if not isinstance(content, dict) or not isinstance(content.get("name"), str):
         raise InputError(f"{shown(path)}: no decoder: an object with name and settings is needed")
-    recorded = content.pop(DECODER_DIGEST, None)
-    if recorded is not None and digest(content) != recorded:
-        raise InputError(
-            f"{shown(path)}: damaged or edited: its {DECODER_DIGEST} is not that of its content:"
-            f" run padir tune, or take {DECODER_DIGEST} out to use it as it is"
-        )
     try:
         settings = _SETTINGS.validate_python(content.get("settings"))
     except ValidationError as error:

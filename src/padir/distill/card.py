@@ -5,13 +5,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from padir.checksums import made_by_workflow, read_checked
 from padir.data.grammar import Grammar
 from padir.files import (
     InputError,
     count_aligned,
     iter_aligned,
     iter_lines,
-    read_json,
     sha256_file,
     shown,
 )
@@ -91,7 +91,7 @@ def describe(
 
 def _extra_sources(path: Path) -> dict[str, Any]:
     """What a card says of extra sources: language, file, lines that stayed and were dropped."""
-    statistics = read_json(path)
+    statistics = read_checked(path, made_by_workflow(path))
     try:
         dropped = {reason: counts["pairs"] for reason, counts in statistics["dropped"].items()}
         return {

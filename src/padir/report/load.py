@@ -6,10 +6,11 @@ from typing import Any
 
 from padir import invocation, layout
 from padir.cards import CARD_FILE
+from padir.checksums import made_by_workflow, read_checked
 from padir.config.experiment import Config
 from padir.config.identity import chain_digests, short_digest, teacher_seed
 from padir.config.rows import Row
-from padir.files import InputError, read_json, read_jsonl, shown
+from padir.files import InputError, read_jsonl, shown
 from padir.layout import Artifact, Place
 from padir.provenance import check_written, checked_output, read_provenance
 from padir.report.cards import carried_digests
@@ -179,7 +180,7 @@ class Reader:
         if not Path(path).is_file() or not labelled.is_file():
             self._absent[path] = Absence(artifact, MISSING)
             return None
-        content = read_provenance(labelled) if has_lines else read_json(labelled)
+        content = read_checked(labelled, made_by_workflow(path))
         document = checked(str(labelled), content, Provenance)
         if path.startswith(THEORY):
             digests = {"settings": short_digest(document.get("settings"))}

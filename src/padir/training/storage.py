@@ -8,12 +8,13 @@ import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from padir.files import InputError, digest, read_json, shown, write_errors, write_json
+from padir.checksums import CHECKSUM
+from padir.files import InputError, digest, read_json, shown, write_errors
 
 # Bytes of a checkpoint beside its arrays.
 OVERHEAD = 1 << 20
@@ -112,13 +113,8 @@ def sha256_now(path: Path) -> str:
     raise missing
 
 
-def write_record(path: Path, record: Mapping[str, object]) -> None:
-    """Write a JSON object with a checksum of its content."""
-    write_json(path, {**record, "checksum": digest(dict(record))})
-
-
 def read_record(path: Path, earlier: Set[str] = KEYS_WITHOUT_CHECKSUM) -> dict[str, Any]:
-    """Read what `write_record` wrote, or a record of an earlier version, without its checksum.
+    """Read what `write_checked` wrote, or a record of an earlier version, without its checksum.
 
     Args:
         path: of the record.
@@ -135,7 +131,7 @@ def read_record(path: Path, earlier: Set[str] = KEYS_WITHOUT_CHECKSUM) -> dict[s
             raise
         record = None
     if isinstance(record, dict):
-        recorded = record.pop("checksum", None)
+        recorded = record.pop(CHECKSUM, None)
         of_earlier_version = recorded is None and record.keys() <= earlier
         if of_earlier_version or recorded == digest(record):
             return record

@@ -59,9 +59,9 @@ def test_a_damaged_decoder_is_refused_and_one_without_its_checksum_is_read(place
     assert find_decoder(load(bundle), "padir").name == "padir"
     content["length_rule"]["alpha"] += 1
     write_json(path, content)
-    with pytest.raises(InputError, match=r"padir\.json: damaged or edited: its sha256 is not"):
+    with pytest.raises(InputError, match=r"padir\.json: damaged or edited: its checksum is not"):
         find_decoder(load(bundle), "padir")
-    del content["sha256"]
+    del content["checksum"]
     write_json(path, content)
     rule = find_decoder(load(bundle), "padir").rule
     assert rule is not None and rule.alpha == content["length_rule"]["alpha"]
