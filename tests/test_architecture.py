@@ -23,7 +23,8 @@ ALLOWED: dict[str, set[str]] = {
     "files": {"temporary"},
     "bundle": {"cards", "files"},
     "cards": {"files"},
-    "cleaned": {"files"},
+    "checksums": {"files"},
+    "cleaned": {"checksums", "files"},
     "progress": set(),
     "devices": set(),
     "launch": {"peers"},
@@ -35,22 +36,25 @@ ALLOWED: dict[str, set[str]] = {
     "layout": {"config"},
     "jobs": {"config", "layout"},
     "priorities": {"config"},
-    "config": {"files"},
-    "provenance": {"files"},
+    "config": {"checksums", "files"},
+    "provenance": {"checksums", "files"},
     "tokens": {"ids", "shapes"},
     "vocab": {"config", "files", "ids"},
-    "data": {"cards", "config", "files", "ids", "shapes", "temporary", "vocab", "progress"},
+    "data": {
+        *("cards", "checksums", "config", "files", "ids", "shapes", "temporary", "vocab"),
+        "progress",
+    },
     "model": {"cards", "config", "ids", "shapes"},
     "theory": {"config", "files", "progress"},
     "training": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "progress", "vocab", "data"),
-        *("bundle", "model", "locks", "temporary"),
+        *("bundle", "checksums", "model", "locks", "temporary"),
     },
     "decode": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "vocab", "model", "progress"),
-        *("bundle", "launch"),
+        *("bundle", "checksums", "launch"),
     },
-    "distill": {"config", "files", "locks", "progress", "decode", "data", "score"},
+    "distill": {"checksums", "config", "files", "locks", "progress", "decode", "data", "score"},
     "score": {"files"},
     "analysis": {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
@@ -59,7 +63,9 @@ ALLOWED: dict[str, set[str]] = {
     "hub": {"bundle", "cards", "files", "library", "model"},
     "server": {"config", "files", "library"},
     "planning": {"config", "data", "files", "launch", "locks", "model", "progress", "vocab"},
-    "report": {"cards", "config", "files", "invocation", "layout", "provenance", "score"},
+    "report": {
+        *("cards", "checksums", "config", "files", "invocation", "layout", "provenance", "score"),
+    },
     "outputs": {"config", "jobs", "layout", "report"},
 }
 

@@ -7,6 +7,7 @@ from itertools import chain, pairwise
 
 import pytest
 
+from padir.checksums import read_checked
 from padir.config.data import SyntheticSource
 from padir.data import synthetic
 from padir.data.grammar import MODES, Grammar
@@ -17,7 +18,7 @@ from padir.data.synthetic import (
     write_grammar,
     write_synthetic,
 )
-from padir.files import InputError, read_lines, sha256_file
+from padir.files import InputError, read_lines, sha256_file, write_json
 
 SETTINGS = SyntheticSource(train=1500, valid=100, test=150)
 
@@ -134,7 +135,9 @@ def test_bytes_stay_what_they_are(tmp_path):
     """
     settings = SyntheticSource(train=50, valid=10, test=10)
     write_synthetic(settings, tmp_path)
-    write_grammar(settings, tmp_path / "grammar.json")
+    grammar = tmp_path / "grammar.json"
+    write_grammar(settings, grammar)
+    write_json(grammar, read_checked(grammar, ""))
     checksum = hashlib.sha256()
     for path in sorted(tmp_path.iterdir()):
         checksum.update(path.read_bytes())
