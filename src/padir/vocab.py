@@ -110,6 +110,11 @@ def _training_failure(settings: VocabularySettings, message: str) -> str:
     return f"vocabulary of kind {settings.kind}, size {settings.size}: {' '.join(message.split())}"
 
 
+FEW = 64
+"""Fewer lines than these are read one by one. SentencePiece starts threads for a list, which
+takes milliseconds where the cores are busy, as long as a small model takes to translate a line."""
+
+
 class Vocabulary:
     """Text to token ids and back."""
 
@@ -145,6 +150,8 @@ class Vocabulary:
 
     def encode(self, lines: Sequence[str], threads: int = 1) -> list[list[int]]:
         """Token ids of each line, without EOS; an empty line gives no ids."""
+        if len(lines) < FEW:
+            return [self._processor.encode(line) for line in lines]
         return self._processor.encode(list(lines), num_threads=threads)
 
     def decode(self, ids: Sequence[Sequence[int] | np.ndarray]) -> list[str]:
@@ -157,7 +164,9 @@ class Vocabulary:
             IndexError: an id outside 0 to size - 1.
         """
         kept = [self._until_end(sequence) for sequence in ids]
-        return [text.translate(_NOT_IN_LINES) for text in self._processor.decode(kept)]
+        few = len(kept) < FEW
+        texts = map(self._processor.decode, kept) if few else self._processor.decode(kept)
+        return [text.translate(_NOT_IN_LINES) for text in texts]
 
     def _until_end(self, sequence: Sequence[int] | np.ndarray) -> list[int]:
         kept = []
