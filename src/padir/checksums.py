@@ -1,5 +1,6 @@
 """JSON files that carry the checksum of their own content, so that a changed digit shows."""
 
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +17,9 @@ class DamagedContent(InputError):
 
 def write_checked(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
     """Write a JSON object with its checksum. NaN and infinity: ValueError."""
-    write_json(path, {**content, CHECKSUM: digest(dict(content))})
+    # Of what JSON makes of it: whole numbers as keys become text.
+    written = json.loads(json.dumps(dict(content), allow_nan=False))
+    write_json(path, {**content, CHECKSUM: digest(written)})
 
 
 def read_checked(path: str | os.PathLike[str], remedy: str) -> Any:
@@ -43,4 +46,4 @@ def read_checked(path: str | os.PathLike[str], remedy: str) -> Any:
 
 def made_by_workflow(path: str | os.PathLike[str]) -> str:
     """The remedy for a file that a rule of the workflow writes."""
-    return f"run snakemake --force {shown(path)}"
+    return f"run snakemake --force {shown(path)} with the options of its run"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from padir.checksums import DamagedContent, read_checked
+from padir.checksums import DamagedContent, made_by_workflow, read_checked
 from padir.files import InputError, sha256_file, shown
 
 STATISTICS_FILE = "statistics.json"
@@ -35,7 +35,7 @@ def _checksums(statistics: Path) -> dict[str, str]:
         DamagedContent: the statistics were damaged or edited.
     """
     try:
-        content = read_checked(statistics, "clean again")
+        content = read_checked(statistics, made_by_workflow(statistics))
         files = [file for split in content["splits"].values() for file in split["files"]]
         # Text that an earlier version cleaned has no checksums of references.
         return content.get("references", {}) | {file["file"]: file["sha256"] for file in files}

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from padir.checksums import read_checked, write_checked
+from padir.checksums import made_by_workflow, read_checked, write_checked
 from padir.files import InputError, digest, sha256_file, shown
 
 PACKAGES = ("padir", "jax", "jaxlib", "flax", "optax", "numpy", "sentencepiece", "sacrebleu")
@@ -75,7 +75,7 @@ def checked_digests(
             verb = "trained" if stage == "training" else "made"
             raise InputError(
                 f"{shown(path)}: was {verb} with other settings ({stage} {actual}, the config has"
-                f" {wanted}): run snakemake --force {shown(path)}"
+                f" {wanted}): {made_by_workflow(path)}"
             )
 
 
@@ -156,8 +156,8 @@ def checked_output(path: Path, provenance: Mapping[str, Any], otherwise: str) ->
     recorded = outputs.get(path.name) if isinstance(outputs, dict) else None
     if recorded is not None and sha256_file(path) != recorded:
         raise InputError(
-            f"{shown(path)}: damaged or edited: its SHA-256 is not the one in its provenance: run"
-            f" snakemake --force {shown(path)}, or {otherwise}"
+            f"{shown(path)}: damaged or edited: its SHA-256 is not the one in its provenance:"
+            f" {made_by_workflow(path)}, or {otherwise}"
         )
 
 

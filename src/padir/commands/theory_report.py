@@ -23,10 +23,12 @@ def main(argv: list[str]) -> int:
     """Read, draw or tabulate, write."""
     arguments = read_arguments("theory-report", __doc__, OPTIONS, argv)
     from padir.files import InputError, read_json, shown
+    from padir.provenance import check_written
     from padir.report.checked import checked
     from padir.report.claim_documents import DRAWN, Experiment
     from padir.report.theory_figures import DRAWINGS, draw, theorem_table
 
+    check_written(*arguments.results)
     documents = [checked(str(path), read_json(path), Experiment) for path in arguments.results]
     if arguments.part == "theorems":
         theorem_table(documents).write(arguments.out)

@@ -1,11 +1,11 @@
 """Checksums of the user's own files, for digests: a path says where text lies, not which text."""
 
-import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from padir.files import sha256_file
+from padir.checksums import read_checked
+from padir.files import InputError, sha256_file
 
 CONTENTS = "contents"
 """Key of the checksums in a settings file that the workflow writes."""
@@ -30,7 +30,6 @@ def _checksum(path: str, record: str | None) -> str | None:
     if Path(path).is_file():
         return sha256_file(path)
     try:
-        recorded = json.loads(Path(record or "").read_text(encoding="utf-8"))
-        return recorded[CONTENTS].get(path)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return read_checked(record or "", "")[CONTENTS].get(path)
+    except (InputError, KeyError, TypeError, AttributeError):
         return None

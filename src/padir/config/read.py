@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pydantic
 import yaml
 
-from padir.checksums import made_by_workflow, read_checked
+from padir.checksums import CHECKSUM, made_by_workflow, read_checked
 from padir.config.base import Settings
 from padir.config.contents import CONTENTS
 from padir.config.data import Dataset, VocabularySpec
@@ -133,7 +133,8 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     if not isinstance(settings, dict):
         kind = "nothing" if settings is None else type(settings).__name__
         raise InputError(f"{name}: found {kind}, allowed: a mapping of settings")
-    return settings
+    # The settings of a whole run, which the workflow writes as JSON, serve as a config file, too.
+    return read_checked(path, made_by_workflow(path)) if CHECKSUM in settings else settings
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -252,6 +253,8 @@ def _validate(kind: type[S], mapping: Mapping[str, Any], given: Mapping[str, Any
 def check_config(mapping: Mapping[str, Any]) -> Config:
     """Validate a merged mapping, such as Snakemake's `config`; InputError has a line per error."""
     given = _plain(mapping)
+    # Snakemake merges files as they are; `read_yaml` has compared it.
+    given.pop(CHECKSUM, None)
     return _validate(Config, _with_defaults(given), given, "config: ")
 
 

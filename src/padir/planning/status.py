@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from padir.files import InputError, read_json
+from padir.checksums import read_checked
+from padir.files import InputError
 from padir.locks import holder_is_alive, run_is_alive
 
 RECENT = 10
@@ -47,7 +48,7 @@ def trainings(results: Path) -> Iterator[TrainingStatus]:
     for spec in sorted(results.glob("runs/*/*/*/spec.json")):
         place = spec.parent
         try:
-            steps = int(read_json(spec)["run"]["training"]["steps"])
+            steps = int(read_checked(spec, "")["run"]["training"]["steps"])
         except (InputError, KeyError, TypeError, ValueError):
             continue
         for seed in sorted(place.glob("seed*")):
