@@ -62,7 +62,17 @@ ALLOWED: dict[str, set[str]] = {
     "library": {"config", "decode", "files", "score"},
     "hub": {"bundle", "cards", "files", "library", "model"},
     "server": {"config", "files", "library"},
-    "planning": {"checksums", "config", "data", "files", "launch", "locks", "model", "progress", "vocab"},
+    "planning": {
+        "checksums",
+        "config",
+        "data",
+        "files",
+        "launch",
+        "locks",
+        "model",
+        "progress",
+        "vocab",
+    },
     "report": {
         *("cards", "checksums", "config", "files", "invocation", "layout", "provenance", "score"),
     },
