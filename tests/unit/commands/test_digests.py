@@ -68,7 +68,7 @@ def test_provenance_names_training_decoder_and_digests(place, tmp_path, name):
         (
             {"data": "d", "training": "x"},
             r"model\.safetensors: was trained with other settings \(training t, the config has x\)"
-            r": run snakemake --force .*padir/model\.safetensors$",
+            r": run snakemake --force .*padir/model\.safetensors with the options of its run$",
         ),
         ({"decoder": "x"}, r"decoders/padir\.json: was made with other settings \(decoder "),
         ({"hypotheses": "x"}, r"was made with other settings \(hypotheses "),
