@@ -71,21 +71,22 @@ def place(tmp_path_factory) -> Path:
     run_folder.mkdir(parents=True)
     (run_folder / "bundle").symlink_to(bundle)
     real_runs = folder / "results/runs/multi30k/de-en"
-    large = write_tiny_bundle(real_runs / "padir_large/seed0/bundle", "padir")
-    for name in ("masked", "masked_reranked", "masked_three", "masked_fast"):
-        # A reranker is named by its training.
-        reranker = {"reranker": "tiny_ar"} if name in ("masked_reranked", "masked_three") else {}
-        write_decoder(
-            large / f"decoders/{name}.json", tiny_decoder("padir", RULE, name=name, **reranker)
-        )
     padir = write_tiny_bundle(real_runs / "padir/seed0/bundle", "padir")
-    masked = write_tiny_bundle(real_runs / "padir_masked/seed0/bundle", "padir")
     write_decoder(padir / "decoders/padir.json", tiny_decoder("padir", RULE))
-    for name in ("masked", "masked_three", "masked_bfloat16", "masked_three_bfloat16"):
-        write_decoder(masked / f"decoders/{name}.json", tiny_decoder("padir", RULE, name=name))
+    masked = ("masked", "masked_reranked", "masked_three", "masked_fast", "masked_bfloat16")
+    masked += ("masked_three_bfloat16", "masked_fast_bfloat16")
+    # A reranker is named by its training.
+    reranked = {("padir_large", "masked_three"), ("padir_large", "masked_reranked")}
+    reranked |= {("padir_masked", "masked_reranked")}
+    for training in ("padir_large", "padir_masked"):
+        model = write_tiny_bundle(real_runs / f"{training}/seed0/bundle", "padir")
+        for name in masked:
+            reranker = {"reranker": "tiny_ar"} if (training, name) in reranked else {}
+            decoder = tiny_decoder("padir", RULE, name=name, **reranker)
+            write_decoder(model / f"decoders/{name}.json", decoder)
     fast = folder / "results/decoders/multi30k/de-en/masked_fast.json"
     write_decoder(fast, tiny_decoder("padir", name="masked_fast"))
-    for name in ("ar", "ar_large"):
+    for name in ("ar", "ar_large", "ar_large_distilled"):
         model = write_tiny_bundle(real_runs / f"{name}/seed0/bundle", "ar")
         for search in ("greedy", "beam", "beam_bfloat16"):
             kind, _, weights = search.partition("_")
