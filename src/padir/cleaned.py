@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from padir.checksums import DamagedContent, made_by_workflow, read_checked
+from padir.checksums import ChecksumMismatch, read_with_checksum, rerun_remedy
 from padir.files import InputError, sha256_file, shown
 
 STATISTICS_FILE = "statistics.json"
@@ -32,14 +32,14 @@ def _checksums(statistics: Path) -> dict[str, str]:
     """Checksums of the cleaned files of a folder; none for statistics of other things.
 
     Raises:
-        DamagedContent: the statistics were damaged or edited.
+        ChecksumMismatch: the statistics were damaged or edited.
     """
     try:
-        content = read_checked(statistics, made_by_workflow(statistics))
+        content = read_with_checksum(statistics, rerun_remedy(statistics))
         files = [file for split in content["splits"].values() for file in split["files"]]
         # Text that an earlier version cleaned has no checksums of references.
         return content.get("references", {}) | {file["file"]: file["sha256"] for file in files}
-    except DamagedContent:
+    except ChecksumMismatch:
         raise
     except (InputError, KeyError, TypeError, AttributeError):
         return {}

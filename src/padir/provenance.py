@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from padir.checksums import made_by_workflow, read_checked, write_checked
+from padir.checksums import read_with_checksum, rerun_remedy, write_with_checksum
 from padir.files import InputError, digest, sha256_file, shown
 
 PACKAGES = ("padir", "jax", "jaxlib", "flax", "optax", "numpy", "sentencepiece", "sacrebleu")
@@ -75,7 +75,7 @@ def checked_digests(
             verb = "trained" if stage == "training" else "made"
             raise InputError(
                 f"{shown(path)}: was {verb} with other settings ({stage} {actual}, the config has"
-                f" {wanted}): {made_by_workflow(path)}"
+                f" {wanted}): {rerun_remedy(path)}"
             )
 
 
@@ -128,7 +128,7 @@ def write_provenance(
             if value is not None
         },
     }
-    write_checked(path, content)
+    write_with_checksum(path, content)
     return path
 
 
@@ -138,7 +138,7 @@ def read_provenance(path: Path) -> Any:
     Raises:
         InputError: it is missing, no JSON, damaged or edited.
     """
-    return read_checked(path, "run again what wrote it")
+    return read_with_checksum(path, "run again what wrote it")
 
 
 def checked_output(path: Path, provenance: Mapping[str, Any], otherwise: str) -> None:
@@ -157,7 +157,7 @@ def checked_output(path: Path, provenance: Mapping[str, Any], otherwise: str) ->
     if recorded is not None and sha256_file(path) != recorded:
         raise InputError(
             f"{shown(path)}: damaged or edited: its SHA-256 is not the one in its provenance:"
-            f" {made_by_workflow(path)}, or {otherwise}"
+            f" {rerun_remedy(path)}, or {otherwise}"
         )
 
 

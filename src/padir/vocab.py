@@ -110,9 +110,9 @@ def _training_failure(settings: VocabularySettings, message: str) -> str:
     return f"vocabulary of kind {settings.kind}, size {settings.size}: {' '.join(message.split())}"
 
 
-FEW = 64
-"""Fewer lines than these are read one by one. SentencePiece starts threads for a list, which
-takes milliseconds where the cores are busy, as long as a small model takes to translate a line."""
+MIN_BATCH = 64
+"""Lines from which SentencePiece processes a list, for which it starts threads. On busy cores that
+takes milliseconds, as long as a small model takes to translate a line."""
 
 
 class Vocabulary:
@@ -150,7 +150,7 @@ class Vocabulary:
 
     def encode(self, lines: Sequence[str], threads: int = 1) -> list[list[int]]:
         """Token ids of each line, without EOS; an empty line gives no ids."""
-        if len(lines) < FEW:
+        if len(lines) < MIN_BATCH:
             return [self._processor.encode(line) for line in lines]
         return self._processor.encode(list(lines), num_threads=threads)
 
@@ -164,8 +164,8 @@ class Vocabulary:
             IndexError: an id outside 0 to size - 1.
         """
         kept = [self._until_end(sequence) for sequence in ids]
-        few = len(kept) < FEW
-        texts = map(self._processor.decode, kept) if few else self._processor.decode(kept)
+        one_by_one = len(kept) < MIN_BATCH
+        texts = map(self._processor.decode, kept) if one_by_one else self._processor.decode(kept)
         return [text.translate(_NOT_IN_LINES) for text in texts]
 
     def _until_end(self, sequence: Sequence[int] | np.ndarray) -> list[int]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from padir.checksums import CHECKSUM, DamagedContent, read_checked, write_checked
+from padir.checksums import CHECKSUM, ChecksumMismatch, read_with_checksum, write_with_checksum
 from padir.cleaned import STATISTICS_FILE, check_cleaned
 from padir.commands import theory
 from padir.commands.report import _read_config
@@ -101,7 +101,7 @@ def test_settings_written_by_hand_need_no_checksum(tmp_path, name):
 def test_every_flipped_bit_is_refused_or_leaves_the_values_as_they_were(tmp_path, monkeypatch):
     path = tmp_path / "settings.json"
     values = {"steps": 6000, "rate": 0.025, "name": "de-en", "parts": [1, {"deep": None}]}
-    write_checked(path, values)
+    write_with_checksum(path, values)
     content = path.read_bytes()
     refused = 0
     for bit in range(8 * len(content)):
@@ -109,7 +109,7 @@ def test_every_flipped_bit_is_refused_or_leaves_the_values_as_they_were(tmp_path
         damaged[bit // 8] ^= 1 << bit % 8
         monkeypatch.setattr("padir.files.read_bytes", lambda path, damaged=damaged: bytes(damaged))
         try:
-            read = read_checked(path, "run it again")
+            read = read_with_checksum(path, "run it again")
         except InputError:
             refused += 1
         else:
@@ -119,22 +119,22 @@ def test_every_flipped_bit_is_refused_or_leaves_the_values_as_they_were(tmp_path
 
 
 def test_whole_numbers_as_keys_are_read_back(tmp_path):
-    write_checked(tmp_path / "settings.json", {"by_passes": {9: 1, 10: 2}})
-    assert read_checked(tmp_path / "settings.json", "")["by_passes"] == {"9": 1, "10": 2}
+    write_with_checksum(tmp_path / "settings.json", {"by_passes": {9: 1, 10: 2}})
+    assert read_with_checksum(tmp_path / "settings.json", "")["by_passes"] == {"9": 1, "10": 2}
 
 
 def test_an_ising_experiment_refuses_changed_settings(tmp_path):
     path, out = tmp_path / "settings.json", tmp_path / "out.json"
     write_by_rule(path, check_settings("mode_reaching", {}, "").model_dump(mode="json"))
     path.write_text(path.read_text().replace('": 1', '": 2', 1))
-    with pytest.raises(DamagedContent, match=r"settings\.json: damaged or edited"):
+    with pytest.raises(ChecksumMismatch, match=r"settings\.json: damaged or edited"):
         theory.main(["mode_reaching", "--settings", str(path), "--out", str(out)])
     assert not out.exists()
 
 
 def test_a_damaged_record_vouches_for_no_file_that_is_gone(tmp_path):
     record = tmp_path / "dataset.json"
-    write_checked(record, {CONTENTS: {"gone.de": "1234"}})
+    write_with_checksum(record, {CONTENTS: {"gone.de": "1234"}})
     assert contents(["gone.de"], str(record)) == {"gone.de": "1234"}
     damaged = tmp_path / "damaged.json"
     damaged.write_text(record.read_text().replace("1234", "1334"))
@@ -149,18 +149,18 @@ def test_a_changed_grammar_is_refused(tmp_path):
     word = read_json(path)["intensifier"]["forms"][0]
     assert content.count(f'"{word}"') >= 1
     path.write_text(content.replace(f'"{word}"', f'"{word}x"'), encoding="utf-8")
-    with pytest.raises(DamagedContent, match=r"grammar\.json: damaged or edited"):
+    with pytest.raises(ChecksumMismatch, match=r"grammar\.json: damaged or edited"):
         read_lexicon(path)
 
 
 def test_damaged_statistics_are_refused_before_the_text_is_blamed(tmp_path):
     (tmp_path / "train.de").write_text("ein\n")
     files = {"splits": {"train": {"files": [{"file": "train.de", "sha256": "0" * 64}]}}}
-    write_checked(tmp_path / STATISTICS_FILE, files)
+    write_with_checksum(tmp_path / STATISTICS_FILE, files)
     with pytest.raises(InputError, match=r"train\.de: is not what padir clean wrote"):
         check_cleaned(tmp_path / "train.de")
     edited = read_json(tmp_path / STATISTICS_FILE)
     edited["splits"]["train"]["files"][0]["sha256"] = "1" * 64
     write_json(tmp_path / STATISTICS_FILE, edited)
-    with pytest.raises(DamagedContent, match=r"statistics\.json: damaged or edited"):
+    with pytest.raises(ChecksumMismatch, match=r"statistics\.json: damaged or edited"):
         check_cleaned(tmp_path / "train.de")

@@ -9,7 +9,7 @@ import sentencepiece
 from padir.config.data import VocabularySettings
 from padir.files import InputError
 from padir.ids import EOS, FIRST_PIECE, LENGTH, MASK, PAD, START, UNK
-from padir.vocab import FEW, Vocabulary, sample_lines, train_vocabulary
+from padir.vocab import MIN_BATCH, Vocabulary, sample_lines, train_vocabulary
 
 WORDS = ["ka", "ro", "tima", "bo", "kuré", "straße", "lo", "neva"]
 LINES = [
@@ -51,13 +51,13 @@ def test_known_text_survives_without_special_ids(vocabulary):
 
 
 def test_lines_read_one_by_one_and_as_a_list_give_the_same(vocabulary):
-    lines = ["", "xyz", *LINES][: FEW + 5]
+    lines = ["", "xyz", *LINES][: MIN_BATCH + 5]
     together = vocabulary.encode(lines)
     assert together == [ids for line in lines for ids in vocabulary.encode([line])]
     ids = [*together, [EOS], [UNK, EOS, UNK], np.array([PAD, START])]
     one_by_one = [text for sequence in ids for text in vocabulary.decode([sequence])]
     assert vocabulary.decode(ids) == one_by_one
-    assert len(together) > FEW
+    assert len(together) > MIN_BATCH
 
 
 def test_names_of_special_ids_in_text_are_text(vocabulary):

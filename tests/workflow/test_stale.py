@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from padir.checksums import read_checked
+from padir.checksums import read_with_checksum
 from padir.config.read import merge
 from tests.workflow.conftest import TINY
 from tests.workflow.shown import different, shown
@@ -196,7 +196,7 @@ def test_a_stopped_retraining_leaves_no_score_of_the_old_model(
     assert done.returncode == 0, done.stderr[-2000:]
 
     # Snakemake removes it where the stop comes while it is written.
-    before = read_checked(place / "results/report/config.json", "")
+    before = read_with_checksum(place / "results/report/config.json", "")
 
     retries = ("--retries", "1") if how == "failed_retry" else ()
     command = (*config(edited), *retries, "--", "table1")

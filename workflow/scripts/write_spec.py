@@ -3,6 +3,6 @@
 In: params `settings`, plain JSON data. Out: output `spec`.
 """
 
-from padir.checksums import write_checked
+from padir.checksums import write_with_checksum
 
-write_checked(snakemake.output.spec, snakemake.params.settings)  # Snakemake defines it
+write_with_checksum(snakemake.output.spec, snakemake.params.settings)  # Snakemake defines it

@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     import sys
 
     from padir.cards import CARD_FILE
-    from padir.checksums import write_checked
+    from padir.checksums import write_with_checksum
     from padir.cleaned import STATISTICS_FILE
     from padir.config.read import read_dataset
     from padir.data.card import data_card
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
             references = out / f"{split}.references.{language}.jsonl"
             write_jsonl(references, iter_aligned(*texts))
             statistics["references"][references.name] = sha256_file(references)
-    write_checked(out / STATISTICS_FILE, statistics)
+    write_with_checksum(out / STATISTICS_FILE, statistics)
     write_text(out / CARD_FILE, data_card(dataset, statistics))
     files = [file for split in statistics["splits"].values() for file in split["files"]]
     for file in files:

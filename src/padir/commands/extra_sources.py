@@ -31,7 +31,7 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Clean, and write statistics and provenance."""
     arguments = read_arguments("extra-sources", __doc__, OPTIONS, argv)
-    from padir.checksums import write_checked
+    from padir.checksums import write_with_checksum
     from padir.cleaned import check_cleaned
     from padir.config.read import read_dataset
     from padir.data.extra import clean_extra
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
     )
     name = file.name if isinstance(file, Path) else file.url
     path = arguments.out / f"extra.{language}.statistics.json"
-    write_checked(
+    write_with_checksum(
         path, {"digests": arguments.digests, "language": language, "file": name, **statistics}
     )
     read = [arguments.config_dataset, arguments.train, *scored.values()]

@@ -47,14 +47,14 @@ def _read_config(paths: list[Path]) -> tuple[Config, str]:
         InputError: a file cannot be read, or holds no config.
     """
     from padir import invocation
-    from padir.checksums import made_by_workflow, read_checked
+    from padir.checksums import read_with_checksum, rerun_remedy
     from padir.config.read import check_config, load_config
     from padir.files import InputError, shown
 
     options = invocation.experiment_options([path.absolute() for path in paths], {})
     if len(paths) > 1 or paths[0].suffix in (".yaml", ".yml"):
         return load_config(paths), options
-    content = read_checked(paths[0], made_by_workflow(paths[0]))
+    content = read_with_checksum(paths[0], rerun_remedy(paths[0]))
     if not isinstance(content, dict):
         raise InputError(f"{shown(paths[0])}: not a JSON object")
     return check_config(content), options

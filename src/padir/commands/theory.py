@@ -49,13 +49,13 @@ def _lines(values: Any, name: str = "regime") -> list[str]:
 def main(argv: list[str]) -> int:
     """Run, write, print one line per claim."""
     arguments = read_arguments("theory", __doc__, OPTIONS, argv)
-    from padir.checksums import made_by_workflow, read_checked
+    from padir.checksums import read_with_checksum, rerun_remedy
     from padir.files import shown, write_json
     from padir.provenance import write_provenance
     from padir.theory.runs import check_settings, run_experiment
 
     path = arguments.settings
-    given = {} if path is None else read_checked(path, made_by_workflow(path))
+    given = {} if path is None else read_with_checksum(path, rerun_remedy(path))
     where = "settings" if path is None else shown(path)
     settings = check_settings(arguments.experiment, given, where)
     document = run_experiment(arguments.experiment, settings, arguments.seed)

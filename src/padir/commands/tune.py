@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = read_arguments("tune", __doc__, OPTIONS, argv)
     prepare(arguments.threads)
-    from padir.checksums import write_checked
+    from padir.checksums import write_with_checksum
     from padir.cleaned import check_cleaned
     from padir.config.decoder import RefinementDecoder
     from padir.decode.candidates import LengthRule
@@ -80,7 +80,7 @@ def main(argv: list[str]) -> int:
         "digests": digests,
         "seed": loaded.seed,
     }
-    write_checked(arguments.out, content)
+    write_with_checksum(arguments.out, content)
     write_provenance(
         arguments.out,
         ["tune", *argv],

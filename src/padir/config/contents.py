@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from padir.checksums import read_checked
+from padir.checksums import read_with_checksum
 from padir.files import InputError, sha256_file
 
 CONTENTS = "contents"
@@ -30,6 +30,6 @@ def _checksum(path: str, record: str | None) -> str | None:
     if Path(path).is_file():
         return sha256_file(path)
     try:
-        return read_checked(record or "", "")[CONTENTS].get(path)
+        return read_with_checksum(record or "", "")[CONTENTS].get(path)
     except (InputError, KeyError, TypeError, AttributeError):
         return None

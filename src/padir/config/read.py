@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pydantic
 import yaml
 
-from padir.checksums import CHECKSUM, made_by_workflow, read_checked
+from padir.checksums import CHECKSUM, read_with_checksum, rerun_remedy
 from padir.config.base import Settings
 from padir.config.contents import CONTENTS
 from padir.config.data import Dataset, VocabularySpec
@@ -134,7 +134,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
         kind = "nothing" if settings is None else type(settings).__name__
         raise InputError(f"{name}: found {kind}, allowed: a mapping of settings")
     # The settings of a whole run, which the workflow writes as JSON, serve as a config file, too.
-    return read_checked(path, made_by_workflow(path)) if CHECKSUM in settings else settings
+    return read_with_checksum(path, rerun_remedy(path)) if CHECKSUM in settings else settings
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -315,7 +315,7 @@ def refuse_repeated_keys(paths: Iterable[str | Path]) -> None:
 
 
 def _read_json_settings(kind: type[S], path: str | Path) -> S:
-    label, mapping = f"{shown(path)}: ", read_checked(path, made_by_workflow(path))
+    label, mapping = f"{shown(path)}: ", read_with_checksum(path, rerun_remedy(path))
     if not isinstance(mapping, dict):
         raise InputError(f"{label}found {type(mapping).__name__}, allowed: an object of settings")
     if kind in (Dataset, VocabularySpec):

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from padir.checksums import made_by_workflow, read_checked
+from padir.checksums import read_with_checksum, rerun_remedy
 from padir.config.data import SyntheticSource
 from padir.files import InputError, shown
 
@@ -108,7 +108,7 @@ class Lexicon(Entry):
 def read_lexicon(path: str | PathLike[str]) -> Lexicon:
     """Read grammar.json. Raises InputError where it is not a grammar of this version."""
     try:
-        return Lexicon.model_validate(read_checked(path, made_by_workflow(path)))
+        return Lexicon.model_validate(read_with_checksum(path, rerun_remedy(path)))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "whole file"

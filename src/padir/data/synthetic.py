@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from padir.checksums import write_checked
+from padir.checksums import write_with_checksum
 from padir.config.data import SyntheticSource
 from padir.data.grammar import MODES, Clause, Grammar, Mode, NounPhrase, Sentence
 from padir.data.lexicon import draw_lexicon
@@ -161,7 +161,7 @@ def foreign_text(settings: SyntheticSource, pairs: int) -> Iterator[str]:
 
 def write_grammar(settings: SyntheticSource, path: Path) -> None:
     """Write the grammar that the settings draw, by which translations are checked exactly."""
-    write_checked(path, make_grammar(settings).lexicon.model_dump())
+    write_with_checksum(path, make_grammar(settings).lexicon.model_dump())
 
 
 def write_synthetic(settings: SyntheticSource, folder: Path) -> None:

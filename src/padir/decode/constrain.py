@@ -242,7 +242,7 @@ class Constraints:
 
 def _changed(first: Candidate, second: Candidate) -> int:
     """Positions at which two candidates of one length differ."""
-    return sum(one != other for one, other in zip(first.tokens, second.tokens, strict=True))
+    return sum(a != b for a, b in zip(first.tokens, second.tokens, strict=True))
 
 
 def _likelier(candidates: Sequence[Candidate], margin: float | None = None) -> list[Candidate]:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from padir.bundle import MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, read_bundle
-from padir.checksums import made_by_workflow, read_checked
+from padir.checksums import read_with_checksum, rerun_remedy
 from padir.config.decoder import Decoder, WeightPrecision, builtin_decoders
 from padir.config.training import RunSpec
 from padir.decode.candidates import LengthRule
@@ -141,7 +141,7 @@ def read_decoder(path: Path) -> TunedDecoder:
     Raises:
         InputError: not such a file, or not as `padir tune` wrote it.
     """
-    content = read_checked(path, f"{made_by_workflow(path)}, or padir tune")
+    content = read_with_checksum(path, f"{rerun_remedy(path)}, or padir tune")
     if not isinstance(content, dict) or not isinstance(content.get("name"), str):
         raise InputError(f"{shown(path)}: no decoder: an object with name and settings is needed")
     try:

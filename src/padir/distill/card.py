@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from padir.checksums import made_by_workflow, read_checked
+from padir.checksums import read_with_checksum, rerun_remedy
 from padir.data.grammar import Grammar
 from padir.files import (
     InputError,
@@ -91,7 +91,7 @@ def describe(
 
 def _extra_sources(path: Path) -> dict[str, Any]:
     """What a card says of extra sources: language, file, lines that stayed and were dropped."""
-    statistics = read_checked(path, made_by_workflow(path))
+    statistics = read_with_checksum(path, rerun_remedy(path))
     try:
         dropped = {reason: counts["pairs"] for reason, counts in statistics["dropped"].items()}
         return {

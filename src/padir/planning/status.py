@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from padir.checksums import read_checked
+from padir.checksums import read_with_checksum
 from padir.files import InputError
 from padir.locks import holder_is_alive, run_is_alive
 
@@ -48,7 +48,7 @@ def trainings(results: Path) -> Iterator[TrainingStatus]:
     for spec in sorted(results.glob("runs/*/*/*/spec.json")):
         place = spec.parent
         try:
-            steps = int(read_checked(spec, "")["run"]["training"]["steps"])
+            steps = int(read_with_checksum(spec, "")["run"]["training"]["steps"])
         except (InputError, KeyError, TypeError, ValueError):
             continue
         for seed in sorted(place.glob("seed*")):

@@ -6,7 +6,7 @@ from typing import Any
 
 from padir import invocation, layout
 from padir.cards import CARD_FILE
-from padir.checksums import made_by_workflow, read_checked
+from padir.checksums import read_with_checksum, rerun_remedy
 from padir.config.experiment import Config
 from padir.config.identity import chain_digests, short_digest, teacher_seed
 from padir.config.rows import Row
@@ -180,7 +180,7 @@ class Reader:
         if not Path(path).is_file() or not labelled.is_file():
             self._absent[path] = Absence(artifact, MISSING)
             return None
-        content = read_checked(labelled, made_by_workflow(path))
+        content = read_with_checksum(labelled, rerun_remedy(path))
         document = checked(str(labelled), content, Provenance)
         if path.startswith(THEORY):
             digests = {"settings": short_digest(document.get("settings"))}

@@ -25,7 +25,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 import safetensors.numpy
 
-from padir.checksums import write_checked
+from padir.checksums import write_with_checksum
 from padir.devices import on_any_process, wait_for_all, wait_long_for_all
 from padir.files import (
     InputError,
@@ -120,7 +120,7 @@ class WorkFolder:
                 if not restart:
                     raise
         if recorded is None:
-            write_checked(path, identity)
+            write_with_checksum(path, identity)
             return
         for key in sorted(set(recorded) | set(identity)):
             if recorded.get(key) != identity.get(key):
@@ -158,7 +158,7 @@ class WorkFolder:
             return
         record = {"step": step, "progress": dict(progress)}
         if self.first:
-            write_checked(self._record(step), record)
+            write_with_checksum(self._record(step), record)
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
         with FullDisk(self._checkpoints / str(step), size):
             self._manager.save(step, args=ocp.args.StandardSave(state))
@@ -170,7 +170,7 @@ class WorkFolder:
                 for path in sorted(files)
                 if path.is_file()
             }
-            write_checked(self._record(step), record | {"sha256": digests})
+            write_with_checksum(self._record(step), record | {"sha256": digests})
             for path in self._saved.glob("*.json"):
                 if int(path.stem) not in self._manager.all_steps():
                     path.unlink()
@@ -295,7 +295,7 @@ class WorkFolder:
             content = safetensors.numpy.save(dict(arrays))
             write_bytes(self._candidates / f"{step}.safetensors", content)
             record = {"step": step, "loss": loss, "sha256": hashlib.sha256(content).hexdigest()}
-            write_checked(self._candidates / f"{step}.json", record)
+            write_with_checksum(self._candidates / f"{step}.json", record)
         for candidate in losses:
             if candidate not in best:
                 self._drop_candidate(candidate)

@@ -114,7 +114,7 @@ def sha256_now(path: Path) -> str:
 
 
 def read_record(path: Path, earlier: Set[str] = KEYS_WITHOUT_CHECKSUM) -> dict[str, Any]:
-    """Read what `write_checked` wrote, or a record of an earlier version, without its checksum.
+    """Read a record without its checksum, which those of earlier versions lack.
 
     Args:
         path: of the record.

@@ -7,7 +7,7 @@ from itertools import chain, pairwise
 
 import pytest
 
-from padir.checksums import read_checked
+from padir.checksums import read_with_checksum
 from padir.config.data import SyntheticSource
 from padir.data import synthetic
 from padir.data.grammar import MODES, Grammar
@@ -137,7 +137,7 @@ def test_bytes_stay_what_they_are(tmp_path):
     write_synthetic(settings, tmp_path)
     grammar = tmp_path / "grammar.json"
     write_grammar(settings, grammar)
-    write_json(grammar, read_checked(grammar, ""))
+    write_json(grammar, read_with_checksum(grammar, ""))
     checksum = hashlib.sha256()
     for path in sorted(tmp_path.iterdir()):
         checksum.update(path.read_bytes())
