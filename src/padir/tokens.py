@@ -10,7 +10,7 @@ from padir.ids import EOS, PAD, START
 from padir.shapes import Mask, Tokens
 
 GROUP, FEW_GROUPS = 64, 16
-"""Entries of a group of `first_argmax`, and the groups from which on it uses them."""
+"""Most entries of a group of `first_argmax`, and the groups from which on it uses them."""
 
 
 def is_piece(target: Tokens) -> Mask:
@@ -55,17 +55,19 @@ def first_argmax(logits: Float[Array, "*axes V"]) -> Int[Array, "*axes"]:
         logits: no NaN.
     """
     size = logits.shape[-1]
-    groups = size // GROUP
+    # Where groups divide the entries evenly, nothing is copied.
+    width = next((each for each in range(GROUP, GROUP // 2, -1) if size % each == 0), GROUP)
+    groups = size // width
     if groups < FEW_GROUPS:
         return _place_of_first(logits)
-    largest = logits[..., : groups * GROUP].reshape(*logits.shape[:-1], groups, GROUP).max(axis=-1)
-    if size % GROUP:
-        rest = jnp.max(logits[..., groups * GROUP :], axis=-1, keepdims=True)
+    largest = logits[..., : groups * width].reshape(*logits.shape[:-1], groups, width).max(axis=-1)
+    if size % width:
+        rest = jnp.max(logits[..., groups * width :], axis=-1, keepdims=True)
         largest = jnp.concatenate([largest, rest], axis=-1)
     group = _place_of_first(largest)
-    within = jax.lax.broadcasted_iota(jnp.int32, (*group.shape, GROUP), group.ndim)
-    indices = jnp.minimum(group[..., None] * GROUP + within, size - 1)
-    return group * GROUP + _place_of_first(jnp.take_along_axis(logits, indices, axis=-1))
+    within = jax.lax.broadcasted_iota(jnp.int32, (*group.shape, width), group.ndim)
+    indices = jnp.minimum(group[..., None] * width + within, size - 1)
+    return group * width + _place_of_first(jnp.take_along_axis(logits, indices, axis=-1))
 
 
 def _place_of_first(logits: Float[Array, "*axes V"]) -> Int[Array, "*axes"]:

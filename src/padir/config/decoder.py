@@ -48,8 +48,8 @@ def weight_precision() -> Any:
         default="float32",
         exclude_if="float32".__eq__,
         description="Precision of the weight matrices in decoding. bfloat16: matrices and the"
-        " vectors that they multiply are rounded to bfloat16, their products summed in float32."
-        " A shortlist's output layer and a reranker stay in float32; models with compute_dtype"
+        " vectors that they multiply are rounded to bfloat16, their products summed in float32,"
+        " a reranker's, too. A shortlist's output layer stays in float32; models with compute_dtype"
         " bfloat16 gain nothing. Faster for large models on processors with AMX, slower for small"
         " ones.",
     )

@@ -132,8 +132,9 @@ def nearest_to_likeliest(
         is_piece: positions that count.
         count: ids (C), at most V.
     """
-    behind = logits - jnp.max(logits, axis=-1, keepdims=True)
-    nearest = jnp.max(jnp.where(is_piece[..., None], behind, -jnp.inf), axis=1)
+    # Against an infinite top, all of a position's logits are infinitely far behind.
+    top = jnp.where(is_piece, jnp.max(logits, axis=-1), jnp.inf)
+    nearest = jnp.max(logits - top[..., None], axis=1)
     return jnp.sort(top_tokens(nearest, min(count, logits.shape[-1]))[1], axis=1)
 
 

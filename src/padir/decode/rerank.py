@@ -8,14 +8,17 @@ candidates of a sentence together; it changes no token. Source: noisy parallel d
 The setting `rescore_kept` is something else: how a parallel model judges tokens between its passes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from padir.bundle import VOCABULARY_FILE
+from padir.config.decoder import WeightPrecision
 from padir.decode.batches import Batch
 from padir.decode.candidates import Candidate
 from padir.decode.load import LoadedModel, TunedDecoder
@@ -46,25 +49,25 @@ class Reranker:
                 " models rerank"
             )
         self.loaded = loaded
-        self._compiled = CompiledModel(loaded.model, run, sentences)
-        # As in AR search with weights in float32, so that both sum the same numbers.
-        allowed = predictable(self._compiled.table_size, loaded.vocabulary.size, eos=True)
+        self._sentences = sentences
+        self._scorers: dict[WeightPrecision, tuple[CompiledModel, Callable[..., Any]]] = {}
 
-        def score(
-            model: Transformer, source: Int[Array, "B S"], targets: Int[Array, "B K L"]
-        ) -> Float[Array, "B K"]:
-            # Hypotheses of one source stand in consecutive rows, as cross-attention needs.
-            rows = targets.reshape(-1, targets.shape[2])
-            logits = model.decode(shifted(rows), model.encode(source).cross)
-            logits = forbid(logits, allowed)
-            target_logits = jnp.take_along_axis(logits, rows[:, :, None], axis=2)[:, :, 0]
-            scores = jnp.where(rows == PAD, 0.0, target_logits - log_normaliser(logits))
-            return scores.sum(axis=1).reshape(targets.shape[:2])
-
-        self._score = self._compiled.compiled(score, [True, True])
+    def _scorer(self, weights: WeightPrecision) -> tuple[CompiledModel, Callable[..., Any]]:
+        """The model in a precision, and its compiled scores of hypotheses; made when first used."""
+        if weights not in self._scorers:
+            network = self.loaded.network(weights)
+            compiled = CompiledModel(network, self.loaded.spec.run, self._sentences)
+            # As in AR search with the same weights, so that both sum the same numbers.
+            allowed = predictable(compiled.table_size, self.loaded.vocabulary.size, eos=True)
+            score = partial(hypothesis_scores, allowed)
+            self._scorers[weights] = compiled, compiled.compiled(score, [True, True])
+        return self._scorers[weights]
 
     def rerank(
-        self, sources: Sequence[Sequence[int]], candidates: Sequence[Sequence[Candidate]]
+        self,
+        sources: Sequence[Sequence[int]],
+        candidates: Sequence[Sequence[Candidate]],
+        weights: WeightPrecision = "float32",
     ) -> list[list[Candidate]]:
         """The same candidates with this model's log-probabilities, in natural logarithm.
 
@@ -74,6 +77,7 @@ class Reranker:
         Args:
             sources: piece ids without EOS.
             candidates: of each source, none for an empty one; without EOS.
+            weights: precision of this model's weight matrices.
 
         Returns:
             of each source as many as given, in order; -inf where a token is no piece of text.
@@ -82,18 +86,42 @@ class Reranker:
             ValueError: a source or candidate is longer than this model reads.
         """
         result: list[list[Candidate]] = [[] for _ in sources]
+        compiled, scores_of = self._scorer(weights)
         width = max(map(len, candidates), default=0)
         ranked = [source if row else [] for source, row in zip(sources, candidates, strict=True)]
-        for batch, source in self._compiled.batches(ranked):
+        for batch, source in compiled.batches(ranked):
             rows = [candidates[index] for index in batch.indices]
-            targets = target_rows(self._compiled, batch, rows, width)
-            scores = np.asarray(self._score(source, targets)).tolist()
+            targets = target_rows(compiled, batch, rows, width)
+            scores = np.asarray(scores_of(source, targets)).tolist()
             for index, row, row_scores in zip(batch.indices, rows, scores, strict=False):
                 result[index] = [
                     replace(candidate, log_probability=score)
                     for candidate, score in zip(row, row_scores, strict=False)
                 ]
         return result
+
+
+def hypothesis_scores(
+    allowed: Bool[np.ndarray, " V"],
+    model: Transformer,
+    source: Int[Array, "B S"],
+    targets: Int[Array, "B K L"],
+) -> Float[Array, "B K"]:
+    """Log-probability of each hypothesis of a source, EOS included, under an AR model.
+
+    Args:
+        allowed: ids that the model may predict.
+        model: AR.
+        source: padded ids with EOS.
+        targets: K hypotheses of each source, with EOS and padding; padding alone scores 0.
+    """
+    # Hypotheses of one source stand in consecutive rows, as cross-attention needs.
+    rows = targets.reshape(-1, targets.shape[2])
+    logits = model.decode(shifted(rows), model.encode(source).cross)
+    logits = forbid(logits, allowed)
+    target_logits = jnp.take_along_axis(logits, rows[:, :, None], axis=2)[:, :, 0]
+    scores = jnp.where(rows == PAD, 0.0, target_logits - log_normaliser(logits))
+    return scores.sum(axis=1).reshape(targets.shape[:2])
 
 
 def target_rows(

@@ -244,7 +244,9 @@ class Translator:
         self, sources: Sequence[Sequence[int]], candidates: list[list[Candidate]]
     ) -> list[list[Candidate]]:
         """The candidates with the reranker's log-probabilities; unchanged without a reranker."""
-        return self.reranker.rerank(sources, candidates) if self.reranker else candidates
+        if self.reranker is None:
+            return candidates
+        return self.reranker.rerank(sources, candidates, self.decoder.settings.weights)
 
     def finish(
         self,

@@ -102,9 +102,10 @@ def test_log_probability_is_that_of_every_token_and_eos(plain, reranker, expecte
     assert np.abs(np.subtract(*scores)).min() > 0.01  # not the parallel model's own
 
 
+@pytest.mark.parametrize("weights", ["float32", "bfloat16"])
 @pytest.mark.parametrize("search", ["greedy", "beam"])
-def test_reranker_reproduces_the_log_probability_of_ar_search(ar, reranker, search):
-    searcher = Translator(ar, tiny_decoder(search, RULE))
+def test_reranker_reproduces_the_log_probability_of_ar_search(ar, reranker, search, weights):
+    searcher = Translator(ar, tiny_decoder(search, RULE, weights=weights))
     sources = searcher.encode(LINES)
     candidates = searcher.candidates(sources)
     ended = [
@@ -112,7 +113,23 @@ def test_reranker_reproduces_the_log_probability_of_ar_search(ar, reranker, sear
         for several in candidates
     ]
     assert any(ended)
-    equal(reranker.rerank(sources, ended), ended)
+    equal(reranker.rerank(sources, ended, weights), ended)
+
+
+@pytest.mark.parametrize("weights", ["float32", "bfloat16"])
+def test_the_reranker_has_the_precision_of_its_decoder(padir, reranker, weights):
+    decoder = tiny_decoder("padir", RULE, name="reranked", reranker="tiny_ar", weights=weights)
+    translator = Translator(padir, decoder, 3, reranker=reranker)
+    sources = translator.encode(LINES)
+    ours = translator.candidates(sources)
+    equal(ours, reranker.rerank(sources, ours, weights))
+    other = reranker.rerank(sources, ours, "bfloat16" if weights == "float32" else "float32")
+    differences = [
+        abs(candidate.log_probability - rounded.log_probability)
+        for several, others in zip(ours, other, strict=True)
+        for candidate, rounded in zip(several, others, strict=True)
+    ]
+    assert max(differences) > 1e-3
 
 
 def test_batch_padding_order_and_neighbours_do_not_matter(folder, plain, reranker):
