@@ -75,11 +75,11 @@ def place(tmp_path_factory) -> Path:
     write_decoder(padir / "decoders/padir.json", tiny_decoder("padir", RULE))
     masked = ("masked", "masked_reranked", "masked_three", "masked_fast", "masked_bfloat16")
     masked += ("masked_three_bfloat16", "masked_fast_bfloat16", "reranked_bfloat16")
-    masked += ("reranked_three_bfloat16",)
+    masked += ("reranked_four_bfloat16",)
     # A reranker is named by its training.
     reranked = {("padir_large", "masked_three"), ("padir_large", "masked_reranked")}
     reranked |= {("padir_masked", "masked_reranked"), ("padir_large", "reranked_bfloat16")}
-    reranked |= {("padir_large", "reranked_three_bfloat16")}
+    reranked |= {("padir_large", "reranked_four_bfloat16")}
     for training in ("padir_large", "padir_masked"):
         model = write_tiny_bundle(real_runs / f"{training}/seed0/bundle", "padir")
         for name in masked:
@@ -88,8 +88,8 @@ def place(tmp_path_factory) -> Path:
             write_decoder(model / f"decoders/{name}.json", decoder)
     fast = folder / "results/decoders/multi30k/de-en/masked_fast.json"
     write_decoder(fast, tiny_decoder("padir", name="masked_fast"))
-    searches = ("greedy", "beam", "beam_bfloat16", "beam_alpha1", "beam_alpha1_bfloat16")
-    for name in ("ar", "ar_large", "ar_large_distilled", "ar_large_small_batches"):
+    searches = ("greedy", "greedy_bfloat16", "beam", "beam_bfloat16")
+    for name in ("ar", "ar_large", "ar_large_distilled"):
         model = write_tiny_bundle(real_runs / f"{name}/seed0/bundle", "ar")
         for search in searches:
             weights = {"weights": "bfloat16"} if search.endswith("bfloat16") else {}
