@@ -75,7 +75,7 @@ def place(tmp_path_factory) -> Path:
     write_decoder(padir / "decoders/padir.json", tiny_decoder("padir", RULE))
     masked = ("masked", "masked_reranked", "masked_three", "masked_fast", "masked_bfloat16")
     masked += ("masked_three_bfloat16", "masked_fast_bfloat16", "reranked_bfloat16")
-    masked += ("reranked_four_bfloat16",)
+    masked += ("reranked_four_bfloat16", "masked_four_bfloat16")
     # A reranker is named by its training.
     reranked = {("padir_large", "masked_three"), ("padir_large", "masked_reranked")}
     reranked |= {("padir_masked", "masked_reranked"), ("padir_large", "reranked_bfloat16")}
