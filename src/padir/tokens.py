@@ -10,7 +10,7 @@ from padir.ids import EOS, PAD, START
 from padir.shapes import Mask, Tokens
 
 GROUP, FEW_GROUPS = 64, 16
-"""Most entries of a group of `first_argmax`, and the groups from which on it uses them."""
+"""Most entries of a group of `first_argmax`, and how many groups there have to be to use them."""
 
 
 def is_piece(target: Tokens) -> Mask:

@@ -48,10 +48,10 @@ def weight_precision() -> Any:
         default="float32",
         exclude_if="float32".__eq__,
         description="Precision of the weight matrices in decoding. bfloat16: matrices and the"
-        " vectors that they multiply are rounded to bfloat16, their products summed in float32,"
-        " a reranker's, too. A shortlist's output layer stays in float32; models with compute_dtype"
-        " bfloat16 gain nothing. Faster for large models on processors with AMX, slower for small"
-        " ones.",
+        " vectors that they multiply are rounded to bfloat16, their products summed in float32."
+        " The same holds for the reranker's. A shortlist's output layer stays in float32; models"
+        " with compute_dtype bfloat16 gain nothing. Faster for large models on processors with"
+        " AMX, slower for small ones.",
     )
 
 
@@ -233,6 +233,9 @@ def decoder_digest(
     settings = decoder.model_dump(mode="json")
     if decoder.reranker is not None:
         settings["reranker"] = {"training": reranker, "seed": reranker_seed}
+        if decoder.weights != "float32":
+            # What was ranked when rerankers stayed in float32 is out of date.
+            settings["reranker"]["weights"] = decoder.weights
     return short_digest(settings)
 
 

@@ -128,7 +128,7 @@ def nearest_to_likeliest(
     Every position's likeliest token is among them, if there are no more positions than `count`.
 
     Args:
-        logits: of the first pass.
+        logits: of the first pass: finite, or -inf where prediction is not allowed.
         is_piece: positions that count.
         count: ids (C), at most V.
     """

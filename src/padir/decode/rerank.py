@@ -67,7 +67,7 @@ class Reranker:
         self,
         sources: Sequence[Sequence[int]],
         candidates: Sequence[Sequence[Candidate]],
-        weights: WeightPrecision = "float32",
+        weights: WeightPrecision,
     ) -> list[list[Candidate]]:
         """The same candidates with this model's log-probabilities, in natural logarithm.
 

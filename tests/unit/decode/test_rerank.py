@@ -86,7 +86,7 @@ def equal(ours, theirs):
 def test_log_probability_is_that_of_every_token_and_eos(plain, reranker, expected):
     sources = plain.encode(LINES)
     before = plain.candidates(sources)
-    after = reranker.rerank(sources, before)
+    after = reranker.rerank(sources, before, "float32")
     wanted = [
         [
             replace(candidate, log_probability=expected(source, candidate.tokens))
@@ -135,27 +135,29 @@ def test_the_reranker_has_the_precision_of_its_decoder(padir, reranker, weights)
 def test_batch_padding_order_and_neighbours_do_not_matter(folder, plain, reranker):
     sources = plain.encode(LINES)
     candidates = plain.candidates(sources)
-    large = reranker.rerank(sources, candidates)
+    large = reranker.rerank(sources, candidates, "float32")
     tight = tiny_model(folder / "tight", "ar", seed=10, buckets=(4, 8, 12))
-    equal(Reranker(tight, 2).rerank(sources, candidates), large)
+    equal(Reranker(tight, 2).rerank(sources, candidates, "float32"), large)
     order = np.random.default_rng(0).permutation(len(LINES))
-    shuffled = reranker.rerank([sources[i] for i in order], [candidates[i] for i in order])
+    shuffled = reranker.rerank(
+        [sources[i] for i in order], [candidates[i] for i in order], "float32"
+    )
     equal(shuffled, [large[i] for i in order])
     for index in (1, 4):
         alone = [[candidate] for candidate in candidates[index]]
-        reranked_alone = reranker.rerank([sources[index]] * len(alone), alone)
+        reranked_alone = reranker.rerank([sources[index]] * len(alone), alone, "float32")
         equal([[candidate for (candidate,) in reranked_alone]], [large[index]])
     # Sentences with different numbers of candidates, and the same candidate twice.
     several = [row[: 1 + index % 3] * 2 for index, row in enumerate(candidates)]
     equal(
-        reranker.rerank(sources, several),
+        reranker.rerank(sources, several, "float32"),
         [row[: 1 + index % 3] * 2 for index, row in enumerate(large)],
     )
 
 
 def test_no_candidates_stay_no_candidates(reranker):
-    assert reranker.rerank([], []) == []
-    assert reranker.rerank([[], [8]], [[], []]) == [[], []]
+    assert reranker.rerank([], [], "float32") == []
+    assert reranker.rerank([[], [8]], [[], []], "float32") == [[], []]
 
 
 def test_the_reranker_decides_between_candidates(reranked, reranker, expected):

@@ -33,6 +33,8 @@ def test_the_shortlist_holds_the_ids_nearest_to_the_likeliest_of_a_position():
     random = np.random.default_rng(0)
     logits = random.normal(0, 1, (6, 5, 200)).astype(np.float32)
     counts = random.random((6, 5)) < 0.7
+    logits[:, :, :3] = -np.inf  # as where prediction is not allowed
+    logits[~counts] *= 1e30  # padding, whatever it holds
     ids = np.asarray(nearest_to_likeliest(jnp.asarray(logits), jnp.asarray(counts), 9))
     for row in range(6):
         behind = [

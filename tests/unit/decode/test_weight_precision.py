@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from padir.config.base import short_digest
 from padir.config.decoder import decoder_digest
 from padir.decode.candidates import LengthRule
 from padir.decode.export import exported
@@ -71,6 +72,17 @@ def test_the_digest_names_the_precision_only_where_it_is_not_float32():
     assert decoder_digest(plain) != decoder_digest(rounded)
     explicit = tiny_decoder("padir", weights="float32").settings
     assert decoder_digest(plain) == decoder_digest(explicit)
+
+
+def test_the_digest_names_the_precision_of_a_reranker_that_is_not_in_float32():
+    plain, rounded = (
+        tiny_decoder("padir", reranker="tiny_ar", **more).settings
+        for more in ({}, {"weights": "bfloat16"})
+    )
+    before = {**rounded.model_dump(mode="json"), "reranker": {"training": "t", "seed": 0}}
+    assert decoder_digest(rounded, "t", 0) != short_digest(before)
+    before = {**plain.model_dump(mode="json"), "reranker": {"training": "t", "seed": 0}}
+    assert decoder_digest(plain, "t", 0) == short_digest(before)
 
 
 def test_a_model_is_rounded_once(models):

@@ -203,7 +203,7 @@ def test_length_loss_reads_class_length_minus_one() -> None:
     assert float(length_cross_entropy(logits, jnp.asarray([9]))[0]) > 40
 
 
-@pytest.mark.parametrize("size", [1, 30, 1020, 1024, 1030, 2111])
+@pytest.mark.parametrize("size", [1, 30, 528, 1020, 1024, 1030, 2111])
 @pytest.mark.parametrize("values", [2, 5, 10_000])
 def test_first_argmax_is_numpy_argmax_with_ties(size: int, values: int) -> None:
     random = np.random.default_rng(0)
