@@ -289,7 +289,7 @@ def analyses(config: Config) -> list[Artifact]:
         )
         for place in places(config)
         for row in config.analysed_rows()
-        for seed in [config.trainings[row.training].first_seed]
+        for seed in config.analysed_seeds(row.training)
     ]
 
 

@@ -63,9 +63,10 @@ class Analysis(Settings):
     """Dependence between target positions (paper: 3.4, tables 4 and 5)."""
 
     rows: list[RowText] | None = None
-    """Rows of parallel trainings that are analysed, such as padir/padir/T1, each with its first
-    seed; their T is ignored in favour of `passes`. null: each parallel training of `core` with its
-    first decoder there."""
+    """Rows of parallel trainings that are analysed, such as padir/padir/T1; their T is ignored in
+    favour of `passes`. null: each parallel training of `core` with its first decoder there."""
+    seeds: Literal["first", "all"] = "first"
+    """Seeds of each training that are analysed."""
     passes: list[Passes] = Field(default=[1, 2, 4], min_length=1)
     """Decoder passes that are analysed; the claims are about the first of them."""
     sentences: int = Field(default=500, ge=2, le=1_000_000_000)

@@ -102,6 +102,11 @@ class Config(Settings):
                 first.setdefault(row.training, row)
         return list(first.values())
 
+    def analysed_seeds(self, training: str) -> list[int]:
+        """Seeds of a training whose models are analysed."""
+        run = self.trainings[training]
+        return run.seeds if self.evaluation.analysis.seeds == "all" else [run.first_seed]
+
     def teacher_row(self, name: str) -> Row | None:
         """The AR row that a teacher translates with; None for files and paid services."""
         teacher = self.teachers.get(name)

@@ -257,7 +257,7 @@ def analysis_digests(config: Config, dataset: str, direction: str, row: Row, see
     evaluation = config.evaluation
     names = row.training, row.decoding.decoder
     digests = decoder_digests(config, dataset, direction, *names)
-    options = evaluation.analysis.model_dump(mode="json", exclude={"rows"})
+    options = evaluation.analysis.model_dump(mode="json", exclude={"rows", "seeds"})
     scored = [digests["training"], seed, digests["decoder"], options]
     scored += [evaluation.split, evaluation.bootstrap_samples]
     return {**digests, "analysis": short_digest(scored)}

@@ -139,6 +139,7 @@ class Analysis(Shape):
     training: str
     decoder: str
     targets: str
+    seed: Count
     distance: Count
     passes: list[Pass]
     exact: Exact | None

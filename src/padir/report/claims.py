@@ -202,13 +202,15 @@ def decide(
     Raises:
         InputError: a supplied verdict that is none of the three.
     """
-    documents: dict[str, Any] = {}
+    analyses: dict[str, Any] = {}
+    experiments: dict[str, Any] = {}
     for loaded in results.values():
-        documents |= {**loaded.analyses, **loaded.theory}
+        analyses |= loaded.analyses
+        experiments |= loaded.theory
     supplied: dict[str, list[Mapping[str, Any]]] = {}
-    for path, document in documents.items():
-        for claim in document["claims"]:
-            supplied.setdefault(claim["id"], []).append(claim | {"source": path})
+    of_theory = (claim for item in experiments.items() for claim in _claims_in(*item))
+    for claim in [*_of_analyses(analyses), *of_theory]:
+        supplied.setdefault(claim["id"], []).append(claim)
     records = []
     for claim in CLAIMS:
         if claim.when is not None and not claim.when(config):
@@ -224,6 +226,42 @@ def decide(
             records.append(_record(claim, command))
     theory = invocation.command("theory", options)
     return records + [_supplied(entry, theory) for rest in supplied.values() for entry in rest]
+
+
+def _claims_in(path: str, document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for claim in document["claims"]:
+        if claim["verdict"] not in (REPRODUCED, NOT_REPRODUCED, NOT_RUN):
+            raise InputError(
+                f"{path}: claim {claim['id']}: verdict {claim['verdict']!r}: allowed are"
+                f" {REPRODUCED}, {NOT_REPRODUCED}, {NOT_RUN}"
+            )
+        yield claim | {"source": path}
+
+
+def _of_analyses(documents: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Claims of the analyses; what several seeds of a training say of one claim is one claim."""
+    keys = ("dataset", "direction", "training", "decoder")
+    by_seed: dict[tuple[str, ...], dict[int, Mapping[str, Any]]] = {}
+    for path, document in documents.items():
+        for claim in _claims_in(path, document):
+            place = claim["id"], *(document[key] for key in keys)
+            by_seed.setdefault(place, {})[document["seed"]] = claim
+    for claims in by_seed.values():
+        yield _with_every_seed(claims) if len(claims) > 1 else next(iter(claims.values()))
+
+
+def _with_every_seed(claims: Mapping[int, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """One claim that holds where it holds with each seed; the worst of the verdicts."""
+    verdicts = [claim["verdict"] for claim in claims.values()]
+    first = next(iter(claims.values()))
+    return {
+        **first,
+        "measured": ". ".join(f"Seed {seed}: {c['measured']}" for seed, c in claims.items()),
+        "interval": None,
+        "seeds": list(claims),
+        "test": f"with each seed: {first['test']}",
+        "verdict": max(verdicts, key=[REPRODUCED, NOT_RUN, NOT_REPRODUCED].index),
+    }
 
 
 def _record(claim: Claim, command: str) -> dict[str, Any]:
@@ -261,11 +299,6 @@ def _tested(
 
 
 def _supplied(claim: Mapping[str, Any], command: str) -> dict[str, Any]:
-    if claim["verdict"] not in (REPRODUCED, NOT_REPRODUCED, NOT_RUN):
-        raise InputError(
-            f"{claim['source']}: claim {claim['id']}: verdict {claim['verdict']!r}: allowed are"
-            f" {REPRODUCED}, {NOT_REPRODUCED}, {NOT_RUN}"
-        )
     seeds = claim.get("seeds")
     return {
         "id": claim["id"],

@@ -150,6 +150,8 @@ def _maps(results: Results, measure: str) -> list[HeatMap]:
     places = {(d["dataset"], d["direction"]) for d in results.analyses.values()}
     for document in results.analyses.values():
         row = f"{document['training']} {document['decoder']}"
+        if results.config.evaluation.analysis.seeds == "all":
+            row = f"{row} seed {document['seed']}"
         if len(places) > 1:
             row = f"{document['dataset']} {document['direction']} {row}"
         for analysed in document["passes"]:

@@ -313,13 +313,17 @@ def test_ready_made_targets_depend_on_their_paths():
 
 
 def test_the_first_seed_of_the_list_is_the_one_that_is_timed_and_analysed():
-    config = check_config(set_value(copy.deepcopy(WHOLE), "trainings.padir.seeds", [3, 1]))
+    settings = set_value(copy.deepcopy(WHOLE), "trainings.padir.seeds", [3, 1])
+    config = check_config(settings)
     (analysis,) = layout.analyses(config)
     assert analysis.path == "results/analysis/toy/xs-xt/padir/padir.seed3.json"
     bundle = jobs.timed_bundles(config, PLACE, "systems")
     assert bundle == layout.bundle_paths(PLACE, "padir", 3)
     # All seeds are scored, in order.
     assert layout.seeds(config, Row.parse("padir/padir/T4")) == [1, 3]
+    set_value(settings, "evaluation.analysis.seeds", "all")
+    paths = [document.path for document in layout.analyses(check_config(settings))]
+    assert [path[-10:] for path in paths] == ["seed3.json", "seed1.json"]
 
 
 def test_work_folders_are_one_per_training_digest():

@@ -30,7 +30,7 @@ def claim(name: str, verdict: str) -> dict:
     }  # fmt: skip
 
 
-def analysis(training: str, targets: str, verdict: str = "reproduced") -> dict:
+def analysis(training: str, targets: str, verdict: str = "reproduced", seed: int = 0) -> dict:
     names = ("self_attention", "total_variation", "cosine")
     contrasts = {f"{name} {kind}": contrast(0.4) for name in names for kind in KINDS}
     head = {
@@ -56,7 +56,7 @@ def analysis(training: str, targets: str, verdict: str = "reproduced") -> dict:
     exact = {"pass": 1, "prediction": [{"target": "exact", "pairs": "near", **graded}]}
     return {
         "dataset": "toy", "direction": "xs-xt", "training": training, "decoder": "padir",
-        "system": "padir", "targets": targets, "seed": 0, "split": "test",
+        "system": "padir", "targets": targets, "seed": seed, "split": "test",
         "distance": 8, "passes": passes, "exact": exact,
         "claims": [claim("self_attention", verdict), claim("cross_attention", verdict)],
     }  # fmt: skip
@@ -64,15 +64,16 @@ def analysis(training: str, targets: str, verdict: str = "reproduced") -> dict:
 
 def write(made_up, document) -> None:
     row = Row.parse(f"{document['training']}/padir/T1")
-    document["digests"] = identity.analysis_digests(made_up.config, *made_up.place, row, 0)
-    made_up.write(layout.analysis_path(made_up.place, row, 0), document)
+    seed = document["seed"]
+    document["digests"] = identity.analysis_digests(made_up.config, *made_up.place, row, seed)
+    made_up.write(layout.analysis_path(made_up.place, row, seed), document)
 
 
 @pytest.fixture
 def analysed(made_up):
     write(made_up, analysis("padir_raw", "raw"))
     write(made_up, analysis("padir", "own", "not reproduced"))
-    # Neither a second seed nor provenance is a document of the report's.
+    # Neither a seed that nothing asked for nor provenance is a document of the report's.
     folder = "results/analysis/toy/xs-xt/padir"
     made_up.write(f"{folder}/padir.seed1.json", {"claims": []})
     made_up.write(f"{folder}/padir.seed0.json.provenance.json", {})
@@ -171,6 +172,30 @@ def test_claims_come_from_the_analysis(analysed):
     claims = analysed.claims()
     verdicts = [claim["verdict"] for claim in claims if claim["id"] == "cross_attention"]
     assert verdicts == ["reproduced", "not reproduced"]
+
+
+@pytest.mark.parametrize(
+    ("second", "together"),
+    [("reproduced", "reproduced"), ("not run", "not run"), ("not reproduced", "not reproduced")],
+)
+def test_a_claim_about_several_seeds_is_one_and_holds_where_it_holds_with_each(
+    made_up, second, together
+):
+    made_up.train(padir={**made_up.settings["trainings"]["padir"], "seeds": [0, 1]})
+    made_up.evaluate(analysis={"seeds": "all"})
+    write(made_up, analysis("padir", "own"))
+    write(made_up, analysis("padir", "own", second, seed=1))
+    (claim,) = (c for c in made_up.claims() if c["id"] == "cross_attention")
+    assert (claim["verdict"], claim["seeds"], claim["interval"]) == (together, [0, 1], None)
+    assert claim["measured"] == "Seed 0: 0.2. Seed 1: 0.2"
+    assert claim["test_says"] == "with each seed: below 0"
+    results = made_up.load("table4")
+    rows = dependency.table4(results).rows
+    assert [(row["seed"], row["pass"], row["stutter"]) for row in rows] == [
+        (seed, number, stutter) for seed in (0, 1) for number in (1, 4) for stutter in ("yes", "no")
+    ]
+    panels = [heat_map.row for heat_map in heat_maps.self_attention_heads(results).maps]
+    assert panels == ["padir padir seed 0"] * 2 + ["padir padir seed 1"] * 2
 
 
 def test_without_an_analysis_tables_are_empty_and_claims_name_the_command(made_up):
