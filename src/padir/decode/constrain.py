@@ -33,6 +33,8 @@ from padir.files import InputError, read_aligned, shown
 
 PLACEMENTS = 8
 """Placements of a term in one row of a batch; the number changes no result."""
+LENGTH_CHANGES = (0, -1, 1)
+"""By how many tokens a hypothesis may grow where it takes a term in."""
 MARGIN = 5.0
 """Gain in pseudo-likelihood, in nats, below which nothing changes: for a draft per changed token;
 for templates and terms in all, over an unconstrained translation that satisfies them."""
@@ -98,8 +100,11 @@ class Constraints:
         proposals: Sequence[Sequence[Proposal]],
         width: int,
         passes: int | None = None,
+        judge: PseudoLikelihood | None = None,
     ) -> list[list[Candidate]]:
-        """`Refiner.proposed` with `width` proposals per row, so that few programs are compiled."""
+        """`Refiner.proposed`, scored by the judge, with `width` proposals per row, so that few
+        programs are compiled.
+        """
         rows = [
             (index, start)
             for index, source_proposals in enumerate(proposals)
@@ -108,12 +113,12 @@ class Constraints:
         groups = [list(proposals[index][start : start + width]) for index, start in rows]
         for group in groups:
             group += [group[-1]] * (width - len(group))
-        refined = self.translator.refiner.proposed(
-            [sources[index] for index, _ in rows],
-            groups,
-            passes or self.translator.decoding.passes or 1,
-            self.speller.openings,
-        )
+        row_sources = [sources[index] for index, _ in rows]
+        passes = passes or self.translator.decoding.passes or 1
+        openings = self.speller.openings
+        refined = self.translator.refiner.proposed(row_sources, groups, passes, openings)
+        if judge:
+            refined = judge.score(row_sources, refined)
         result: list[list[Candidate]] = [[] for _ in sources]
         for (index, start), candidates in zip(rows, refined, strict=True):
             result[index] += candidates[: len(proposals[index]) - start]
@@ -196,10 +201,15 @@ class Constraints:
     ) -> list[list[Candidate]]:
         """One candidate each: the unconstrained translation, refined around its terms.
 
-        A term that stands in it stays there. Each other term is tried in every place for one pass
-        and given the place that makes the rest likeliest, the leftmost of equals. A translation
-        that has all terms stays, unless the refined one is likelier by `MARGIN`.
+        A term that stands in it stays there. Each other term is tried in every place for one pass,
+        also where the hypothesis gets shorter or longer, and given the place that the length rule
+        likes best. It ranks by pseudo-likelihood, which counts the term itself: a word beside its
+        own synonym is unlikely. Without pseudo-likelihood lengths do not compare, so that none
+        changes. A translation that has all terms stays, unless the refined one is likelier by
+        `MARGIN`.
         """
+        judge = self._pseudo_likelihood
+        changes = LENGTH_CHANGES if judge else (0,)
         free = self.translator.finish(sources, self.translator.candidates(sources))
         chosen = [
             TermPlacement(list(hypothesis.tokens), list(each.terms), self.speller)
@@ -207,27 +217,26 @@ class Constraints:
         ]
         complete = [not placement.next_missing() for placement in chosen]
         while missing := [i for i, placement in enumerate(chosen) if placement.next_missing()]:
-            placements = [chosen[index].placements() for index in missing]
+            placements = [chosen[index].placements(changes) for index in missing]
             missing_sources = [sources[index] for index in missing]
             proposals = [
                 [self._around(source, placement) for placement in row]
                 for source, row in zip(missing_sources, placements, strict=True)
             ]
-            refined = self._refined(missing_sources, proposals, PLACEMENTS, passes=1)
-            for index, row, candidates in zip(missing, placements, refined, strict=True):
-                scores = [candidate.log_probability for candidate in candidates]
+            tried = self._refined(missing_sources, proposals, PLACEMENTS, passes=1, judge=judge)
+            for index, row, candidates in zip(missing, placements, tried, strict=True):
+                scores = [self.translator.rule.score(candidate) for candidate in candidates]
                 best = scores.index(max(scores))
                 chosen[index] = replace(row[best], tokens=list(candidates[best].tokens))
         proposals = [[self._around(*pair)] for pair in zip(sources, chosen, strict=True)]
         refined = self._refined(sources, proposals, 1)
-        if self._pseudo_likelihood is None:
+        if judge is None:
             return refined
         pairs = [
             [*row, replace(row[0], tokens=hypothesis.tokens)] if has_all else row
             for row, hypothesis, has_all in zip(refined, free, complete, strict=True)
         ]
-        judged = self._pseudo_likelihood.score(sources, pairs)
-        return [_likelier(row)[:1] for row in judged]
+        return [_likelier(row)[:1] for row in judge.score(sources, pairs)]
 
     def _around(self, source: Sequence[int], placement: "TermPlacement") -> Proposal:
         """The hypothesis to refine around its placed terms."""
@@ -294,24 +303,27 @@ class TermPlacement:
                     break
         return bool(self.missing)
 
-    def placements(self) -> list["TermPlacement"]:
-        """Every placement of the first missing term that covers no other term.
+    def placements(self, changes: Sequence[int]) -> list["TermPlacement"]:
+        """Every placement of the first missing term that covers no other term and changes the
+        length of the hypothesis by one of `changes`.
 
         Where there is none, the hypothesis grows to take it in between two tokens; past the
         model's limit, the last free tokens go.
         """
-        term = self.missing[0]
-        if free := self._free_places(len(term)):
-            return [self._insert_missing(place, place + len(term)) for place in free]
-        edges = [0, *self.owner, 0]
-        between = [
-            place
-            for place in range(len(self.tokens) + 1)
-            if not edges[place] or edges[place] != edges[place + 1]
-        ]
-        return [self._insert_missing(place, place) for place in between]
+        length = len(self.missing[0])
+        return [
+            self._insert_missing(place, place + length - change)
+            for change in changes
+            if change <= min(length, self.speller.most - len(self.tokens))
+            for place in self._free_places(length - change)
+        ] or [self._insert_missing(place, place) for place in self._free_places(0)]
 
     def _free_places(self, length: int) -> list[int]:
+        """Where as many free tokens begin; for none, the gaps that are not inside a term."""
+        if not length:
+            edges = [0, *self.owner, 0]
+            gaps = range(len(self.tokens) + 1)
+            return [at for at in gaps if not edges[at] or edges[at] != edges[at + 1]]
         last = len(self.tokens) - length
         return [place for place in range(last + 1) if not any(self.owner[place : place + length])]
 

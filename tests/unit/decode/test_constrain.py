@@ -14,6 +14,7 @@ from padir.config.data import VocabularySettings
 from padir.decode.candidates import LengthRule
 from padir.decode.constrain import Constraints, TermPlacement, read_constraints
 from padir.decode.given import GAP, Draft, Speller, Template, Terms, even_shares
+from padir.decode.pseudo import PseudoLikelihood
 from padir.decode.translate import Translator
 from padir.files import InputError, write_lines
 from padir.model.parameters import build, from_arrays, to_arrays
@@ -46,6 +47,11 @@ def translator(request, tmp_path_factory):
 @pytest.fixture(scope="module")
 def padir(tmp_path_factory):
     return make(tmp_path_factory.mktemp("one") / "model", "padir")
+
+
+@pytest.fixture(scope="module")
+def cmlm(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("other") / "model", "cmlm")
 
 
 @pytest.fixture(scope="module")
@@ -208,22 +214,46 @@ def test_a_term_that_is_already_present_keeps_its_place(padir):
         assert hypothesis.hypothesis.split()[words.index(word)] == word, place
 
 
-def test_a_missing_term_goes_where_the_rest_is_likeliest(padir):
-    source = "ta re ba ko su mi"
+@pytest.mark.parametrize("source", ["ta re ba ko su mi", "mi mi ta re su ko", "su ba ba ta mi re ko su"])
+def test_a_missing_term_goes_where_the_whole_is_likeliest(padir, source):
     [plain] = padir.translate([source], "x")
     missing = next(word for word in WORDS if word not in plain.hypothesis)
     speller, refiner, encoded = Speller(padir), padir.refiner, padir.encode([source])
+    judge = PseudoLikelihood(padir)
     [token] = speller.encode(missing, "here")
     tried = []
-    for place in range(len(plain.tokens)):
-        tokens = [*plain.tokens[:place], token, *plain.tokens[place + 1 :]]
-        proposal = speller.proposal(tokens, [i == place for i in range(len(tokens))])
-        tried += refiner.proposed(encoded, [[proposal]], 1)[0]
-    best = max(range(len(tried)), key=lambda place: tried[place].log_probability)
-    assert len({candidate.tokens for candidate in tried}) > 1
-    held = speller.proposal(tried[best].tokens, [i == best for i in range(len(tried))])
+    # In place of a token, between two, or in place of two.
+    for covered in (1, 2, 0):
+        for place in range(len(plain.tokens) - covered + 1):
+            tokens = [*plain.tokens[:place], token, *plain.tokens[place + covered :]]
+            proposal = speller.proposal(tokens, [i == place for i in range(len(tokens))])
+            [[candidate]] = judge.score(encoded, refiner.proposed(encoded, [[proposal]], 1))
+            tried.append((padir.rule.score(candidate), place, candidate.tokens))
+    assert len({len(tokens) for *_, tokens in tried}) == 3
+    _, place, tokens = max(tried, key=lambda each: each[0])
+    held = speller.proposal(tokens, [i == place for i in range(len(tokens))])
     [[expected]] = refiner.proposed(encoded, [[held]], 3)
     [hypothesis] = place_terms(padir, [source], [[missing]])
+    assert hypothesis.tokens == expected.tokens
+
+
+def test_without_pseudo_likelihood_the_term_goes_where_the_rest_is_likeliest(cmlm):
+    source = "ta re ba ko su mi"
+    [plain] = cmlm.translate([source], "x")
+    missing = next(word for word in WORDS if word not in plain.hypothesis)
+    speller, refiner, encoded = Speller(cmlm), cmlm.refiner, cmlm.encode([source])
+    [token] = speller.encode(missing, "here")
+    [start] = refiner.start(encoded[0], 1, refiner.longest).tolist()
+    masks = start[: len(plain.tokens)]
+
+    def held(place):
+        tokens = [*masks[:place], token, *masks[place + 1 :]]
+        return speller.proposal(tokens, [i == place for i in range(len(tokens))])
+
+    tried = [refiner.proposed(encoded, [[held(place)]], 1)[0][0] for place in range(len(masks))]
+    best = max(range(len(tried)), key=lambda place: tried[place].log_probability)
+    [[expected]] = refiner.proposed(encoded, [[held(best)]], 3)
+    [hypothesis] = place_terms(cmlm, [source], [[missing]])
     assert hypothesis.tokens == expected.tokens
 
 
@@ -237,11 +267,18 @@ def test_a_missing_term_takes_the_place_of_free_tokens_or_the_hypothesis_grows(p
     state = placement([ba, ko, mi], (ko,), (ko,), (re, su))
     assert state.next_missing()
     assert (state.owner, state.missing) == ([0, 1, 0], [(ko,), (re, su)])
-    assert [p.tokens for p in state.placements()] == [[ko, ko, mi], [ba, ko, ko]]
-    placed = state.placements()[1]
+    assert [p.tokens for p in state.placements((0,))] == [[ko, ko, mi], [ba, ko, ko]]
+    assert [p.tokens for p in state.placements((-1, 1))] == [
+        # No two free neighbours for -1; a new place before, between, or after.
+        [ko, ba, ko, mi],
+        [ba, ko, ko, mi],
+        [ba, ko, ko, mi],
+        [ba, ko, mi, ko],
+    ]
+    placed = state.placements((0,))[1]
     assert (placed.owner, placed.missing) == ([0, 1, 2], [(re, su)])
     # No two free neighbours are left: the hypothesis grows, between terms but never inside one.
-    assert [p.tokens for p in placed.placements()] == [
+    assert [p.tokens for p in placed.placements((0,))] == [
         [re, su, ba, ko, ko],
         [ba, re, su, ko, ko],
         [ba, ko, re, su, ko],
@@ -249,11 +286,11 @@ def test_a_missing_term_takes_the_place_of_free_tokens_or_the_hypothesis_grows(p
     ]
     whole = placement([ba, ko], (ba, ko), (mi,))
     assert whole.next_missing()
-    assert [p.tokens for p in whole.placements()] == [[mi, ba, ko], [ba, ko, mi]]
+    assert [p.tokens for p in whole.placements((0, -1))] == [[mi, ba, ko], [ba, ko, mi]]
     # At the model's limit the last free tokens make room.
     full = placement([ba, ko] * 5 + [ba], (ko, ba), (re,) * 9)
     assert full.next_missing()
-    grown = full.placements()
+    grown = full.placements((0, -1, 1))
     assert all(
         len(p.tokens) == 11 and p.tokens.count(re) == 9 and p.owner.count(1) == 2 for p in grown
     )
