@@ -10,8 +10,8 @@ count too; a reranker ranks these candidates like others. An unconstrained trans
 template stays, unless a candidate is much likelier (`MARGIN`).
 Draft: the initial hypothesis, whose length is kept; no token is fixed. The result takes its place
 only if the text gets much likelier for each token that changes.
-Terms: texts that must appear somewhere. An unconstrained translation decides where, and stays like
-one that fits a template if it has them all (`_place_terms`).
+Terms: texts that must appear somewhere. They are placed in an unconstrained translation, which
+stays like one that fits a template if it has them all (`_place_terms`).
 
 A model trained to predict hidden tokens only (`Objective.hidden_only`: CMLM, RDM) makes no useful
 prediction at a visible token. It takes no drafts, and around terms it starts from masks.
@@ -34,7 +34,7 @@ from padir.files import InputError, read_aligned, shown
 PLACEMENTS = 8
 """Placements of a term in one row of a batch; the number changes no result."""
 LENGTH_CHANGES = (0, -1, 1)
-"""By how many tokens a hypothesis may grow where it takes a term in."""
+"""Tokens by which a term may lengthen the hypothesis; of equals the first wins."""
 MARGIN = 5.0
 """Gain in pseudo-likelihood, in nats, below which nothing changes: for a draft per changed token;
 for templates and terms in all, over an unconstrained translation that satisfies them."""
@@ -202,11 +202,11 @@ class Constraints:
         """One candidate each: the unconstrained translation, refined around its terms.
 
         A term that stands in it stays there. Each other term is tried in every place for one pass,
-        also where the hypothesis gets shorter or longer, and given the place that the length rule
-        likes best. It ranks by pseudo-likelihood, which counts the term itself: a word beside its
-        own synonym is unlikely. Without pseudo-likelihood lengths do not compare, so that none
-        changes. A translation that has all terms stays, unless the refined one is likelier by
-        `MARGIN`.
+        also where the hypothesis gets shorter or longer, and given the place with the highest score
+        by the length rule, from the pseudo-likelihood of the whole, which counts the term itself: a
+        word beside its own synonym is unlikely. A reranker has no say. A model without
+        pseudo-likelihood keeps the length and ranks by the other tokens' log-probability. A
+        translation that has all terms stays, unless the refined one is likelier by `MARGIN`.
         """
         judge = self._pseudo_likelihood
         changes = LENGTH_CHANGES if judge else (0,)

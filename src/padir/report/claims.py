@@ -209,7 +209,7 @@ def decide(
         experiments |= loaded.theory
     supplied: dict[str, list[Mapping[str, Any]]] = {}
     of_theory = (claim for item in experiments.items() for claim in _claims_in(*item))
-    for claim in [*_of_analyses(analyses), *of_theory]:
+    for claim in [*_of_analyses(config, analyses), *of_theory]:
         supplied.setdefault(claim["id"], []).append(claim)
     records = []
     for claim in CLAIMS:
@@ -238,7 +238,7 @@ def _claims_in(path: str, document: Mapping[str, Any]) -> Iterator[Mapping[str, 
         yield claim | {"source": path}
 
 
-def _of_analyses(documents: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _of_analyses(config: Config, documents: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Claims of the analyses; what several seeds of a training say of one claim is one claim."""
     keys = ("dataset", "direction", "training", "decoder")
     by_seed: dict[tuple[str, ...], dict[int, Mapping[str, Any]]] = {}
@@ -246,17 +246,25 @@ def _of_analyses(documents: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         for claim in _claims_in(path, document):
             place = claim["id"], *(document[key] for key in keys)
             by_seed.setdefault(place, {})[document["seed"]] = claim
-    for claims in by_seed.values():
-        yield _with_every_seed(claims) if len(claims) > 1 else next(iter(claims.values()))
+    for (_, _, _, training, _), claims in by_seed.items():
+        wanted = config.analysed_seeds(training)
+        yield _with_every_seed(claims, wanted) if len(wanted) > 1 else claims[wanted[0]]
 
 
-def _with_every_seed(claims: Mapping[int, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """One claim that holds where it holds with each seed; the worst of the verdicts."""
-    verdicts = [claim["verdict"] for claim in claims.values()]
+def _with_every_seed(
+    claims: Mapping[int, Mapping[str, Any]], wanted: Sequence[int]
+) -> Mapping[str, Any]:
+    """One claim that holds where it holds with each seed; the worst of the verdicts, and not run
+    where a seed is missing."""
+    verdicts = [claims[seed]["verdict"] if seed in claims else NOT_RUN for seed in wanted]
+    said = {
+        seed: f"{plain(claim['measured'])}, {interval_text(claim.get('interval')) or 'no interval'}"
+        for seed, claim in claims.items()
+    }
     first = next(iter(claims.values()))
     return {
         **first,
-        "measured": ". ".join(f"Seed {seed}: {c['measured']}" for seed, c in claims.items()),
+        "measured": ". ".join(f"Seed {seed}: {said.get(seed, NOT_RUN)}" for seed in wanted),
         "interval": None,
         "seeds": list(claims),
         "test": f"with each seed: {first['test']}",

@@ -214,7 +214,9 @@ def test_a_term_that_is_already_present_keeps_its_place(padir):
         assert hypothesis.hypothesis.split()[words.index(word)] == word, place
 
 
-@pytest.mark.parametrize("source", ["ta re ba ko su mi", "mi mi ta re su ko", "su ba ba ta mi re ko su"])
+@pytest.mark.parametrize(
+    "source", ["ta re ba ko su mi", "mi mi ta re su ko", "su ba ba ta mi re ko su"]
+)
 def test_a_missing_term_goes_where_the_whole_is_likeliest(padir, source):
     [plain] = padir.translate([source], "x")
     missing = next(word for word in WORDS if word not in plain.hypothesis)
@@ -291,9 +293,12 @@ def test_a_missing_term_takes_the_place_of_free_tokens_or_the_hypothesis_grows(p
     full = placement([ba, ko] * 5 + [ba], (ko, ba), (re,) * 9)
     assert full.next_missing()
     grown = full.placements((0, -1, 1))
-    assert all(
-        len(p.tokens) == 11 and p.tokens.count(re) == 9 and p.owner.count(1) == 2 for p in grown
-    )
+    counts = [(len(p.tokens), p.tokens.count(re), p.owner.count(1)) for p in grown]
+    assert counts == [(11, 9, 2)] * 11
+    # There is a place for one token, and no room for one more.
+    tight = placement([ba] * 11, (ko,))
+    assert tight.next_missing()
+    assert [len(p.tokens) for p in tight.placements((0, 1))] == [11] * 11
 
 
 def test_batch_and_order_do_not_matter(tmp_path):

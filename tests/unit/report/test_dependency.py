@@ -175,19 +175,27 @@ def test_claims_come_from_the_analysis(analysed):
 
 
 @pytest.mark.parametrize(
-    ("second", "together"),
-    [("reproduced", "reproduced"), ("not run", "not run"), ("not reproduced", "not reproduced")],
+    ("first", "second", "together"),
+    [
+        ("reproduced", "reproduced", "reproduced"),
+        ("reproduced", "not run", "not run"),
+        ("not run", "reproduced", "not run"),
+        ("not reproduced", "reproduced", "not reproduced"),
+        ("not run", "not reproduced", "not reproduced"),
+    ],
 )
 def test_a_claim_about_several_seeds_is_one_and_holds_where_it_holds_with_each(
-    made_up, second, together
+    made_up, first, second, together
 ):
     made_up.train(padir={**made_up.settings["trainings"]["padir"], "seeds": [0, 1]})
     made_up.evaluate(analysis={"seeds": "all"})
-    write(made_up, analysis("padir", "own"))
-    write(made_up, analysis("padir", "own", second, seed=1))
+    write(made_up, analysis("padir", "own", first))
+    other = analysis("padir", "own", second, seed=1)
+    other["claims"] = [each | {"measured": "0.3"} for each in other["claims"]]
+    write(made_up, other)
     (claim,) = (c for c in made_up.claims() if c["id"] == "cross_attention")
     assert (claim["verdict"], claim["seeds"], claim["interval"]) == (together, [0, 1], None)
-    assert claim["measured"] == "Seed 0: 0.2. Seed 1: 0.2"
+    assert claim["measured"] == "Seed 0: 0.2, [-0.2, -0.1]. Seed 1: 0.3, [-0.2, -0.1]"
     assert claim["test_says"] == "with each seed: below 0"
     results = made_up.load("table4")
     rows = dependency.table4(results).rows
@@ -196,6 +204,15 @@ def test_a_claim_about_several_seeds_is_one_and_holds_where_it_holds_with_each(
     ]
     panels = [heat_map.row for heat_map in heat_maps.self_attention_heads(results).maps]
     assert panels == ["padir padir seed 0"] * 2 + ["padir padir seed 1"] * 2
+
+
+def test_a_claim_about_several_seeds_waits_for_all(made_up):
+    made_up.train(padir={**made_up.settings["trainings"]["padir"], "seeds": [0, 1]})
+    made_up.evaluate(analysis={"seeds": "all"})
+    write(made_up, analysis("padir", "own", seed=1))
+    (claim,) = (c for c in made_up.claims() if c["id"] == "cross_attention")
+    assert claim["verdict"] == "not run"
+    assert claim["measured"] == "Seed 0: not run. Seed 1: 0.2, [-0.2, -0.1]"
 
 
 def test_without_an_analysis_tables_are_empty_and_claims_name_the_command(made_up):
