@@ -17,18 +17,8 @@ from padir.decode.translate import Translator
 from padir.files import InputError, write_lines
 from padir.model.parameters import build, from_arrays, to_arrays
 from padir.vocab import Vocabulary, train_vocabulary
-from tests.constraining import RULE, SYSTEMS, TEXT, infill, make, place_terms, stands
+from tests.constraining import RULE, TEXT, infill, make, place_terms, stands
 from tests.decoding import LINES, WORDS, tiny_decoder, tiny_model
-
-
-@pytest.fixture(scope="module", params=SYSTEMS)
-def translator(request, tmp_path_factory):
-    return make(tmp_path_factory.mktemp(request.param) / "model", request.param)
-
-
-@pytest.fixture(scope="module")
-def padir(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("one") / "model", "padir")
 
 
 @pytest.fixture(scope="module")

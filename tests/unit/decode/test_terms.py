@@ -7,18 +7,8 @@ from hypothesis import strategies as st
 from padir.decode.constrain import TermPlacement
 from padir.decode.given import Speller
 from padir.decode.pseudo import PseudoLikelihood
-from tests.constraining import SYSTEMS, TEXT, make, place_terms, stands
+from tests.constraining import TEXT, make, place_terms, stands
 from tests.decoding import WORDS
-
-
-@pytest.fixture(scope="module", params=SYSTEMS)
-def translator(request, tmp_path_factory):
-    return make(tmp_path_factory.mktemp(request.param) / "model", request.param)
-
-
-@pytest.fixture(scope="module")
-def padir(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("one") / "model", "padir")
 
 
 @pytest.fixture(scope="module")
