@@ -34,7 +34,8 @@ from padir.files import InputError, read_aligned, shown
 PLACEMENTS = 8
 """Placements of a term in one row of a batch; the number changes no result."""
 LENGTH_CHANGES = (0, -1, 1)
-"""Tokens by which a term may lengthen the hypothesis; of equals the first wins."""
+"""Changes of the hypothesis's length, in tokens, that placing a term may make; of equals the first
+wins."""
 MARGIN = 5.0
 """Gain in pseudo-likelihood, in nats, below which nothing changes: for a draft per changed token;
 for templates and terms in all, over an unconstrained translation that satisfies them."""
@@ -203,10 +204,10 @@ class Constraints:
 
         A term that stands in it stays there. Each other term is tried in every place for one pass,
         also where the hypothesis gets shorter or longer, and given the place with the highest score
-        by the length rule, from the pseudo-likelihood of the whole, which counts the term itself: a
-        word beside its own synonym is unlikely. A reranker has no say. A model without
-        pseudo-likelihood keeps the length and ranks by the other tokens' log-probability. A
-        translation that has all terms stays, unless the refined one is likelier by `MARGIN`.
+        by the length rule, from the pseudo-likelihood of the whole, to which the term counts too. A
+        reranker has no say. A model without pseudo-likelihood keeps the length and ranks by the
+        other tokens' log-probability. A translation that has all terms stays, unless the refined
+        one is likelier by `MARGIN`.
         """
         judge = self._pseudo_likelihood
         changes = LENGTH_CHANGES if judge else (0,)
@@ -319,11 +320,11 @@ class TermPlacement:
         ] or [self._insert_missing(place, place) for place in self._free_places(0)]
 
     def _free_places(self, length: int) -> list[int]:
-        """Where as many free tokens begin; for none, the gaps that are not inside a term."""
+        """Starts of all runs of `length` free tokens; for 0, the gaps that are in no term."""
         if not length:
             edges = [0, *self.owner, 0]
             gaps = range(len(self.tokens) + 1)
-            return [at for at in gaps if not edges[at] or edges[at] != edges[at + 1]]
+            return [gap for gap in gaps if not edges[gap] or edges[gap] != edges[gap + 1]]
         last = len(self.tokens) - length
         return [place for place in range(last + 1) if not any(self.owner[place : place + length])]
 
