@@ -1,5 +1,7 @@
 """Choose the length rule of a decoder, by BLEU on validation data.
 
+For a parallel model that takes drafts, choose also the margin by which a repair has to be likelier.
+
 In: bundle, decoder, validation text. Out: the tuned decoder, JSON.
 
 example:
@@ -34,7 +36,7 @@ def main(argv: list[str]) -> int:
     from padir.config.decoder import RefinementDecoder
     from padir.decode.candidates import LengthRule
     from padir.decode.load import find_decoder
-    from padir.decode.tune import decodings_to_tune, tune
+    from padir.decode.tune import decodings_to_tune, tune, tune_draft_margin
     from padir.files import read_aligned
     from padir.progress import Progress
     from padir.provenance import write_provenance
@@ -70,6 +72,7 @@ def main(argv: list[str]) -> int:
         "name": decoder.name,
         "settings": settings.model_dump(mode="json"),
         "length_rule": {"alpha": best.alpha, "weight": best.weight},
+        "draft_margin": tune_draft_margin(translator, lines, references[0]),
         "validation": {
             "sentences": len(lines),
             "passes": passes,

@@ -9,7 +9,7 @@ result. The length rule ranks by pseudo-likelihood (`padir.decode.pseudo`), to w
 count too; a reranker ranks these candidates like others. An unconstrained translation that fits the
 template stays, unless a candidate is much likelier (`MARGIN`).
 Draft: the initial hypothesis, whose length is kept; no token is fixed. The result takes its place
-only if the text gets much likelier for each token that changes.
+only if it is much likelier (`padir.decode.drafts`).
 Terms: texts that must appear somewhere. They are placed in an unconstrained translation, which
 stays like one that fits a template if it has them all (`_place_terms`).
 
@@ -25,6 +25,7 @@ from functools import cached_property
 from pathlib import Path
 
 from padir.decode.candidates import Candidate
+from padir.decode.drafts import UNTUNED_MARGIN, gain
 from padir.decode.given import GAP, Constraint, Draft, Speller, Template, Terms, Tokens
 from padir.decode.pseudo import PseudoLikelihood
 from padir.decode.refiner import Proposal
@@ -37,8 +38,8 @@ LENGTH_CHANGES = (0, -1, 1)
 """Changes of the hypothesis's length, in tokens, that placing a term may make; of equals the first
 wins."""
 MARGIN = 5.0
-"""Gain in pseudo-likelihood, in nats, below which nothing changes: for a draft per changed token;
-for templates and terms in all, over an unconstrained translation that satisfies them."""
+"""Gain in pseudo-likelihood, in nats, that a candidate needs over an unconstrained translation that
+fits the template or has all terms."""
 
 
 @dataclass(frozen=True)
@@ -183,19 +184,31 @@ class Constraints:
     def _repair(
         self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
     ) -> list[list[Candidate]]:
-        """One candidate each: the draft, or what it became, if that is likelier by `MARGIN` for
-        each changed token. A sum for all tokens would let the model rewrite what people wrote.
+        """One candidate each: the draft, or what it became if that gains more than the margin."""
+        margin = self.translator.decoder.draft_margin
+        margin = UNTUNED_MARGIN if margin is None else margin
+        return [
+            [repaired if gain(draft, repaired) > margin else draft]
+            for draft, repaired in self.repairs(sources, drafts)
+        ]
+
+    def repairs(
+        self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
+    ) -> list[tuple[Candidate, Candidate]]:
+        """Each draft and what it became, with pseudo-likelihoods, whatever is gained.
+
+        Raises:
+            ValueError: the model has no pseudo-likelihood, so that it takes no drafts.
         """
-        proposals = [[Proposal(each.tokens, (False,) * len(each.tokens))] for each in drafts]
-        refined = self._refined(sources, proposals, 1)
         if self._pseudo_likelihood is None:
-            return refined
+            raise ValueError("a model trained on hidden tokens alone takes no drafts")
+        proposals = [[Proposal(each.tokens, (False,) * len(each.tokens))] for each in drafts]
         pairs = [
-            [candidate, replace(candidate, tokens=each.tokens)]
-            for each, [candidate] in zip(drafts, refined, strict=True)
+            [replace(candidate, tokens=each.tokens), candidate]
+            for each, [candidate] in zip(drafts, self._refined(sources, proposals, 1), strict=True)
         ]
         judged = self._pseudo_likelihood.score(sources, pairs)
-        return [_likelier(pair, MARGIN * _changed(*pair))[:1] for pair in judged]
+        return [(draft, repaired) for draft, repaired in judged]
 
     def _place_terms(
         self, sources: Sequence[Sequence[int]], terms: Sequence[Terms]
@@ -250,20 +263,10 @@ class Constraints:
         return self.speller.proposal(tokens, placement.given)
 
 
-def _changed(first: Candidate, second: Candidate) -> int:
-    """Positions at which two candidates of one length differ."""
-    return sum(a != b for a, b in zip(first.tokens, second.tokens, strict=True))
-
-
-def _likelier(candidates: Sequence[Candidate], margin: float | None = None) -> list[Candidate]:
-    """Those that are likelier than the last one by a margin, or the last one if none is.
-
-    Args:
-        candidates: with pseudo-likelihoods.
-        margin: in nats; `MARGIN` by default.
-    """
+def _likelier(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those with a pseudo-likelihood above that of the last one by `MARGIN`, or the last one."""
     *changes, kept = candidates
-    least = kept.log_probability + (MARGIN if margin is None else margin)
+    least = kept.log_probability + MARGIN
     return [each for each in changes if each.log_probability > least] or [kept]
 
 

@@ -1,5 +1,6 @@
 """Model bundles and decoders, read from files and ready to decode."""
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -71,7 +72,7 @@ class LoadedModel:
 
 @dataclass(frozen=True)
 class TunedDecoder:
-    """A decoder's settings and the length rule that validation chose for one model.
+    """A decoder's settings, and the length rule and margin that validation chose for one model.
 
     Attributes:
         name: of the decoder.
@@ -79,6 +80,8 @@ class TunedDecoder:
         rule: None where none was chosen.
         path: of the file that it was read from; None for a built-in decoder.
         digests: of the settings that the file depends on, by stage.
+        draft_margin: what a repaired draft has to gain (`padir.decode.drafts`); None where none was
+            chosen.
     """
 
     name: str
@@ -86,6 +89,7 @@ class TunedDecoder:
     rule: LengthRule | None = None
     path: Path | None = None
     digests: dict[str, str] | None = None
+    draft_margin: float | None = None
 
 
 def load(folder: Path) -> LoadedModel:
@@ -158,7 +162,13 @@ def read_decoder(path: Path) -> TunedDecoder:
                 f"{shown(path)}: no numbers length_rule.alpha and length_rule.weight;"
                 " run padir tune"
             ) from error
-    return TunedDecoder(content["name"], settings, rule, path, content.get("digests"))
+    margin = content.get("draft_margin")
+    number = isinstance(margin, int | float) and not isinstance(margin, bool)
+    if not (margin is None or (number and 0 <= margin < math.inf)):
+        raise InputError(
+            f"{shown(path)}: draft_margin is {margin!r}; null or a number from 0 is needed"
+        )
+    return TunedDecoder(content["name"], settings, rule, path, content.get("digests"), margin)
 
 
 def find_decoder(loaded: LoadedModel, choice: str | None) -> TunedDecoder:

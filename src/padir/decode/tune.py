@@ -1,15 +1,25 @@
-"""Tunes the length rule on validation data, among the decoder's alphas and weights.
+"""Tunes a decoder on validation data: its length rule, among its alphas and weights, and its margin
+for drafts.
 
 A parallel model decodes once: its candidates do not depend on the rule. A beam is searched again
 for each alpha, as the penalty decides which hypotheses finish.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import product, starmap
+from math import isfinite
 
 from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.decode.candidates import LengthRule
+from padir.decode.constrain import Constraints
+from padir.decode.drafts import gain, margin_that_keeps
+from padir.decode.given import Draft, Speller
 from padir.decode.translate import Translator
+from padir.files import InputError
+
+DRAFTS = 500
+"""Maximum number of validation references that are repaired as drafts, evenly spaced."""
 
 
 def length_rules(settings: SearchDecoder | RefinementDecoder) -> list[LengthRule]:
@@ -61,3 +71,39 @@ def tune(
         hypotheses = translator.finish(sources, candidates)
         scores.append((rule, bleu([each.hypothesis for each in hypotheses])))
     return scores
+
+
+def tune_draft_margin(
+    translator: Translator, lines: Sequence[str], references: Sequence[str]
+) -> float | None:
+    """The margin for drafts at which nearly all references stay as they are.
+
+    Pairs that the model cannot read or write whole are left out.
+
+    Args:
+        translator: of the model and the decoder.
+        lines: validation sources.
+        references: a correct translation of each.
+
+    Returns:
+        None for a model that takes no drafts, and where no reference is left.
+    """
+    run = translator.loaded.spec.run
+    if not run.parallel or run.objective.hidden_only or translator.refiner.easy_first:
+        return None
+    speller, step = Speller(translator), -(-len(lines) // DRAFTS)
+    sources: list[Sequence[int]] = []
+    drafts: list[Draft] = []
+    for source, reference in zip(translator.encode(lines[::step]), references[::step], strict=True):
+        # A reference may be too long for the model to write.
+        with suppress(InputError):
+            draft = speller.draft(reference, "")
+            if draft and source and translator.reads(source):
+                sources.append(source)
+                drafts.append(draft)
+    if not drafts:
+        return None
+    repairs = Constraints(translator, speller, drafts, "").repairs(sources, drafts)
+    # A reference that the vocabulary cannot spell has a log-probability of minus infinity.
+    gains = [gain(*pair) for pair in repairs if isfinite(pair[0].log_probability)]
+    return margin_that_keeps(gains) if gains else None

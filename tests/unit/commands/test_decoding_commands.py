@@ -12,6 +12,7 @@ from padir.config.decoder import decoder_digest
 from padir.config.training import Training
 from padir.data.batches import BatchPlan, in_order
 from padir.data.encode import encode_pairs
+from padir.decode.load import find_decoder, load
 from padir.files import InputError, read_json, read_jsonl, read_lines, write_lines
 from padir.vocab import Vocabulary
 from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
@@ -38,7 +39,7 @@ def place(tmp_path_factory):
     """A folder with bundles of both systems and their tuned decoders, sources and references."""
     folder = tmp_path_factory.mktemp("commands")
     write_lines(folder / "source", LINES)
-    write_lines(folder / "reference", [line[::-1] for line in LINES])
+    write_lines(folder / "reference", [" ".join(line.split()[::-1]) for line in LINES])
     for system, kind in DECODERS.items():
         write_tiny_bundle(folder / system, system, digests=DIGESTS)
         decoder = tiny_decoder(kind, length_alphas=[0.0, 1.0])
@@ -75,6 +76,9 @@ def test_tune_writes_every_rule_and_takes_the_best(place):
         assert len(validation["rules"]) == count
         best = max(validation["rules"], key=lambda row: row["bleu"])
         assert content["length_rule"] == {"alpha": best["alpha"], "weight": best["weight"]}
+        margin = content["draft_margin"]
+        assert (margin is None) == (system == "ar")
+        assert find_decoder(load(place / system), kind).draft_margin == margin
         settings = tiny_decoder(kind, length_alphas=[0.0, 1.0]).settings
         assert content["digests"] == {**DIGESTS, "decoder": decoder_digest(settings)}
         provenance = read_json(path.with_name(f"{kind}.json.provenance.json"))

@@ -110,6 +110,13 @@ def copied(folders, tmp_path):
             {"name": "x", "settings": {"kind": "padir"}, "length_rule": {"alpha": "x"}},
             "no numbers length_rule.alpha",
         ),
+        *(
+            (
+                {"name": "x", "settings": {"kind": "padir"}, "draft_margin": margin},
+                f"draft_margin is {margin!r}; null or a number from 0",
+            )
+            for margin in ("x", -1, True)
+        ),
     ],
 )
 def test_a_foreign_decoder_file_is_refused_in_one_line(folders, tmp_path, content, message):

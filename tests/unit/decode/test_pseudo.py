@@ -60,34 +60,6 @@ def test_templates_are_ranked_by_pseudo_likelihood(translator):
         assert hypothesis.log_probability == pytest.approx(scored.log_probability, abs=1e-4)
 
 
-def test_a_draft_stays_unless_each_changed_token_gains_the_margin(tmp_path, monkeypatch):
-    translator = tiny_translator(tmp_path, "padir", 3, RULE)
-    speller, sources = Speller(translator), translator.encode(["su ba"] * 3)
-    drafts = ["ko", "ba ko mi re", "ta ve ta su no ve"]
-    lines = [speller.draft(text, "here") for text in drafts]
-
-    def repaired(margin):
-        monkeypatch.setattr(constrain, "MARGIN", margin)
-        translations = Constraints(translator, speller, lines, "here").translate(sources)
-        return [each.before_drop for each in translations]
-
-    assert repaired(np.inf) == drafts
-    refined = repaired(-np.inf)
-    assert refined != drafts
-    rows = [
-        [Candidate(tuple(tokens), len(tokens) + 1, 0.0, 0.0, 1) for tokens in pair]
-        for pair in zip(translator.encode(drafts), translator.encode(refined), strict=True)
-    ]
-    gains = [
-        (change.log_probability - kept.log_probability)
-        / max(1, sum(a != b for a, b in zip(change.tokens, kept.tokens, strict=True)))
-        for kept, change in PseudoLikelihood(translator).score(sources, rows)
-    ]
-    for margin in (0.0, *(gain + shift for gain in gains for shift in (-0.01, 0.01))):
-        chosen = zip(drafts, refined, gains, strict=True)
-        assert repaired(margin) == [new if gain > margin else old for old, new, gain in chosen]
-
-
 @pytest.mark.parametrize("kind", ["template", "terms"])
 def test_an_unconstrained_translation_that_fits_stays_unless_a_change_gains_the_margin(
     tmp_path, monkeypatch, kind

@@ -1,0 +1,119 @@
+"""When a repaired draft takes the place of the draft, and how the margin is chosen."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from padir.decode import drafts as rule
+from padir.decode.candidates import Candidate, LengthRule
+from padir.decode.constrain import Constraints
+from padir.decode.drafts import gain, margin_that_keeps
+from padir.decode.given import Speller
+from padir.decode.pseudo import PseudoLikelihood
+from padir.decode.tune import DRAFTS, tune_draft_margin
+from tests.decoding import tiny_translator
+
+SOURCE = "su ba"
+TEXTS = ["ko", "ba ko mi re", "ta ve ta su no ve", "mi no", "re re su ba"]
+
+
+@pytest.fixture
+def translator(tmp_path):
+    return tiny_translator(tmp_path, "padir", 3, LengthRule(0.6, 1.0))
+
+
+def repaired(translator, margin):
+    """What becomes of each text as a draft."""
+    translator.decoder = replace(translator.decoder, draft_margin=margin)
+    speller = Speller(translator)
+    lines = [speller.draft(text, "here") for text in TEXTS]
+    constraints = Constraints(translator, speller, lines, "here")
+    hypotheses = constraints.translate(translator.encode([SOURCE] * len(TEXTS)))
+    return [each.before_drop for each in hypotheses]
+
+
+def gains_one_by_one(translator):
+    """The plain twin: the gain of each draft, from its text and the text that it became."""
+    changes, gains = repaired(translator, -math.inf), []
+    for draft, change in zip(TEXTS, changes, strict=True):
+        before, after = translator.encode([draft, change])
+        pair = [[Candidate(tuple(each), len(each) + 1, 0.0, 0.0, 1) for each in (before, after)]]
+        [[kept, new]] = PseudoLikelihood(translator).score(translator.encode([SOURCE]), pair)
+        changed = sum(a != b for a, b in zip(before, after, strict=True))
+        nats = new.log_probability - kept.log_probability
+        gains.append(nats / changed - 4.0 * changed / len(before) if changed else -math.inf)
+    return gains
+
+
+def test_a_change_of_many_tokens_needs_more_for_each_of_them():
+    draft = Candidate((5, 6, 7, 8), 5, -20.0, 0.0, 1)
+    few = Candidate((5, 6, 7, 9), 5, -12.0, 0.0, 1)
+    many = Candidate((9, 9, 9, 9), 5, -20.0 + 4 * 8.0, 0.0, 1)
+    assert gain(draft, few) == pytest.approx(8.0 - 4.0 / 4)
+    assert gain(draft, many) == pytest.approx(8.0 - 4.0)
+    assert gain(draft, replace(draft, log_probability=0.0)) == -math.inf
+
+
+def test_a_draft_stays_unless_its_repair_gains_more_than_the_margin(translator):
+    assert repaired(translator, math.inf) == TEXTS
+    changes, gains = repaired(translator, -math.inf), gains_one_by_one(translator)
+    assert sum(change != text for change, text in zip(changes, TEXTS, strict=True)) > 2
+    for margin in (0.0, *(each + shift for each in gains for shift in (-0.01, 0.01))):
+        chosen = zip(TEXTS, changes, gains, strict=True)
+        assert repaired(translator, margin) == [
+            new if g > margin else old for old, new, g in chosen
+        ]
+
+
+def test_without_a_tuned_margin_the_default_decides(translator, monkeypatch):
+    best = max(gains_one_by_one(translator))
+    for margin in (best - 0.01, best + 0.01):
+        monkeypatch.setattr("padir.decode.constrain.UNTUNED_MARGIN", margin)
+        assert (repaired(translator, None) == TEXTS) == (margin > best)
+
+
+@given(st.lists(st.floats(-20, 20) | st.just(-math.inf), min_size=1), st.floats(0.01, 1))
+def test_the_margin_is_the_smallest_that_keeps_the_share(gains, share):
+    margin = margin_that_keeps(gains, share)
+    assert margin >= 0
+    assert sum(each <= margin for each in gains) >= share * len(gains)
+    if margin > 0:
+        assert sum(each < margin for each in gains) < share * len(gains)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.6, 1.0])
+def test_the_tuned_margin_keeps_the_share_of_the_references(translator, monkeypatch, share):
+    monkeypatch.setattr(rule.margin_that_keeps, "__defaults__", (share,))
+    margin = tune_draft_margin(translator, [SOURCE] * len(TEXTS), TEXTS)
+    assert margin == pytest.approx(margin_that_keeps(gains_one_by_one(translator), share), abs=1e-3)
+    # Another batch shape changes the last digits.
+    kept = sum(map(str.__eq__, repaired(translator, margin + 1e-3), TEXTS))
+    assert kept >= share * len(TEXTS)
+
+
+def test_references_that_do_not_fit_and_empty_lines_tune_nothing(translator):
+    alone = tune_draft_margin(translator, [SOURCE], TEXTS[1:2])
+    sources = [SOURCE, "ba " * 30, "", SOURCE, SOURCE, SOURCE]
+    references = [TEXTS[1], TEXTS[2], TEXTS[2], "", "ba " * 30, "ba unknown"]
+    assert tune_draft_margin(translator, sources, references) == alone
+    assert tune_draft_margin(translator, sources[1:], references[1:]) is None
+
+
+def test_at_most_so_many_references_are_repaired(translator, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        Constraints, "repairs", lambda self, sources, drafts: seen.append(len(drafts)) or []
+    )
+    monkeypatch.setattr("padir.decode.tune.margin_that_keeps", lambda gains: 0.0)
+    for count in (1, DRAFTS, DRAFTS + 1, 3 * DRAFTS):
+        tune_draft_margin(translator, [SOURCE] * count, TEXTS[:1] * count)
+    assert seen == [1, DRAFTS, (DRAFTS + 2) // 2, DRAFTS]
+
+
+@pytest.mark.parametrize(("kind", "passes"), [("beam", None), ("cmlm", 3), ("disco", 3)])
+def test_models_that_take_no_drafts_have_no_margin(tmp_path, kind, passes):
+    translator = tiny_translator(tmp_path, kind, passes, LengthRule())
+    assert tune_draft_margin(translator, [SOURCE], TEXTS[:1]) is None
