@@ -161,7 +161,7 @@ def measure(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         return cells
 
     rows = [row("nothing", None, plain)]
-    for task in TASKS:
+    for task in (task for task in TASKS if task.option in arguments.given):
         originals = origins[task.origin]
         given = given_text(task, originals, arguments.seed)
         hypotheses = constrained(translator, task, given, sources)
@@ -210,6 +210,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--references", type=Path, nargs="+", required=True)
     parser.add_argument("--target-language", required=True)
     parser.add_argument("--grammar", type=Path, help="of the synthetic pair: adds validity")
+    options = list(dict.fromkeys(task.option for task in TASKS))
+    parser.add_argument("--given", nargs="+", choices=options, default=options)
     parser.add_argument("--sentences", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="Markdown file to write; printed otherwise")

@@ -34,7 +34,8 @@ def test_given_texts_are_made_of_the_sentence():
         assert len(changed) == 2 and set(changed) <= shown
 
 
-def test_the_table_has_a_row_for_each_task(tmp_path, monkeypatch):
+@pytest.mark.parametrize("given", [(), ("terms", "draft")])
+def test_the_table_has_a_row_for_each_task_of_the_given_kinds(tmp_path, monkeypatch, given):
     monkeypatch.setattr(editing, "prepare", lambda threads: None)
     bundle = write_tiny_bundle(tmp_path / "padir", "padir")
     write_decoder(bundle / "decoders/padir.json", tiny_decoder("padir", LengthRule(0.6, 1.0)))
@@ -43,7 +44,11 @@ def test_the_table_has_a_row_for_each_task(tmp_path, monkeypatch):
     write_lines(tmp_path / "reference", [" ".join(reversed(line.split())) for line in lines])
     options = ["--source", str(tmp_path / "source"), "--references", str(tmp_path / "reference")]
     options += ["--target-language", "en", "--out", str(tmp_path / "out.md"), "--passes", "2"]
-    assert editing.main(["--bundle", str(bundle), *options]) == 0
-    rows = [line for line in read_lines(tmp_path / "out.md") if line.startswith("| ")]
-    assert len(rows) == 2 + 1 + len(editing.TASKS)
-    assert rows[3].startswith("| two words as prefix | first reference |")
+    chosen = ["--given", *given] if given else []
+    assert editing.main(["--bundle", str(bundle), *options, *chosen]) == 0
+    _, _, plain, *rows = [x for x in read_lines(tmp_path / "out.md") if x.startswith("| ")]
+    assert plain.startswith("| nothing |")
+    tasks = [each for each in editing.TASKS if not given or each.option in given]
+    assert len(rows) == len(tasks)
+    for row, task in zip(rows, tasks, strict=True):
+        assert row.startswith(f"| {task.title} | {task.origin} |")
