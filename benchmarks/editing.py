@@ -110,7 +110,11 @@ def given_text(task: Task, sentences: Sequence[str], seed: int) -> list[str]:
 
 
 def constrained(
-    translator: Any, task: Task, lines: Sequence[str], sources: Sequence[Sequence[int]]
+    translator: Any,
+    task: Task,
+    lines: Sequence[str],
+    sources: Sequence[Sequence[int]],
+    draft_margin: float | None,
 ) -> list[str] | None:
     """Translations under the given text; None where the model takes none of this kind."""
     from padir.decode.constrain import read_constraints
@@ -120,7 +124,7 @@ def constrained(
         path = Path(folder) / task.option
         write_lines(path, lines)
         try:
-            constraints = read_constraints(translator, {task.option: path})
+            constraints = read_constraints(translator, {task.option: path}, draft_margin)
         except InputError as error:
             print(f"{task.title}, {task.origin}: {error}", file=sys.stderr)
             return None
@@ -164,7 +168,7 @@ def measure(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     for task in (task for task in TASKS if task.option in arguments.given):
         originals = origins[task.origin]
         given = given_text(task, originals, arguments.seed)
-        hypotheses = constrained(translator, task, given, sources)
+        hypotheses = constrained(translator, task, given, sources, arguments.draft_margin)
         rows.append(row(task.title, task.origin, hypotheses))
         if task.whole and hypotheses is not None:
             pairs = [pair for *pair, text in zip(hypotheses, originals, given, strict=True) if text]
@@ -212,6 +216,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--grammar", type=Path, help="of the synthetic pair: adds validity")
     options = list(dict.fromkeys(task.option for task in TASKS))
     parser.add_argument("--given", nargs="+", choices=options, default=options)
+    parser.add_argument("--draft-margin", type=float, help="as of padir translate")
     parser.add_argument("--sentences", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="Markdown file to write; printed otherwise")

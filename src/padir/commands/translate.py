@@ -23,6 +23,7 @@ a draft to repair, every word of which may change (PaDIR and SUNDAE):
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterator
 
@@ -66,6 +67,12 @@ OPTIONS = (
     *RULE,
     *(option(f"--{name} F", meaning, group="constraints") for name, meaning in CONSTRAINTS.items()),
     option(
+        "--draft-margin X",
+        "nats that a repaired draft has to gain for each changed token; 0 repairs the most"
+        " (default: as chosen by padir tune, which keeps correct drafts)",
+        group="constraints",
+    ),
+    option(
         "--nbest N",
         "print the N best distinct candidates, separated by tabs",
         least=1,
@@ -101,7 +108,10 @@ def main(argv: list[str]) -> int:
         raise InputError(f"--nbest does not go with --{next(iter(given))}, which has one candidate")
     if given and arguments.trace:
         raise InputError(f"--trace does not go with --{next(iter(given))}")
-    constraints = read_constraints(translator, given) if given else None
+    margin = arguments.draft_margin
+    if margin is not None and (arguments.draft is None or not math.isfinite(margin)):
+        raise InputError(f"--draft-margin {margin}: needs --draft, and a finite number")
+    constraints = read_constraints(translator, given, margin) if given else None
     # With --json all candidates, at most as many as --nbest says.
     best = arguments.nbest or (MOST_CANDIDATES if arguments.json else 0)
     groups = batch_arriving_lines(input_lines(), arguments.chunk)

@@ -51,12 +51,14 @@ class Constraints:
         speller: of that model.
         lines: a constraint for each input line; None for plain translation.
         name: of the files they come from, for messages.
+        draft_margin: what a repaired draft has to gain; the decoder's by default.
     """
 
     translator: Translator
     speller: Speller
     lines: Sequence[Constraint | None]
     name: str
+    draft_margin: float | None = None
 
     def translate(self, sources: Sequence[Sequence[int]], first: int = 0) -> list[Hypothesis]:
         """Translate sources under the constraints of lines `first` and on, counted from 0.
@@ -185,8 +187,8 @@ class Constraints:
         self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
     ) -> list[list[Candidate]]:
         """One candidate each: the draft, or what it became if that gains more than the margin."""
-        margin = self.translator.decoder.draft_margin
-        margin = UNTUNED_MARGIN if margin is None else margin
+        margins = (self.draft_margin, self.translator.decoder.draft_margin, UNTUNED_MARGIN)
+        margin = next(each for each in margins if each is not None)
         return [
             [repaired if gain(draft, repaired) > margin else draft]
             for draft, repaired in self.repairs(sources, drafts)
@@ -352,12 +354,15 @@ class TermPlacement:
         return other
 
 
-def read_constraints(translator: Translator, paths: Mapping[str, Path]) -> Constraints:
+def read_constraints(
+    translator: Translator, paths: Mapping[str, Path], draft_margin: float | None = None
+) -> Constraints:
     """Read the constraint of every line.
 
     Args:
         translator: of a parallel model.
         paths: prefix, suffix or both; or one of infill, draft and terms.
+        draft_margin: as of `Constraints`.
 
     Raises:
         InputError: options or files that do not fit each other, text that the model cannot
@@ -391,4 +396,4 @@ def read_constraints(translator: Translator, paths: Mapping[str, Path]) -> Const
         else:
             ends = [text.get("prefix", ""), text.get("suffix", "")]
             lines.append(speller.template(ends, where))
-    return Constraints(translator, speller, lines, name)
+    return Constraints(translator, speller, lines, name, draft_margin)

@@ -358,6 +358,18 @@ def test_translate_gives_what_is_asked_of_each_line(constrained):
     assert both[0].startswith("su ") and both[0].endswith(" re mi") and both[1].endswith(" ta")
 
 
+def test_a_draft_margin_decides_whether_a_draft_is_repaired(constrained):
+    drafts = [line and "ve no ve ko" for line in LINES]
+    lowest = constrained(flags=("--draft-margin", "-1000"), draft=drafts)
+    highest = constrained(flags=("--draft-margin", "1000"), draft=drafts)
+    assert {line for line in highest if line} == {"ve no ve ko"}
+    assert all(new != old for new, old in zip(lowest, highest, strict=True) if old)
+    with pytest.raises(InputError, match=r"--draft-margin 2.0: needs --draft"):
+        constrained(flags=("--draft-margin", "2"), terms=[""] * len(LINES))
+    with pytest.raises(InputError, match=r"--draft-margin nan: .* a finite number"):
+        constrained(flags=("--draft-margin", "nan"), draft=drafts)
+
+
 @pytest.mark.parametrize("chunk", ["1", "2", "64"])
 def test_constraints_and_input_have_as_many_lines(constrained, chunk):
     flags = ("--chunk", chunk)
