@@ -193,12 +193,14 @@ def page(rows: list[dict[str, Any]], arguments: argparse.Namespace, command: str
         ],
         rows=rows,
     )
+    margin = arguments.draft_margin
     notes = (
         f"The first {arguments.sentences} sentences, T{arguments.passes},"
         f" {len(arguments.references)} reference(s), seed {arguments.seed}, commit"
         f" {git_state()['commit']}.",
         "Sentences of fewer than four words are translated without given text.",
         "A sentence with gaps, or a draft, should come out as it was: whole, or untouched.",
+        "Margin for drafts: " + ("the decoder's." if margin is None else f"{margin:g}."),
     )
     return f"{table.with_notes(*notes).markdown()}\n\n    {command}\n"
 

@@ -14,7 +14,8 @@ rule write_decoder_settings:
 
 
 rule tune:
-    """Choose a decoder's length rule on validation data, and add the tuned decoder to the bundle."""
+    """Choose a decoder's length rule and margin for drafts on validation data, and add the tuned
+    decoder to the bundle."""
     input:
         spec="results/runs/{dataset}/{source}-{target}/{training}/spec.json",
         model=asked(jobs.bundle, "place", "training", "seed"),

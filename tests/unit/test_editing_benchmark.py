@@ -52,3 +52,11 @@ def test_the_table_has_a_row_for_each_task_of_the_given_kinds(tmp_path, monkeypa
     assert len(rows) == len(tasks)
     for row, task in zip(rows, tasks, strict=True):
         assert row.startswith(f"| {task.title} | {task.origin} |")
+    whole = [each.split(" | ")[-1] for each in rows if each.startswith("| all of it as draft |")]
+    for margin, kept in (("1000", "100.0 |"), ("-1000", "0.0 |")):
+        asked = ["--given", "draft", "--draft-margin", margin]
+        assert editing.main(["--bundle", str(bundle), *options, *asked]) == 0
+        table = read_lines(tmp_path / "out.md")
+        made = [each.split(" | ")[-1] for each in table if each.startswith("| all of it as draft")]
+        assert made[0] == kept and len(made) == len(whole)
+        assert f"- Margin for drafts: {margin}." in table

@@ -68,8 +68,8 @@ OPTIONS = (
     *(option(f"--{name} F", meaning, group="constraints") for name, meaning in CONSTRAINTS.items()),
     option(
         "--draft-margin X",
-        "nats that a repaired draft has to gain for each changed token; 0 repairs the most"
-        " (default: as chosen by padir tune, which keeps correct drafts)",
+        "how much likelier a repaired draft has to be, in nats per changed token; a lower margin"
+        " repairs more (default: as chosen by padir tune, which keeps correct drafts)",
         group="constraints",
     ),
     option(

@@ -3,12 +3,12 @@
 gain = g / n - REWRITING * n / L
 
 g: pseudo-likelihood (`padir.decode.pseudo`) of the repaired draft over that of the draft, in nats;
-n: tokens that changed; L: tokens of the draft. A change is taken if its gain is above a margin,
+n: tokens that changed; L: tokens of the draft. The repair is taken if its gain is above a margin,
 which `padir tune` chooses for each model and decoder: the smallest at which nearly all validation
 references, which need no repair, stay as they are.
 
-Per changed token, as a sum over all would let the model rewrite what people wrote. An error is
-mostly a few tokens, while another wording changes many: the second term asks more of those.
+The gain is per changed token, as a sum over all would let the model rewrite what people wrote.
+Errors typically span a few tokens and paraphrases many, so the second term penalises large changes.
 """
 
 import math
@@ -17,15 +17,19 @@ from collections.abc import Sequence
 from padir.decode.candidates import Candidate
 
 REWRITING = 4.0
-"""Nats per changed token that a change of all tokens needs beyond a change of very few."""
+"""Penalty in nats of a change of all tokens; of a smaller change in proportion."""
 KEPT = 0.96
-"""Share of the validation references that the margin keeps; 0.95 is wanted of unseen ones."""
+"""Share of the validation references that the margin keeps, so that 0.95 of unseen ones stay."""
 UNTUNED_MARGIN = 5.0
-"""Margin of a decoder that `padir tune` chose none for."""
+"""Margin where `padir tune` chose none."""
 
 
 def gain(draft: Candidate, repaired: Candidate) -> float:
-    """The gain of a change; minus infinity where nothing changed.
+    """The gain of a repair; minus infinity where nothing changed.
+
+    A draft that the vocabulary cannot spell has a log-probability of minus infinity: any repair
+    without unknown tokens gains more than any margin. If unknown tokens remain, the gain is no
+    number, which is above no margin.
 
     Args:
         draft, repaired: of one length, with pseudo-likelihoods.

@@ -91,13 +91,16 @@ def tune_draft_margin(
     run = translator.loaded.spec.run
     if not run.parallel or run.objective.hidden_only or translator.refiner.easy_first:
         return None
-    speller, step = Speller(translator), -(-len(lines) // DRAFTS)
+    speller, count = Speller(translator), min(len(lines), DRAFTS)
+    chosen = [number * len(lines) // count for number in range(count)]
     sources: list[Sequence[int]] = []
     drafts: list[Draft] = []
-    for source, reference in zip(translator.encode(lines[::step]), references[::step], strict=True):
+    for source, number in zip(
+        translator.encode([lines[number] for number in chosen]), chosen, strict=True
+    ):
         # A reference may be too long for the model to write.
         with suppress(InputError):
-            draft = speller.draft(reference, "")
+            draft = speller.draft(references[number], "")
             if draft and source and translator.reads(source):
                 sources.append(source)
                 drafts.append(draft)

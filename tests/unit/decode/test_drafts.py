@@ -13,7 +13,7 @@ from padir.decode.constrain import Constraints
 from padir.decode.drafts import gain, margin_that_keeps
 from padir.decode.given import Speller
 from padir.decode.pseudo import PseudoLikelihood
-from padir.decode.tune import DRAFTS, tune_draft_margin
+from padir.decode.tune import tune_draft_margin
 from tests.decoding import tiny_translator
 
 SOURCE = "su ba"
@@ -35,7 +35,7 @@ def repaired(translator, margin):
     return [each.before_drop for each in hypotheses]
 
 
-def gains_one_by_one(translator):
+def gains_one_by_one(translator, rewriting=4.0):
     """The plain twin: the gain of each draft, from its text and the text that it became."""
     changes, gains = repaired(translator, -math.inf), []
     for draft, change in zip(TEXTS, changes, strict=True):
@@ -44,7 +44,7 @@ def gains_one_by_one(translator):
         [[kept, new]] = PseudoLikelihood(translator).score(translator.encode([SOURCE]), pair)
         changed = sum(a != b for a, b in zip(before, after, strict=True))
         nats = new.log_probability - kept.log_probability
-        gains.append(nats / changed - 4.0 * changed / len(before) if changed else -math.inf)
+        gains.append(nats / changed - rewriting * changed / len(before) if changed else -math.inf)
     return gains
 
 
@@ -55,6 +55,13 @@ def test_a_change_of_many_tokens_needs_more_for_each_of_them():
     assert gain(draft, few) == pytest.approx(8.0 - 4.0 / 4)
     assert gain(draft, many) == pytest.approx(8.0 - 4.0)
     assert gain(draft, replace(draft, log_probability=0.0)) == -math.inf
+
+
+def test_unknown_tokens_of_a_draft_are_always_worth_a_repair():
+    draft = Candidate((5, 2), 3, -math.inf, 0.0, 1)
+    assert gain(draft, Candidate((5, 6), 3, -30.0, 0.0, 1)) == math.inf
+    # A repair that still has unknown tokens is taken with no margin.
+    assert not gain(draft, Candidate((6, 2), 3, -math.inf, 0.0, 1)) > -math.inf
 
 
 def test_a_draft_stays_unless_its_repair_gains_more_than_the_margin(translator):
@@ -75,6 +82,16 @@ def test_without_a_tuned_margin_the_default_decides(translator, monkeypatch):
         assert (repaired(translator, None) == TEXTS) == (margin > best)
 
 
+def test_a_margin_that_is_asked_for_replaces_the_tuned_one(translator):
+    for tuned, asked in ((math.inf, 0.0), (0.0, math.inf)):
+        translator.decoder = replace(translator.decoder, draft_margin=tuned)
+        speller = Speller(translator)
+        lines = [None, *(speller.draft(text, "here") for text in TEXTS)]
+        sources = translator.encode([SOURCE] * len(lines))
+        made = Constraints(translator, speller, lines, "here", asked).translate(sources)[1:]
+        assert [each.before_drop for each in made] == repaired(translator, asked)
+
+
 @given(st.lists(st.floats(-20, 20) | st.just(-math.inf), min_size=1), st.floats(0.01, 1))
 def test_the_margin_is_the_smallest_that_keeps_the_share(gains, share):
     margin = margin_that_keeps(gains, share)
@@ -84,33 +101,48 @@ def test_the_margin_is_the_smallest_that_keeps_the_share(gains, share):
         assert sum(each < margin for each in gains) < share * len(gains)
 
 
-@pytest.mark.parametrize("share", [0.2, 0.6, 1.0])
-def test_the_tuned_margin_keeps_the_share_of_the_references(translator, monkeypatch, share):
-    monkeypatch.setattr(rule.margin_that_keeps, "__defaults__", (share,))
-    margin = tune_draft_margin(translator, [SOURCE] * len(TEXTS), TEXTS)
-    assert margin == pytest.approx(margin_that_keeps(gains_one_by_one(translator), share), abs=1e-3)
-    # Another batch shape changes the last digits.
-    kept = sum(map(str.__eq__, repaired(translator, margin + 1e-3), TEXTS))
-    assert kept >= share * len(TEXTS)
+@pytest.fixture
+def rewarded(monkeypatch):
+    """Large changes gain: with a random model margins would otherwise be 0."""
+    monkeypatch.setattr(rule, "REWRITING", -20.0)
 
 
-def test_references_that_do_not_fit_and_empty_lines_tune_nothing(translator):
+def test_the_tuned_margin_keeps_the_share_of_the_references(translator, monkeypatch, rewarded):
+    gains, margins = gains_one_by_one(translator, -20.0), []
+    for share in (0.2, 0.6, 1.0):
+        monkeypatch.setattr(rule.margin_that_keeps, "__defaults__", (share,))
+        margins.append(tune_draft_margin(translator, [SOURCE] * len(TEXTS), TEXTS))
+        assert margins[-1] == pytest.approx(margin_that_keeps(gains, share), abs=1e-3)
+        # Another batch shape changes the last digits.
+        kept = sum(map(str.__eq__, repaired(translator, margins[-1] + 1e-3), TEXTS))
+        assert kept == round(share * len(TEXTS))
+    assert 0 < margins[0] < margins[1] < margins[2]
+
+
+def test_references_that_do_not_fit_and_empty_lines_tune_nothing(translator, rewarded):
     alone = tune_draft_margin(translator, [SOURCE], TEXTS[1:2])
-    sources = [SOURCE, "ba " * 30, "", SOURCE, SOURCE, SOURCE]
-    references = [TEXTS[1], TEXTS[2], TEXTS[2], "", "ba " * 30, "ba unknown"]
-    assert tune_draft_margin(translator, sources, references) == alone
+    assert alone is not None and alone > 0
+    sources = [SOURCE, "ba " * 200, "", SOURCE, SOURCE, SOURCE]
+    references = [TEXTS[1], TEXTS[2], TEXTS[2], "", "ba " * 200, "ba unknown"]
+    assert tune_draft_margin(translator, sources, references) == pytest.approx(alone, abs=1e-3)
     assert tune_draft_margin(translator, sources[1:], references[1:]) is None
 
 
 def test_at_most_so_many_references_are_repaired(translator, monkeypatch):
     seen = []
-    monkeypatch.setattr(
-        Constraints, "repairs", lambda self, sources, drafts: seen.append(len(drafts)) or []
-    )
-    monkeypatch.setattr("padir.decode.tune.margin_that_keeps", lambda gains: 0.0)
-    for count in (1, DRAFTS, DRAFTS + 1, 3 * DRAFTS):
-        tune_draft_margin(translator, [SOURCE] * count, TEXTS[:1] * count)
-    assert seen == [1, DRAFTS, (DRAFTS + 2) // 2, DRAFTS]
+
+    def record(self, sources, drafts):
+        seen.append((sources, [translator.loaded.vocabulary.decode([d.tokens])[0] for d in drafts]))
+        return []
+
+    monkeypatch.setattr(Constraints, "repairs", record)
+    monkeypatch.setattr("padir.decode.tune.DRAFTS", 4)
+    for count, numbers in ((1, [0]), (4, [0, 1, 2, 3]), (5, [0, 1, 2, 3]), (8, [0, 2, 4, 6])):
+        lines = [" ".join(["su"] * (1 + number)) for number in range(count)]
+        assert tune_draft_margin(translator, lines, [*TEXTS, *TEXTS][:count]) is None
+        sources, drafts = seen.pop()
+        assert [len(source) - 1 for source in sources] == numbers
+        assert drafts == [[*TEXTS, *TEXTS][number] for number in numbers]
 
 
 @pytest.mark.parametrize(("kind", "passes"), [("beam", None), ("cmlm", 3), ("disco", 3)])
