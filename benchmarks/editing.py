@@ -11,6 +11,7 @@ the mode that a model translates in; the first also asks for modes that it never
 """
 
 import argparse
+import math
 import random
 import shlex
 import sys
@@ -223,6 +224,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="Markdown file to write; printed otherwise")
     arguments = parser.parse_args(argv)
+    if not math.isfinite(arguments.draft_margin or 0.0):
+        parser.error(f"--draft-margin {arguments.draft_margin}: allowed are finite numbers")
     prepare(None)
     command = shlex.join(["python", "-m", "benchmarks.editing", *argv])
     text = page(measure(arguments), arguments, command)

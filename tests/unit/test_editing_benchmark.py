@@ -34,8 +34,9 @@ def test_given_texts_are_made_of_the_sentence():
         assert len(changed) == 2 and set(changed) <= shown
 
 
-@pytest.mark.parametrize("given", [(), ("terms", "draft")])
-def test_the_table_has_a_row_for_each_task_of_the_given_kinds(tmp_path, monkeypatch, given):
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """Rows and notes of the table that options of the benchmark make."""
     monkeypatch.setattr(editing, "prepare", lambda threads: None)
     bundle = write_tiny_bundle(tmp_path / "padir", "padir")
     write_decoder(bundle / "decoders/padir.json", tiny_decoder("padir", LengthRule(0.6, 1.0)))
@@ -44,19 +45,34 @@ def test_the_table_has_a_row_for_each_task_of_the_given_kinds(tmp_path, monkeypa
     write_lines(tmp_path / "reference", [" ".join(reversed(line.split())) for line in lines])
     options = ["--source", str(tmp_path / "source"), "--references", str(tmp_path / "reference")]
     options += ["--target-language", "en", "--out", str(tmp_path / "out.md"), "--passes", "2"]
-    chosen = ["--given", *given] if given else []
-    assert editing.main(["--bundle", str(bundle), *options, *chosen]) == 0
-    _, _, plain, *rows = [x for x in read_lines(tmp_path / "out.md") if x.startswith("| ")]
+
+    def call(*more):
+        assert editing.main(["--bundle", str(bundle), *options, *more]) == 0
+        _, _, *rows = [x for x in read_lines(tmp_path / "out.md") if x.startswith("| ")]
+        return rows, [x for x in read_lines(tmp_path / "out.md") if x.startswith("- ")]
+
+    return call
+
+
+@pytest.mark.parametrize("given", [(), ("terms", "draft")])
+def test_the_table_has_a_row_for_each_task_of_the_given_kinds(measured, given):
+    [plain, *rows], _ = measured(*(["--given", *given] if given else []))
     assert plain.startswith("| nothing |")
     tasks = [each for each in editing.TASKS if not given or each.option in given]
     assert len(rows) == len(tasks)
     for row, task in zip(rows, tasks, strict=True):
         assert row.startswith(f"| {task.title} | {task.origin} |")
-    whole = [each.split(" | ")[-1] for each in rows if each.startswith("| all of it as draft |")]
-    for margin, kept in (("1000", "100.0 |"), ("-1000", "0.0 |")):
-        asked = ["--given", "draft", "--draft-margin", margin]
-        assert editing.main(["--bundle", str(bundle), *options, *asked]) == 0
-        table = read_lines(tmp_path / "out.md")
-        made = [each.split(" | ")[-1] for each in table if each.startswith("| all of it as draft")]
-        assert made[0] == kept and len(made) == len(whole)
-        assert f"- Margin for drafts: {margin}." in table
+
+
+@pytest.mark.parametrize(("margin", "kept"), [("1000", "100.0"), ("-1000", "0.0")])
+def test_the_margin_decides_whether_drafts_stay(measured, margin, kept):
+    rows, notes = measured("--given", "draft", "--draft-margin", margin)
+    whole = [row for row in rows if row.startswith("| all of it as draft |")]
+    assert len(whole) == 3 and all(row.endswith(f"| {kept} |") for row in whole[:2])
+    assert f"- Margin for drafts: {margin}." in notes
+
+
+def test_a_margin_is_a_finite_number(measured, capsys):
+    with pytest.raises(SystemExit):
+        measured("--draft-margin", "nan")
+    assert "--draft-margin nan: allowed are finite numbers" in capsys.readouterr().err

@@ -68,8 +68,8 @@ OPTIONS = (
     *(option(f"--{name} F", meaning, group="constraints") for name, meaning in CONSTRAINTS.items()),
     option(
         "--draft-margin X",
-        "how much likelier a repaired draft has to be, in nats per changed token; a lower margin"
-        " repairs more (default: as chosen by padir tune, which keeps correct drafts)",
+        "what a repaired draft has to gain: nats per changed token, less 4 times the share of"
+        " tokens that change; lower repairs more (default: as chosen by padir tune)",
         group="constraints",
     ),
     option(

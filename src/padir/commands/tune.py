@@ -1,7 +1,7 @@
 """Choose the length rule of a decoder, by BLEU on validation data.
 
-For a parallel model that takes drafts, choose also the margin by which a repair has to be likelier,
-so that nearly all drafts that equal the first references stay as they are.
+For a parallel model that takes drafts, choose also the margin that a repair has to gain, so that
+96% of the first references, given as drafts, are kept.
 
 In: bundle, decoder, validation text. Out: the tuned decoder, JSON.
 

@@ -28,8 +28,8 @@ def gain(draft: Candidate, repaired: Candidate) -> float:
     """The gain of a repair; minus infinity where nothing changed.
 
     A draft that the vocabulary cannot spell has a log-probability of minus infinity: any repair
-    without unknown tokens gains more than any margin. If unknown tokens remain, the gain is no
-    number, which is above no margin.
+    without unknown tokens gains more than any margin. If unknown tokens remain, the gain is NaN and
+    the repair is not taken.
 
     Args:
         draft, repaired: of one length, with pseudo-likelihoods.
@@ -42,7 +42,7 @@ def gain(draft: Candidate, repaired: Candidate) -> float:
     return likelier / changed - REWRITING * changed / len(draft.tokens)
 
 
-def margin_that_keeps(gains: Sequence[float], share: float = KEPT) -> float:
+def margin_that_keeps(gains: Sequence[float], share: float) -> float:
     """The smallest margin, not below 0, that at least this share of the gains does not exceed.
 
     Args:

@@ -13,12 +13,12 @@ from math import isfinite
 from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.decode.candidates import LengthRule
 from padir.decode.constrain import Constraints
-from padir.decode.drafts import gain, margin_that_keeps
+from padir.decode.drafts import KEPT, gain, margin_that_keeps
 from padir.decode.given import Draft, Speller
 from padir.decode.translate import Translator
 from padir.files import InputError
 
-DRAFTS = 500
+MOST_DRAFTS = 500
 """Maximum number of validation references that are repaired as drafts, evenly spaced."""
 
 
@@ -74,9 +74,9 @@ def tune(
 
 
 def tune_draft_margin(
-    translator: Translator, lines: Sequence[str], references: Sequence[str]
+    translator: Translator, lines: Sequence[str], references: Sequence[str], share: float = KEPT
 ) -> float | None:
-    """The margin for drafts at which nearly all references stay as they are.
+    """The margin for drafts at which a share of the references stays as it is.
 
     Pairs that the model cannot read or write whole are left out.
 
@@ -84,6 +84,7 @@ def tune_draft_margin(
         translator: of the model and the decoder.
         lines: validation sources.
         references: a correct translation of each.
+        share: as of `margin_that_keeps`.
 
     Returns:
         None for a model that takes no drafts, and where no reference is left.
@@ -91,7 +92,7 @@ def tune_draft_margin(
     run = translator.loaded.spec.run
     if not run.parallel or run.objective.hidden_only or translator.refiner.easy_first:
         return None
-    speller, count = Speller(translator), min(len(lines), DRAFTS)
+    speller, count = Speller(translator), min(len(lines), MOST_DRAFTS)
     chosen = [number * len(lines) // count for number in range(count)]
     sources: list[Sequence[int]] = []
     drafts: list[Draft] = []
@@ -109,4 +110,4 @@ def tune_draft_margin(
     repairs = Constraints(translator, speller, drafts, "").repairs(sources, drafts)
     # A reference that the vocabulary cannot spell has a log-probability of minus infinity.
     gains = [gain(*pair) for pair in repairs if isfinite(pair[0].log_probability)]
-    return margin_that_keeps(gains) if gains else None
+    return margin_that_keeps(gains, share) if gains else None

@@ -60,7 +60,7 @@ def test_a_change_of_many_tokens_needs_more_for_each_of_them():
 def test_unknown_tokens_of_a_draft_are_always_worth_a_repair():
     draft = Candidate((5, 2), 3, -math.inf, 0.0, 1)
     assert gain(draft, Candidate((5, 6), 3, -30.0, 0.0, 1)) == math.inf
-    # A repair that still has unknown tokens is taken with no margin.
+    # A repair that still has unknown tokens is never taken, whatever the margin.
     assert not gain(draft, Candidate((6, 2), 3, -math.inf, 0.0, 1)) > -math.inf
 
 
@@ -107,16 +107,18 @@ def rewarded(monkeypatch):
     monkeypatch.setattr(rule, "REWRITING", -20.0)
 
 
-def test_the_tuned_margin_keeps_the_share_of_the_references(translator, monkeypatch, rewarded):
+def test_the_tuned_margin_keeps_the_share_of_the_references(translator, rewarded):
     gains, margins = gains_one_by_one(translator, -20.0), []
     for share in (0.2, 0.6, 1.0):
-        monkeypatch.setattr(rule.margin_that_keeps, "__defaults__", (share,))
-        margins.append(tune_draft_margin(translator, [SOURCE] * len(TEXTS), TEXTS))
+        margins.append(tune_draft_margin(translator, [SOURCE] * len(TEXTS), TEXTS, share))
         assert margins[-1] == pytest.approx(margin_that_keeps(gains, share), abs=1e-3)
         # Another batch shape changes the last digits.
         kept = sum(map(str.__eq__, repaired(translator, margins[-1] + 1e-3), TEXTS))
         assert kept == round(share * len(TEXTS))
     assert 0 < margins[0] < margins[1] < margins[2]
+    # 96% of five are all five.
+    assert tune_draft_margin(translator, [SOURCE] * len(TEXTS), TEXTS) == margins[2]
+    assert margin_that_keeps([float(n) for n in range(100)], rule.KEPT) == 95
 
 
 def test_references_that_do_not_fit_and_empty_lines_tune_nothing(translator, rewarded):
@@ -136,7 +138,7 @@ def test_at_most_so_many_references_are_repaired(translator, monkeypatch):
         return []
 
     monkeypatch.setattr(Constraints, "repairs", record)
-    monkeypatch.setattr("padir.decode.tune.DRAFTS", 4)
+    monkeypatch.setattr("padir.decode.tune.MOST_DRAFTS", 4)
     for count, numbers in ((1, [0]), (4, [0, 1, 2, 3]), (5, [0, 1, 2, 3]), (8, [0, 2, 4, 6])):
         lines = [" ".join(["su"] * (1 + number)) for number in range(count)]
         assert tune_draft_margin(translator, lines, [*TEXTS, *TEXTS][:count]) is None
