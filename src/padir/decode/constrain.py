@@ -51,7 +51,7 @@ class Constraints:
         speller: of that model.
         lines: a constraint for each input line; None for plain translation.
         name: of the files they come from, for messages.
-        draft_margin: what a repaired draft has to gain; the decoder's by default.
+        draft_margin: what a repaired draft has to gain, in nats; the decoder's by default.
     """
 
     translator: Translator

@@ -21,11 +21,11 @@ REWRITING = 4.0
 KEPT = 0.96
 """Share of the validation references that the margin keeps, so that 0.95 of unseen ones stay."""
 UNTUNED_MARGIN = 5.0
-"""Margin where `padir tune` chose none."""
+"""Margin in nats where `padir tune` chose none."""
 
 
 def gain(draft: Candidate, repaired: Candidate) -> float:
-    """The gain of a repair; minus infinity where nothing changed.
+    """The gain of a repair, in nats; minus infinity where nothing changed.
 
     A draft that the vocabulary cannot spell has a log-probability of minus infinity: any repair
     without unknown tokens gains more than any margin. If unknown tokens remain, the gain is NaN and
@@ -46,7 +46,7 @@ def margin_that_keeps(gains: Sequence[float], share: float) -> float:
     """The smallest margin, not below 0, that at least this share of the gains does not exceed.
 
     Args:
-        gains: of correct drafts, one or more.
+        gains: of correct drafts, in nats, one or more.
         share: above 0, at most 1.
     """
     return max(0.0, sorted(gains)[math.ceil(share * len(gains)) - 1])

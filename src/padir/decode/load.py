@@ -80,8 +80,8 @@ class TunedDecoder:
         rule: None where none was chosen.
         path: of the file that it was read from; None for a built-in decoder.
         digests: of the settings that the file depends on, by stage.
-        draft_margin: what a repaired draft has to gain (`padir.decode.drafts`); None where none was
-            chosen.
+        draft_margin: what a repaired draft has to gain, in nats (`padir.decode.drafts`); None where
+            none was chosen.
     """
 
     name: str

@@ -76,7 +76,7 @@ def tune(
 def tune_draft_margin(
     translator: Translator, lines: Sequence[str], references: Sequence[str], share: float = KEPT
 ) -> float | None:
-    """The margin for drafts at which a share of the references stays as it is.
+    """The margin for drafts, in nats, at which a share of the references stays as it is.
 
     Pairs that the model cannot read or write whole are left out.
 
