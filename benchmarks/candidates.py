@@ -276,14 +276,18 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     prepare(None)
     from padir.decode.load import load
+    from padir.files import InputError
 
-    models = [load(bundle) for bundle in arguments.bundle]
-    seeds = {model.seed: model for model in models}
-    trainings = {(model.spec.direction, model.spec.training) for model in models}
-    if len(seeds) < len(models) or len(trainings) > 1:
-        parser.error("--bundle: allowed are different seeds of one training")
+    try:
+        models = [load(bundle) for bundle in arguments.bundle]
+        seeds = {model.seed: model for model in models}
+        trainings = {(model.spec.direction, model.spec.training) for model in models}
+        if len(seeds) < len(models) or len(trainings) > 1:
+            parser.error("--bundle: allowed are different seeds of one training")
+        measured = {seed: measure(model, arguments) for seed, model in seeds.items()}
+    except InputError as error:
+        parser.error(str(error))
     command = shlex.join(["python", "-m", "benchmarks.candidates", *argv])
-    measured = {seed: measure(model, arguments) for seed, model in seeds.items()}
     text = page(measured, arguments.passes, command)
     if arguments.out:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)

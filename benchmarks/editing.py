@@ -227,8 +227,13 @@ def main(argv: list[str]) -> int:
     if not math.isfinite(arguments.draft_margin or 0.0):
         parser.error(f"--draft-margin {arguments.draft_margin}: allowed are finite numbers")
     prepare(None)
-    command = shlex.join(["python", "-m", "benchmarks.editing", *argv])
-    text = page(measure(arguments), arguments, command)
+    from padir.files import InputError
+
+    try:
+        rows = measure(arguments)
+    except InputError as error:
+        parser.error(str(error))
+    text = page(rows, arguments, shlex.join(["python", "-m", "benchmarks.editing", *argv]))
     if arguments.out:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(text, encoding="utf-8")

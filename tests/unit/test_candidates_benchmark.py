@@ -205,3 +205,9 @@ def test_bundles_are_seeds_of_one_training(table, tmp_path, capsys, other):
     with pytest.raises(SystemExit):
         table(*bundles)
     assert "--bundle: allowed are different seeds of one training" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_bundle_is_named(table, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        table(tmp_path / "missing")
+    assert "missing: not a model bundle" in capsys.readouterr().err

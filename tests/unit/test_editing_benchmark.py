@@ -76,3 +76,9 @@ def test_a_margin_is_a_finite_number(measured, capsys):
     with pytest.raises(SystemExit):
         measured("--draft-margin", "nan")
     assert "--draft-margin nan: allowed are finite numbers" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_bundle_is_named(measured, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        measured("--bundle", str(tmp_path / "missing"))
+    assert "missing: not a model bundle" in capsys.readouterr().err
