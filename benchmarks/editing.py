@@ -89,17 +89,6 @@ TASKS = tuple(
 )
 
 
-def distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """Edit distance in words."""
-    row = list(range(len(second) + 1))
-    for number, word in enumerate(first, start=1):
-        previous, row = row, [number]
-        for place, other in enumerate(second):
-            change = previous[place] + (word != other)
-            row.append(min(change, previous[place + 1] + 1, row[place] + 1))
-    return row[-1]
-
-
 def given_text(task: Task, sentences: Sequence[str], seed: int) -> list[str]:
     """The given text of each sentence; empty where it has fewer than four words."""
     lines = []
@@ -136,6 +125,7 @@ def measure(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """One row per task, plain decoding first."""
     from padir.commands.options import open_translator
     from padir.data.grammar import Grammar
+    from padir.decode.drafts import edit_distance
     from padir.decode.load import find_decoder, load
     from padir.files import read_aligned
     from padir.score.bleu import RepeatedBleu
@@ -150,7 +140,7 @@ def measure(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     sources = translator.encode(lines)
     plain = [each.hypothesis for each in translator.translate(lines, str(arguments.source))]
     nearest = [
-        min(choices, key=lambda text: distance(text.split(), output.split()))
+        min(choices, key=lambda text: edit_distance(text.split(), output.split()))
         for output, *choices in zip(plain, *references, strict=True)
     ]
     origins = {FIRST: references[0], NEAREST: nearest, OWN: plain}

@@ -10,14 +10,6 @@ from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
 SENTENCE = "ta re ba ko su mi"
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "edits"),
-    [("a b c", "a b c", 0), ("a b c", "b c", 1), ("a b", "c d e", 3), ("", "a b", 2)],
-)
-def test_distance_counts_edits(first, second, edits):
-    assert editing.distance(first.split(), second.split()) == edits
-
-
 def test_given_texts_are_made_of_the_sentence():
     words = SENTENCE.split()
     made = {

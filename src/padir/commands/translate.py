@@ -17,7 +17,7 @@ text that has to stand in the output (parallel models; line i belongs to input l
   padir translate --model bundle --suffix ends < in.de      # line i: in the snow.
   padir translate --model bundle --infill gaps < in.de      # line i: A ___ runs ___.
   padir translate --model bundle --terms terms < in.de      # line i: dog<tab>running race
-a draft to repair, every word of which may change (PaDIR and SUNDAE):
+a draft, which is replaced if it seems to have errors (PaDIR and SUNDAE):
   padir translate --model bundle --draft drafts < in.de     # line i: A dogs running run.
 """
 
@@ -45,7 +45,7 @@ CONSTRAINTS = {
     "prefix": "file of texts that the translations begin with",
     "suffix": "file of texts that the translations end with; leading punctuation joins a word",
     "infill": "file of translations with gaps to fill, each written ___ (one token or more)",
-    "draft": "file of translations to repair; their number of tokens stays the same",
+    "draft": "file of translations that are kept, or replaced where the model finds errors",
     "terms": "file of words or phrases that each translation must contain, separated by tabs",
 }
 
@@ -68,8 +68,8 @@ OPTIONS = (
     *(option(f"--{name} F", meaning, group="constraints") for name, meaning in CONSTRAINTS.items()),
     option(
         "--draft-margin X",
-        "what a repaired draft has to gain: nats per changed token, less 4 times the share of"
-        " tokens that change; lower repairs more (default: as chosen by padir tune)",
+        "what the replacement of a draft has to gain: nats per changed token, less 4 times the"
+        " share of tokens that change; lower keeps fewer drafts (default: as chosen by padir tune)",
         group="constraints",
     ),
     option(

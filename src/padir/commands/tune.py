@@ -1,7 +1,8 @@
 """Choose the length rule of a decoder, by BLEU on validation data.
 
-For a parallel model that takes drafts, choose also the margin that a repair has to gain, so that
-96% of the first references, given as drafts, are kept.
+For a parallel model that takes drafts, choose also what replaces a draft, its repair or the
+model's own translation, and how much that has to gain: the least with which 96% of the first
+references, given as drafts, are kept.
 
 In: bundle, decoder, validation text. Out: the tuned decoder, JSON.
 
@@ -12,6 +13,7 @@ example:
 """
 
 import sys
+from dataclasses import asdict
 
 from padir.commands import options
 from padir.commands.arguments import BATCH, BUNDLE, DIGESTS, decoder_options, needed, read_arguments
@@ -37,7 +39,7 @@ def main(argv: list[str]) -> int:
     from padir.config.decoder import RefinementDecoder
     from padir.decode.candidates import LengthRule
     from padir.decode.load import find_decoder
-    from padir.decode.tune import decodings_to_tune, tune, tune_draft_margin
+    from padir.decode.tune import decodings_to_tune, tune, tune_draft_rule
     from padir.files import read_aligned
     from padir.progress import Progress
     from padir.provenance import write_provenance
@@ -67,13 +69,15 @@ def main(argv: list[str]) -> int:
             )
         # The first of equals, in the order of the settings.
         best, _ = max(rules, key=lambda scored: scored[1])
+    translator.use(best)
+    draft_rule = tune_draft_rule(translator, lines, references[0])
     digests = {k: v for k, v in translator.digests.items() if k != "hypotheses"}
     content = {
         "format": 2,
         "name": decoder.name,
         "settings": settings.model_dump(mode="json"),
         "length_rule": {"alpha": best.alpha, "weight": best.weight},
-        "draft_margin": tune_draft_margin(translator, lines, references[0]),
+        "draft_rule": draft_rule and asdict(draft_rule),
         "validation": {
             "sentences": len(lines),
             "passes": passes,

@@ -156,7 +156,7 @@ class RefinementDecoder(Settings):
     """AR training whose model of the first seed ranks the length candidates by its own
     log-probability; null: the decoded model ranks them."""
     tuning_passes: int = Field(default=4, ge=1, le=MOST_PASSES)
-    """Decoder passes (T) with which `padir tune` chooses the length rule and the draft margin."""
+    """Decoder passes (T) with which `padir tune` chooses the rules for lengths and drafts."""
     length_alphas: list[float] = length_alphas()
     length_weights: list[float] = Field(default=[0.0, 1.0], min_length=1)
     """Weights of the length's log-probability that `padir tune` chooses from."""

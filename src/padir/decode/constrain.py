@@ -1,4 +1,4 @@
-"""Constrained translation: templates with gaps, drafts to repair, terms that must appear.
+"""Constrained translation: templates with gaps, drafts, terms that must appear.
 
 A parallel model refines any hypothesis, so text may be given anywhere in it. Given tokens never
 change and are seen by every pass; `Refiner.proposed` predicts the others.
@@ -8,15 +8,13 @@ other tokens are shared evenly among the gaps and start as in unconstrained deco
 result. The length rule ranks by pseudo-likelihood (`padir.decode.pseudo`), to which given tokens
 count too; a reranker ranks these candidates like others. An unconstrained translation that fits the
 template stays, unless a candidate is much likelier (`MARGIN`).
-Draft: the initial hypothesis, whose length is kept; no token is fixed. The result takes its place
-only if it is much likelier (`padir.decode.drafts`).
+Draft: replaced by its repair, or by an unconstrained translation, if that is much likelier
+(`padir.decode.drafts`). The repair starts from it; no token is fixed, and the length stays.
 Terms: texts that must appear somewhere. They are placed in an unconstrained translation, which
 stays like one that fits a template if it has them all (`_place_terms`).
 
 A model trained to predict hidden tokens only (`Objective.hidden_only`: CMLM, RDM) makes no useful
 prediction at a visible token. It takes no drafts, and around terms it starts from masks.
-
-How text becomes given tokens: `padir.decode.given`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +23,7 @@ from functools import cached_property
 from pathlib import Path
 
 from padir.decode.candidates import Candidate
-from padir.decode.drafts import UNTUNED_MARGIN, gain
+from padir.decode.drafts import UNTUNED, Replacement, gain
 from padir.decode.given import GAP, Constraint, Draft, Speller, Template, Terms, Tokens
 from padir.decode.pseudo import PseudoLikelihood
 from padir.decode.refiner import Proposal
@@ -35,11 +33,10 @@ from padir.files import InputError, read_aligned, shown
 PLACEMENTS = 8
 """Placements of a term in one row of a batch; the number changes no result."""
 LENGTH_CHANGES = (0, -1, 1)
-"""Changes of the hypothesis's length, in tokens, that placing a term may make; of equals the first
-wins."""
+"""Changes of the hypothesis's length that placing a term may make; of equals the first wins."""
 MARGIN = 5.0
-"""Gain in pseudo-likelihood, in nats, that a candidate needs over an unconstrained translation that
-fits the template or has all terms."""
+"""Nats that a candidate must gain in pseudo-likelihood over an unconstrained translation that fits
+the template or has all terms."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Constraints:
         speller: of that model.
         lines: a constraint for each input line; None for plain translation.
         name: of the files they come from, for messages.
-        draft_margin: what a repaired draft has to gain, in nats; the decoder's by default.
+        draft_margin: instead of the decoder's (`padir.decode.drafts`).
     """
 
     translator: Translator
@@ -86,7 +83,7 @@ class Constraints:
 
         decode(type(None), lambda free, _: self.translator.candidates(free))
         decode(Template, self._fill)
-        decode(Draft, self._repair)
+        decode(Draft, self._replace)
         decode(Terms, self._place_terms)
         whole = [isinstance(constraint, Template | Terms) for constraint in constraints]
         return self.translator.finish(sources, candidates, whole)
@@ -183,34 +180,38 @@ class Constraints:
         judged = judge.score(sources, scored)
         return [_likelier(row) if stays else row for row, stays in zip(judged, fits, strict=True)]
 
-    def _repair(
+    def _replace(
         self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
     ) -> list[list[Candidate]]:
-        """One candidate each: the draft, or what it became if that gains more than the margin."""
-        margins = (self.draft_margin, self.translator.decoder.draft_margin, UNTUNED_MARGIN)
-        margin = next(each for each in margins if each is not None)
-        return [
-            [repaired if gain(draft, repaired) > margin else draft]
-            for draft, repaired in self.repairs(sources, drafts)
-        ]
+        """One candidate each: the draft, or its replacement if that gains more than the margin."""
+        rule = self.translator.decoder.draft_rule or UNTUNED
+        margin = rule.margin if self.draft_margin is None else self.draft_margin
+        pairs = self.replacements(sources, drafts, rule.replacement)
+        return [[new if gain(old, new) > margin else old] for old, new in pairs]
 
-    def repairs(
-        self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft]
+    def replacements(
+        self, sources: Sequence[Sequence[int]], drafts: Sequence[Draft], kind: Replacement
     ) -> list[tuple[Candidate, Candidate]]:
-        """Each draft and what it became, with pseudo-likelihoods, whatever is gained.
+        """Each draft and what may replace it, with pseudo-likelihoods, whatever is gained.
 
         Raises:
             ValueError: the model has no pseudo-likelihood, so that it takes no drafts.
+            InputError: a translation by a model with an oracle length predictor.
         """
-        if self._pseudo_likelihood is None:
+        judge = self._pseudo_likelihood
+        if not judge:
             raise ValueError("a model trained on hidden tokens alone takes no drafts")
-        proposals = [[Proposal(each.tokens, (False,) * len(each.tokens))] for each in drafts]
+        if kind == "translation":
+            rows = self.translator.candidates(sources)
+            replacements = [self.translator.rule.choose(row) for row in rows]
+        else:
+            proposals = [[Proposal(each.tokens, (False,) * len(each.tokens))] for each in drafts]
+            replacements = [repair for [repair] in self._refined(sources, proposals, 1)]
         pairs = [
-            [replace(candidate, tokens=each.tokens), candidate]
-            for each, [candidate] in zip(drafts, self._refined(sources, proposals, 1), strict=True)
+            [replace(new, tokens=old.tokens, length=len(old.tokens) + 1), new]
+            for old, new in zip(drafts, replacements, strict=True)
         ]
-        judged = self._pseudo_likelihood.score(sources, pairs)
-        return [(draft, repaired) for draft, repaired in judged]
+        return [(old, new) for old, new in judge.score(sources, pairs)]
 
     def _place_terms(
         self, sources: Sequence[Sequence[int]], terms: Sequence[Terms]

@@ -1,6 +1,5 @@
 """Model bundles and decoders, read from files and ready to decode."""
 
-import math
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from padir.checksums import read_with_checksum, rerun_remedy
 from padir.config.decoder import Decoder, WeightPrecision, builtin_decoders
 from padir.config.training import RunSpec
 from padir.decode.candidates import LengthRule
+from padir.decode.drafts import DraftRule
 from padir.files import InputError, shown
 from padir.model.parameters import from_arrays, with_rounded_weights
 from padir.model.transformer import Transformer
@@ -22,6 +22,7 @@ from padir.vocab import Vocabulary
 DECODERS = "decoders"
 """Folder of a bundle's tuned decoders."""
 _SETTINGS = TypeAdapter(Decoder)
+_DRAFT_RULE = TypeAdapter(DraftRule)
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class LoadedModel:
 
 @dataclass(frozen=True)
 class TunedDecoder:
-    """A decoder's settings, and the length rule and margin that validation chose for one model.
+    """A decoder's settings, and the rules for lengths and drafts that validation chose for a model.
 
     Attributes:
         name: of the decoder.
@@ -80,8 +81,7 @@ class TunedDecoder:
         rule: None where none was chosen.
         path: of the file that it was read from; None for a built-in decoder.
         digests: of the settings that the file depends on, by stage.
-        draft_margin: what a repaired draft has to gain, in nats (`padir.decode.drafts`); None where
-            none was chosen.
+        draft_rule: None where none was chosen.
     """
 
     name: str
@@ -89,7 +89,7 @@ class TunedDecoder:
     rule: LengthRule | None = None
     path: Path | None = None
     digests: dict[str, str] | None = None
-    draft_margin: float | None = None
+    draft_rule: DraftRule | None = None
 
 
 def load(folder: Path) -> LoadedModel:
@@ -162,13 +162,13 @@ def read_decoder(path: Path) -> TunedDecoder:
                 f"{shown(path)}: no numbers length_rule.alpha and length_rule.weight;"
                 " run padir tune"
             ) from error
-    margin = content.get("draft_margin")
-    number = isinstance(margin, int | float) and not isinstance(margin, bool)
-    if not (margin is None or (number and 0 <= margin < math.inf)):
-        raise InputError(
-            f"{shown(path)}: draft_margin is {margin!r}; null or a number from 0 is needed"
-        )
-    return TunedDecoder(content["name"], settings, rule, path, content.get("digests"), margin)
+    draft_rule = None
+    if content.get("draft_rule") is not None:
+        try:
+            draft_rule = _DRAFT_RULE.validate_python(content["draft_rule"])
+        except ValidationError as error:
+            raise _invalid(path, "draft_rule", error) from error
+    return TunedDecoder(content["name"], settings, rule, path, content.get("digests"), draft_rule)
 
 
 def find_decoder(loaded: LoadedModel, choice: str | None) -> TunedDecoder:

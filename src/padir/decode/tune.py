@@ -1,4 +1,4 @@
-"""Tunes a decoder on validation data: its length rule, among its alphas and weights, and its margin
+"""Tunes a decoder on validation data: its length rule, among its alphas and weights, and its rule
 for drafts.
 
 A parallel model decodes once: its candidates do not depend on the rule. A beam is searched again
@@ -13,13 +13,13 @@ from math import isfinite
 from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.decode.candidates import LengthRule
 from padir.decode.constrain import Constraints
-from padir.decode.drafts import KEPT, gain, margin_that_keeps
+from padir.decode.drafts import KEPT, DraftRule, Replacement, gain, margin_that_keeps
 from padir.decode.given import Draft, Speller
 from padir.decode.translate import Translator
 from padir.files import InputError
 
 MOST_DRAFTS = 500
-"""Maximum number of validation references that are repaired as drafts, evenly spaced."""
+"""Maximum number of validation references that are given as drafts, evenly spaced."""
 
 
 def length_rules(settings: SearchDecoder | RefinementDecoder) -> list[LengthRule]:
@@ -73,15 +73,16 @@ def tune(
     return scores
 
 
-def tune_draft_margin(
+def tune_draft_rule(
     translator: Translator, lines: Sequence[str], references: Sequence[str], share: float = KEPT
-) -> float | None:
-    """The margin for drafts, in nats, at which a share of the references stays as it is.
+) -> DraftRule | None:
+    """The rule for drafts with the smallest margin at which a share of the references stays as it
+    is; of equals, the repair.
 
     Pairs that the model cannot read or write whole are left out.
 
     Args:
-        translator: of the model and the decoder.
+        translator: of the model, the decoder and the length rule.
         lines: validation sources.
         references: a correct translation of each.
         share: as of `margin_that_keeps`.
@@ -107,7 +108,16 @@ def tune_draft_margin(
                 drafts.append(draft)
     if not drafts:
         return None
-    repairs = Constraints(translator, speller, drafts, "").repairs(sources, drafts)
-    # A reference that the vocabulary cannot spell has a log-probability of minus infinity.
-    gains = [gain(*pair) for pair in repairs if isfinite(pair[0].log_probability)]
-    return margin_that_keeps(gains, share) if gains else None
+    constraints = Constraints(translator, speller, drafts, "")
+    rules = []
+    replacements: list[Replacement] = ["repair"]
+    # An oracle length predictor translates nothing without references.
+    if not translator.needs_lengths:
+        replacements.append("translation")
+    for replacement in replacements:
+        pairs = constraints.replacements(sources, drafts, replacement)
+        # A reference that the vocabulary cannot spell has a log-probability of minus infinity.
+        gains = [gain(*pair) for pair in pairs if isfinite(pair[0].log_probability)]
+        if gains:
+            rules.append(DraftRule(replacement, margin_that_keeps(gains, share)))
+    return min(rules, key=lambda rule: rule.margin, default=None)

@@ -75,9 +75,9 @@ def test_tune_writes_every_rule_and_takes_the_best(place):
         assert (validation["sentences"], validation["passes"]) == (len(LINES), passes)
         assert len(validation["rules"]) == count
         best = max(validation["rules"], key=lambda row: row["bleu"])
-        assert content["length_rule"] == {"alpha": best["alpha"], "weight": best["weight"]}
-        assert (content["draft_margin"] is None) == (system == "ar")
-        assert find_decoder(load(place / system), kind).draft_margin == content["draft_margin"]
+        assert content["length_rule"] == {key: best[key] for key in ("alpha", "weight")}
+        rule = find_decoder(load(place / system), kind).draft_rule
+        assert content["draft_rule"] == (None if system == "ar" else vars(rule))
         settings = tiny_decoder(kind, length_alphas=[0.0, 1.0]).settings
         assert content["digests"] == {**DIGESTS, "decoder": decoder_digest(settings)}
         provenance = read_json(path.with_name(f"{kind}.json.provenance.json"))
@@ -395,6 +395,6 @@ def test_translate_help_shows_every_constraint(capsys):
     with pytest.raises(SystemExit):
         run(translate, "--help")
     text = capsys.readouterr().out
-    for option in ("prefix", "suffix", "infill", "draft", "terms"):
+    for option in translate.CONSTRAINTS:
         assert f"padir translate --model bundle --{option} " in text
         assert f"  --{option} F " in text

@@ -111,11 +111,15 @@ def copied(folders, tmp_path):
             "no numbers length_rule.alpha",
         ),
         *(
-            (
-                {"name": "x", "settings": {"kind": "padir"}, "draft_margin": margin},
-                f"draft_margin is {margin!r}; null or a number from 0",
+            ({"name": "x", "settings": {"kind": "padir"}, "draft_rule": rule}, message)
+            for rule, message in (
+                (2.5, "draft_rule: Input should be a dictionary"),
+                ({"replacement": "repair"}, "draft_rule.margin: Field required"),
+                ({"replacement": "no", "margin": 2}, "draft_rule.replacement: Input should be 're"),
+                ({"replacement": "repair", "margin": "x"}, "draft_rule.margin: Input should be a"),
+                ({"replacement": "repair", "margin": True}, "draft_rule.margin: Input should be a"),
+                ({"replacement": "repair", "margin": -1}, "draft_rule.margin: Input should be gr"),
             )
-            for margin in ("x", -1, True)
         ),
     ],
 )
