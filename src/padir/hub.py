@@ -4,7 +4,7 @@ from pathlib import Path
 
 from padir.bundle import MODEL_FILE, SPEC_FILE, VOCABULARY_FILE
 from padir.cards import CARD_FILE, without_head
-from padir.files import InputError, read_bytes, shown, write_bytes, write_text
+from padir.files import InputError, iter_lines, read_bytes, shown, write_bytes, write_text
 from padir.library import Model
 from padir.model.card import metadata
 
@@ -21,7 +21,7 @@ def write_hub_folder(model: Model, folder: Path, license: str) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{shown(folder)}: exists and is not empty; name a new folder")
     bundle = model.loaded.folder
-    text = read_bytes(bundle / CARD_FILE).decode()
+    text = "".join(f"{line}\n" for line in iter_lines(bundle / CARD_FILE))
     write_text(folder / CARD_FILE, hub_card(model, license, text))
     decoders = [
         path for path in (bundle / DECODERS).glob("*.json") if ".provenance." not in path.name

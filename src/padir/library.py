@@ -158,8 +158,8 @@ class Model:
             InputError: parts that do not fit each other.
         """
         if not isinstance(decoder, TunedDecoder):
-            name = decoder or (None if self.parallel else "greedy")
-            decoder = find_decoder(self.loaded, name)
+            default = None if self.parallel else "greedy"
+            decoder = find_decoder(self.loaded, decoder, default)
         if steps is None and decoder.settings.parallel:
             steps = DEFAULT_PASSES
         ranking = None if reranker is None else Reranker(load_bundle(reranker))

@@ -15,7 +15,6 @@ from tests.hostile import NAMES, TEXT
 from tests.property.test_hostile_input import LINES, examples, file_of, place, run
 
 HOLE = "{hostile}"
-CHECKPOINT = f"--checkpoint={HOLE}"
 EXTRA = ("--train", "TEXT", "--valid", "TEXT", "--test", "TEXT", "--out", "out")
 BOUGHT = ("--target-language", "en", "--out", "out/x", "--ledger", "out/ledger")
 CARD = ("--teacher", "ar", "--row", "ar/beam", "--train", "TEXT", "--train-reference", "TEXT")

@@ -1,6 +1,7 @@
 """`import padir`: models, scores and theory by short names, and nothing heavy before their use."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -108,6 +109,14 @@ def test_a_hub_folder_is_a_bundle_with_metadata(bundle, model, tmp_path):
     assert padir.load(folder).translate(LINES[:2], steps=2) == model.translate(LINES[:2], steps=2)
     with pytest.raises(InputError, match="exists and is not empty"):
         write_hub_folder(model, folder, "cc-by-2.0")
+
+
+def test_a_card_in_another_encoding_is_refused(bundle, tmp_path):
+    copy = shutil.copytree(bundle, tmp_path / "copy")
+    (copy / "README.md").write_bytes("a model\nfür Deutsch\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"README\.md: line 2, byte 2: not valid UTF-8$"):
+        write_hub_folder(padir.load(copy), tmp_path / "hub", "cc-by-2.0")
+    assert not (tmp_path / "hub").exists()
 
 
 RUN_ALONE = """

@@ -27,7 +27,7 @@ from padir.analysis.verdicts import claims_of
 from padir.data.grammar import Grammar
 from padir.decode.translate import Translator
 from padir.score.significance import resample_counts
-from padir.score.stutter import PER, token_counts, word_counts
+from padir.score.stutter import PER, StutterCounts, token_counts, word_counts
 
 SUMMARISED = ("self_attention", "self_right", "self_left")
 DISTANCES = ("total_variation", "cosine", "jensen_shannon")
@@ -122,14 +122,18 @@ def _pass(translator, extractor, test, sources, number, resamples, report) -> di
     pieces = token_counts(tokens)
     return {
         "pass": number,
-        "words_per_100": PER * float(words.stutters.sum() / words.units.sum()),
-        "pieces_per_100": PER * float(pieces.stutters.sum() / pieces.units.sum()),
+        "words_per_100": _rate(words),
+        "pieces_per_100": _rate(pieces),
         "pairs": len(pairs.sentence),
         "adjacent": int(pairs.adjacent.sum()),
         "licensed": int(repeated.licensed.sum()),
         **compared(pairs, repeated, len(sources), len(resamples)),
         "prediction": predicted(pairs, repeated, resamples),
     }
+
+
+def _rate(counts: StutterCounts) -> float:
+    return PER * float(counts.stutters.sum() / max(counts.units.sum(), 1.0))
 
 
 def compared(pairs: Pairs, repeated: Repeats, sentences: int, samples: int) -> dict[str, Any]:
@@ -221,8 +225,9 @@ def _correlation(score, graded, sentence, resamples) -> dict[str, Any]:
     return {"correlation": value, "correlation_interval": ends}
 
 
-def _exact(extractor, translator, test, sources, options, resamples, report) -> dict[str, Any]:
-    """Compare the measures at the first pass with the exact dependence, at a reference's length."""
+def _exact(extractor, translator, test, sources, options, resamples, report):
+    """Compare the measures at the first pass with the exact dependence, at a reference's length;
+    None where the model can hold no such translation."""
     encode = translator.encode
     laws = [
         exact.at_likeliest_length(
@@ -233,6 +238,8 @@ def _exact(extractor, translator, test, sources, options, resamples, report) -> 
     lengths = [len(next(iter(law))) + 1 for law in laws]
     # A model reads no more than its longest target.
     fits = [index for index, length in enumerate(lengths) if length <= extractor.longest]
+    if not fits:
+        return None
     chosen = [AnalysedHypothesis(lengths[index]) for index in fits]
     number = options.passes[0]
     pairs = collect(extractor, [sources[i] for i in fits], chosen, number, report=report)

@@ -138,9 +138,10 @@ def config_text(name: str, splits, directions: list[str], proposal, pairs: int) 
     """The config file: what differs from the defaults, on one screen."""
     import json
 
-    folder = Path(
-        os.path.commonpath([p.parent for files in splits.values() for p in files.values()])
-    )
+    folders = [path.parent for files in splits.values() for path in files.values()]
+    if any(each.is_absolute() for each in folders):
+        folders = [each.absolute() for each in folders]
+    folder = Path(os.path.commonpath(folders))
     lines = []
     for split in ("train", "valid", "test"):
         files = {code: os.path.relpath(path, folder) for code, path in splits[split].items()}

@@ -184,7 +184,7 @@ def open_translator(arguments: argparse.Namespace):
     model = load(arguments.model)
     beam, decoder = arguments.beam, arguments.decoder
     if beam is not None:
-        decoder = find_decoder(model.loaded, decoder or "beam")
+        decoder = find_decoder(model.loaded, decoder, "beam")
         if decoder.settings.kind != "beam":
             raise InputError(f"--beam {beam} needs beam search; decoder {decoder.name} is none")
         decoder = replace(decoder, settings=decoder.settings.model_copy(update={"beam": beam}))

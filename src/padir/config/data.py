@@ -245,7 +245,7 @@ class VocabularySpec(VocabularySettings):
 class ExtraSources(Settings):
     """Monolingual source text that teachers translate besides the training sources."""
 
-    files: dict[Language, str | RemoteFile] = Field(min_length=1)
+    files: dict[Language, FilePath | RemoteFile] = Field(min_length=1)
     """Text file of each language code, one sentence a line: a path or {url, sha256}. It is cleaned
     like training text, and lines of the training, validation and test text are dropped. Relative
     paths start at `source.folder`, or else at the working folder."""

@@ -251,8 +251,3 @@ class RunSpec(Settings):
         """Digest of everything that the training depends on; without digests, of its settings."""
         settings = self.run.model_dump(mode="json", exclude={"seeds"})
         return self.digests.get("training") or digest(settings)
-
-    @property
-    def label(self) -> str:
-        """Name in messages and documents, such as `synthetic xs-xt, padir`."""
-        return f"{self.dataset} {self.direction}, {self.training}"

@@ -3,8 +3,9 @@
 gain = g / n - REWRITING * n / L
 
 g: pseudo-likelihood (`padir.decode.pseudo`) of the replacement over that of the draft, in nats;
-n: their edit distance in tokens; L: tokens of the longer one. The draft is replaced if the gain is
-above a margin: the smallest at which nearly all validation references, which need no change, stay.
+n: tokens that change (`changed_tokens`); L: tokens of the longer one. The draft is replaced if the
+gain is above a margin: the smallest at which nearly all validation references, which need no
+change, stay.
 
 The gain is per changed token, as a sum over all would let the model rewrite what people wrote.
 Errors typically span a few tokens and paraphrases many, so the second term penalises large changes.
@@ -55,6 +56,16 @@ def edit_distance(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
     return row[-1]
 
 
+def changed_tokens(draft: Sequence[int], replacement: Sequence[int]) -> int:
+    """Positions at which the tokens differ; the edit distance where the lengths differ.
+
+    Words in another order thus count as many changes: people choose another order as well.
+    """
+    if len(draft) != len(replacement):
+        return edit_distance(draft, replacement)
+    return sum(before != after for before, after in zip(draft, replacement, strict=True))
+
+
 def gain(draft: Candidate, replacement: Candidate) -> float:
     """The gain of a replacement, in nats; minus infinity where nothing changed.
 
@@ -65,7 +76,7 @@ def gain(draft: Candidate, replacement: Candidate) -> float:
     Args:
         draft, replacement: with pseudo-likelihoods.
     """
-    changed = edit_distance(draft.tokens, replacement.tokens)
+    changed = changed_tokens(draft.tokens, replacement.tokens)
     if not changed:
         return -math.inf
     likelier = replacement.log_probability - draft.log_probability

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from padir.bundle import MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, read_bundle
 from padir.checksums import read_with_checksum, rerun_remedy
@@ -23,6 +23,13 @@ DECODERS = "decoders"
 """Folder of a bundle's tuned decoders."""
 _SETTINGS = TypeAdapter(Decoder)
 _DRAFT_RULE = TypeAdapter(DraftRule)
+
+
+class _LengthRule(BaseModel, strict=True, allow_inf_nan=False):
+    """As a file has it: both numbers are needed there."""
+
+    alpha: float
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -155,13 +162,9 @@ def read_decoder(path: Path) -> TunedDecoder:
     rule = None
     if "length_rule" in content:
         try:
-            chosen = content["length_rule"]
-            rule = LengthRule(float(chosen["alpha"]), float(chosen["weight"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{shown(path)}: no numbers length_rule.alpha and length_rule.weight;"
-                " run padir tune"
-            ) from error
+            rule = LengthRule(**_LengthRule.model_validate(content["length_rule"]).model_dump())
+        except ValidationError as error:
+            raise _invalid(path, "length_rule", error) from error
     draft_rule = None
     if content.get("draft_rule") is not None:
         try:
@@ -171,21 +174,27 @@ def read_decoder(path: Path) -> TunedDecoder:
     return TunedDecoder(content["name"], settings, rule, path, content.get("digests"), draft_rule)
 
 
-def find_decoder(loaded: LoadedModel, choice: str | None) -> TunedDecoder:
+def find_decoder(
+    loaded: LoadedModel, choice: str | None, default: str | None = None
+) -> TunedDecoder:
     """The decoder that a command line names.
 
     Args:
         loaded: the model that it decodes.
         choice: a file, or the name of one of the bundle's decoders or of a built-in one, which are
-            tried in this order; `default_decoder` by default.
+            tried in this order.
+        default: name of the decoder where none is chosen, never a file; otherwise
+            `default_decoder`.
 
     Raises:
         InputError: there is no such decoder.
     """
-    name = choice or default_decoder(loaded)
-    for path in (Path(name), loaded.folder / DECODERS / f"{name}.json"):
-        if path.is_file():
-            return read_decoder(path)
+    name = choice or default or default_decoder(loaded)
+    if choice and Path(choice).is_file():
+        return read_decoder(Path(choice))
+    path = _tuned_path(loaded, name)
+    if path.is_file():
+        return read_decoder(path)
     if name in builtin_decoders():
         return TunedDecoder(name, _SETTINGS.validate_python({"kind": name}))
     raise InputError(
@@ -205,10 +214,14 @@ def default_decoder(loaded: LoadedModel) -> str:
     if run.system not in tuned:
         for name in tuned:
             with suppress(InputError):
-                settings = find_decoder(loaded, name).settings
+                settings = read_decoder(_tuned_path(loaded, name)).settings
                 if settings.parallel and settings.reranker is None:
                     return name
     return run.system
+
+
+def _tuned_path(loaded: LoadedModel, name: str) -> Path:
+    return loaded.folder / DECODERS / f"{name}.json"
 
 
 def tuned_decoders(loaded: LoadedModel) -> list[str]:

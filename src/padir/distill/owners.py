@@ -87,12 +87,17 @@ def is_alive_readonly(ledger: Path, name: str) -> bool:
 
 
 def is_alive(ledger: Path, name: str) -> bool:
-    """Whether the named process is at work; removes the file of a dead one."""
+    """Whether the named process is at work; removes the file of a dead one.
+
+    A file that may not be opened counts as a process at work.
+    """
     path = _path(ledger, name)
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         return False
+    except PermissionError:
+        return True
     try:
         if not try_lock(descriptor, fcntl.LOCK_EX):
             return True

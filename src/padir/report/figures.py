@@ -11,9 +11,9 @@ from padir.report.results import Estimate, Results, ScoredRow, search_row
 from padir.report.tables import Cell, Column, Table
 from padir.report.theme import COLOURS, MARKERS, Canvas, Picture, canvas
 
-# Points of a series closer than this, as shares of the axes, have one label.
 # Most marks of a line, about.
 DENSE = 24
+# Points of a series closer than this, as shares of the axes, have one label.
 NEAR_X, NEAR_Y = 0.06, 0.04
 LABEL_SIZE = 8
 

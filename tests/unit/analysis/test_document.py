@@ -201,3 +201,17 @@ def test_proxies_are_judged_against_the_grammars_own_law(tmp_path):
         assert row["auc"] == pytest.approx(area(score, truth[kept] > 0), abs=1e-5), name
         ranks = np.round(truth[kept], 9)
         assert row["correlation"] == pytest.approx(spearmanr(score, ranks).statistic, abs=1e-5)
+
+
+def test_without_a_translation_that_the_model_can_hold_nothing_is_exact(tmp_path):
+    size = SyntheticSource(kind="synthetic", train=1, valid=1, test=1, min_words=13, max_words=13)
+    grammar, generator = make_grammar(size), random.Random(1)
+    lines = [grammar.source(draw_sentence(generator, size)) for _ in range(2)]
+    targets = [line for each in lines for line in grammar.translations(each).values()]
+    words = sorted({word for line in (*lines, *targets) for word in line.split()})
+    loaded = tiny_model(tmp_path / "bundle", "padir", words=words)
+    decoder = tiny_decoder("padir", LengthRule(0.0, 1.0))
+    translator, extractor = Translator(loaded, decoder, 1), Extractor(loaded, decoder, 4, 2)
+    test = document.TestSet(lines, [lines], "xt", grammar)
+    made = document.analyse(translator, extractor, test, document.Options((1,), 60, MODE_STRENGTH))
+    assert made["exact"] is None

@@ -83,6 +83,19 @@ def test_the_document_has_labels_digests_and_a_record_per_pass(place, tmp_path):
     ]
 
 
+def test_hypotheses_of_punctuation_alone_have_no_stutter(tmp_path):
+    for name in ("source", "reference"):
+        write_lines(tmp_path / name, [". , ! ?", "? ! ,"])
+    write_tiny_bundle(
+        tmp_path / "padir", "padir", words=tuple(".,!?;:()"), digests={"training": "t"}
+    )
+    decoder = tiny_decoder("padir", LengthRule(0.0, 1.0))
+    write_decoder(tmp_path / "padir" / "decoders" / "padir.json", decoder)
+    assert run(tmp_path, tmp_path / "out", "--passes", 1) == 0
+    [record] = read_json(tmp_path / "out")["passes"]
+    assert record["words_per_100"] == 0
+
+
 def test_the_same_call_gives_the_same_document(place, tmp_path):
     for name in ("a", "b"):
         run(place, tmp_path / name, "--passes", 2, "--sentences", 4)

@@ -150,6 +150,7 @@ def test_another_site_s_name_for_this_machine_is_refused(server):
 
 def test_what_is_too_large_or_of_another_type_is_not_read(server):
     assert post(server, b"", Content_Length=str(MOST_BYTES + 1))[0] == 413
+    assert post(server, b"", Content_Length="9" * 5_000)[0] == 413
     assert post(server, b"{}", Content_Type="text/plain")[0] == 415
     assert post(server, b"{}", Content_Length="many")[0] == 411
     for method, path, status in (("GET", "/x", 404), ("GET", "/translate", 405)):

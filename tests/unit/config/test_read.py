@@ -219,6 +219,7 @@ def test_a_training_is_the_defaults_with_its_own_differences():
         ("datasets.real.source.folder", "a\nb", "source.folder"),
         ("datasets.real.source.train.files.de", "", "source.train.files.de: the path of a file is"),
         ("datasets.real.vocabulary", {"extra_text": ["more{a}.txt"]}, "found 'more{a}.txt'"),
+        ("datasets.real.extra_sources", {"files": {"de": "a{b}.de"}}, "found 'a{b}.de'"),
         ("teachers.ready", {"kind": "files", "train": "-a", "valid": "b"}, "found '-a'"),
         ("trainings.x;rm", {}, "trainings.x;rm: found"),
         ("trainings.../..", {}, "allowed: a letter, then letters"),

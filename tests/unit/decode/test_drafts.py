@@ -44,6 +44,8 @@ def gains_one_by_one(translator, kind="repair", rewriting=4.0):
         pair = [[Candidate(tuple(each), len(each) + 1, 0.0, 0.0, 1) for each in (before, after)]]
         [[kept, new]] = PseudoLikelihood(translator).score(translator.encode([SOURCE]), pair)
         changed = distance_by_recursion(tuple(before), tuple(after))
+        if len(before) == len(after):
+            changed = sum(a != b for a, b in zip(before, after, strict=True))
         nats, longest = new.log_probability - kept.log_probability, max(len(before), len(after))
         gains.append(nats / changed - rewriting * changed / longest if changed else -math.inf)
     return gains
@@ -79,6 +81,8 @@ def test_a_change_of_many_tokens_needs_more_for_each_of_them():
     assert gain(draft, few) == pytest.approx(8.0 - 4.0 / 4)
     assert gain(draft, many) == pytest.approx(8.0 - 4.0)
     assert gain(draft, replace(draft, log_probability=0.0)) == -math.inf
+    shifted = Candidate((6, 7, 8, 5), 5, 0.0, 0.0, 1)
+    assert gain(draft, shifted) == pytest.approx(20.0 / 4 - 4.0)
     longer = Candidate((5, 6, 9, 7, 8), 6, -15.0, 0.0, 1)
     assert gain(draft, longer) == gain(longer, draft) + 2 * 5.0 == pytest.approx(5.0 - 4.0 / 5)
 

@@ -9,6 +9,7 @@ from padir.decode.candidates import LengthRule
 from padir.decode.load import find_decoder, load
 from padir.decode.translate import Translator
 from padir.files import InputError, write_json
+from padir.library import Model
 from tests.decoding import tiny_decoder, tiny_model, write_decoder, write_tiny_bundle
 
 
@@ -106,9 +107,15 @@ def copied(folders, tmp_path):
         ({"settings": {"kind": "padir"}}, "no decoder: an object with name and settings"),
         ({"name": "x", "settings": {"kind": "no"}}, "settings: Input tag 'no'"),
         ({"name": "x", "settings": {"kind": "padir", "remask": "no"}}, "settings.padir.remask: "),
-        (
-            {"name": "x", "settings": {"kind": "padir"}, "length_rule": {"alpha": "x"}},
-            "no numbers length_rule.alpha",
+        *(
+            ({"name": "x", "settings": {"kind": "padir"}, "length_rule": rule}, message)
+            for rule, message in (
+                (None, "length_rule: Input should be a valid dictionary"),
+                ({"alpha": 1}, "length_rule.weight: Field required"),
+                ({"alpha": "nan", "weight": 1}, "length_rule.alpha: Input should be a valid num"),
+                ({"alpha": "inf", "weight": 1}, "length_rule.alpha: Input should be a valid num"),
+                ({"alpha": 0.6, "weight": True}, "length_rule.weight: Input should be a valid num"),
+            )
         ),
         *(
             ({"name": "x", "settings": {"kind": "padir"}, "draft_rule": rule}, message)
@@ -152,6 +159,21 @@ def test_a_decoder_is_a_file_or_one_of_the_bundle_or_built_in(folders, tmp_path)
         InputError, match=r"decoder other: no such file.*: allowed are padir, greed"
     ):
         find_decoder(loaded, "other")
+
+
+def test_files_of_the_working_folder_are_no_default_decoder(folders, tmp_path, monkeypatch):
+    folder = copied(folders, tmp_path)
+    tuned = tiny_decoder("padir", LengthRule(1.0, 0.5), name="tuned")
+    write_decoder(folder / "decoders" / "tuned.json", tuned)
+    monkeypatch.chdir(tmp_path)
+    for name in ("padir", "beam", "greedy", "tuned"):
+        (tmp_path / name).write_text("no decoder")
+    assert find_decoder(load(folder), None).name == "tuned"
+    assert find_decoder(load(folders["padir"]), None).name == "padir"
+    assert find_decoder(load(folders["ar"]), None).name == "beam"
+    assert Model(load(folders["ar"])).translator().decoder.name == "greedy"
+    with pytest.raises(InputError, match=r"^padir: line 1: not JSON"):
+        find_decoder(load(folder), "padir")
 
 
 def test_the_default_is_a_tuned_decoder_where_the_system_s_own_is_not_tuned(folders, tmp_path):

@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from padir.distill import owners
 from padir.distill.ledger import Ledger
 from padir.files import read_lines, write_lines
 from tests.translation_server import (
@@ -127,3 +128,13 @@ def test_a_killed_run_pays_twice_for_no_more_than_was_in_flight(tmp_path, seed):
         in_flight = len(killed_at) * len(names) * CONCURRENCY * REQUEST_CHARACTERS
         assert spent.doubt_characters <= in_flight + lost
         assert spent.doubt_characters > lost
+
+
+def test_a_process_of_another_user_counts_as_at_work(tmp_path, monkeypatch):
+    def refused(path, flags):
+        raise PermissionError(13, "Permission denied", path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refused)
+        assert owners.is_alive_readonly(tmp_path / "ledger", "other")
+        assert owners.is_alive(tmp_path / "ledger", "other")
