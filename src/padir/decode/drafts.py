@@ -12,8 +12,9 @@ Errors typically span a few tokens and paraphrases many, so the second term pena
 
 The repair is what the draft becomes in the decoder's passes. It corrects errors next to words that
 the model would not have chosen, but the errors around a word mislead it. The translation has not
-seen the draft. `padir tune` takes the one with the smaller margin: at an equal share of references
-kept, it replaces drafts with smaller gains.
+seen the draft. `padir tune` takes the one with the smaller margin, as at an equal share of
+references kept it replaces drafts with smaller gains. Of margins less than `PREFERENCE` apart it
+takes the repair's, as a repair keeps more of a draft's words.
 """
 
 import math
@@ -29,6 +30,8 @@ REWRITING = 4.0
 """Penalty in nats of a change of all tokens; of a smaller change in proportion."""
 KEPT = 0.96
 """Share of the validation references that the margin keeps, so that 0.95 of unseen ones stay."""
+PREFERENCE = 1.0
+"""Nats by which the translation's margin has to be smaller than the repair's."""
 
 Replacement = Literal["repair", "translation"]
 
@@ -82,6 +85,15 @@ def gain(draft: Candidate, replacement: Candidate) -> float:
     likelier = replacement.log_probability - draft.log_probability
     longest = max(len(draft.tokens), len(replacement.tokens))
     return likelier / changed - REWRITING * changed / longest
+
+
+def preferred(rules: Sequence[DraftRule]) -> DraftRule | None:
+    """The rule to use of a model's: with the smallest margin, a repair's being preferred."""
+
+    def handicapped(rule: DraftRule) -> float:
+        return rule.margin + (PREFERENCE if rule.replacement == "translation" else 0.0)
+
+    return min(rules, key=handicapped, default=None)
 
 
 def margin_that_keeps(gains: Sequence[float], share: float) -> float:

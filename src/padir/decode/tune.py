@@ -13,7 +13,7 @@ from math import isfinite
 from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.decode.candidates import LengthRule
 from padir.decode.constrain import Constraints
-from padir.decode.drafts import KEPT, DraftRule, Replacement, gain, margin_that_keeps
+from padir.decode.drafts import KEPT, DraftRule, Replacement, gain, margin_that_keeps, preferred
 from padir.decode.given import Draft, Speller
 from padir.decode.translate import Translator
 from padir.files import InputError
@@ -76,8 +76,7 @@ def tune(
 def tune_draft_rule(
     translator: Translator, lines: Sequence[str], references: Sequence[str], share: float = KEPT
 ) -> DraftRule | None:
-    """The rule for drafts with the smallest margin at which a share of the references stays as it
-    is; of equals, the repair.
+    """The rule for drafts that keeps a share of the references, with the preferred replacement.
 
     Pairs that the model cannot read or write whole are left out.
 
@@ -120,4 +119,4 @@ def tune_draft_rule(
         gains = [gain(*pair) for pair in pairs if isfinite(pair[0].log_probability)]
         if gains:
             rules.append(DraftRule(replacement, margin_that_keeps(gains, share)))
-    return min(rules, key=lambda rule: rule.margin, default=None)
+    return preferred(rules)
