@@ -198,12 +198,12 @@ class Constraints:
             ValueError: the model has no pseudo-likelihood, so that it takes no drafts.
             InputError: a translation by a model with an oracle length predictor.
         """
-        judge = self._pseudo_likelihood
-        if not judge:
+        if not (judge := self._pseudo_likelihood):
             raise ValueError("a model trained on hidden tokens alone takes no drafts")
         if kind == "translation":
             rows = self.translator.candidates(sources)
-            replacements = [self.translator.rule.choose(row) for row in rows]
+            best = [(self.translator.rule.choose(row), row) for row in rows]
+            replacements = [replace(new, passes=max(c.passes for c in row)) for new, row in best]
         else:
             proposals = [[Proposal(each.tokens, (False,) * len(each.tokens))] for each in drafts]
             replacements = [repair for [repair] in self._refined(sources, proposals, 1)]
@@ -377,12 +377,12 @@ def read_constraints(
     if "draft" in paths and translator.refiner.easy_first:
         raise InputError(
             f"{shown(translator.loaded.folder)}: the first pass of this model (context easy_first)"
-            " reads no hypothesis, so it cannot repair a draft"
+            " reads no hypothesis, so it takes no draft"
         )
     if "draft" in paths and translator.loaded.spec.run.objective.hidden_only:
         raise InputError(
             f"{shown(translator.loaded.folder)}: this model learnt to predict hidden tokens alone"
-            " (objective.loss_on), so it cannot repair a draft"
+            " (objective.loss_on), so it cannot judge a draft"
         )
     name = " and ".join(map(shown, paths.values()))
     lines: list[Constraint | None] = []

@@ -86,7 +86,7 @@ class Template:
 
 @dataclass(frozen=True)
 class Draft:
-    """Tokens of a translation to repair."""
+    """Tokens of a translation that may have errors."""
 
     tokens: Tokens
 

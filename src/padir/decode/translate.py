@@ -180,7 +180,7 @@ class Translator:
         if self._refiner is None:
             raise InputError(
                 f"{shown(self.loaded.folder)}: a model of system {self.loaded.spec.run.system}"
-                " writes token after token: only parallel models keep given text or repair a draft"
+                " writes token after token: only parallel models take given text or drafts"
             )
         return self._refiner
 

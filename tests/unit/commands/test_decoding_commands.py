@@ -357,7 +357,7 @@ def test_translate_gives_what_is_asked_of_each_line(constrained):
     assert both[0].startswith("su ") and both[0].endswith(" re mi") and both[1].endswith(" ta")
 
 
-def test_a_draft_margin_decides_whether_a_draft_is_repaired(constrained):
+def test_a_draft_margin_decides_whether_a_draft_is_replaced(constrained):
     drafts = [line and "ve no ve ko" for line in LINES]
     lowest = constrained(flags=("--draft-margin", "-1000"), draft=drafts)
     highest = constrained(flags=("--draft-margin", "1000"), draft=drafts)

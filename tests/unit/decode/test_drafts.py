@@ -87,7 +87,7 @@ def test_a_change_of_many_tokens_needs_more_for_each_of_them():
     assert gain(draft, longer) == gain(longer, draft) + 2 * 5.0 == pytest.approx(5.0 - 4.0 / 5)
 
 
-def test_unknown_tokens_of_a_draft_are_always_worth_a_repair():
+def test_a_draft_with_unknown_tokens_is_always_replaced():
     draft = Candidate((5, 2), 3, -math.inf, 0.0, 1)
     assert gain(draft, Candidate((5, 6), 3, -30.0, 0.0, 1)) == math.inf
     # A repair that still has unknown tokens is never taken, whatever the margin.
@@ -114,6 +114,11 @@ def test_a_repair_keeps_the_length_and_a_translation_is_that_without_a_draft(tra
     assert [len(each.split()) for each in repairs] == [len(each.split()) for each in TEXTS]
     [plain] = translator.translate([SOURCE], "here")
     assert replaced(translator, -math.inf, "translation") == [plain.before_drop] * len(TEXTS)
+    constraints = Constraints(
+        translator, Speller(translator), [Speller(translator).draft("ko", "")], ""
+    )
+    [hypothesis] = constraints.translate(translator.encode([SOURCE]))
+    assert hypothesis.steps == plain.steps
     assert plain.before_drop not in repairs
 
 

@@ -120,15 +120,6 @@ def test_an_absolute_folder_may_lack_one_held_out_set(corpus):
         assert path.samefile(Path(folder, f"{split}.de")), split
 
 
-def test_an_absolute_folder_may_lack_one_held_out_set(corpus):
-    write_pairs(corpus, "test", 60, seed=1)
-    assert main(["init", str(corpus)]) == 0
-    source = load_config(["corpus.yaml"]).datasets["corpus"].source
-    for split, folder in (("train", "data/corpus"), ("valid", "data/corpus"), ("test", "corpus")):
-        path = Path(source.folder, getattr(source, split).files["de"])
-        assert path.samefile(Path(folder, f"{split}.de")), split
-
-
 def test_more_time_and_text_give_a_larger_size_and_more_steps(corpus):
     counts = count(find_text([corpus]).splits["train"])
     few, more = (propose.propose(counts, CPU, minutes=minutes) for minutes in (4.0, 9.0))
