@@ -14,7 +14,7 @@ from padir.decode.drafts import DraftRule, edit_distance, gain, margin_that_keep
 from padir.decode.given import Speller
 from padir.decode.pseudo import PseudoLikelihood
 from padir.decode.tune import tune_draft_rule
-from tests.decoding import tiny_translator
+from tests.decoding import LINES, tiny_translator
 
 SOURCE = "su ba"
 TEXTS = ["ko", "ba ko mi re", "ta ve ta su no ve", "mi no", "re re su ba"]
@@ -114,12 +114,21 @@ def test_a_repair_keeps_the_length_and_a_translation_is_that_without_a_draft(tra
     assert [len(each.split()) for each in repairs] == [len(each.split()) for each in TEXTS]
     [plain] = translator.translate([SOURCE], "here")
     assert replaced(translator, -math.inf, "translation") == [plain.before_drop] * len(TEXTS)
-    constraints = Constraints(
-        translator, Speller(translator), [Speller(translator).draft("ko", "")], ""
-    )
-    [hypothesis] = constraints.translate(translator.encode([SOURCE]))
-    assert hypothesis.steps == plain.steps
     assert plain.before_drop not in repairs
+
+
+def test_a_translation_reports_the_passes_of_all_its_candidates(translator):
+    lines = [line for line in LINES if line]
+    sources = translator.encode(lines)
+    chosen = [translator.rule.choose(row).passes for row in translator.candidates(sources)]
+    steps = [each.steps for each in translator.translate(lines, "here")]
+    assert chosen != steps
+    rule = DraftRule("translation", -math.inf)
+    translator.decoder = replace(translator.decoder, draft_rule=rule)
+    speller = Speller(translator)
+    drafts = [speller.draft("ko ko ko", "here")] * len(lines)
+    made = Constraints(translator, speller, drafts, "here").translate(sources)
+    assert [each.steps for each in made] == steps
 
 
 def test_without_a_tuned_rule_the_default_decides(translator, monkeypatch):
