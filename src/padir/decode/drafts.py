@@ -49,7 +49,7 @@ UNTUNED = DraftRule("repair", 5.0)
 
 
 def edit_distance(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
-    """Insertions, deletions and substitutions that turn one sequence into the other, at least."""
+    """The fewest items to insert, delete or change that make one sequence the other."""
     row = list(range(len(second) + 1))
     for number, item in enumerate(first, start=1):
         previous, row = row, [number]
