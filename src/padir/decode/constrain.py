@@ -48,7 +48,7 @@ class Constraints:
         speller: of that model.
         lines: a constraint for each input line; None for plain translation.
         name: of the files they come from, for messages.
-        draft_margin: instead of the decoder's (`padir.decode.drafts`).
+        draft_margin: in nats (`padir.decode.drafts`); the decoder's by default.
     """
 
     translator: Translator

@@ -88,12 +88,12 @@ def gain(draft: Candidate, replacement: Candidate) -> float:
 
 
 def preferred(rules: Sequence[DraftRule]) -> DraftRule | None:
-    """The rule to use of a model's: with the smallest margin, a repair's being preferred."""
+    """The rule with the smallest margin, the translation's counted `PREFERENCE` larger."""
 
-    def handicapped(rule: DraftRule) -> float:
+    def compared_margin(rule: DraftRule) -> float:
         return rule.margin + (PREFERENCE if rule.replacement == "translation" else 0.0)
 
-    return min(rules, key=handicapped, default=None)
+    return min(rules, key=compared_margin, default=None)
 
 
 def margin_that_keeps(gains: Sequence[float], share: float) -> float:
