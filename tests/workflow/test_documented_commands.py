@@ -115,6 +115,12 @@ def environment() -> dict[str, str]:
     return os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
+def expanded(line: str) -> list[str]:
+    """Words of a command as a shell passes them on, {0,1,2} expanded."""
+    printed = ["bash", "-c", f"printf '%s\\0' {line}"]
+    return subprocess.check_output(printed, text=True).split("\0")[:-1]
+
+
 def serve_and_stop(line: str, folder: Path) -> None:
     """Start a server, wait for its first line, and interrupt it."""
     words = [*shlex.split(line), "--port", "0"]
@@ -177,7 +183,7 @@ def test_a_snakemake_command_of_the_documents_is_planned(
         made = [sys.executable, "-m", "padir", "init", "corpus"]
         subprocess.run(made, cwd=place, check=True, capture_output=True)
     line = line.replace("/path/to/multi30k", str(real_text))
-    words = [word for word in shlex.split(line)[1:] if word != "-n"]
+    words = [word for word in expanded(line)[1:] if word != "-n"]
     for number, word in enumerate(words):
         if word == "config/corpus.yaml":
             words[number] = str(place / word)
