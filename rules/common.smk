@@ -17,6 +17,7 @@ from padir.config import identity
 from padir.config.base import NAME_PATTERN
 from padir.config.read import check_config, refuse_repeated_keys, with_base
 from padir.config.rows import Decoding, Row
+from padir.config.theory import EXPERIMENTS
 from padir.files import InputError
 from padir.imports import source_files
 from padir.locks import Run
@@ -90,7 +91,7 @@ wildcard_constraints:
     traced=one_of(layout.TRACED),
     table=one_of(part.name for part in catalogue.CATALOGUE if part.kind == "table"),
     figure=one_of(part.name for part in catalogue.CATALOGUE if part.kind == "figure"),
-    experiment=one_of(catalogue.experiments()),
+    experiment=one_of(EXPERIMENTS),
     # Where claims and page lie: those of everything, or of the core alone.
     scope="|core/",
 

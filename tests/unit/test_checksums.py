@@ -14,11 +14,11 @@ from padir.commands.report import _read_config
 from padir.config import identity
 from padir.config.contents import CONTENTS, contents
 from padir.config.read import load_config, read_dataset, read_spec, read_vocabulary_settings
+from padir.config.theory import ModeReaching
 from padir.data.lexicon import read_lexicon
 from padir.data.synthetic import write_grammar
 from padir.decode.load import read_decoder
 from padir.files import InputError, read_json, write_json
-from padir.theory.runs import check_settings
 
 ROOT = Path(__file__).parents[2]
 CONFIG = load_config([ROOT / "config/config.yaml"])
@@ -125,7 +125,7 @@ def test_whole_numbers_as_keys_are_read_back(tmp_path):
 
 def test_an_ising_experiment_refuses_changed_settings(tmp_path):
     path, out = tmp_path / "settings.json", tmp_path / "out.json"
-    write_by_rule(path, check_settings("mode_reaching", {}, "").model_dump(mode="json"))
+    write_by_rule(path, ModeReaching().model_dump(mode="json"))
     path.write_text(path.read_text().replace('": 1', '": 2', 1))
     with pytest.raises(ChecksumMismatch, match=r"settings\.json: damaged or edited"):
         theory.main(["mode_reaching", "--settings", str(path), "--out", str(out)])

@@ -199,7 +199,7 @@ def read_arguments(
     Raises:
         InputError: a number out of range; the message names the option and what is allowed.
     """
-    description, title, examples = (document or "").partition("example")
+    description, title, examples = (document or "").partition("\nexample")
     parser = argparse.ArgumentParser(
         prog=f"padir {verb}",
         description=description,

@@ -22,13 +22,10 @@ examples:
 from typing import Any
 
 from padir.commands.arguments import needed, option, read_arguments
+from padir.config.theory import EXPERIMENTS
 
-NAMES = (
-    *("estimation", "mode_reaching", "identities", "tensorisation"),
-    *("product_kernels", "mask_design", "dependent_blocks", "errata"),
-)
 OPTIONS = (
-    option("experiment", "name of the experiment", choices=NAMES),
+    option("experiment", "name of the experiment", choices=tuple(EXPERIMENTS)),
     option(
         "--settings F", "JSON file with settings of the experiment (default: none, all defaults)"
     ),
@@ -49,15 +46,12 @@ def _lines(values: Any, name: str = "regime") -> list[str]:
 def main(argv: list[str]) -> int:
     """Run, write, print one line per claim."""
     arguments = read_arguments("theory", __doc__, OPTIONS, argv)
-    from padir.checksums import read_with_checksum, rerun_remedy
-    from padir.files import shown, write_json
+    from padir.config.read import read_experiment
+    from padir.files import write_json
     from padir.provenance import write_provenance
-    from padir.theory.runs import check_settings, run_experiment
+    from padir.theory.runs import run_experiment
 
-    path = arguments.settings
-    given = {} if path is None else read_with_checksum(path, rerun_remedy(path))
-    where = "settings" if path is None else shown(path)
-    settings = check_settings(arguments.experiment, given, where)
+    settings = read_experiment(arguments.experiment, arguments.settings)
     document = run_experiment(arguments.experiment, settings, arguments.seed)
     write_json(arguments.out, document)
     write_provenance(

@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -57,11 +57,9 @@ def describe(
     problems = error.errors(include_url=False)
     # In an old config all else follows from this.
     old = [p for p in problems if len(p["loc"]) == 1 and p["loc"][0] in REPLACED]
-    for problem in old or problems:
-        path = _path(problem, settings)
-        label = ".".join(shown(part) for part in _as_written(path, given))
+    for problem, path in _of_closest_members(old or problems, settings):
         head, choices = _sentence(problem, path, kind, settings)
-        known = allowed.setdefault((label, head), [])
+        known = allowed.setdefault((key_as_written(path, given), head), [])
         if choices not in known:
             known.append(choices)
     lines = []
@@ -70,6 +68,33 @@ def describe(
         text = f"{label}: {head}" if label else head
         lines.append(f"{text}; allowed: {choices}" if choices else text)
     return lines
+
+
+def key_as_written(path: Sequence[str], given: Mapping[str, Any]) -> str:
+    """The key of a setting as the user wrote it, or its default."""
+    return ".".join(map(shown, _as_written(list(path), given)))
+
+
+def _of_closest_members(
+    problems: Sequence[Any], settings: Mapping[str, Any]
+) -> list[tuple[Any, list[str]]]:
+    """Problems with their paths. Each member of a union has its own; where one takes values of the
+    type that was found, only its problems tell what to change."""
+    located = [(problem, _path(problem, settings)) for problem in problems]
+    within: set[tuple[str, ...]] = set()
+    for problem, path in located:
+        if problem["loc"][-1:] != ("[key]",):
+            depth = len(path) if _of_type(problem) else len(path) + 1
+            within |= {tuple(path[:length]) for length in range(depth)}
+    return [
+        (problem, path)
+        for problem, path in located
+        if not (_of_type(problem) and tuple(path) in within)
+    ]
+
+
+def _of_type(problem: Any) -> bool:
+    return problem["type"].endswith("_type")
 
 
 def _sentence(
@@ -90,7 +115,7 @@ def _sentence(
         case "value_error":
             return str(context["error"]), ""
         case "union_tag_not_found":
-            tags = {tag for chosen in _types_at(kind, path, settings) for tag in kinds(chosen)}
+            tags = {tag for chosen in types_at(kind, path, settings) for tag in kinds(chosen)}
             allowed = "kind: " + ", ".join(sorted(tags))
             return f"missing {context['discriminator'].strip(chr(39))}", allowed
         case "union_tag_invalid":
@@ -155,12 +180,12 @@ def _holds(here: Any, path: list[str]) -> bool:
 
 
 def _keys_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]) -> set[str]:
-    keys = {key for chosen in _types_at(kind, path, settings) for key in _fields(chosen)}
+    keys = {key for chosen in types_at(kind, path, settings) for key in _fields(chosen)}
     top = not path and "trainings" in keys
     return keys | ({*DEFAULTS.values(), "extends", "size"} if top else set())
 
 
-def _types_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any]) -> list[Any]:
+def types_at(kind: type[Settings], path: Sequence[str], settings: Mapping[str, Any]) -> list[Any]:
     """Types allowed at a path; of a tagged union, only the selected member."""
     candidates: list[Any] = [kind]
     here: Any = settings

@@ -12,6 +12,7 @@ import datetime
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypeVar
 
 import pydantic
@@ -22,11 +23,12 @@ from padir.config.base import Settings
 from padir.config.contents import CONTENTS
 from padir.config.data import Dataset, VocabularySpec
 from padir.config.decoder import RefinementDecoder, SearchDecoder, builtin_decoders
-from padir.config.errors import DEFAULTS, describe
+from padir.config.errors import DEFAULTS, describe, key_as_written, types_at
 from padir.config.experiment import Config
 from padir.config.presets import SIZES, size_defaults
 from padir.config.systems import SEARCHES
 from padir.config.teacher import CloudTeacher
+from padir.config.theory import EXPERIMENTS
 from padir.config.training import RunSpec
 from padir.files import InputError, read_bytes, shown
 
@@ -149,8 +151,7 @@ def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _plain(value: Any, path: tuple[str, ...] = ()) -> Any:
-    """A value as JSON types. Text that YAML 1.2 reads as a number or truth value becomes one: YAML
-    1.1 takes 1e-3 for text, and Snakemake hands over every nested `--config` value as text."""
+    """A value as JSON types."""
     where = ".".join(path)
     if isinstance(value, Mapping):
         for key in value:
@@ -165,7 +166,31 @@ def _plain(value: Any, path: tuple[str, ...] = ()) -> Any:
         return str(value)
     if value is not None and not isinstance(value, str | int | float):
         raise InputError(f"{where}: found {type(value).__name__}, allowed: what JSON can hold")
-    return _scalar(value) if isinstance(value, str) else value
+    return value
+
+
+def _with_numbers(kind: type[Settings], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings in which text that YAML 1.2 reads as a number or truth value is one, unless the
+    setting may be text, and as null where the setting may be null.
+
+    YAML 1.1 takes 1e-3 for text, and Snakemake hands over every nested value of `--config` as text,
+    without its quotes.
+    """
+
+    def converted(value: Any, path: tuple[str, ...]) -> Any:
+        if isinstance(value, Mapping):
+            return {key: converted(item, (*path, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [converted(item, (*path, str(index))) for index, item in enumerate(value)]
+        if not isinstance(value, str):
+            return value
+        types = types_at(kind, path, settings)
+        if value == "null" and NoneType in types:
+            return None
+        scalar = _scalar(value)
+        return value if isinstance(scalar, str) or str in types else scalar
+
+    return {key: converted(item, (key,)) for key, item in settings.items()}
 
 
 def _scalar(text: str) -> str | int | float | bool:
@@ -224,25 +249,26 @@ def _whole(key: str, name: str, defaults: dict[str, Any], entry: Any) -> Any:
     return merge(defaults, entry)
 
 
-def _too_large(value: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """A line for each integer beyond what a JSON number holds exactly."""
+def _too_large(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Path and size of each integer beyond what a JSON number holds exactly."""
+    items: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, Mapping):
-        items = [(shown(key), item) for key, item in value.items()]
+        items = value.items()
     elif isinstance(value, list):
-        items = [(str(index), item) for index, item in enumerate(value)]
-    else:
-        items = []
-        if isinstance(value, int) and abs(value) > MOST_INTEGER:
-            # Python writes no integer of thousands of digits out.
-            number = f"{value:.3g}" if abs(value) < 10**300 else "an integer beyond 1e+300"
-            yield f"{'.'.join(path)}: found {number}; allowed: integers up to {MOST_INTEGER}"
+        items = enumerate(value)
+    elif isinstance(value, int) and abs(value) > MOST_INTEGER:
+        # Python writes no integer of thousands of digits out.
+        yield path, f"{value:.3g}" if abs(value) < 10**300 else "an integer beyond 1e+300"
     for key, item in items:
-        yield from _too_large(item, (*path, key))
+        yield from _too_large(item, (*path, str(key)))
 
 
 def _validate(kind: type[S], mapping: Mapping[str, Any], given: Mapping[str, Any], label: str) -> S:
-    if lines := list(_too_large(given)):
-        raise InputError("\n".join(f"{label}{line}" for line in lines))
+    large = {key_as_written(path, given): number for path, number in _too_large(mapping)}
+    if large:
+        allowed = f"allowed: integers up to {MOST_INTEGER}"
+        lines = [f"{label}{key}: found {number}; {allowed}" for key, number in large.items()]
+        raise InputError("\n".join(lines))
     try:
         return kind.model_validate_json(json.dumps(mapping), strict=True)
     except pydantic.ValidationError as error:
@@ -255,7 +281,8 @@ def check_config(mapping: Mapping[str, Any]) -> Config:
     given = _plain(mapping)
     # Snakemake merges files as they are; `read_yaml` has compared it.
     given.pop(CHECKSUM, None)
-    return _validate(Config, _with_defaults(given), given, "config: ")
+    settings = _with_numbers(Config, _with_defaults(given))
+    return _validate(Config, settings, given, "config: ")
 
 
 def with_base(mapping: Mapping[str, Any], paths: Sequence[str | Path]) -> dict[str, Any]:
@@ -337,6 +364,17 @@ def read_dataset(path: str | Path) -> Dataset:
 def read_vocabulary_settings(path: str | Path) -> VocabularySpec:
     """Read the settings of a vocabulary as written by `vocabulary_spec`."""
     return _read_json_settings(VocabularySpec, path)
+
+
+def read_experiment(name: str, path: str | Path | None) -> Settings:
+    """Read the settings of an Ising experiment.
+
+    Args:
+        name: of the experiment, one of `EXPERIMENTS`.
+        path: JSON file; None: all defaults.
+    """
+    kind = EXPERIMENTS[name]
+    return kind() if path is None else _read_json_settings(kind, path)
 
 
 def cloud_teacher(path: str | Path | None, changes: Mapping[str, Any]) -> CloudTeacher:

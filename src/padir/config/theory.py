@@ -3,21 +3,22 @@
 The paper gives no sizes or couplings; all defaults are our choices.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from padir.config.base import Seed, Settings
 
-SampleSize = Annotated[int, Field(le=100_000_000)]
+SampleSize = Annotated[int, Field(ge=1, le=100_000_000)]
 BlockSize = Annotated[int, Field(le=1_000)]
 
 
-def _check_block_sizes(block_sizes: Sequence[int], largest: int) -> None:
-    for k in block_sizes:
-        if not 1 <= k <= largest:
-            raise ValueError(f"block_sizes holds {k}: allowed is 1 to {largest}")
+def _check_sizes(key: str, sizes: Iterable[int], largest: int, least: int = 1) -> None:
+    for size in sizes:
+        if not least <= size <= largest:
+            raise ValueError(f"{key} {size}: allowed is {least} to {largest}")
 
 
 class IsingModel(Settings):
@@ -37,8 +38,37 @@ class IsingModel(Settings):
     def _edges_fit(self) -> "IsingModel":
         if (self.graph == "edges") != bool(self.edges):
             raise ValueError("edges must be given for graph edges, and for no other graph")
-        if any(len(edge) != 2 for edge in self.edges):
-            raise ValueError("edges must be pairs of vertices, such as [0, 1]")
+        vertices = set(range(self.spins))
+        pairs = {
+            frozenset(edge) for edge in self.edges if len(edge) == len(set(edge) & vertices) == 2
+        }
+        if len(pairs) < len(self.edges):
+            raise ValueError(
+                f"edges must be different pairs of different vertices from 0 to {self.spins - 1},"
+                " such as [0, 1]"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _lists_fit(self) -> "IsingModel":
+        side = math.isqrt(self.spins)
+        if self.graph == "cycle" and self.spins < 3:
+            raise ValueError(f"spins is {self.spins}: a cycle needs 3 or more")
+        if self.graph == "grid" and side**2 != self.spins:
+            raise ValueError(f"spins is {self.spins}: a grid needs a square number: 4, 9 or 16")
+        edges = {
+            "path": self.spins - 1,
+            "cycle": self.spins,
+            "complete": math.comb(self.spins, 2),
+            "grid": 2 * side * (side - 1),
+            "edges": len(self.edges),
+        }[self.graph]
+        for key, value, length in (
+            ("coupling", self.coupling, edges),
+            ("field", self.field, self.spins),
+        ):
+            if isinstance(value, list) and len(value) != length:
+                raise ValueError(f"{key} holds {len(value)}: allowed are {length} numbers, or one")
         return self
 
 
@@ -54,6 +84,11 @@ class LargeEstimation(Settings):
     """Samples per simulated data set."""
     trials: int = Field(default=5, ge=2, le=1_000_000)
     """Simulated data sets per block size."""
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> "LargeEstimation":
+        _check_sizes("block_sizes holds", self.block_sizes, self.spins)
+        return self
 
 
 class Estimation(Settings):
@@ -73,11 +108,12 @@ class Estimation(Settings):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "Estimation":
-        _check_block_sizes(self.block_sizes, min(self.ordinary.spins, self.peaky.spins))
+        largest = min(self.ordinary.spins, self.peaky.spins)
+        _check_sizes("block_sizes holds", self.block_sizes, largest)
         if sorted(set(self.block_sizes)) != list(self.block_sizes):
             raise ValueError(f"block_sizes {self.block_sizes} must rise")
-        if sorted(set(self.samples)) != list(self.samples) or self.samples[0] < 1:
-            raise ValueError(f"samples {self.samples} must rise and start at 1 or more")
+        if sorted(set(self.samples)) != list(self.samples):
+            raise ValueError(f"samples {self.samples} must rise")
         return self
 
 
@@ -100,9 +136,8 @@ class CliquePanel(Settings):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "CliquePanel":
-        if self.clique > self.spins:
-            raise ValueError(f"clique is {self.clique}, above spins {self.spins}")
-        _check_block_sizes(self.block_sizes, self.spins)
+        _check_sizes("clique is", [self.clique], self.spins, least=2)
+        _check_sizes("block_sizes holds", self.block_sizes, self.spins)
         return self
 
 
@@ -119,6 +154,12 @@ class SeparationCase(Settings):
     """Failure probability delta of the corollary."""
     steps: int = Field(default=1000, ge=1, le=1_000_000_000)
     """Steps of independent parallel sampling (M)."""
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> "SeparationCase":
+        _check_sizes("clique is", [self.clique], self.spins, least=2)
+        _check_sizes("block_size is", [self.block_size], self.spins)
+        return self
 
 
 class ModeReaching(Settings):
@@ -193,6 +234,12 @@ class ProductKernels(Settings):
     """Couplings J at which the distance is computed."""
     field: float = Field(default=0.0, description="External field h of every spin.")
 
+    @model_validator(mode="after")
+    def _some_are_coupled(self) -> "ProductKernels":
+        if max(self.couplings) <= 0:
+            raise ValueError(f"couplings {self.couplings}: one must be above 0")
+        return self
+
 
 class MaskDesign(Settings):
     """Mask distributions over all k-subsets that are better than uniform (section 2.2.2)."""
@@ -204,6 +251,11 @@ class MaskDesign(Settings):
     block_size: int = Field(default=2, ge=1, le=16, description="Number of spins in each mask (k).")
     random_weights: int = Field(default=300, ge=10, le=1_000_000)
     """Random mask distributions that the optimised ones are compared with."""
+
+    @model_validator(mode="after")
+    def _size_fits(self) -> "MaskDesign":
+        _check_sizes("block_size is", [self.block_size], self.model.spins)
+        return self
 
 
 class DependentBlocks(Settings):
@@ -234,7 +286,8 @@ class DependentBlocks(Settings):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "DependentBlocks":
-        _check_block_sizes(self.block_sizes, min(model.spins for model in self.models))
+        largest = min(model.spins for model in self.models)
+        _check_sizes("block_sizes holds", self.block_sizes, largest)
         return self
 
 
@@ -264,3 +317,7 @@ class Theory(Settings):
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds {self.seeds} names a seed twice")
         return self
+
+
+# Name -> settings. The module of the same name in `padir.theory.experiments` runs it.
+EXPERIMENTS = {name: type(value) for name, value in Theory() if isinstance(value, Settings)}

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from padir import layout
 from padir.config.experiment import Config
-from padir.config.theory import Theory
+from padir.config.theory import EXPERIMENTS
 from padir.files import InputError
 from padir.layout import Artifact
 
@@ -148,13 +148,8 @@ def _distillation(config: Config) -> list[Artifact]:
     return layout.cards(config, config.core_rows())
 
 
-def experiments() -> list[str]:
-    """Names of the Ising experiments."""
-    return [name for name in Theory.model_fields if name != "seeds"]
-
-
 def _theorems(config: Config) -> list[Artifact]:
-    return layout.theory(config, experiments())
+    return layout.theory(config, list(EXPERIMENTS))
 
 
 def _has_theory(config: Config) -> bool:
@@ -245,14 +240,9 @@ CATALOGUE: tuple[Part, ...] = (
 )
 
 
-def parts(config: Config, group: str | None = None) -> list[Part]:
-    """The parts that the config has, in the page's order.
-
-    Args:
-        config: the merged config.
-        group: only those of this group.
-    """
-    return [part for part in CATALOGUE if part.when(config) and group in (None, part.group)]
+def parts(config: Config) -> list[Part]:
+    """The parts that the config has, in the page's order."""
+    return [part for part in CATALOGUE if part.when(config)]
 
 
 def parts_in(config: Config, scope: Scope) -> list[Part]:

@@ -62,7 +62,8 @@ def ising_family(model: Ising, free: Free = "all") -> Family:
         InputError: shared parameters that differ in `model`.
     """
     states = all_states(model.spins).astype(np.float64)
-    pairs = np.stack([states[:, i] * states[:, j] for i, j in model.edges], axis=1)
+    first, second = np.array(model.edges, dtype=np.intp).reshape(-1, 2).T
+    pairs = states[:, first] * states[:, second]
     field, coupling = model.field, np.array([model.coupling[edge] for edge in model.edges])
     known_field, known_pairs = states @ field, pairs @ coupling
     if free in ("tied", "tied_coupling"):

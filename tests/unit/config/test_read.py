@@ -6,11 +6,7 @@ import re
 
 import pytest
 
-from padir.config.read import (
-    check_config,
-    load_config,
-    merge,
-)
+from padir.config.read import check_config, load_config, merge
 from padir.files import InputError
 from tests.unit.config.small import SMALL, changed
 
@@ -255,24 +251,6 @@ def test_missing_keys_are_named():
     lines = message(config).split("\n")
     assert "config: datasets.real.source.train.files: missing" in lines
     assert "config: datasets.real.source.valid: missing" in lines
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("1e-3", 0.001), ("2.5E-3", 0.0025), ("0.01", 0.01), ("5", 5.0)]
-)
-def test_numbers_that_yaml_or_the_command_line_leave_as_text_are_numbers(text, value):
-    config = check_config(changed("trainings.ar.optimizer.peak_learning_rate", text))
-    assert config.trainings["ar"].optimizer.peak_learning_rate == value
-
-
-def test_text_that_is_no_number_stays_text():
-    folder = "/data/1e-3 and; more"
-    assert (
-        check_config(changed("datasets.real.source.folder", folder))
-        .datasets["real"]
-        .source.local_files()[0]
-        .is_relative_to(folder)
-    )
 
 
 def test_a_language_that_yaml_reads_as_a_truth_value_is_explained():
