@@ -1,9 +1,8 @@
 """Tiny random models for tests of decoding. Nothing here is trained: width 16, one layer each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from flax import nnx
@@ -16,7 +15,7 @@ from padir.config.training import RunSpec, TrainingRun
 from padir.decode.candidates import LengthRule
 from padir.decode.load import LoadedModel, TunedDecoder, load
 from padir.decode.translate import Translator
-from padir.files import write_json, write_lines
+from padir.files import write_json
 from padir.model.parameters import build, to_arrays
 from padir.vocab import Vocabulary, train_vocabulary
 
@@ -148,26 +147,3 @@ def tiny_translator(
     loaded = tiny_model(folder, "ar" if kind in SEARCHES else kind, buckets=buckets)
     decoder = tiny_decoder(kind, rule, **decoder)
     return Translator(loaded, decoder, passes, sentences=sentences)
-
-
-def traced_bundle(folder: Path, verb: Any, monkeypatch: Any, *fixed: str) -> Callable[..., int]:
-    """Runs a verb that traces on a tiny PaDIR model in a folder, with `source` and `reference`.
-
-    Args:
-        folder: for the model and the texts.
-        verb: module of the verb.
-        monkeypatch: keeps the verb from setting up JAX, which has started.
-        fixed: options of every call.
-    """
-    monkeypatch.setattr(verb, "prepare", lambda threads: None)
-    digests = {"data": "d", "training": "t"}
-    bundle = write_tiny_bundle(folder / "padir", "padir", digests=digests)
-    write_lines(folder / "source", LINES)
-    write_lines(folder / "reference", [line[::-1] for line in LINES])
-
-    def run(*options: str) -> int:
-        named = ["--bundle", bundle, "--source", folder / "source", *fixed]
-        rule = ["--length-alpha", "1", "--length-weight", "1"]
-        return verb.main([str(each) for each in (*named, *rule, *options)])
-
-    return run

@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-from padir.bundle import MODEL_FILE, SPEC_FILE, VOCABULARY_FILE
+from padir.bundle import DECODERS, MODEL_FILE, SPEC_FILE, VOCABULARY_FILE
 from padir.cards import CARD_FILE, without_head
 from padir.files import InputError, iter_lines, read_bytes, shown, write_bytes, write_text
 from padir.library import Model
 from padir.model.card import metadata
-
-DECODERS = "decoders"
 
 
 def write_hub_folder(model: Model, folder: Path, license: str) -> None:

@@ -318,9 +318,10 @@ def timed_names(config: Config, place: Place, timing: str) -> list[str]:
 
 
 def behind(config: Config, rows: Iterable[Row]) -> list[str]:
-    """Files that the scores of rows are made of, from cleaned text to hypotheses, in this order.
+    """Files from which the scores of rows are computed, in the order in which jobs write them:
+    cleaned text, vocabularies, training text, models, decoders and hypotheses.
 
-    Snakemake does not ask for a deleted one while what it made is there.
+    Snakemake does not restore a deleted one of them while the files made from it exist.
     """
     return list(dict.fromkeys(_behind(config, list(rows))))
 

@@ -21,17 +21,18 @@ from padir.files import InputError
 
 MEET_SECONDS = 60.0
 ALIVE_SECONDS = 5.0
-"""From one sign of life to the next."""
+"""Seconds between two signs of life."""
 SILENT_SECONDS = 40.0
-"""Without a sign of life, after which a process or its host is taken as lost. JAX ended such
-processes after 56 seconds."""
+"""Seconds without a sign of life after which a process or its host counts as lost. JAX's own check
+took 56 seconds."""
 STATUS = 75
-"""Exit status (EX_TEMPFAIL): this process is well, another one is not; the same command goes on."""
+"""Exit status (EX_TEMPFAIL) of a process that ends only because another one failed. The same
+command resumes the training."""
 INTRODUCTION_SECONDS = 5.0
-"""Within which a new connection has to send the group's secret and its process number."""
+"""Seconds in which a new connection has to send the group's secret and its process number."""
 DONE = b"done\n"
 ALIVE = b"\0"
-# After a failed exchange, the time in which its cause comes to light.
+# Time for the watch to report the process whose end made an exchange fail.
 CAUSE_SECONDS = 3.0
 _KEY = "padir/watch"
 _ENDING = threading.Lock()

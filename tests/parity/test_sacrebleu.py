@@ -101,7 +101,9 @@ def test_every_resample_scores_what_sacrebleu_gives_its_sums(corpus):
             assert value == pytest.approx(metric._compute_score_from_stats(sums).score, abs=1e-9)
 
 
-@pytest.mark.parametrize(("kind", "samples"), [("bs", 300), ("ar", 1000)])
+@pytest.mark.parametrize(
+    ("kind", "samples"), [("bs", 300), ("ar", significance.RANDOMISATION_TRIALS)]
+)
 def test_p_values_of_paired_tests_equal_sacrebleus(corpus, kind, samples):
     output, baseline, references = corpus
     # A system hardly different from its baseline, so that p lies well inside (0, 1).
@@ -109,10 +111,8 @@ def test_p_values_of_paired_tests_equal_sacrebleus(corpus, kind, samples):
     theirs = PairedTest(
         [("baseline", baseline), ("system", close)], {"BLEU": BLEU()}, references, kind, samples
     )()[1]["BLEU"][1]
-    ours = significance.paired(
-        bleu_counts(close, references, "en"), bleu_counts(baseline, references, "en"),
-        samples=samples, trials=samples,
-    )  # fmt: skip
+    counts = (bleu_counts(lines, references, "en") for lines in (close, baseline))
+    ours = significance.paired(*counts, samples=samples)
     p_value = ours.p_value if kind == "ar" else ours.p_value_bootstrap
     assert 0.01 < theirs.p_value < 0.99
     assert p_value == pytest.approx(theirs.p_value, abs=1e-12)

@@ -30,7 +30,9 @@ from tests.unit.config.small import SMALL
 
 pytestmark = pytest.mark.slow
 
-COMPUTING = ("translate", "decode", "tune", "distill", "sample", "train", "latency", "analyse")
+COMPUTING = (
+    *("translate", "decode", "trace", "tune", "distill", "sample", "train", "latency", "analyse"),
+)
 """Verbs that set JAX up."""
 FOUND = ("ok   ", "note ", "fix  ", "ready", *(f"{count} to " for count in range(10)))
 """Beginnings of what a doctor says."""
@@ -335,7 +337,7 @@ def test_hostile_files_are_decoded_and_scored_or_refused_in_one_line(
             labels = ("--provenance", f"out/{out}.jsonl.provenance.json", "--samples", "40")
             words = (*hypotheses, "--references", source, "--target-language", "en", *labels)
             assert run(root, "score", *words)[0] == 0
-        run(root, "decode", *given_to_all, "--trace", f"out/{out}.trace")
+        run(root, "trace", *given_to_all, "--rows", "greedy", "--out", f"out/{out}.trace")
         run(root, "decode", *given_to_all, *texts, f"--decoder={word}")
         run(root, "decode", *given_to_all, *texts, f"--digests={word}")
         references = ("--references", source, "--out", f"out/{out}.json")

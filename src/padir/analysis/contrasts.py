@@ -24,20 +24,23 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class Contrasts:
-    """Two groups of pairs compared in F measures at once; arrays are [F] or [F, 2] (intervals).
+    """Chosen pairs compared with all other pairs in F measures at once.
 
     Attributes:
-        count, other_count: pairs.
-        mean, deviation, other_mean, other_deviation: over pairs.
-        difference, difference_interval: of the means.
-        effect, effect_interval: difference / pooled standard deviation (Cohen's d).
-        within, within_interval: mean of what chosen pairs are above the mean of their own
-            sentence's pairs; sentences with both kinds alone.
-        within_effect, within_effect_interval: the same / that standard deviation. The pair
-            itself is among its sentence's pairs, which makes the number smaller.
-        p_value: two-sided, of `within`, labels permuted within sentences; 1 where no sentence has
-            both kinds.
-        mixed_sentences: sentences that have pairs of both kinds.
+        count, other_count: number of pairs in each group.
+        mean, deviation, other_mean, other_deviation: mean and standard deviation (n - 1) over the
+            pairs of each group.
+        difference: mean of the chosen pairs minus mean of the others.
+        effect: difference / pooled standard deviation (Cohen's d).
+        within: mean over chosen pairs of their value minus the mean over all pairs of their
+            sentence. Only sentences with pairs of both groups count. The sentence's mean includes
+            the chosen pair, which brings `within` closer to 0.
+        within_effect: within / the same pooled standard deviation.
+        p_value: two-sided permutation test of `within`, labels permuted within sentences; 1 where
+            no sentence has pairs of both groups.
+        mixed_sentences: number of sentences with pairs of both groups.
+
+    A name that ends in `_interval` is the 95% interval of a number, by bootstrap over sentences.
     """
 
     count: int
@@ -91,8 +94,6 @@ def contrast(
     sentence: Int[np.ndarray, " P"],
     sentences: int,
     samples: int,
-    permutations: int = PERMUTATIONS,
-    seed: int = SEED,
 ) -> Contrasts:
     """Compare a group of pairs with all others.
 
@@ -102,8 +103,6 @@ def contrast(
         sentence: of each pair, 0 up to `sentences`.
         sentences: of the test set.
         samples: bootstrap resamples.
-        permutations: of labels.
-        seed: of both.
     """
     # Centred, as a sum of squares would lose small deviations of large numbers.
     values = np.asarray(values, np.float64)
@@ -117,12 +116,12 @@ def contrast(
         groups.append((count, total, square))
     whole = [tuple(part.sum(axis=0) for part in group) for group in groups]
     difference, pooled = _differences(*whole)
-    resamples = resample_counts(sentences, samples, seed)
+    resamples = resample_counts(sentences, samples)
     drawn = [tuple(resamples @ part for part in group) for group in groups]
     drawn_difference, drawn_pooled = _differences(*drawn)
     means = [_moments(*group) for group in whole]
     excess, counts, p_value = within_sentences(
-        centred, chosen, sentence, sentences, permutations, np.random.default_rng(seed)
+        centred, chosen, sentence, sentences, PERMUTATIONS, np.random.default_rng(SEED)
     )
     within = excess.sum(axis=0) / max(counts.sum(), 1)
     drawn_within = (resamples @ excess) / np.maximum(resamples @ counts, 1)[:, None]
@@ -160,12 +159,13 @@ def within_sentences(
     permutations: int,
     generator: np.random.Generator,
 ) -> tuple[Float[np.ndarray, "S F"], Float[np.ndarray, " S"], Float[np.ndarray, " F"]]:
-    """Mean excess of chosen pairs over the other pairs of their sentence, with a permutation test.
+    """Excess of chosen pairs over the mean of their sentence's pairs, with a permutation test.
 
     Returns:
-        of each sentence the sum of that excess over its chosen pairs, and their number, both 0
-        where it has not both kinds; and the p-values of labels exchanged within sentences. Under
-        exchange the whole sum has mean 0. One is added to both counts, so that p is never 0.
+        For each sentence the sum of the excess over its chosen pairs, and their number, both 0
+        unless the sentence has pairs of both groups; and the p-values of labels permuted within
+        sentences. Under permutation the total excess has mean 0. One is added to both counts of
+        the p-value, so that it is never 0.
     """
     excess = np.zeros((sentences, values.shape[1]))
     counts = np.zeros(sentences)
@@ -191,10 +191,10 @@ def _clusters(sentence: np.ndarray) -> list[np.ndarray]:
     return np.split(order, cuts) if len(order) else []
 
 
-def strongest(values: Float[np.ndarray, " P"], share: float = TOP_SHARE) -> Bool[np.ndarray, " P"]:
-    """The given share of the pairs with the largest values, values of 0 or less excluded; ties go
-    to the first."""
-    count = round(share * len(values))
+def strongest(values: Float[np.ndarray, " P"]) -> Bool[np.ndarray, " P"]:
+    """The `TOP_SHARE` of pairs with the largest values, values of 0 or less excluded; ties go to
+    the first."""
+    count = round(TOP_SHARE * len(values))
     top = np.zeros(len(values), bool)
     top[np.argsort(-values, kind="stable")[:count]] = True
     return top & (values > 0)

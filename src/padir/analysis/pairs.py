@@ -29,11 +29,13 @@ PREDICTORS: dict[str, int] = {
     "overlap": 1,
     "distance": -1,
 }
-"""What may tell dependence, and whether more (1) or less (-1) of it should mean more dependence.
+"""Predictors of the dependence between two positions, each with the sign of the expected
+association: 1 if larger values should mean more dependence, -1 if smaller ones should.
 
-Means over layers and heads. self_attention: of both directions. surprisal: of the less probable of
-the two tokens, nats. entropy: the smaller of the two (no dependence can exceed it).
-overlap: of the two predictions. distance: of the positions, in pieces.
+Measures of attention are means over layers and heads; self_attention is the mean of both
+directions. surprisal: minus the log-probability of the less probable of the two tokens, nats.
+entropy: the smaller of the two predictions' entropies, nats; no dependence can exceed it. overlap:
+of the two predictions. distance: between the positions, in pieces.
 """
 
 
@@ -45,7 +47,7 @@ class Pairs:
         sentence: index of the sentence.
         left: position i.
         distance: j - i.
-        values: by name of `PREDICTORS`, and `probe` where it was made.
+        values: by name of `PREDICTORS`, and `probe`.
         heads: of adjacent pairs in order, by name of `Measures`: [A, layer, H].
         ranks: of adjacent pairs in order, by name of `Ranks`.
     """
@@ -88,7 +90,6 @@ def collect(
     chosen: Sequence[AnalysedHypothesis],
     number: int,
     *,
-    probe: bool = True,
     report: Callable[[int], None] | None = None,
 ) -> Pairs:
     """Measure every pair of every hypothesis at one pass.
@@ -98,12 +99,11 @@ def collect(
         sources: piece ids, none empty.
         chosen: the hypothesis of each.
         number: of the pass, from 1.
-        probe: whether to intervene.
         report: called with the number of sentences just finished.
     """
     parts: list[Pairs] = []
     for batch, measured, cross in extractor.passes(sources, chosen, number):
-        answers = jax.device_get(extractor.probe(cross, measured.input)) if probe else None
+        answers = jax.device_get(extractor.probe(cross, measured.input))
         pieces = [chosen[index].length - 1 for index in batch.indices]
         rows = _rows(batch.indices, pieces, extractor.distance)
         parts.append(_gathered(jax.device_get(measured), answers, rows))
@@ -116,7 +116,7 @@ def _at(values: Any, *index: Any) -> np.ndarray:
     return np.asarray(values)[index]
 
 
-def _gathered(measured: Pass, answers: np.ndarray | None, rows: _Rows) -> Pairs:
+def _gathered(measured: Pass, answers: np.ndarray, rows: _Rows) -> Pairs:
     right = rows.left + rows.distance
     near = {
         name: _at(values, rows.row, rows.distance - 1, rows.left)
@@ -130,10 +130,8 @@ def _gathered(measured: Pass, answers: np.ndarray | None, rows: _Rows) -> Pairs:
         "entropy": np.minimum(*both),
         "overlap": _at(measured.overlap, rows.row, rows.distance - 1, rows.left),
         "distance": rows.distance.astype(np.float32),
+        "probe": (answers[rows.row, rows.left, right] + answers[rows.row, right, rows.left]) / 2,
     }
-    if answers is not None:
-        directions = (answers[rows.row, rows.left, right], answers[rows.row, right, rows.left])
-        values["probe"] = sum(directions) / 2
     next_to = rows.distance == 1
     row, left = rows.row[next_to], rows.left[next_to]
     return Pairs(

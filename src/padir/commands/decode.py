@@ -1,10 +1,9 @@
-"""Translate a file with a trained model, or trace how its first sentences are decoded.
+"""Translate a file with a trained model.
 
 Writes one JSON line per sentence, and the hypotheses alone as text, both in the order of the
-source. A trace shows every pass.
+source.
 
-In: bundle, decoder, sources. Out: JSON lines, plain text; with --trace JSON lines as
-`padir.decode.trace` describes them.
+In: bundle, decoder, sources. Out: JSON lines, plain text.
 
 examples:
   padir decode --bundle bundle --passes 4 --source test.de --out test.jsonl --text test.txt
@@ -12,14 +11,11 @@ examples:
       --length-alpha 1
   padir decode --bundle bundle --decoder reranked --reranker ar --passes 4 --source test.de \\
       --out test.jsonl --text test.txt
-  padir decode --bundle bundle --passes 4 --source test.de --trace trace.jsonl
   padir decode --bundle bundle --passes 4 --source test.de --out test.jsonl --text test.txt \\
       --oracle-length --references test.en
 """
 
-import argparse
 import sys
-from pathlib import Path
 
 from padir.commands import options
 from padir.commands.arguments import (
@@ -33,8 +29,6 @@ from padir.commands.arguments import (
     option,
     read_arguments,
 )
-from padir.commands.trace import TRACED_SENTENCES
-from padir.files import InputError
 from padir.launch import prepare
 
 OPTIONS = (
@@ -42,20 +36,10 @@ OPTIONS = (
     *decoder_options(),
     PASSES,
     needed("--source F", "source text, UTF-8, one sentence a line"),
-    option("--out F", "file to write the hypotheses to with their records, as JSON lines"),
-    option("--text F", "file to write the hypotheses to as plain text"),
+    needed("--out F", "file to write the hypotheses to with their records, as JSON lines"),
+    needed("--text F", "file to write the hypotheses to as plain text"),
     option(
-        "--trace F",
-        "file to write the passes of the first sentences to, as JSON lines, instead of --out and"
-        " --text; padir trace does so for several decoders",
-    ),
-    option(
-        "--trace-sentences N", f"number of sentences to trace (default {TRACED_SENTENCES})", least=1
-    ),
-    option(
-        "--references F",
-        "reference translations: traces show them, and an oracle length predictor reads their"
-        " lengths",
+        "--references F", "reference translations, whose lengths an oracle length predictor reads"
     ),
     option(
         "--oracle-length",
@@ -72,7 +56,6 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = read_arguments("decode", __doc__, OPTIONS, argv)
-    _check_outputs(arguments)
     prepare(arguments.threads)
     from padir.cleaned import check_cleaned
     from padir.decode.load import find_decoder
@@ -90,46 +73,26 @@ def main(argv: list[str]) -> int:
     def warn(message: str) -> None:
         print(f"padir decode: {message}", file=sys.stderr)
 
-    if arguments.references and (translator.needs_lengths or arguments.trace):
+    if arguments.references and translator.needs_lengths:
         lines, references = read_aligned(arguments.source, arguments.references)
     else:
         lines = read_lines(arguments.source)
     read = [] if references is None else [arguments.references]
-    output: Path = arguments.trace or arguments.out
-    if arguments.trace:
-        from padir.decode.trace import traces
-
-        count = arguments.trace_sentences or TRACED_SENTENCES
-        sample = None if references is None else references[:count]
-        records = traces(translator, lines[:count], str(arguments.source), sample, warn)
-        write_jsonl(output, records)
-    else:
-        label = f"decode {loaded.spec.training} {translator.decoding.label}"
-        with Progress(len(lines), "sentences", label) as progress:
-            hypotheses = translator.translate(
-                lines, str(arguments.source), progress.update, references, warn=warn
-            )
-        write_jsonl(output, (each.record(number) for number, each in enumerate(hypotheses)))
-        write_lines(arguments.text, (each.hypothesis for each in hypotheses))
+    label = f"decode {loaded.spec.training} {translator.decoding.label}"
+    with Progress(len(lines), "sentences", label) as progress:
+        hypotheses = translator.translate(
+            lines, str(arguments.source), progress.update, references, warn=warn
+        )
+    write_jsonl(arguments.out, (each.record(number) for number, each in enumerate(hypotheses)))
+    write_lines(arguments.text, (each.hypothesis for each in hypotheses))
     write_provenance(
-        output,
+        arguments.out,
         ["decode", *argv],
         inputs=[arguments.source, *read, *translator.files],
-        outputs=filter(None, [arguments.text]),
+        outputs=[arguments.text],
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,
         labels={**translator.labels, "split": arguments.split},
         digests=translator.digests,
     )
     return 0
-
-
-def _check_outputs(arguments: argparse.Namespace) -> None:
-    """Refuse a command line that does not say what to write, or says it twice."""
-    texts = (arguments.out, arguments.text)
-    if arguments.trace is None and None in texts:
-        raise InputError("what to write is missing: name --out and --text, or --trace")
-    if arguments.trace is not None and texts != (None, None):
-        raise InputError("--trace stands instead of --out and --text: name it or them")
-    if arguments.trace is None and arguments.trace_sentences is not None:
-        raise InputError("--trace-sentences needs --trace")

@@ -14,7 +14,6 @@ from padir.commands.arguments import BATCH, BUNDLE, DIGESTS, RULE, needed, optio
 from padir.files import InputError
 from padir.launch import prepare
 
-TRACED_SENTENCES = 20
 OPTIONS = (
     BUNDLE,
     needed(
@@ -33,7 +32,7 @@ OPTIONS = (
         " lengths",
     ),
     needed("--out F", "file to write, JSON lines"),
-    option("--sentences N", "number of sentences to trace", default=TRACED_SENTENCES, least=1),
+    option("--sentences N", "number of sentences to trace", default=20, least=1),
     option("--split NAME", "name of the split in the provenance", default="test"),
     *RULE,
     DIGESTS,

@@ -13,10 +13,9 @@ from flax import nnx
 from jaxtyping import Array, Float, Int
 
 from padir.config.training import Architecture
-from padir.model.layers import Embedding, linear
+from padir.model.layers import FLOAT32, Embedding, linear
 from padir.shapes import LengthLogits, Memory, SourceMask
 
-FLOAT32 = jnp.dtype(jnp.float32)
 MAX_FERTILITY = 2
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from padir.files import InputError, iter_aligned, shown, write_lines
 from padir.vocab import sample_lines
 
-# How names of splits begin.
-SPLITS = {
+# Split -> how the names of its files begin.
+_BEGINNINGS = {
     "train": ("train",),
     "valid": ("valid", "val", "dev"),
     "test": ("test", "tst", "eval"),
@@ -121,7 +121,7 @@ def _in_folder(folder: Path, languages: Sequence[str] | None) -> ParallelText:
 
 def _by_split(folder: Path, pairs: Mapping[str, Split]) -> dict[str, Split]:
     splits: dict[str, Split] = {}
-    for name, beginnings in SPLITS.items():
+    for name, beginnings in _BEGINNINGS.items():
         for stem, files in pairs.items():
             if stem.lower().startswith(beginnings):
                 splits.setdefault(name, files)

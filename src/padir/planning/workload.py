@@ -14,10 +14,10 @@ from padir.config.experiment import Config
 from padir.config.identity import extra_language
 from padir.config.rows import Decoding, Row
 from padir.data.size import Corpus
+from padir.data.text import SPLITS
 from padir.planning import cost
 
 Sizes = dict[tuple[str, str], cost.Size]
-SPLITS = ("train", "valid", "test")
 
 
 @dataclass

@@ -68,14 +68,17 @@ class Request:
 
 @dataclass(frozen=True)
 class Query:
-    """A way to ask for a job.
+    """A command that asks an engine for the state of a job.
 
     Attributes:
-        call: for a job.
-        read: the engine's words for its state, from the output and the name; none where the engine
-            has no such job. May raise ValueError, LookupError, TypeError or AttributeError.
-        final: whether no words mean that there is no such job, so that no other query is asked.
-        unknowing: what a failed call prints where the engine keeps no record of jobs at all.
+        call: the command for a job.
+        read: the engine's words for the job's state, from the command's output and the job's name;
+            empty if the output does not list the job. May raise ValueError, LookupError, TypeError
+            or AttributeError.
+        final: whether an empty answer proves that there is no such job, so that later queries are
+            not asked.
+        unknowing: a failed call whose error contains this text counts as an empty answer: the
+            engine keeps no record of jobs.
     """
 
     call: Callable[[Request], Call]

@@ -27,11 +27,12 @@ class Claim:
     """A claim of the paper, and how it is tested.
 
     Attributes:
-        id: a supplied claim of this id, or of one that goes on after a dot, takes its place.
-        paper: the paper's own number, or what it says instead of one.
-        test: decides it here; None where another command decides it.
-        part: of the report, which shows what the claim is decided from.
-        when: whether the config has what the claim is about.
+        id: identifier, such as `theory.product_steps`. A claim decided by another command replaces
+            this one if its id is the same, or the same followed by a dot and more.
+        paper: the paper's number, or words where it gives none.
+        test: decides the claim from the report's results; None where another command decides it.
+        part: part of the report that shows the results behind the verdict.
+        when: whether the claim applies to a config; None if it applies to all.
     """
 
     id: str

@@ -20,8 +20,8 @@ INTERVAL = "95% interval"
 
 
 def shown_targets(config: Config, place: Place, training: str) -> str:
-    """A training's targets, whether extra sources are among what was translated, and whose encoder
-    it started from if not fresh."""
+    """Targets of a training as tables show them, such as `distilled, with extra sources (encoder of
+    ar)`: the last part names the AR training whose encoder initialised this one."""
     run = config.trainings[training]
     extra = extra_language(config, *place, run.targets)
     targets = run.targets if extra is None else f"{run.targets}, with extra sources"

@@ -245,15 +245,19 @@ class Reader:
     def _of_one_scorer(
         self, wanted: Mapping[str, Artifact], signatures: Mapping[str, tuple[str, ...]], reason: str
     ) -> set[str]:
-        """Paths of the scores that can share a table: of unlike ones those with the signatures of
-        the installed sacreBLEU, which others have once they are made anew. Where none has them, or
-        the scorer does not say its version, those like the score written last. The others are
-        absent for `reason`.
+        """Choose scores of one test set that can share a table: all those with equal signatures.
+
+        The installed sacreBLEU's signatures are preferred, as a score that is made anew has them.
+        If no score has them, as with scorers that are not sacreBLEU's, the score written last
+        decides. The scores left out are recorded as absent.
 
         Args:
             wanted: artifacts by path.
             signatures: of each score, by path.
-            reason: of absence.
+            reason: why the scores left out are absent.
+
+        Returns:
+            Paths of the chosen scores.
         """
         if not signatures:
             return set()

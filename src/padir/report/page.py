@@ -185,8 +185,8 @@ def _sections(entries: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def address(path: str) -> str:
-    """Of a file below `results/`, from the page's folder; the page of the core puts it right by
-    script, as it lies one folder deeper and has the same bytes."""
+    """Link from the page to a file below `results/`. The core's page is a copy one folder deeper,
+    where a script puts `../` in front of each link."""
     return "../" + path.removeprefix(f"{layout.RESULTS}/")
 
 

@@ -41,6 +41,12 @@ class Estimate:
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
+def mean_if_known(values: Iterable[float | int | None]) -> float | None:
+    """The mean; None where a value is not known, or there is none."""
+    known = list(values)
+    return None if None in known or not known else float(np.mean(np.array(known, float)))
+
+
 def estimate(values: Sequence[float], replicates: Sequence[Sequence[float]]) -> Estimate:
     """Average seeds: one value and one list of replicates each."""
     mean = np.mean(np.array(replicates, np.float64), axis=0)
@@ -86,8 +92,7 @@ class ScoredRow:
 
     def mean(self, *keys: str) -> float | None:
         """Mean over seeds of one number of the score document; None where any seed lacks it."""
-        values = [_at(score, keys) for score in self.scores]
-        return None if any(v is None for v in values) else float(np.mean(np.array(values, float)))
+        return mean_if_known(_at(score, keys) for score in self.scores)
 
     def _estimate(self, values: Sequence[float], name: str) -> Estimate:
         return estimate(values, [score["replicates"][name] for score in self.scores])

@@ -1,11 +1,7 @@
 """Table of the Gibbs samplers on text: quality, acceptance and energy."""
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from padir.report.columns import INTERVAL, PLACE, percent, shown_targets
-from padir.report.results import Results
+from padir.report.results import Results, mean_if_known
 from padir.report.tables import Cell, Column, Table
 
 
@@ -47,10 +43,10 @@ def samplers_table(results: Results) -> Table:
                 "chains": settings.chains,
                 "steps": settings.steps,
                 "temperature": f"{first:g}" if first == last else f"{first:g} to {last:g}",
-                "acceptance": _mean([chain["acceptance"] for chain in chains]),
-                "start": _mean([chain["energies"][0] for chain in chains]),
-                "last": _mean([chain["energy"] for chain in chains]),
-                "best": _mean([chain["best_energy"] for chain in chains]),
+                "acceptance": mean_if_known(chain["acceptance"] for chain in chains),
+                "start": mean_if_known(chain["energies"][0] for chain in chains),
+                "last": mean_if_known(chain["energy"] for chain in chains),
+                "best": mean_if_known(chain["best_energy"] for chain in chains),
                 "bleu": score["bleu"]["score"],
                 "interval": (score["bleu"]["low"], score["bleu"]["high"]),
                 "validity": percent(validity and validity["share"]),
@@ -64,7 +60,3 @@ def samplers_table(results: Results) -> Table:
         " over sentences and chains. Without Metropolis-Hastings every move is accepted.",
     )
     return Table("samplers", "Gibbs sampling of translations", columns, rows, notes)
-
-
-def _mean(values: Sequence[float | int]) -> float | None:
-    return float(np.mean(values)) if values else None

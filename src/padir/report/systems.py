@@ -1,13 +1,11 @@
 """Table 2: comparison of systems at equal numbers of passes."""
 
-import numpy as np
-
 from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.layout import Place, timing_of_systems
 from padir.report import paper
 from padir.report.columns import INTERVAL, ROW, estimated, percent, row_cells, with_interval
-from padir.report.results import Results, ScoredRow, difference
+from padir.report.results import Results, ScoredRow, difference, mean_if_known
 from padir.report.tables import Cell, Column, Table
 from padir.score.rating import NOT_RUN
 from padir.score.significance import median_interval
@@ -84,7 +82,7 @@ def training_seconds(results: Results, row: ScoredRow) -> float | None:
     """
     curves = [results.curves.get((row.place, row.row.training, seed)) for seed in row.seeds]
     times = [lines[-1].get("cpu_seconds") if lines else None for lines in curves]
-    return None if None in times else float(np.mean(np.array(times, float)))
+    return mean_if_known(times)
 
 
 def _cells(results: Results, place: Place, row: Row, scored: ScoredRow | None) -> dict[str, Cell]:

@@ -139,14 +139,14 @@ class DroppedCounts:
 def dropped_counts(
     sources: Sequence[str],
     hypotheses: Sequence[str],
-    source_language: str,
     language: str,
     lexemes: Lexemes,
 ) -> DroppedCounts:
-    """Count lexemes that the output has less often than its source."""
+    """Count lexemes that the output has less often than its source; `language` says how both are
+    split into words."""
     table = np.zeros((len(sources), 2))
     for row, source, hypothesis in zip(table, sources, hypotheses, strict=True):
-        expected = _lexemes(source, source_language, lexemes.source)
+        expected = _lexemes(source, language, lexemes.source)
         translated = _lexemes(hypothesis, language, lexemes.target)
         row[:] = (expected - translated).total(), expected.total()
     return DroppedCounts(*table.T)

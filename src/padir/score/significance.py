@@ -1,9 +1,9 @@
 """Bootstrap intervals, paired bootstrap, and paired approximate randomisation.
 
 Resampling is over sentences; `over_seeds` adds training seeds. A resample depends on the number of
-sentences, the number of resamples and the seed only, so the replicates of two systems on one test
-set are paired. sacreBLEU 2 with its default seed gives the same indices, percentiles and p-values
-(`--confidence`, `--paired-bs`, `--paired-ar`).
+sentences and of resamples only, as the seed is always `SEED`: the replicates of two systems on one
+test set are paired. sacreBLEU 2 with its default seed gives the same indices, percentiles and
+p-values (`--confidence`, `--paired-bs`, `--paired-ar`).
 
 Sources: Koehn 2004 (paired bootstrap), Riezler & Maxwell 2005 (approximate randomisation), Holm
 1979 (several tests).
@@ -42,13 +42,13 @@ class PairedResult:
     p_value_bootstrap: float
 
 
-def resample_counts(sentences: int, samples: int, seed: int = SEED) -> np.ndarray:
+def resample_counts(sentences: int, samples: int) -> np.ndarray:
     """How often each bootstrap resample holds each sentence.
 
     Returns:
         float64 [samples, sentences]; each row sums to `sentences`.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     counts = np.empty((samples, sentences))
     rows = max(1, _CHUNK_CELLS // sentences)
     for start in range(0, samples, rows):
@@ -66,36 +66,34 @@ def interval(replicates: np.ndarray) -> tuple[float, float]:
     return float(ordered[out]), float(ordered[len(ordered) - out - 1])
 
 
-def median_interval(values: Sequence[float], samples: int, seed: int = SEED) -> tuple[float, float]:
+def median_interval(values: Sequence[float], samples: int) -> tuple[float, float]:
     """95% percentile interval of the median, by bootstrap over sentences.
 
     Args:
         values: one per sentence, at least one; the interval is in their unit.
         samples: resamples, the same as for any other score of as many sentences.
-        seed: random seed of the resamples.
     """
     order = np.argsort(values)
     ordered = np.asarray(values, np.float64)[order]
     # Draws up to each value, by rising value; a median is the mean of the two middle draws, which
     # coincide where the number is odd.
-    upto = np.cumsum(resample_counts(len(ordered), samples, seed)[:, order], axis=1)
+    upto = np.cumsum(resample_counts(len(ordered), samples)[:, order], axis=1)
     middle = (len(ordered) + 1) // 2, len(ordered) // 2 + 1
     lower, upper = (ordered[np.argmax(upto >= rank, axis=1)] for rank in middle)
     return interval((lower + upper) / 2)
 
 
 def percentile_ratio_interval(
-    above: Sequence[float], below: Sequence[float], percent: int, samples: int = 1000
+    above: Sequence[float], below: Sequence[float], percent: int
 ) -> tuple[float, float]:
-    """95% percentile interval of a ratio of percentiles, by paired bootstrap over sentences.
+    """95% percentile interval of a ratio of percentiles: paired bootstrap, 1000 resamples.
 
     Args:
         above, below: numerator and denominator, one number per sentence.
         percent: the percentile, 0 to 100.
-        samples: bootstrap resamples.
     """
     both = np.array([above, below])
-    drawn = np.random.default_rng(0).integers(both.shape[1], size=(samples, both.shape[1]))
+    drawn = np.random.default_rng(0).integers(both.shape[1], size=(1000, both.shape[1]))
     top, bottom = np.percentile(both[:, drawn], percent, axis=-1)
     return interval(top / bottom)
 
@@ -111,20 +109,12 @@ def scored(metric: CorpusCounts, spread: np.ndarray) -> dict[str, Any]:
     return {"score": metric.score(), "low": low, "high": high, "signature": metric.signature}
 
 
-def paired(
-    system: CorpusCounts,
-    baseline: CorpusCounts,
-    samples: int,
-    trials: int = RANDOMISATION_TRIALS,
-    seed: int = SEED,
-) -> PairedResult:
+def paired(system: CorpusCounts, baseline: CorpusCounts, samples: int) -> PairedResult:
     """Compare two systems on the same sentences.
 
     Args:
         system, baseline: counts of one metric over the same sentences, in the same order.
         samples: bootstrap resamples.
-        trials: random exchanges of the two systems' sentences.
-        seed: random seed of both.
 
     Raises:
         ValueError: signatures or numbers of sentences differ.
@@ -139,7 +129,7 @@ def paired(
             f" baseline {len(baseline.statistics)}"
         )
     difference = system.score() - baseline.score()
-    counts = resample_counts(len(system.statistics), samples, seed)
+    counts = resample_counts(len(system.statistics), samples)
     spread = replicates(system, counts) - replicates(baseline, counts)
     low, high = interval(spread)
     centred = np.abs(spread) - np.abs(spread).mean()
@@ -148,14 +138,12 @@ def paired(
         difference=difference,
         low=low,
         high=high,
-        p_value=randomisation_p_value(system, baseline, trials, seed),
+        p_value=randomisation_p_value(system, baseline, RANDOMISATION_TRIALS),
         p_value_bootstrap=1.0 if same else _p_value(centred, abs(difference)),
     )
 
 
-def randomisation_p_value(
-    system: CorpusCounts, baseline: CorpusCounts, trials: int, seed: int = SEED
-) -> float:
+def randomisation_p_value(system: CorpusCounts, baseline: CorpusCounts, trials: int) -> float:
     """Two-sided p-value of exchanging the systems' outputs sentence by sentence at random.
 
     1 where all counts are equal; sacreBLEU, which counts strictly larger differences only, gives a
@@ -166,7 +154,7 @@ def randomisation_p_value(
     both = system.statistics + baseline.statistics
     observed = abs(system.score() - baseline.score())
     sentences = len(both)
-    swaps = np.random.default_rng(seed).integers(2, size=(trials, sentences), dtype=bool)
+    swaps = np.random.default_rng(SEED).integers(2, size=(trials, sentences), dtype=bool)
     total = both.sum(axis=0)
     differences = np.empty(trials)
     rows = max(1, _CHUNK_CELLS // sentences)
@@ -214,7 +202,7 @@ class Contrast:
     seeds_resampled: bool
 
 
-def over_seeds(differences: Sequence[float], replicates: np.ndarray, seed: int = SEED) -> Contrast:
+def over_seeds(differences: Sequence[float], replicates: np.ndarray) -> Contrast:
     """Interval and test of a mean difference, over sentences and, with 3 seeds or more, seeds.
 
     A two-level bootstrap. A replicate over sentences is the mean over seeds on one resample, the
@@ -225,7 +213,6 @@ def over_seeds(differences: Sequence[float], replicates: np.ndarray, seed: int =
     Args:
         differences: one per seed, on all sentences.
         replicates: differences on each resample, [seeds, samples].
-        seed: random seed of the draws.
     """
     values = np.asarray(differences, np.float64)
     spread = replicates.mean(axis=0)
@@ -233,7 +220,7 @@ def over_seeds(differences: Sequence[float], replicates: np.ndarray, seed: int =
     resample_seeds = count >= FEWEST_SEEDS
     if resample_seeds:
         spread = np.tile(spread, -(-SEED_DRAWS // len(spread)))
-        drawn = np.random.default_rng(seed).standard_t(count - 1, size=len(spread))
+        drawn = np.random.default_rng(SEED).standard_t(count - 1, size=len(spread))
         spread = spread + drawn * values.std(ddof=1) / np.sqrt(count)
     low, high = interval(spread)
     tail = min(np.count_nonzero(spread <= 0), np.count_nonzero(spread >= 0))

@@ -69,7 +69,6 @@ def score_corpus(
     baseline_name: str = "baseline",
     valid: Sequence[bool] | None = None,
     sources: Sequence[str] | None = None,
-    source_language: str = "xs",
     lexemes: Lexemes | None = None,
     samples: int = 1000,
 ) -> dict[str, Any]:
@@ -83,8 +82,7 @@ def score_corpus(
         baseline: another system's output for the same sentences.
         baseline_name: label of the baseline.
         valid: whether the grammar allows each hypothesis (synthetic data).
-        sources, source_language, lexemes: source lines, their language and the lexicon (synthetic
-            data), to count dropped words.
+        sources, lexemes: source lines and the lexicon (synthetic data), to count dropped words.
         samples: bootstrap resamples.
 
     Returns:
@@ -135,9 +133,7 @@ def score_corpus(
     if valid is not None:
         replicates["validity"] = resamples @ np.array(valid, np.float64) / len(valid)
     if lexemes is not None and sources is not None:
-        dropped = redundancy.dropped_counts(
-            sources, hypotheses, source_language, target_language, lexemes
-        )
+        dropped = redundancy.dropped_counts(sources, hypotheses, target_language, lexemes)
         replicates["dropped"] = dropped.replicates(resamples)
         low, high = significance.interval(replicates["dropped"])
         rate = float(dropped.replicates(np.ones((1, len(sources))))[0])

@@ -134,8 +134,8 @@ def test_rank_correlation_is_spearmans():
 
 
 def test_the_strongest_share_is_exact_and_nothing_is_never_strong():
-    values = np.array([0.0, 3.0, 3.0, 1.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    assert np.flatnonzero(contrasts.strongest(values, 0.2)).tolist() == [1, 2]
-    # Nothing at all is not strong, whatever share is asked for.
-    assert np.flatnonzero(contrasts.strongest(values, 0.9)).tolist() == [1, 2, 3, 4]
+    values = np.array([0.0, 3.0, 3.0, 1.0, 3.0] + [0.0] * 15)
+    assert np.flatnonzero(contrasts.strongest(values)).tolist() == [1, 2]
+    # Nothing at all is not strong, even where that leaves fewer than the share.
+    assert np.flatnonzero(contrasts.strongest(np.array([0.0, 3.0] + [0.0] * 18))).tolist() == [1]
     assert not contrasts.strongest(np.zeros(20)).any()

@@ -141,9 +141,7 @@ def test_a_repeat_that_a_reference_has_is_no_stutter(tmp_path):
         sources,
         [AnalysedHypothesis(6), AnalysedHypothesis(4)],
         1,
-        probe=False,
     )
-    assert "probe" not in pairs.values
     tokens = [(8, 8, 9, 9, 10), (9, 9, 8)]
     references = [[(9, 9, 11), (8, 10, 8)], [(8, 8), (9, 8, 9)]]
     repeated = repeats(pairs, tokens, references)

@@ -3,14 +3,25 @@
 import pytest
 
 from padir.commands import trace
-from padir.files import InputError, read_json, read_jsonl
-from tests.decoding import LINES, traced_bundle
+from padir.files import InputError, read_json, read_jsonl, write_lines
+from tests.decoding import LINES, write_tiny_bundle
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Runs the verb on a tiny model."""
-    return traced_bundle(tmp_path, trace, monkeypatch)
+    monkeypatch.setattr(trace, "prepare", lambda threads: None)
+    digests = {"data": "d", "training": "t"}
+    bundle = write_tiny_bundle(tmp_path / "padir", "padir", digests=digests)
+    write_lines(tmp_path / "source", LINES)
+    write_lines(tmp_path / "reference", [line[::-1] for line in LINES])
+
+    def run(*options: str) -> int:
+        named = ["--bundle", bundle, "--source", tmp_path / "source"]
+        rule = ["--length-alpha", "1", "--length-weight", "1"]
+        return trace.main([str(each) for each in (*named, *rule, *options)])
+
+    return run
 
 
 def test_a_trace_has_the_first_sentences_of_each_row_and_its_provenance(run, tmp_path):

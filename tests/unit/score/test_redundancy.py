@@ -92,7 +92,7 @@ def test_a_valid_translation_drops_nothing_and_says_nothing_twice(grammar):
         source = grammar.source(sentence)
         answers = [grammar.translate(sentence, mode) for mode in MODES]
         for answer in answers:
-            lost = dropped_counts([source], [answer], "xs", "xt", lexemes)
+            lost = dropped_counts([source], [answer], "xt", lexemes)
             assert lost.dropped.tolist() == [0.0] and lost.expected[0] == len(source.split())
             counts = redundancy_counts([answer], [[a] for a in answers], "xt", lexemes)
             assert not counts.events.any()
@@ -107,7 +107,7 @@ def test_a_word_taken_out_is_dropped_and_its_other_form_is_a_synonym(grammar):
     said = answers[0].split()
     place = said.index(adverb.forms[0])
     without = " ".join(said[:place] + said[place + 1 :])
-    assert dropped_counts([source], [without], "xs", "xt", lexemes).dropped.tolist() == [1.0]
+    assert dropped_counts([source], [without], "xt", lexemes).dropped.tolist() == [1.0]
     both = " ".join([*said[: place + 1], adverb.forms[1], *said[place + 1 :]])
     counts = redundancy_counts([both], [[a] for a in answers], "xt", lexemes)
     assert counts.events[0].tolist() == [0, 0, 1, 0]
