@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from padir.bundle import MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, read_bundle
+from padir.bundle import DECODERS, MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, read_bundle
 from padir.checksums import read_with_checksum, rerun_remedy
 from padir.config.decoder import Decoder, WeightPrecision, builtin_decoders
 from padir.config.training import RunSpec
@@ -19,8 +19,6 @@ from padir.model.parameters import from_arrays, with_rounded_weights
 from padir.model.transformer import Transformer
 from padir.vocab import Vocabulary
 
-DECODERS = "decoders"
-"""Folder of a bundle's tuned decoders."""
 _SETTINGS = TypeAdapter(Decoder)
 _DRAFT_RULE = TypeAdapter(DraftRule)
 
