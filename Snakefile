@@ -77,7 +77,7 @@ rule translation:
 rule theory:
     """Figures 1 to 3 and the table of theorems, which need no training."""
     input:
-        outputs.files_of(catalogue.parts(SETTINGS, "theory")),
+        outputs.files_of(p for p in catalogue.parts(SETTINGS) if p.group == "theory"),
 
 
 rule figures:
