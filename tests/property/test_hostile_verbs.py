@@ -202,12 +202,13 @@ def test_measurements_of_hostile_files_end_in_a_result_or_one_line(
 @given(name=NAMES, text=TEXT.map(lambda text: text.replace("\0", "")))
 @example(name="a", text="\n" + 300 * "a")
 def test_the_doctor_of_hostile_folders_ends_in_lines(name, text):
+    inside = text.replace("..", "__")  # No other folder is tried then.
     # Slurm, where it is installed, would be asked.
     with place() as root, mock.patch("padir.commands.doctor.check_queue", return_value=()):
         # Below `out`, as the doctor tries whether the folder can be written.
         folder = root / "cwd/out" / name
         (folder / "results").mkdir(parents=True)
-        for results in (folder, folder / "results", f"out/{text}"):
+        for results in (folder, folder / "results", f"out/{inside}"):
             run(root, "doctor", f"--results={results}")
 
 
