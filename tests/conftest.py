@@ -12,6 +12,8 @@ import hypothesis
 import pytest
 from jaxtyping import install_import_hook
 
+from tests.required import skip_if_late
+
 # Read by JAX when it is first imported, here or in a command that a test starts.
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 # Compiling takes most of the suite's time, and optimising half of compiling.
@@ -60,7 +62,10 @@ show is shown of the programs that users run."""
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Switch the optimisation of programs that this test, and commands that it starts, compile."""
+    """Skip what would begin too late; switch the optimisation of programs that this test, and
+    commands that it starts, compile.
+    """
+    skip_if_late()
     path = item.path.relative_to(Path(__file__).parent)
     as_users = "slow" in item.keywords or any(map(path.is_relative_to, AS_USERS_COMPILE))
     off = not as_users

@@ -1,6 +1,9 @@
-"""Tools that a test needs: without one it is skipped, or fails where the tool must be there."""
+"""What a test needs: without a tool it is skipped, or fails where the tool must be there; without
+time it is skipped.
+"""
 
 import os
+import time
 from typing import NoReturn
 
 import pytest
@@ -19,3 +22,13 @@ def unavailable(tool: str, reason: str) -> NoReturn:
     if tool in os.environ.get(VARIABLE, "").split(","):
         pytest.fail(f"{reason}, though {VARIABLE} names {tool}")
     pytest.skip(reason)
+
+
+UNTIL = "PADIR_TESTS_UNTIL"
+"""Seconds since 1970 after which no test begins; without it all do."""
+
+
+def skip_if_late() -> None:
+    """Skip a test that would begin too late."""
+    if time.time() > float(os.environ.get(UNTIL, "inf")):
+        pytest.skip(f"no time left: {UNTIL} has passed")

@@ -129,7 +129,7 @@ def state_of(kernel, frame, numbers):
     """Given states with their energies."""
     ends = np.full((len(numbers), 1), EOS)
     tokens = jnp.asarray(np.hstack([STATES[numbers] + FIRST_PIECE, ends]), jnp.int32)
-    measured = kernel.energy(frame, tokens)
+    measured = jax.jit(kernel.energy)(frame, tokens)
     return State(tokens, measured, tokens, measured)
 
 

@@ -11,7 +11,7 @@ from tests.training import tiny_run
 
 pytestmark = pytest.mark.slow
 
-LAYERS = {"encoder_layers": 4, "decoder_layers": 4}
+LAYERS = {"encoder_layers": 2, "decoder_layers": 2}
 
 
 def loss_and_start(system: str, rematerialise: bool):
