@@ -152,7 +152,11 @@ def read_decoder(path: Path) -> TunedDecoder:
     """
     content = read_with_checksum(path, f"{rerun_remedy(path)}, or padir tune")
     if not isinstance(content, dict) or not isinstance(content.get("name"), str):
-        raise InputError(f"{shown(path)}: no decoder: an object with name and settings is needed")
+        keys = ", ".join(map(shown, [*content][:5])) if isinstance(content, dict) else ""
+        raise InputError(
+            f"{shown(path)}: no decoder: found {'keys ' + keys if keys else 'no object with keys'};"
+            ' needed is {"name": "NAME", "settings": {...}}'
+        )
     try:
         settings = _SETTINGS.validate_python(content.get("settings"))
     except ValidationError as error:

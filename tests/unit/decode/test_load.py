@@ -103,8 +103,9 @@ def copied(folders, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([], "no decoder: an object with name and settings"),
-        ({"settings": {"kind": "padir"}}, "no decoder: an object with name and settings"),
+        ([], "no decoder: found no object with keys; needed is"),
+        ({"a\nb": 1}, r"no decoder: found keys 'a\\nb'; needed is"),
+        ({"kind": "padir", "passes": 4}, "no decoder: found keys kind, passes; needed is"),
         ({"name": "x", "settings": {"kind": "no"}}, "settings: Input tag 'no'"),
         ({"name": "x", "settings": {"kind": "padir", "remask": "no"}}, "settings.padir.remask: "),
         *(
