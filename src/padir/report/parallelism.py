@@ -75,7 +75,7 @@ def parallelism(results: Results) -> Table:
         " it, and scores 0 where none does; the mean over budgets whose logarithm is uniform"
         " (docs/concepts.md). Intervals by bootstrap over sentences; costs are taken as they are.",
         "Pass budgets: from one pass to as many as AR makes, one per token. AR reaches its"
-        " quality with the largest budget alone, so it has 0. Time budgets: from the fastest"
+        " quality with the largest budgets alone, so it is near 0. Time budgets: from the fastest"
         " row of the table to the slowest, median latency at batch size 1.",
         "Best BLEU: of the rows shown, chosen on the test set itself.",
     ]
