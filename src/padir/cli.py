@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
@@ -207,6 +208,9 @@ def _hear_interrupts(command: str) -> None:
     def hear(number: int, frame: FrameType | None) -> None:
         if at_once or _imports(frame):
             end()
+            # It was begun before: by the second thread, or by this one, which a signal came upon.
+            time.sleep(1)
+            return
         raise KeyboardInterrupt
 
     unraisable = sys.unraisablehook

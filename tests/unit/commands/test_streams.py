@@ -99,3 +99,30 @@ def test_an_interrupt_ends_with_one_line_whatever_runs(bundle, seconds):
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "padir translate: interrupted\n")
     assert time.monotonic() - began < 30
+
+
+BOTH_HEAR = """
+import hashlib, os, signal, sys, threading, time
+from padir import cli
+
+write = os.write
+
+def slow_write(*arguments):
+    write(*arguments)
+    time.sleep(3)
+
+def busy(*_):
+    # The main thread hears the signal after this call, while the second thread ends the process.
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000)
+    time.sleep(30)
+
+os.write, cli._run = slow_write, busy
+sys.argv = ["padir", "translate"]
+cli.main()
+"""
+
+
+def test_two_threads_that_hear_one_interrupt_say_one_line():
+    done = subprocess.run([sys.executable, "-c", BOTH_HEAR], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "padir translate: interrupted\n")
