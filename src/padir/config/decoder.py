@@ -130,7 +130,7 @@ class RefinementDecoder(Settings):
     one between them (with `joint`)."""
     joint_penalty: float = Field(default=10.0, gt=0, le=100)
     """Pairwise repetition penalty of joint decoding, in nats (with `joint`)."""
-    remask_share: float = Field(default=0.3, ge=0, le=1_000)
+    remask_share: float = Field(default=0.3, ge=0, le=1)
     """Share of tokens remasked between passes (remask: constant)."""
     remask_count: int = Field(default=1, ge=1, le=1_000_000)
     """Number of tokens remasked between passes, all of a shorter hypothesis (remask: count)."""

@@ -98,7 +98,6 @@ class PassView(NamedTuple):
     passes: Int[Array, ""]
     chance: Float[Array, "B L"]
     coupling: Float[Array, "B L"] | None = None
-    entropy: Float[Array, "B L"] | None = None
 
     def share(self, share: float | Float[Array, ""]) -> Int[Array, " B"]:
         """Number of positions in a share of each row's pieces, rounded down."""
@@ -213,31 +212,6 @@ def constant_count(view: PassView, count: int) -> Bool[Array, "B L"]:
     return lowest(view.log_probability, view.is_piece, counts)
 
 
-def remasking_sampler(view: PassView, probability: float) -> Bool[Array, "B L"]:
-    """Keeps the most confident tokens, more after each pass; hides a kept one again by chance.
-
-    As many are hidden as `decaying_schedule` hides, fewer where kept ones would be among them.
-    """
-    past = (view.passes_done + 1) / view.passes
-    again = ~view.hidden & (view.chance < probability)
-    key = jnp.where(view.hidden, view.log_probability - 1e4, view.log_probability)
-    key = jnp.where(again, view.log_probability - 1e6, key)
-    return lowest(key, view.is_piece, view.share(1 - past)) & (view.hidden | again)
-
-
-def entropy_bounded(view: PassView, bound: float) -> Bool[Array, "B L"]:
-    """Keeps those of least entropy: the sum, without the largest, is the bound at most."""
-    if view.entropy is None:
-        raise ValueError("remask bounded needs entropies")
-    asked = view.hidden & view.is_piece
-    entropy = jnp.where(asked, view.entropy, jnp.inf)
-    order = jnp.argsort(entropy, axis=1)
-    ranked = jnp.take_along_axis(entropy, order, axis=1)
-    finite = jnp.where(jnp.isfinite(ranked), ranked, 0.0)
-    kept = (jnp.cumsum(finite, axis=1) - finite <= bound) & jnp.isfinite(ranked)
-    return asked & ~jnp.take_along_axis(kept, jnp.argsort(order, axis=1), axis=1)
-
-
 def critic_remask(view: PassView) -> Bool[Array, "B L"]:
     """Remasks the tokens that the model's critic rejects."""
     return (view.critic_probability < 0.5) & view.is_piece
@@ -292,9 +266,6 @@ REMASKS: dict[str, Callable[[RefinementDecoder], Policy]] = {
     "constant": lambda settings: partial(constant_share, share=settings.remask_share),
     "count": lambda settings: partial(constant_count, count=settings.remask_count),
     "critic": lambda settings: critic_remask,
-    "planned": lambda settings: partial(decaying_schedule, cosine=False),
-    "remdm": lambda settings: partial(remasking_sampler, probability=settings.remask_share),
-    "bounded": lambda settings: partial(entropy_bounded, bound=settings.remask_share),
 }
 STOPS: dict[str, Callable[[RefinementDecoder], Stop]] = {
     "fixed": lambda settings: stop_never,

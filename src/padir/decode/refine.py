@@ -35,8 +35,6 @@ class Prediction(NamedTuple):
         top_tokens: the likeliest tokens, where a pass chooses jointly; else None.
         coupling: of each position with those before it, nearest first, where a policy asks for it
             (`coupled_by`); else None.
-        input_log_probability: of the token that the pass read at each position.
-        entropy: of the law of each position, in nats.
     """
 
     token: Int[Array, "B L"]
@@ -45,8 +43,6 @@ class Prediction(NamedTuple):
     logits: Float[Array, "B L V"] | None = None
     top_tokens: TopTokens | None = None
     coupling: Float[Array, "B L R"] | None = None
-    input_log_probability: Float[Array, "B L"] | None = None
-    entropy: Float[Array, "B L"] | None = None
 
 
 class Policies(NamedTuple):
@@ -57,7 +53,6 @@ class Policies(NamedTuple):
     stop: Stop
     replacement: str = "start"
     rescore_kept: bool = False
-    planned: bool = False  # a kept token has its own probability in the latest pass
     easy_first: bool = False
     joint: PairwiseRepetitionPenalty | None = None
     shortlist: int = 0  # tokens that passes after the first choose from; 0: all
@@ -224,7 +219,6 @@ def refinement(
             state.inputs, state.hidden, state.tokens, state.log_probability,
             prediction.critic_probability, is_piece, state.passes_done, passes, chances(pass_keys),
             None if prediction.coupling is None else prediction.coupling[:, :, 0],
-            prediction.entropy,
         )  # fmt: skip
         taken = policies.update(view) & is_piece
         chosen, log_probability = prediction.token, prediction.log_probability
@@ -236,9 +230,6 @@ def refinement(
         tokens = jnp.where(taken, chosen, state.tokens)
         scored = is_piece if policies.rescore_kept else taken
         score = jnp.where(scored, log_probability, state.log_probability)
-        if policies.planned and prediction.input_log_probability is not None:
-            kept_score = jnp.where(is_piece, prediction.input_log_probability, 0.0)
-            score = jnp.where(taken, log_probability, kept_score)
         view = view._replace(tokens=tokens, log_probability=score)
         hidden = policies.remask(view) & is_piece
         summed_logits = None

@@ -93,7 +93,6 @@ def policies_of(settings: RefinementDecoder) -> Policies:
         stop=STOPS[settings.stop](settings),
         replacement=settings.replacement,
         rescore_kept=settings.rescore_kept,
-        planned=settings.remask == "planned",
         easy_first=settings.context == "easy_first",
         joint=joint_choice(settings),
         shortlist=settings.shortlist,
@@ -136,9 +135,6 @@ def predictor(
         token, log_probability = choose(logits, possible, position_keys, settings)
         logits = forbid(logits, possible)
         critic_probability = jnp.ones_like(log_probability)
-        law = jax.nn.log_softmax(logits, axis=-1)
-        read = jnp.take_along_axis(law, tokens[..., None], axis=-1)[..., 0]
-        entropy = -jnp.sum(jnp.where(jnp.isfinite(law), jnp.exp(law) * law, 0.0), axis=-1)
         if settings.remask == "critic":
             critic_probability = jax.nn.softmax(model.critic_logits(hidden), axis=-1)[..., 1]
         coupling = None
@@ -163,8 +159,6 @@ def predictor(
             logits if settings.replacement == "summed" or makes_shortlist else None,
             top,
             coupling,
-            read,
-            entropy,
         )
 
     return predict
