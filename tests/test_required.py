@@ -14,7 +14,7 @@ from tests.required import UNTIL, VARIABLE, skip_if_late, unavailable
 MAKE = """\
 #!/usr/bin/env bash
 for last; do :; done
-echo "$last ${PADIR_REQUIRE:-} $((PADIR_TESTS_UNTIL - $(date +%s) > 4700))"
+echo "$last ${PADIR_REQUIRE:-} $((PADIR_TESTS_UNTIL - $(date +%s) > 4400))"
 [[ " $BROKEN " != *" $last "* ]]
 """
 
