@@ -67,10 +67,10 @@ reproduce: setup ## make the core of CONFIG, show table 1, and say how to make e
 	@echo "every other table and figure: source $(BIN)/activate && snakemake --cores $(CORES) --configfile $(CONFIG) everything"
 
 test: $(TF_STAMP) ## run the tests, without whole runs, learning and fault injection
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m "not slow" -rs $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m "not slow" -rs --no-fold-skipped $(ARGS)
 
 test-slow: $(TF_STAMP) ## run whole runs, learning and fault injection
-	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m slow -rs $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m slow -rs --no-fold-skipped $(ARGS)
 
 lint: setup ## formatters, linters and the type checker
 	$(BIN)/ruff check .
