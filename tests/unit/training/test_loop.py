@@ -2,13 +2,13 @@
 
 import json
 import os
-import random
 import shlex
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from random import SystemRandom
 
 import numpy as np
 import pytest
@@ -82,22 +82,28 @@ def test_selection_takes_the_best_or_averages(tmp_path: Path) -> None:
     assert any(not np.array_equal(best[k], v) for k, v in trained["average"].arrays.items())
 
 
-def kill_at_random(command: list[str], folder: Path, window: float, number: int) -> bool:
-    """Start training and signal it at a random moment of `window` seconds of its steps.
+def lines_of(path: Path) -> int:
+    """Lines written to a file so far; 0 if it is not there yet."""
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def kill_at_random(command: list[str], folder: Path, pause: float, number: int) -> bool:
+    """Start training and signal it after one to four more lines of metrics, and up to `pause`
+    seconds more.
 
     Returns:
         whether the signal ended it, rather than the run its own way.
     """
+    random = SystemRandom()
     metrics = folder / "work" / "metrics.jsonl"
-    before = metrics.stat().st_size if metrics.exists() else 0
-    delay = random.SystemRandom().uniform(0, window)
+    awaited = lines_of(metrics) + random.randint(1, 4)
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=folder) as process:
         limit = time.monotonic() + 120
         while process.poll() is None and time.monotonic() < limit:
-            if metrics.exists() and metrics.stat().st_size > before:
+            if lines_of(metrics) >= awaited:
                 break
             time.sleep(0.002)
-        time.sleep(delay)
+        time.sleep(random.uniform(0, pause))
         process.send_signal(number)
         process.wait(timeout=60)
     return process.returncode in (-number, 143)
@@ -113,11 +119,13 @@ def test_resumed_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
     subprocess.run([*start, *train_arguments(whole, spec)], check=True, cwd=whole)
     lines = (whole / "work" / "metrics.jsonl").read_text().splitlines()
     seconds = [json.loads(line)["seconds"] for line in lines]
-    window = (seconds[-1] - seconds[0]) / 2
+    # Time alone would not do: the first run may have been far slower than those that are killed.
+    between_lines = (seconds[-1] - seconds[0]) / len(seconds)
     command = [*start, *train_arguments(broken, spec)]
     signals = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)
-    kills = sum(kill_at_random(command, broken, window, number) for number in signals)
-    assert kills >= 2, "training ended before it was killed"
+    for number in signals:
+        killed = kill_at_random(command, broken, between_lines, number)
+        assert killed, "training ended before it was killed"
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=broken)
     assert done.returncode == 0, done.stderr
     assert model_bytes(broken) == model_bytes(whole)
