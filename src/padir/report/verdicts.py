@@ -2,13 +2,14 @@
 PaDIR are decided in `ablations`.
 
 Every threshold stands here, in the test that uses it. Claims are about the config's candidate and
-baseline; T1, T2 and T10 are the candidate with other passes, T4 is the candidate itself. Intervals
+baseline; T1 and T10 are the candidate with other passes, T4 is the candidate itself. Intervals
 are 95%, paired bootstrap over sentences, of the mean over seeds. A claim holds where the end of
 such an interval lies on the claimed side.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -71,15 +72,17 @@ def joint_row(config: Config) -> Row | None:
 
 
 def _rows(results: Results, place: Place, *passes: int | None) -> list[ScoredRow] | str:
-    """The candidate at several numbers of passes (None: its own), or what is missing."""
+    """The candidate at rising numbers of passes (None: its own), or what is missing."""
     candidate = results.config.candidate()
     if candidate is None:
         return "no PaDIR training in the config"
+    numbers = [number or candidate.decoding.passes or 0 for number in passes]
+    if any(fewer >= more for fewer, more in pairwise(numbers)):
+        listed = " < ".join(f"T{number}" for number in numbers)
+        return f"{candidate.label} is the candidate, and the claim compares {listed}"
     rows = [
-        candidate._replace(decoding=candidate.decoding._replace(passes=number))
-        if number
-        else candidate
-        for number in passes
+        candidate._replace(decoding=candidate.decoding._replace(passes=number or None))
+        for number in numbers
     ]
     scored = [results.row(place, row) for row in rows]
     missing = [row.label for row, score in zip(rows, scored, strict=True) if score is None]
@@ -137,12 +140,12 @@ def one_pass(results: Results, place: Place) -> Finding:
 
 def saturation(results: Results, place: Place) -> Finding:
     """The interval of BLEU(T10) - BLEU(T4) lies within 0.5 of 0 (the paper's widest: 0.14)."""
-    rows = _rows(results, place, LAST_PASSES, None)
+    rows = _rows(results, place, None, LAST_PASSES)
     if isinstance(rows, str):
         return Finding(None, rows)
-    value, ends = _combined(rows, [1.0, -1.0])
+    value, ends = _combined(rows, [-1.0, 1.0])
     holds = max(abs(ends[0]), abs(ends[1])) < SATURATION_GAIN
-    text = f"T10 - T{rows[1].row.decoding.passes} = {value:.2f} BLEU"
+    text = f"T10 - T{rows[0].row.decoding.passes} = {value:.2f} BLEU"
     return Finding(holds, text, ends, rows[0].seeds)
 
 

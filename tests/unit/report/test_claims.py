@@ -57,6 +57,25 @@ def test_a_candidate_of_two_passes_is_named_so(made_up):
     assert title == "Near AR with 2 passes"
 
 
+@pytest.mark.parametrize(
+    ("passes", "compared"),
+    [
+        (1, {"one_pass": "T1 < T1", "early_gain": "T1 < T1 < T10"}),
+        (10, {"saturation": "T10 < T10", "early_gain": "T1 < T10 < T10"}),
+    ],
+)
+def test_a_row_is_not_compared_with_itself(made_up, passes, compared):
+    decoding = {"decoders": ["padir"], "passes": [1, 4, 10]}
+    ar = {"trainings": ["ar"], "decoders": ["greedy", "beam"]}
+    core = [ar, {"trainings": ["padir"], **decoding}]
+    made_up.evaluate(core=core, candidate=f"padir/padir/T{passes}")
+    made_up.all()
+    for claim, listed in compared.items():
+        said = record(made_up, claim)
+        assert said["verdict"] == "not run"
+        assert said["measured"].endswith(f"and the claim compares {listed}")
+
+
 @pytest.mark.parametrize("base", ["greedy", "beam"])
 @pytest.mark.parametrize(("point", "threshold"), [("p50", 2), ("p99", 5)])
 def test_claims_on_latency_flip_at_their_threshold(made_up, base, point, threshold):
