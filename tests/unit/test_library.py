@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import padir
+from padir.commands import export
 from padir.decode.candidates import LengthRule
 from padir.decode.export import exported, write_program
 from padir.decode.load import load
@@ -156,6 +157,25 @@ def test_unsupported_exports_are_refused(model):
     with pytest.raises(InputError, match="has temperature above 0, which a program does not hold"):
         sampled = tiny_decoder("padir", RULE, temperature=0.5, stop="fixed")
         exported(model.translator(sampled, 2))
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "message"),
+    [
+        ("ar", ("--program", "p.jax"), "only parallel models are exported"),
+        ("padir", ("--program", "p.jax", "--license", "mit"), "--license is of --hub"),
+        ("padir", ("--hub", "h", "--license", "mit", "--steps", "2"), "--steps are of --program"),
+    ],
+)
+def test_an_export_with_options_that_do_not_fit_is_refused(
+    system, options, message, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(export, "prepare", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    bundle = write_tiny_bundle(tmp_path / system, system)
+    with pytest.raises(InputError, match=message):
+        export.main(["--model", str(bundle), *options])
+    assert not any((tmp_path / name).exists() for name in ("p.jax", "h"))
 
 
 def test_the_notebook_runs_and_holds_no_outputs(bundle, repository):

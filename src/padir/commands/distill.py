@@ -38,7 +38,11 @@ OPTIONS = (
     needed("--source F", "training sources, one sentence a line"),
     needed("--out F", "file to write the translations to, one a line"),
     option("--shard i/n", "translate only part i of n of the sources, counted from 1"),
-    option("--work DIR", "folder for intermediate results (default OUT.parts), removed at the end"),
+    option(
+        "--work DIR",
+        "where to make OUT.parts, the folder of intermediate results (default: beside OUT); it is"
+        " removed at the end",
+    ),
     DIGESTS,
     *BATCH,
 )
@@ -86,7 +90,8 @@ def main(argv: list[str]) -> int:
     decoder = find_decoder(loaded, arguments.decoder)
     translator = options.open_translator(arguments, loaded, decoder, arguments.passes)
     sources = Span(arguments.source, *shard_bounds(count_aligned(arguments.source), *shard))
-    work = arguments.work or arguments.out.with_name(arguments.out.name + ".parts")
+    # A folder of our own: it is removed with all that lies in it.
+    work = (arguments.work or arguments.out.parent) / f"{arguments.out.name}.parts"
     label = f"distill {loaded.spec.training} {translator.decoding.label}"
     command = ["distill", *argv]
     # A killed Snakemake leaves its jobs at work; the same command again must not repeat theirs.

@@ -66,17 +66,17 @@ def main(argv: list[str]) -> int:
     with Ledger(path) as ledger:
         ledger.settle()
         number = ledger.task(task)
-        needed = estimate([arguments.source], known_lines(ledger, number, teacher))
+        estimated = estimate([arguments.source], known_lines(ledger, number, teacher))
         spent = ledger.spent(task.provider)
-        print(f"{arguments.source}: {describe(needed, teacher)}")
-        print(f"{path}: {describe_spending(spent, teacher)}", flush=True)
-        price = limits.price(needed.characters)
-        if needed.lines and teacher.max_usd is None:
+        print(f"{shown(arguments.source)}: {describe(estimated, teacher)}")
+        print(f"{shown(path)}: {describe_spending(spent, teacher)}", flush=True)
+        price = limits.price(estimated.characters)
+        if estimated.lines and teacher.max_usd is None:
             raise InputError(
                 f"nothing was sent: {price:.2f} USD are needed and there is no limit; give"
                 " --max-usd, or max_usd of the teacher"
             )
-        if needed.lines:
+        if estimated.lines:
             ledger.reserve(task.provider, price, limits)
             sender = Sender(
                 service=connect(teacher, task),
@@ -89,9 +89,9 @@ def main(argv: list[str]) -> int:
                 leave_empty=teacher.refused == "leave_empty",
             )
             label = f"distill-cloud {task.source}-{task.target}"
-            with Progress(needed.lines, "lines", label) as progress:
+            with Progress(estimated.lines, "lines", label) as progress:
                 sender.translate(arguments.source, progress.update)
-            print(f"{path}: {describe_spending(ledger.spent(task.provider), teacher)}")
+            print(f"{shown(path)}: {describe_spending(ledger.spent(task.provider), teacher)}")
         empty: list[int] | None = [] if teacher.refused == "leave_empty" else None
         blank: list[int] = []
         texts = read_translations(arguments.source, ledger, task, empty, blank)

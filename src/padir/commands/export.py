@@ -26,7 +26,9 @@ OPTIONS = (
         "--decoder NAME_OR_FILE",
         "decoder of the program (default: the decoder of the model's system)",
     ),
-    option("--steps T", "number of decoder passes of the program", default=DEFAULT_PASSES, least=1),
+    option(
+        "--steps T", f"number of decoder passes of the program (default {DEFAULT_PASSES})", least=1
+    ),
 )
 
 
@@ -39,6 +41,8 @@ def main(argv: list[str]) -> int:
     from padir.library import load
 
     if arguments.hub is not None:
+        if arguments.decoder is not None or arguments.steps is not None:
+            raise InputError("--hub copies every decoder; --decoder and --steps are of --program")
         if arguments.license is None:
             raise InputError(
                 "--hub needs --license, such as apache-2.0 or cc-by-2.0: that of the training text"
@@ -47,6 +51,8 @@ def main(argv: list[str]) -> int:
         write_hub_folder(load(arguments.model), arguments.hub, arguments.license)
         print(f"{arguments.hub}: a bundle with a hub's card")
         return 0
+    if arguments.license is not None:
+        raise InputError("--license is of --hub: a program carries no card")
     from padir.decode.export import write_program
 
     model = load(arguments.model)

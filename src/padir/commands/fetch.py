@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     from padir.config.data import SyntheticSource, TfdsSource
     from padir.config.read import read_dataset
     from padir.data.synthetic import write_grammar, write_synthetic
-    from padir.data.text import write_files_source
+    from padir.data.text import SPLITS, write_files_source
     from padir.data.tfds import write_tfds_source
     from padir.files import InputError
     from padir.launch import cores
@@ -57,8 +57,7 @@ def main(argv: list[str]) -> int:
         arguments.out,
         ["fetch", *argv],
         inputs=inputs,
-        # Visible files: beside them Snakemake keeps one of its own.
-        outputs=sorted(arguments.out.glob("[!.]*")),
+        outputs=sorted(path for split in SPLITS for path in arguments.out.glob(f"{split}.*")),
         spec=dataset.model_dump(mode="json"),
         seed=seed,
     )

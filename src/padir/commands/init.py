@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
 
     minutes = arguments.minutes
     if minutes is not None and not 0 < minutes < 1e6:
-        raise InputError(f"--minutes is {minutes:g}: allowed are numbers above 0")
+        raise InputError(f"--minutes is {minutes:g}: allowed are numbers above 0, below a million")
     name = dataset_name(arguments)
     out = arguments.out or Path("config" if Path("config").is_dir() else ".", f"{name}.yaml")
     if out.exists() and not arguments.force:
@@ -138,6 +138,10 @@ def config_text(name: str, splits, directions: list[str], proposal, pairs: int) 
     """The config file: what differs from the defaults, on one screen."""
     import json
 
+    import yaml
+
+    # YAML reads some names, such as no and null, as other values.
+    key = name if yaml.safe_load(name) == name else json.dumps(name)
     folders = [path.parent for files in splits.values() for path in files.values()]
     if any(each.is_absolute() for each in folders):
         folders = [each.absolute() for each in folders]
@@ -153,7 +157,7 @@ def config_text(name: str, splits, directions: list[str], proposal, pairs: int) 
 size: {proposal.size}
 default_target: core
 datasets:
-  {name}:
+  {key}:
     source:
       kind: files
       folder: {json.dumps(str(folder), ensure_ascii=False)}

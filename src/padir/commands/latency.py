@@ -42,7 +42,6 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.cleaned import check_cleaned
     from padir.decode.latency import machine, measure
-    from padir.decode.rerank import Reranker
     from padir.files import InputError, read_lines, shown, write_json
     from padir.progress import Progress
     from padir.provenance import write_provenance
@@ -52,8 +51,7 @@ def main(argv: list[str]) -> int:
     lines = spread(lines, arguments.sentences)
     if not lines:
         raise InputError(f"{shown(arguments.source)}: no line to translate")
-    opened = [Reranker(options.open_bundle(folder, {})) for folder in arguments.reranker or ()]
-    rows = timed_rows(arguments, {each.loaded.spec.training: each for each in opened})
+    rows = timed_rows(arguments, options.open_rerankers(arguments.reranker))
     total = len(lines)
     for row in rows:
         fits = row.translator.readable(lines)
@@ -81,7 +79,6 @@ def timed_rows(arguments: argparse.Namespace, rerankers: dict) -> list:
     """The rows of the command line. Rows of one bundle share its model, and those that differ in
     passes alone share programs. Raises InputError for a row that cannot be, and for a reranker
     that no row uses."""
-    from padir.config.rows import Decoding
     from padir.decode.latency import TimedRow
     from padir.decode.load import find_decoder
     from padir.decode.translate import Translator
@@ -92,10 +89,7 @@ def timed_rows(arguments: argparse.Namespace, rerankers: dict) -> list:
         bundle, colon, name = text.rpartition(":")
         if not colon or not bundle:
             raise InputError(f"--rows: {text!r}: BUNDLE:DECODER or BUNDLE:DECODER.T4 is needed")
-        try:
-            name, passes = Decoding.parse(name)
-        except ValueError as error:
-            raise InputError(f"--rows: {error}") from error
+        name, passes = options.parse_decoding(name)
         if bundle not in models:
             models[bundle] = options.open_bundle(Path(bundle), arguments.digests)
         loaded = models[bundle]
@@ -111,9 +105,7 @@ def timed_rows(arguments: argparse.Namespace, rerankers: dict) -> list:
         # An oracle length predictor is a bound on quality, not a system to time.
         if not loaded.model.length_oracle:
             rows.append(TimedRow(translator, shares_programs=shared is not None))
-    unused = rerankers.keys() - used
-    if unused:
-        raise InputError(f"--reranker: no decoder of --rows names {', '.join(sorted(unused))}")
+    options.refuse_unused(rerankers, used)
     return rows
 
 

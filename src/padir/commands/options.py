@@ -2,9 +2,11 @@
 
 import argparse
 import math
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from padir.config.rows import Decoding
 from padir.files import InputError
 
 
@@ -34,6 +36,33 @@ def open_bundle(folder: Path, digests: dict[str, str]) -> Any:
     return loaded
 
 
+def open_rerankers(
+    folders: Sequence[Path] | None, sentences: int | None = None
+) -> dict[str | None, Any]:
+    """Rerankers of a batch size by the training that a decoder's setting `reranker` names."""
+    from padir.decode.rerank import Reranker
+
+    opened = [Reranker(open_bundle(folder, {}), sentences) for folder in folders or ()]
+    return {each.loaded.spec.training: each for each in opened}
+
+
+def refuse_unused(rerankers: Collection[str | None], used: Collection[str | None]) -> None:
+    """Raise InputError where no decoder uses one of the rerankers."""
+    unused = set(rerankers) - set(used)
+    if unused:
+        raise InputError(
+            f"--reranker: no decoder of --rows names {', '.join(sorted(map(str, unused)))}"
+        )
+
+
+def parse_decoding(text: str) -> Decoding:
+    """Read the decoder and passes of a row. Raises InputError for a text that is none."""
+    try:
+        return Decoding.parse(text)
+    except ValueError as error:
+        raise InputError(f"--rows: {error}") from error
+
+
 def open_translator(
     parsed: argparse.Namespace, loaded: Any, decoder: Any, passes: int | None, rule: Any = None
 ) -> Any:
@@ -44,8 +73,7 @@ def open_translator(
     from padir.decode.translate import Translator
     from padir.provenance import checked_digests
 
-    sentences = getattr(parsed, "batch_sentences", None)
-    digests = getattr(parsed, "digests", {})
+    sentences, digests = parsed.batch_sentences, parsed.digests
     reranker = parsed.reranker and Reranker(load(parsed.reranker), sentences)
     oracle_length = getattr(parsed, "oracle_length", False)
     translator = Translator(loaded, decoder, passes, rule, reranker, sentences, oracle_length)

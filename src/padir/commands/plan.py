@@ -74,7 +74,12 @@ OPTIONS = (
         " token after token, as AR models decode, accelerators reach far less)",
         positive=True,
     ),
-    option("--devices N", "number of devices of one training, for memory per device", default=1),
+    option(
+        "--devices N",
+        "number of devices of one training, for memory per device",
+        default=1,
+        least=1,
+    ),
     option("--usd-per-hour X", "dollars per hour of the machine of one training"),
 )
 
@@ -283,8 +288,6 @@ def main(argv: list[str]) -> int:
     from padir.config.read import load_config
     from padir.files import InputError
 
-    if arguments.devices < 1:
-        raise InputError(f"--devices is {arguments.devices}: allowed are 1 and more")
     price = arguments.usd_per_hour
     if price is not None and not price >= 0:
         raise InputError(f"--usd-per-hour is {price}: allowed are 0 and more")

@@ -46,7 +46,12 @@ OPTIONS = (
         " --mh always 1",
         default=1,
     ),
-    option("--seed N", "random seed of the chains (default: the seed of training)"),
+    option(
+        "--seed N",
+        "random seed of the chains (default: the seed of training)",
+        least=0,
+        most=2**63 - 1,
+    ),
     DIGESTS,
     *BATCH,
 )
@@ -126,7 +131,7 @@ def main(argv: list[str]) -> int:
     from padir.cleaned import check_cleaned
     from padir.decode.gibbs import Chain, Sampler, Sampling
     from padir.decode.translate import check_lengths
-    from padir.files import InputError, read_lines, write_jsonl, write_lines
+    from padir.files import read_lines, write_jsonl, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
@@ -142,12 +147,10 @@ def main(argv: list[str]) -> int:
     check_cleaned(arguments.source)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     seed = loaded.seed if arguments.seed is None else arguments.seed
-    if not 0 <= seed < 2**63:
-        raise InputError(f"--seed is {seed}: allowed are whole numbers from 0, below 2^63")
     chains, lengths = arguments.chains, arguments.lengths
     sampler = Sampler(loaded, sampling, seed, chains, lengths, arguments.batch_sentences)
     lines = read_lines(arguments.source)
-    sources = loaded.vocabulary.encode(lines)
+    sources = loaded.encode(lines)
     longest = loaded.spec.run.architecture.max_positions - 1
     check_lengths(sources, str(arguments.source), longest)
     result: list[list[Chain]] = [[] for _ in sources]

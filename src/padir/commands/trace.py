@@ -11,7 +11,6 @@ examples:
 
 from padir.commands import options
 from padir.commands.arguments import BATCH, BUNDLE, DIGESTS, RULE, needed, option, read_arguments
-from padir.files import InputError
 from padir.launch import prepare
 
 OPTIONS = (
@@ -47,9 +46,7 @@ def main(argv: list[str]) -> int:
     import sys
 
     from padir.cleaned import check_cleaned
-    from padir.config.rows import Decoding
     from padir.decode.load import find_decoder
-    from padir.decode.rerank import Reranker
     from padir.decode.trace import traces
     from padir.decode.translate import Translator
     from padir.files import read_aligned, read_lines, write_jsonl
@@ -68,15 +65,13 @@ def main(argv: list[str]) -> int:
     lines, batch = lines[: arguments.sentences], arguments.batch_sentences
     rule = options.length_rule(arguments)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
-    opened = [Reranker(options.open_bundle(f, {}), batch) for f in arguments.reranker or ()]
-    rerankers: dict[str | None, Reranker] = {each.loaded.spec.training: each for each in opened}
+    rerankers = options.open_rerankers(arguments.reranker, batch)
+    rows = [(text, *options.parse_decoding(text)) for text in arguments.rows]
+    decoders = {name: find_decoder(loaded, name) for _, name, _ in rows}
+    options.refuse_unused(rerankers, {each.settings.reranker for each in decoders.values()})
     records, digests, files = [], dict(loaded.spec.digests), dict.fromkeys(loaded.files)
-    for text in arguments.rows:
-        try:
-            name, passes = Decoding.parse(text)
-        except ValueError as error:
-            raise InputError(f"--rows: {error}") from error
-        decoder = find_decoder(loaded, name)
+    for text, name, passes in rows:
+        decoder = decoders[name]
         reranker = rerankers.get(decoder.settings.reranker)
         translator = Translator(loaded, decoder, passes, rule, reranker, batch)
         digests[f"hypotheses/{text}"] = translator.digests.get("hypotheses", "")

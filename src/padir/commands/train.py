@@ -33,7 +33,13 @@ OPTIONS = (
         "bundle of the AR model that training.warm_start names, which initialises encoder and"
         " embeddings",
     ),
-    option("--seed N", "random seed of parameters, data order and corruption", default=0),
+    option(
+        "--seed N",
+        "random seed of parameters, data order and corruption",
+        default=0,
+        least=0,
+        most=2**32 - 1,
+    ),
     needed("--work DIR", "work folder for checkpoints"),
     option(
         "--restart",
@@ -59,8 +65,6 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Run the verb; exit status 143 after a requested stop, with a checkpoint saved."""
     arguments = read_arguments("train", __doc__, OPTIONS, argv)
-    if not 0 <= arguments.seed < 2**32:
-        raise InputError(f"--seed is {arguments.seed}: allowed are numbers from 0, below 2^32")
     prepare(arguments.threads)
     try:
         group = join(arguments.distributed)

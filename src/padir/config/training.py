@@ -110,7 +110,8 @@ class Training(Settings):
     """Shard parameters and optimizer state over the devices instead of copying them to each: less
     memory, more communication, the same result."""
     dispatch_steps: int = Field(default=8, ge=1, le=1_000_000)
-    """Maximum number of steps per call of the compiled loop."""
+    """Maximum number of steps per call of the compiled loop. Batches of one bucket come in runs of
+    as many, so another number is another order of batches."""
     validate_every: int = Field(default=1_000, ge=1, le=1_000_000_000)
     """Steps between validations."""
     checkpoint_every: int = Field(default=1_000, ge=1, le=1_000_000_000)

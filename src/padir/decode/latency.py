@@ -1,8 +1,8 @@
 """Latency of whole translations at batch 1, from text to text. Paper: 3.3, Speed.
 
 All rows run in one process. Each sentence is translated by every row in turn before the next
-sentence, so that the machine's noise affects all alike. Shapes are
-compiled beforehand and counted apart; so is the machine's peak, by a matrix product.
+sentence, so that the machine's noise affects all alike. Shapes are compiled beforehand and counted
+apart; so is the machine's peak, by a matrix product.
 """
 
 import os

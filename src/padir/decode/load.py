@@ -1,5 +1,6 @@
 """Model bundles and decoders, read from files and ready to decode."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,6 +53,10 @@ class LoadedModel:
         """The model with its weight matrices in a precision; the rounded one is made once and kept
         beside that in float32."""
         return self.model if weights == "float32" else self._rounded
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Piece ids of each line, none for a blank one, without a limit on the length."""
+        return self.vocabulary.encode([line if line.strip() else "" for line in lines])
 
     @cached_property
     def _rounded(self) -> Transformer:

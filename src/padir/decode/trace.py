@@ -202,5 +202,5 @@ def _state(
 
 
 def _rounded(value: float) -> float | None:
-    """The number rounded as in hypotheses; None for None."""
+    """The number rounded as in hypotheses; None where it is not finite."""
     return round(value, DIGITS) if math.isfinite(value) else None

@@ -168,7 +168,7 @@ class Translator:
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Piece ids of each line, none for a blank one, without a limit on the length."""
-        return self.loaded.vocabulary.encode([line if line.strip() else "" for line in lines])
+        return self.loaded.encode(lines)
 
     @property
     def refiner(self) -> Refiner:

@@ -349,6 +349,8 @@ class MaskModel(Shape):
 
     graph: str
     spins: Count
+    coupling: Number | list[Number]
+    field: Number | list[Number]
 
 
 class MaskSettings(Shape):

@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from padir.report.claim_documents import KINDS
-from padir.report.columns import INTERVAL, with_interval
+from padir.report.columns import INTERVAL, PLACE, with_interval
 from padir.report.results import Document, Results
 from padir.report.tables import Cell, Column, Table
 
 HEADINGS = {"min": "min", "mean": "avg", "max": "max"}
-PLACE = (
-    Column("dataset", "Dataset"),
-    Column("direction", "Direction"),
+ANALYSED = (
+    *PLACE,
     Column("training", "Training"),
     Column("decoder", "Decoder"),
     Column("targets", "Targets"),
@@ -87,7 +86,7 @@ def _rows(
 
 
 def _columns(groups: Sequence[tuple[str, str, str]], lost: Sequence[tuple[str, str]]):
-    columns = [*PLACE, Column("stutter", "Stutter"), Column("pairs", "Pairs")]
+    columns = [*ANALYSED, Column("stutter", "Stutter"), Column("pairs", "Pairs")]
     for key, _, heading in groups:
         for kind in KINDS:
             columns.append(Column(f"{key}{kind}", f"{heading}{HEADINGS[kind]}", 4))
@@ -163,7 +162,7 @@ PREDICTED = (
 
 def dependency_table(results: Results) -> Table:
     """How well each predictor detects stutter, and strong dependence by the probe or exactly."""
-    columns = [*PLACE, Column("predictor", "Predictor")]
+    columns = [*ANALYSED, Column("predictor", "Predictor")]
     for name, heading, _, _ in PREDICTED:
         columns += with_interval(name, heading, 2)
     columns += with_interval("correlation", "Rank correlation with exact, near", 2)

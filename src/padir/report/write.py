@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 
 from padir import invocation, layout
@@ -93,11 +94,13 @@ class Report:
 
     def table1(self) -> str:
         """Table 1 as Markdown."""
-        content = self._make(self.parts[0])
+        _, content = self.contents[0]
         return content.markdown() if isinstance(content, Table) else ""
 
-    def _make(self, part: Part) -> Table | Picture:
-        return make(part, self.results[part.name], self.options)
+    @cached_property
+    def contents(self) -> list[tuple[Part, Table | Picture]]:
+        """Every part with its table or figure, each made once."""
+        return [(part, make(part, self.results[part.name], self.options)) for part in self.parts]
 
     def write_claims(self, out: Path) -> None:
         """Write claims.json and claims.md, for the core also the copies that stand outside it."""
@@ -106,10 +109,9 @@ class Report:
 
     def write_page(self, out: Path) -> Path:
         """Write index.html, for the core also the copy that stands outside it; return its path."""
-        contents = [(part, self._make(part)) for part in self.parts]
         traced = self.reader.load(layout.traces(self.config, self.scope))
         text = page(
-            self.config, self.scope, self.results, contents, self.claims, traced, self.options
+            self.config, self.scope, self.results, self.contents, self.claims, traced, self.options
         )
         folder = out
         for folder in self._folders(out, ["index.html"]):
@@ -118,8 +120,7 @@ class Report:
 
     def write_all(self, out: Path) -> Path:
         """Write every part that has something to show, the claims, and last the page."""
-        for part in self.parts:
-            content = self._make(part)
+        for part, content in self.contents:
             if not content.empty():
                 write_part(part, content, out)
         self.write_claims(out)

@@ -171,9 +171,8 @@ class WorkFolder:
                 if path.is_file()
             }
             write_with_checksum(self._record(step), record | {"sha256": digests})
-            for path in self._saved.glob("*.json"):
-                if int(path.stem) not in self._manager.all_steps():
-                    path.unlink()
+            for recorded in set(_numbered(self._saved)) - set(self._manager.all_steps()):
+                self._record(recorded).unlink()
 
     def _record(self, step: int) -> Path:
         return self._saved / f"{step}.json"

@@ -1,5 +1,6 @@
 """Files of metrics in a work folder: JSON lines, and events for TensorBoard."""
 
+import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -36,7 +37,7 @@ class EventFile:
 
         with write_errors(self._folder):
             for key, value in record.items():
-                summary = scalar(key.replace("_", "/", 1), value)
+                summary = scalar(re.sub("^(train|valid)_", r"\1/", key), value)
                 self._writer.write_event(Event(wall_time=time.time(), step=step, summary=summary))
             self._writer.flush()
 

@@ -1,6 +1,7 @@
 """`padir fetch`, `clean` and `vocab`, called as the workflow calls them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -86,6 +87,14 @@ def test_provenance_names_command_seed_and_inputs(built):
     fetched = read_json(built / "raw" / "provenance.json")
     assert fetched["command"][:2] == ["padir", "fetch"]
     assert fetched["seed"] == 3
+    # Again, beside files of others: only what fetch itself wrote is named.
+    (built / "raw" / "notes").mkdir()
+    raw, settings = str(built / "raw"), str(built / "dataset.json")
+    assert main(["fetch", "--config-dataset", settings, "--out", raw]) == 0
+    assert read_json(built / "raw" / "provenance.json")["outputs"] == fetched["outputs"]
+    assert all(
+        Path(path).name.startswith(("train.", "valid.", "test.")) for path in fetched["outputs"]
+    )
     cleaned = read_json(built / "data" / "provenance.json")
     raw = str(built / "raw" / "train.xs")
     assert cleaned["inputs"][raw] == sha256_file(raw)

@@ -12,7 +12,7 @@ KEYS = [
     "chain", "length", "text", "energy", "best_text", "best_energy", "acceptance", "energies",
     "taken",
 ]  # fmt: skip
-USED = (LINES[0], "", LINES[4])
+USED = (LINES[0], " ", LINES[4])
 
 
 @pytest.fixture(autouse=True)

@@ -42,6 +42,13 @@ def test_a_trace_has_the_first_sentences_of_each_row_and_its_provenance(run, tmp
     assert provenance["labels"]["training"] == "tiny_padir"
 
 
+def test_a_reranker_that_ranks_nothing_is_refused(run, tmp_path):
+    reranker = write_tiny_bundle(tmp_path / "ar", "ar")
+    options = ("--rows", "padir.T2", "--reranker", str(reranker))
+    with pytest.raises(InputError, match="no decoder of --rows names tiny_ar"):
+        run("--out", str(tmp_path / "trace.jsonl"), *options)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -190,6 +190,14 @@ def command(tmp_path, monkeypatch):
     return call
 
 
+def test_a_given_work_folder_keeps_what_else_lies_in_it(command, tmp_path):
+    write_lines(tmp_path / "lines", LINES)
+    write_lines(tmp_path / "scratch" / "notes", ["mine"])
+    assert command(make(tmp_path), "--bundle", "b", "--work", tmp_path / "scratch") == 0
+    assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["notes"]
+    assert read_lines(tmp_path / "out") == [line.upper() for line in LINES]
+
+
 @pytest.mark.parametrize("moment", ["padir.files.write_lines", "padir.provenance.write_provenance"])
 def test_no_part_is_lost_before_all_is_written(command, tmp_path, small_parts, monkeypatch, moment):
     write_lines(tmp_path / "lines", LINES)

@@ -71,6 +71,11 @@ def test_splits_that_are_there_are_used_and_nothing_is_written(corpus):
     assert not Path("data").exists()
 
 
+def test_a_name_that_yaml_reads_as_another_value_is_quoted(corpus):
+    assert main(["init", "corpus", "--name", "no"]) == 0
+    assert list(load_config(["no.yaml"]).datasets) == ["no"]
+
+
 def test_an_existing_config_is_only_replaced_with_force(corpus, capsys):
     Path("corpus.yaml").write_text("mine")
     assert main(["init", "corpus"]) == 2
@@ -89,6 +94,7 @@ def test_an_existing_config_is_only_replaced_with_force(corpus, capsys):
         (["corpus", "--directions", "de-fr"], "allowed are de-en and en-de, each once"),
         (["corpus", "--name", "../x"], "--name is '../x': allowed are a letter"),
         (["corpus", "--minutes", "nan"], "--minutes is nan: allowed are numbers above 0"),
+        (["corpus", "--minutes", "2e6"], "allowed are numbers above 0, below a million"),
         (["three"], "found de, en, fr: say which two languages"),
         (["few"], "20 pairs, at least 200 are needed"),
         (["uneven"], "line counts differ"),

@@ -281,3 +281,6 @@ def test_a_file_that_is_no_record_is_left_alone(folder: Path) -> None:
     for name in ("candidates/notes.json", "saved/notes.json"):
         (folder / name).write_text("{}")
     assert restored(folder) == 8
+    with WorkFolder(folder, IDENTITY) as work:
+        work.save(12, state(12), {"sums": [12.0]})
+    assert (folder / "saved/notes.json").exists() and restored(folder) == 12

@@ -18,6 +18,7 @@ from padir.commands.train import main
 from padir.files import InputError, read_jsonl
 from padir.training.checkpoints import WorkFolder
 from padir.training.loop import TrainingInterruption, read_warm_start, train
+from padir.training.metrics import EventFile
 from padir.training.optimizer import learning_rate
 from padir.training.step import Trainer
 from tests.training import tiny_spec, train_arguments, write_toy
@@ -57,6 +58,15 @@ def test_training_writes_bundle_metrics_and_card(tmp_path: Path) -> None:
     lines = [json.loads(x) for x in (tmp_path / "work" / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "valid_loss" in line] == [5, 10, 12]
     assert list((tmp_path / "work" / "tensorboard").iterdir())
+
+
+def test_tensorboard_groups_losses_and_leaves_other_names(tmp_path: Path) -> None:
+    events = EventFile(tmp_path / "tensorboard")
+    events.add(50, {"valid_loss": 1.0, "train_loss": 2.0, "learning_rate": 0.1})
+    events.close()
+    [path] = (tmp_path / "tensorboard").iterdir()
+    written = path.read_bytes()
+    assert all(tag in written for tag in (b"valid/loss", b"train/loss", b"learning_rate"))
 
 
 @pytest.mark.slow
