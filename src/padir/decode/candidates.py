@@ -28,10 +28,10 @@ from itertools import chain
 
 Unit = tuple[Hashable, tuple[int, ...]]
 SPACE = "\u2581"
-# Scripts written without spaces: kana and ideographs, with their extensions.
-_WITHOUT_SPACES = re.compile(
+WITHOUT_SPACES = re.compile(
     "[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
+"""A character of a script without spaces: kana and ideographs, with their extensions."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def word_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit]
         text = piece(token)
         body = text.lstrip(SPACE)
         alone = bool(body) and (
-            not any(map(str.isalnum, body)) or _WITHOUT_SPACES.search(body) is not None
+            not any(map(str.isalnum, body)) or WITHOUT_SPACES.search(body) is not None
         )
         if not groups or text.startswith(SPACE) or alone or after_alone:
             groups.append((body, [token]))

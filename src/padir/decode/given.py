@@ -1,7 +1,8 @@
 """Constraints on the target text as tokens: templates, drafts and terms.
 
 Given texts are whole words: a space goes before each, and the token after one has to open a word
-or be punctuation. Only punctuation right after a gap joins the word before it ("___.").
+or be punctuation. Only punctuation right after a gap joins the word before it ("___."). Scripts
+without spaces, such as Chinese, have none there either, and any of their tokens may follow.
 """
 
 import re
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
-from padir.decode.candidates import SPACE
+from padir.decode.candidates import SPACE, WITHOUT_SPACES
 from padir.decode.refiner import Proposal
 from padir.decode.translate import Translator
 from padir.files import InputError, shown
@@ -121,7 +122,8 @@ class Speller:
         self.most = translator.refiner.longest - 1
         """Tokens of the longest hypothesis."""
         self.openings: Bool[np.ndarray, " V"] = np.zeros(translator.refiner.table_size, bool)
-        """Tokens that may follow a given text: those that open a word, and punctuation."""
+        """Tokens that may follow a given text: those that open a word, punctuation, and those of
+        scripts without spaces."""
         self._brackets: set[int] = set()
         self._ids: dict[str, int] = {}
         for token in range(FIRST_PIECE, self.vocabulary.size):
@@ -129,7 +131,7 @@ class Speller:
             if _BYTE.fullmatch(piece):
                 continue
             self._ids[piece] = token
-            self.openings[token] = piece.startswith(SPACE) or _mark(piece[0])
+            self.openings[token] = piece.startswith(SPACE) or _joins(piece[0])
             if unicodedata.category(piece[-1]) in ("Ps", "Pi"):
                 self._brackets.add(token)
 
@@ -139,13 +141,13 @@ class Speller:
         Args:
             text: not empty, without spaces around it.
             where: file and line, for messages.
-            joins: whether punctuation in front joins the word before it.
+            joins: whether punctuation in front, or a script without spaces, joins what is before.
 
         Raises:
             InputError: the vocabulary cannot spell it.
         """
         tokens = self.vocabulary.encode([text])[0]
-        if joins and _mark(text[0]):
+        if joins and _joins(text[0]):
             first = self.vocabulary.piece(tokens[0]).removeprefix(SPACE)
             if first in self._ids or not first:
                 tokens[:1] = [self._ids[first]] if first else []
@@ -196,7 +198,8 @@ class Speller:
 
     def terms(self, text: str, where: str) -> Terms | None:
         """Read terms between tabs; None where there are none. Raises as `template`."""
-        terms = tuple(self.encode(t.strip(), where) for t in text.split("\t") if t.strip())
+        parts = [part.strip() for part in text.split("\t") if part.strip()]
+        terms = tuple(self.encode(t, where, joins=_without_spaces(t[0])) for t in parts)
         self._check(sum(map(len, terms)), where)
         return Terms(terms) if terms else None
 
@@ -207,6 +210,11 @@ class Speller:
             )
 
 
-def _mark(character: str) -> bool:
-    """Whether a character is punctuation or a symbol."""
-    return unicodedata.category(character)[0] in "PS"
+def _joins(character: str) -> bool:
+    """Whether no space is needed before a character: punctuation, symbols, scripts without
+    spaces."""
+    return unicodedata.category(character)[0] in "PS" or _without_spaces(character)
+
+
+def _without_spaces(character: str) -> bool:
+    return WITHOUT_SPACES.match(character) is not None

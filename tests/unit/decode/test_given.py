@@ -1,12 +1,17 @@
 """Templates as tokens: where their fixed texts stand in a hypothesis."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from padir.config.data import VocabularySettings
 from padir.decode.given import Speller, Template
+from padir.decode.translate import Translator
+from padir.vocab import Vocabulary, train_vocabulary
 
 PART = st.one_of(st.none(), st.lists(st.integers(10, 12), min_size=1, max_size=2).map(tuple))
 
@@ -34,3 +39,50 @@ def test_a_translation_fits_only_where_a_word_ends_with_the_given_text():
     assert speller.fits(template, (11, 11, 12))
     assert not speller.fits(template, (11, 12, 11))
     assert not speller.fits(template, (12, 11, 11))
+
+
+PIECES = 30
+
+
+class WithVocabulary(Translator):
+    """As much of a translator as a speller reads."""
+
+    refiner = SimpleNamespace(longest=30, table_size=PIECES)
+
+    def __init__(self, vocabulary: Vocabulary):
+        self.loaded = SimpleNamespace(vocabulary=vocabulary)
+
+
+CHINESE = ("狗在雪地里跑。", "他在雪地里。", "狗跑。", "他跑步。", "雪里有狗。")
+
+
+@pytest.fixture(scope="module")
+def chinese(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "spm.model"
+    lines = [*CHINESE, *(f"a dog runs {line}" for line in CHINESE)]
+    train_vocabulary(lines * 20, VocabularySettings(kind="unigram", size=PIECES), path)
+    return Speller(WithVocabulary(Vocabulary.load(path)))
+
+
+def test_a_script_without_spaces_goes_on_after_given_text(chinese):
+    prefix = chinese.template(["狗", ""], "line 1")
+    line = chinese.vocabulary.encode(["狗在雪地里跑。"])[0]
+    assert prefix is not None and chinese.fits(prefix, line)
+
+
+def test_given_text_without_spaces_joins_what_is_before(chinese):
+    line = chinese.vocabulary.encode(["他在雪地里跑步。"])[0]
+    template = chinese.template(["他", "跑步。"], "line 1")
+    assert template is not None and chinese.fits(template, line)
+    tokens, _ = template.fill(line, template.least)
+    [decoded] = chinese.vocabulary.decode([tokens])
+    assert decoded.startswith("他") and decoded.endswith("跑步。") and " " not in decoded
+    words = chinese.template(["a", "runs"], "line 1")
+    tokens, _ = words.fill(chinese.vocabulary.encode(["a dog runs"])[0], words.least)
+    assert chinese.vocabulary.decode([tokens])[0].endswith(" runs")
+
+
+def test_a_term_without_spaces_is_found_inside_a_sentence(chinese):
+    (term,) = chinese.terms("在雪地里", "line 1").terms
+    line = chinese.vocabulary.encode(["狗在雪地里跑。"])[0]
+    assert any(tuple(line[i : i + len(term)]) == term for i in range(len(line)))
