@@ -73,7 +73,9 @@ def open_translator(
     from padir.decode.translate import Translator
     from padir.provenance import checked_digests
 
-    sentences, digests = parsed.batch_sentences, parsed.digests
+    # benchmarks/editing.py has neither option.
+    sentences = getattr(parsed, "batch_sentences", None)
+    digests = getattr(parsed, "digests", {})
     reranker = parsed.reranker and Reranker(load(parsed.reranker), sentences)
     oracle_length = getattr(parsed, "oracle_length", False)
     translator = Translator(loaded, decoder, passes, rule, reranker, sentences, oracle_length)
