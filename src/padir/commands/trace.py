@@ -66,11 +66,11 @@ def main(argv: list[str]) -> int:
     rule = options.length_rule(arguments)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     rerankers = options.open_rerankers(arguments.reranker, batch)
-    rows = {text: options.parse_decoding(text) for text in arguments.rows}
-    decoders = {name: find_decoder(loaded, name) for name, _ in rows.values()}
+    rows = [(text, options.parse_decoding(text)) for text in arguments.rows]
+    decoders = {name: find_decoder(loaded, name) for _, (name, _) in rows}
     options.refuse_unused(rerankers, {each.settings.reranker for each in decoders.values()})
     records, digests, files = [], dict(loaded.spec.digests), dict.fromkeys(loaded.files)
-    for text, (name, passes) in rows.items():
+    for text, (name, passes) in rows:
         decoder = decoders[name]
         reranker = rerankers.get(decoder.settings.reranker)
         translator = Translator(loaded, decoder, passes, rule, reranker, batch)

@@ -1,8 +1,8 @@
 """Constraints on the target text as tokens: templates, drafts and terms.
 
-Given texts are whole words: a space goes before each, and the token after one has to open a word
-or be punctuation. Only punctuation right after a gap joins the word before it ("___."). Scripts
-without spaces, such as Chinese, have none there either, and any of their tokens may follow.
+Given texts are whole words: a space goes before each, and the token after one has to open a word,
+or be punctuation or of a script without spaces, such as Chinese. Only punctuation and such scripts,
+right after a gap, join what is before ("___."); a term always has a space before it.
 """
 
 import re
@@ -198,8 +198,7 @@ class Speller:
 
     def terms(self, text: str, where: str) -> Terms | None:
         """Read terms between tabs; None where there are none. Raises as `template`."""
-        parts = [part.strip() for part in text.split("\t") if part.strip()]
-        terms = tuple(self.encode(t, where, joins=_without_spaces(t[0])) for t in parts)
+        terms = tuple(self.encode(t.strip(), where) for t in text.split("\t") if t.strip())
         self._check(sum(map(len, terms)), where)
         return Terms(terms) if terms else None
 
@@ -213,8 +212,5 @@ class Speller:
 def _joins(character: str) -> bool:
     """Whether no space is needed before a character: punctuation, symbols, scripts without
     spaces."""
-    return unicodedata.category(character)[0] in "PS" or _without_spaces(character)
-
-
-def _without_spaces(character: str) -> bool:
-    return WITHOUT_SPACES.match(character) is not None
+    mark = unicodedata.category(character)[0] in "PS"
+    return mark or WITHOUT_SPACES.match(character) is not None

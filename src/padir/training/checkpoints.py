@@ -172,7 +172,7 @@ class WorkFolder:
             }
             write_with_checksum(self._record(step), record | {"sha256": digests})
             for recorded in set(_numbered(self._saved)) - set(self._manager.all_steps()):
-                self._record(recorded).unlink()
+                self._record(recorded).unlink(missing_ok=True)
 
     def _record(self, step: int) -> Path:
         return self._saved / f"{step}.json"
