@@ -163,8 +163,12 @@ def test_unsupported_exports_are_refused(model):
     ("system", "options", "message"),
     [
         ("ar", ("--program", "p.jax"), "only parallel models are exported"),
-        ("padir", ("--program", "p.jax", "--license", "mit"), "--license is of --hub"),
-        ("padir", ("--hub", "h", "--license", "mit", "--steps", "2"), "--steps are of --program"),
+        ("padir", ("--program", "p.jax", "--license", "mit"), "--license applies to --hub alone"),
+        (
+            "padir",
+            ("--hub", "h", "--license", "mit", "--steps", "2"),
+            "--steps apply to --program alone",
+        ),
     ],
 )
 def test_an_export_with_options_that_do_not_fit_is_refused(

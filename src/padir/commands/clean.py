@@ -2,8 +2,7 @@
 
 The settings say which training pairs are dropped: empty, too long, of too different lengths,
 overlapping with valid or test, duplicate. Valid and test sets are kept whole: defects there are
-errors.
-A carriage return at the end of a line is removed and counted.
+errors. A carriage return at the end of a line is removed and counted.
 
 In: the dataset's settings and the folder of `padir fetch`. Out: the same files cleaned; of valid
 and test all references of a sentence as one JSON list (SPLIT.references.LANGUAGE.jsonl);

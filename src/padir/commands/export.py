@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
 
     if arguments.hub is not None:
         if arguments.decoder is not None or arguments.steps is not None:
-            raise InputError("--hub copies every decoder; --decoder and --steps are of --program")
+            raise InputError("--decoder and --steps apply to --program alone")
         if arguments.license is None:
             raise InputError(
                 "--hub needs --license, such as apache-2.0 or cc-by-2.0: that of the training text"
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
         print(f"{arguments.hub}: a bundle with a hub's card")
         return 0
     if arguments.license is not None:
-        raise InputError("--license is of --hub: a program carries no card")
+        raise InputError("--license applies to --hub alone: a program has no card")
     from padir.decode.export import write_program
 
     model = load(arguments.model)

@@ -8,7 +8,7 @@ from padir.report.results import Document, Results
 from padir.report.tables import Cell, Column, Table
 
 HEADINGS = {"min": "min", "mean": "avg", "max": "max"}
-ANALYSED = (
+ANALYSIS_COLUMNS = (
     *PLACE,
     Column("training", "Training"),
     Column("decoder", "Decoder"),
@@ -86,7 +86,7 @@ def _rows(
 
 
 def _columns(groups: Sequence[tuple[str, str, str]], lost: Sequence[tuple[str, str]]):
-    columns = [*ANALYSED, Column("stutter", "Stutter"), Column("pairs", "Pairs")]
+    columns = [*ANALYSIS_COLUMNS, Column("stutter", "Stutter"), Column("pairs", "Pairs")]
     for key, _, heading in groups:
         for kind in KINDS:
             columns.append(Column(f"{key}{kind}", f"{heading}{HEADINGS[kind]}", 4))
@@ -162,7 +162,7 @@ PREDICTED = (
 
 def dependency_table(results: Results) -> Table:
     """How well each predictor detects stutter, and strong dependence by the probe or exactly."""
-    columns = [*ANALYSED, Column("predictor", "Predictor")]
+    columns = [*ANALYSIS_COLUMNS, Column("predictor", "Predictor")]
     for name, heading, _, _ in PREDICTED:
         columns += with_interval(name, heading, 2)
     columns += with_interval("correlation", "Rank correlation with exact, near", 2)

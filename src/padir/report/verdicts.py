@@ -78,8 +78,8 @@ def _rows(results: Results, place: Place, *passes: int | None) -> list[ScoredRow
         return "no PaDIR training in the config"
     numbers = [number or candidate.decoding.passes or 0 for number in passes]
     if any(fewer >= more for fewer, more in pairwise(numbers)):
-        listed = " < ".join(f"T{number}" for number in numbers)
-        return f"{candidate.label} is the candidate, and the claim compares {listed}"
+        listed = ", ".join(f"T{number}" for number in numbers)
+        return f"the claim needs rising numbers of passes; of {candidate.label} it has {listed}"
     rows = [
         candidate._replace(decoding=candidate.decoding._replace(passes=number or None))
         for number in numbers
