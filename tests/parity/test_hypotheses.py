@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from padir.decode.lengths import length_candidates
 from padir.decode.policies import (
     all_positions,
     mask_start,
@@ -20,7 +21,6 @@ from padir.decode.policies import (
     stop_never,
 )
 from padir.decode.refine import Policies, Prediction, refine
-from padir.decode.refiner import length_candidates
 from padir.ids import EOS, MASK
 from padir.tokens import stutters
 from tests.parity.golden import FIXTURES

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -11,14 +12,17 @@ from padir.config.training import TrainingRun
 from padir.decode.batches import Batch
 from padir.decode.candidates import Candidate
 from padir.decode.predict import forbid, most_likely, predictable
-from padir.decode.programs import CompiledModel
+from padir.decode.programs import CompiledModel, joined, parted
 from padir.decode.search import beam_search, greedy_search
-from padir.ids import EOS, START
+from padir.ids import EOS, PAD, START
 from padir.model.decoder import Cache, CrossMemory
 from padir.model.transformer import Transformer
 
 LIMIT_FACTOR, LIMIT_EXTRA = 2, 10
 LEAST_ROWS = 4
+STEPS_PER_CHECK = 4
+"""Steps of a search between two checks on a GPU. The host reads each result, which takes nearly as
+long as a step of a small model (docs/results/multi30k/speed.md)."""
 
 
 def target_limit(source_length: int, max_positions: int) -> int:
@@ -86,20 +90,26 @@ class Searcher:
         sentences: int | None = None,
     ):
         self.max_positions = run.architecture.max_positions
-        self.alpha = alpha
+        self.use(alpha)
         self._compiled = CompiledModel(model, run, sentences)
         allowed = predictable(self._compiled.table_size, vocabulary_size, eos=True)
         greedy = settings.kind == "greedy"
         width = 1 if greedy else settings.beam
 
-        def search(model: Transformer, source, limits, alpha, length: int):
+        most = self.max_positions
+        # A row with EOS alone fills the batch up.
+        limit_of = np.array([0, 0, *(target_limit(length, most) for length in range(2, most + 1))])
+        per_check = STEPS_PER_CHECK if jax.default_backend() == "gpu" else 1
+
+        def search(model: Transformer, source, alpha, length: int):
             rows = source.shape[0]
+            limits = jnp.asarray(limit_of, jnp.int32)[jnp.sum(source != PAD, axis=1)]
             cache = model.decoder.empty_cache(rows, length * width)
             memory, sizes = Memory(cache, model.encode(source).cross), smaller_batches(rows)
             if greedy:
                 step = greedy_step(model, allowed)
-                result = greedy_search(step, memory, limits, length, START, EOS, sizes)
-                return result.tokens, result.log_probability, result.length
+                result = greedy_search(step, memory, limits, length, START, EOS, sizes, per_check)
+                return joined(result.tokens, result.log_probability, result.length)
             result = beam_search(
                 beam_step(model, allowed),
                 memory,
@@ -110,10 +120,16 @@ class Searcher:
                 start=START,
                 eos=EOS,
                 sizes=sizes,
+                steps_per_check=per_check,
             )
-            return result.tokens[:, 0], result.log_probability[:, 0], result.length[:, 0]
+            best = (array[:, 0] for array in (result.tokens, result.log_probability, result.length))
+            return joined(*best)
 
-        self._search = self._compiled.compiled(search, [True, True, False], fixed=1)
+        self._search = self._compiled.compiled(search, [True, False], fixed=1)
+
+    def use(self, alpha: float) -> None:
+        """Change the length penalty; nothing is compiled again."""
+        self._alpha = jnp.float32(alpha)
 
     def batches(
         self, sources: Sequence[Sequence[int]]
@@ -127,12 +143,9 @@ class Searcher:
             a batch, and for each of its sentences one candidate.
         """
         for batch, source in self._compiled.batches(sources):
-            limits = np.zeros(batch.rows, np.int32)
-            for row, index in enumerate(batch.indices):
-                limits[row] = target_limit(len(sources[index]) + 1, self.max_positions)
             longest = target_limit(batch.length, self.max_positions)
-            result = self._search(source, limits, np.float32(self.alpha), longest)
-            tokens, scores, lengths = (np.asarray(array).tolist() for array in result)
+            result = parted(self._search(source, self._alpha, longest), np.float32, np.int32)
+            tokens, scores, lengths = (array.tolist() for array in result)
             held = range(len(batch.indices))
             yield batch, [[_candidate(tokens[row][: lengths[row]], scores[row])] for row in held]
 

@@ -27,9 +27,10 @@ from jaxtyping import Array, Float, Int
 
 from padir.config.decoder import RefinementDecoder
 from padir.decode.candidates import length_penalty
+from padir.decode.lengths import encoded_lengths
 from padir.decode.predict import predictable
 from padir.decode.refine import refine
-from padir.decode.refiner import encoded_lengths, policies_of, predictor
+from padir.decode.refiner import policies_of, predictor
 from padir.decode.translate import Translator
 from padir.files import InputError, write_bytes, write_json
 from padir.ids import EOS, PAD

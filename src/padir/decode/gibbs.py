@@ -41,11 +41,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from padir.decode.batches import Batch
+from padir.decode.lengths import SHORTEST, encoded_lengths
 from padir.decode.load import LoadedModel
 from padir.decode.policies import sentence_keys
 from padir.decode.predict import forbid, predictable, uniform
 from padir.decode.programs import CompiledModel
-from padir.decode.refiner import SHORTEST, encoded_lengths
 from padir.files import InputError, shown
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
 from padir.model.transformer import Transformer

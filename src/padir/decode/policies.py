@@ -250,6 +250,8 @@ STARTS: dict[str, Start] = {
     "mask": mask_start,
     "position_mask": position_mask_start,
 }
+CONSTANT_STARTS = ("mask", "position_mask")
+"""Starts that depend on the number of candidates and the length alone."""
 UPDATES: dict[str, Callable[[RefinementDecoder], Policy]] = {
     "all": lambda settings: all_positions,
     "hidden": lambda settings: hidden_positions,

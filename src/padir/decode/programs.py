@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jaxtyping import Int
+from jaxtyping import Array, Int
 
 from padir.config.training import TrainingRun
 from padir.decode.batches import Batch, bucket_of, finer_buckets, padded_sources, plan_batches
@@ -44,6 +45,7 @@ class CompiledModel:
         buckets: padded lengths, rising: those of training, and the model's longest input.
         longest_target: most tokens of a target that the model can write, EOS included.
         table_size: rows of the embedding table.
+        on_cpu: whether the devices are CPUs.
         threads: that decode the candidates of a single sentence; see `THREADED_WIDTHS`.
     """
 
@@ -54,9 +56,9 @@ class CompiledModel:
         self._merged = lambda leaves: nnx.merge(graph, jax.tree.unflatten(structure, leaves))
         self._mesh = data_mesh()
         self.devices: int = self._mesh.size
-        on_cpu = jax.default_backend() == "cpu"
-        self.sentences = sentences or (CPU_SENTENCES if on_cpu else ACCELERATOR_SENTENCES)
-        threaded = on_cpu and self.devices == 1 and run.architecture.width in THREADED_WIDTHS
+        self.on_cpu = jax.default_backend() == "cpu"
+        self.sentences = sentences or (CPU_SENTENCES if self.on_cpu else ACCELERATOR_SENTENCES)
+        threaded = self.on_cpu and self.devices == 1 and run.architecture.width in THREADED_WIDTHS
         self.threads = cpu_threads() if threaded else 1
         self.table_size: int = model.embedder.embedding.shape[0]
         self.longest_target = min(run.architecture.length_classes, run.architecture.max_positions)
@@ -133,6 +135,21 @@ class CompiledModel:
             return alone(*arguments) if count % self.devices else together(self._copies, *arguments)
 
         return call
+
+
+def joined(tokens: Int[Array, "*rows L"], *numbers: Array) -> Int[Array, "*rows N"]:
+    """Tokens, and a number or more of 32 bits for each row, as one array: each array that is
+    fetched from an accelerator takes as long as this one. `parted` undoes it."""
+    bits = [jax.lax.bitcast_convert_type(each, jnp.int32)[..., None] for each in numbers]
+    return jnp.concatenate([tokens, *bits], axis=-1)
+
+
+def parted(array: Int[Array, "*rows N"], *types: type[np.generic]) -> list[np.ndarray]:
+    """Tokens and numbers of the given types, from what `joined` returned."""
+    fetched = np.asarray(array)
+    numbers = np.moveaxis(fetched[..., -len(types) :], -1, 0).copy()
+    views = [each.view(kind) for each, kind in zip(numbers, types, strict=True)]
+    return [fetched[..., : -len(types)], *views]
 
 
 class CandidateThreads:

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from padir.config.decoder import RefinementDecoder
 from padir.config.training import TrainingRun
@@ -24,6 +24,8 @@ from padir.decode.joint import (
     repeats_within,
     top_k_tokens,
 )
+from padir.decode.lengths import SHORTEST, encoded_lengths
+from padir.decode.one_call import OneCall
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, sentence_keys
 from padir.decode.predict import choose, forbid, predictable
 from padir.decode.programs import CandidateThreads, CompiledModel
@@ -31,12 +33,7 @@ from padir.decode.refine import Policies, Prediction, by_candidate, refine
 from padir.files import InputError
 from padir.ids import PAD
 from padir.model.decoder import CrossMemory
-from padir.model.length import top_lengths, window_lengths
 from padir.model.transformer import Transformer
-from padir.shapes import LengthLogits, SourceTokens
-
-SHORTEST = 2
-"""Least target length tried for a source that is not empty: one piece and EOS."""
 
 
 @dataclass(frozen=True)
@@ -52,37 +49,6 @@ class Proposal:
     tokens: tuple[int, ...]
     given: tuple[bool, ...]
     opening: tuple[bool, ...] = ()
-
-
-def length_candidates(
-    logits: LengthLogits, count: int, longest: int, search: str = "top"
-) -> tuple[Int[Array, "B K"], Float[Array, "B K"]]:
-    """Distinct lengths from `SHORTEST` to `longest` to try, and their log-probabilities.
-
-    Args:
-        logits: class c is length c + 1.
-        count: lengths.
-        longest: greatest length tried.
-        search: top, the likeliest; window, those around the likeliest.
-    """
-    lengths = jnp.arange(1, logits.shape[-1] + 1)
-    possible = (lengths >= SHORTEST) & (lengths <= longest)
-    search_lengths = {"top": top_lengths, "window": window_lengths}[search]
-    return search_lengths(jnp.where(possible, logits, -jnp.inf), count)
-
-
-def encoded_lengths(
-    model: Transformer, source: SourceTokens, count: int, longest: int, search: str
-) -> tuple[CrossMemory, Int[Array, "B K"], Float[Array, "B K"]]:
-    """Encoded sources, their length candidates and the log-probabilities of these lengths.
-
-    Raises:
-        ValueError: a causal model, which predicts no lengths.
-    """
-    encoded = model.encode(source)
-    if encoded.length_logits is None:
-        raise ValueError("a causal model predicts no lengths")
-    return encoded.cross, *length_candidates(encoded.length_logits, count, longest, search)
 
 
 def policies_of(settings: RefinementDecoder) -> Policies:
@@ -239,12 +205,16 @@ class Refiner:
                 None if may_repeat is None else jnp.repeat(may_repeat, candidates, axis=0),
             )
 
-        def decode(model, cross: CrossMemory, start, *rest):
-            return by_candidate(refine(*arguments(model, cross, start, *rest)), start.shape)
+        def decode(model, cross: CrossMemory, start, *rest, check=True):
+            state = refine(*arguments(model, cross, start, *rest), check=check)
+            return by_candidate(state, start.shape)
 
         self._encode = compiled.compiled(encode, [True])
         self.arguments = arguments
         self.decode = CandidateThreads(self.compiled(decode), compiled.threads)
+        self._one_call = (
+            None if compiled.on_cpu else OneCall(compiled, settings, self.start, encode, decode)
+        )
         # By number of passes; `padir.decode.trace` keeps them here, as compiling takes seconds.
         self.tracers: dict[int, Callable[..., Any]] = {}
 
@@ -270,8 +240,15 @@ class Refiner:
         Yields:
             a batch, and for each of its sentences the candidates, likeliest length first.
         """
-        for batch, call, tried, scores in self.calls(sources, passes, lengths):
-            yield batch, candidates_of(batch, tried, scores, *self.decode(*call))
+        for batch, source in self._compiled.batches(sources):
+            decoded = None
+            if self._one_call and batch.rows == 1 and lengths is None:
+                ids = sources[batch.indices[0]]
+                decoded = self._one_call(ids, source, *self.draws_and_repeats([ids], 1), passes)
+            if decoded is None:
+                call, tried, scores = self._prepared(sources, batch, source, passes, lengths)
+                decoded = tried, scores, *self.decode(*call)
+            yield batch, candidates_of(batch, *decoded)
 
     def calls(
         self,
@@ -282,20 +259,26 @@ class Refiner:
         """What `batches` decodes: each batch, the arguments of a compiled call, and the lengths
         tried with their log-probabilities."""
         for batch, source in self._compiled.batches(sources):
-            cross, tried, scores = self._encode(source)
-            tried, scores = np.array(tried), np.asarray(scores)
-            if lengths is not None:
-                oracle = [lengths[index] for index in batch.indices]
-                tried = np.clip(np.array(oracle)[:, None], SHORTEST, self.longest)
-                tried = np.pad(tried, ((0, batch.rows - len(oracle)), (0, 0)), constant_values=1)
-                scores = np.zeros(tried.shape, np.float32)
-            tried[len(batch.indices) :] = 1
-            tried, scores = (np.repeat(array, self.restarts, axis=1) for array in (tried, scores))
-            start = self._padding(tried)
-            for row, index in enumerate(batch.indices):
-                drawn = self.start(sources[index], tried.shape[1], self.longest)
-                start[row] = drawn[:, : start.shape[2]]
-            yield batch, self._call(sources, batch, cross, start, tried, passes), tried, scores
+            yield batch, *self._prepared(sources, batch, source, passes, lengths)
+
+    def _prepared(
+        self, sources, batch: Batch, source, passes: int, lengths: Sequence[int] | None
+    ) -> tuple[tuple[Any, ...], Int[np.ndarray, "B K"], Float[np.ndarray, "B K"]]:
+        """The arguments of a compiled call, and the lengths tried with their log-probabilities."""
+        cross, tried, scores = self._encode(source)
+        tried, scores = np.array(tried), np.asarray(scores)
+        if lengths is not None:
+            oracle = [lengths[index] for index in batch.indices]
+            tried = np.clip(np.array(oracle)[:, None], SHORTEST, self.longest)
+            tried = np.pad(tried, ((0, batch.rows - len(oracle)), (0, 0)), constant_values=1)
+            scores = np.zeros(tried.shape, np.float32)
+        tried[len(batch.indices) :] = 1
+        tried, scores = (np.repeat(array, self.restarts, axis=1) for array in (tried, scores))
+        start = self._padding(tried)
+        for row, index in enumerate(batch.indices):
+            drawn = self.start(sources[index], tried.shape[1], self.longest)
+            start[row] = drawn[:, : start.shape[2]]
+        return self._call(sources, batch, cross, start, tried, passes), tried, scores
 
     def _padding(self, lengths: Int[np.ndarray, "B K"]) -> Int[np.ndarray, "B K L"]:
         length = self._compiled.padded_target(int(lengths.max()), len(lengths))
@@ -367,16 +350,24 @@ class Refiner:
         openings=None,
     ) -> tuple[Any, ...]:  # fmt: skip
         """Arguments of a compiled call."""
-        keys = sentence_keys(self.seed, [sources[index] for index in batch.indices], batch.rows)
-        may_repeat = None
-        if self.joint is not None:
-            # More is spared at a distance than side by side, where it would be stutter.
-            reaches = range(1, self.joint.reach + 1)
-            may_repeat = np.zeros((batch.rows, len(reaches)), bool)
-            for row, index in enumerate(batch.indices):
-                may_repeat[row] = [repeats_within(sources[index], reach) for reach in reaches]
+        held = [sources[index] for index in batch.indices]
+        keys, may_repeat = self.draws_and_repeats(held, batch.rows)
         count = np.int32(passes)
         return cross, start, given, opening, openings, lengths, count, keys, may_repeat
+
+    def draws_and_repeats(
+        self, sources: Sequence[Sequence[int]], rows: int
+    ) -> tuple[UInt32[np.ndarray, "B 2"], Bool[np.ndarray, "B R"] | None]:
+        """Random keys of sentences, and what a joint choice lets repeat; fillers up to `rows`."""
+        keys = sentence_keys(self.seed, sources, rows)
+        if self.joint is None:
+            return keys, None
+        # More is spared at a distance than side by side, where it would be stutter.
+        reaches = range(1, self.joint.reach + 1)
+        may_repeat = np.zeros((rows, len(reaches)), bool)
+        for row, source in enumerate(sources):
+            may_repeat[row] = [repeats_within(source, reach) for reach in reaches]
+        return keys, may_repeat
 
 
 def candidates_of(

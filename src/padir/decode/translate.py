@@ -144,7 +144,7 @@ class Translator:
         """Change the length rule; nothing is compiled again."""
         self.rule = rule
         if self._searcher:
-            self._searcher.alpha = rule.alpha
+            self._searcher.use(rule.alpha)
 
     def with_passes(self, passes: int | None) -> "Translator":
         """The same translator with another number of passes; programs are shared.

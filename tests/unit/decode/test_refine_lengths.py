@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.decode.refiner import length_candidates
+from padir.decode.lengths import length_candidates
 
 
 def test_length_one_and_lengths_too_long_are_never_tried():

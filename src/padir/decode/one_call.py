@@ -1,0 +1,97 @@
+"""One sentence in one call of an accelerator: encoding, length candidates and all passes.
+
+On an H100 a pass of a small model takes 0.2 ms, and the host about as long for each call, each
+array that it fetches and each loop condition that it reads (docs/results/multi30k/speed.md). So one
+program does all that a sentence needs: it reads the source, returns one array, and makes a few
+passes without checking whether they change anything.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Int, UInt32
+
+from padir.config.decoder import RefinementDecoder
+from padir.decode.policies import CONSTANT_STARTS
+from padir.decode.programs import CompiledModel, joined, parted
+from padir.model.transformer import Transformer
+
+ROOM_PER_TOKEN, ROOM = 1.5, 4
+"""Positions of a target for each token of its source, and besides. Targets are padded to them
+before their lengths are known."""
+UNCHECKED_PASSES = 4
+"""Most passes that are made without a check whether more are needed."""
+DrawStart = Callable[[Sequence[int], int, int], Int[np.ndarray, "K L"]]
+
+
+class OneCall:
+    """Decodes sentences one by one, with the results of `Refiner.decode`.
+
+    Args:
+        compiled: the model.
+        settings: of the decoder.
+        start: draws initial tokens; see `padir.decode.policies.Start`.
+        encode: from a model and a source to its memory, its lengths and their log-probabilities.
+        decode: see `Refiner`.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledModel,
+        settings: RefinementDecoder,
+        start: DrawStart,
+        encode: Callable[..., Any],
+        decode: Callable[..., Any],
+    ):
+        self._compiled, self._start = compiled, start
+        self._candidates = candidates = settings.length_candidates * settings.restarts
+        constant = None
+        if settings.start in CONSTANT_STARTS:
+            constant = start((), candidates, compiled.longest_target)[None]
+        self._draws = constant is None
+
+        def translate(model: Transformer, source, start, keys, may_repeat, passes, room):
+            cross, *predicted = encode(model, source)
+            lengths, scores = (jnp.repeat(each, settings.restarts, axis=1) for each in predicted)
+            start = jnp.asarray(start if constant is None else constant)
+            tokens, log_probability, used = decode(
+                model, cross, start[:, :, :room], None, None, None, lengths, passes, keys,
+                may_repeat, check=passes > UNCHECKED_PASSES,
+            )  # fmt: skip
+            return joined(tokens, lengths, scores, log_probability, used)
+
+        self._translate = compiled.compiled(translate, [True, True, True, True], fixed=2)
+
+    def __call__(
+        self,
+        ids: Sequence[int],
+        source: Int[np.ndarray, "1 S"],
+        keys: UInt32[np.ndarray, "1 2"],
+        may_repeat: Bool[np.ndarray, "1 R"] | None,
+        passes: int,
+    ) -> tuple[np.ndarray, ...] | None:
+        """Decode a sentence.
+
+        Args:
+            ids: of the source, without EOS.
+            source: padded, with EOS.
+            keys, may_repeat: see `Refiner.draws_and_repeats`.
+            passes: decoder passes (T); each number has a program of its own.
+
+        Returns:
+            lengths [1, K], their log-probabilities, tokens [1, K, L], their summed log-probability
+            and the passes used; None where a length is greater than the program has room for.
+        """
+        longest = self._compiled.longest_target
+        wanted = min(int(ROOM_PER_TOKEN * (len(ids) + 1)) + ROOM, longest)
+        room = self._compiled.padded_target(wanted, 1)
+        start = None
+        if self._draws:
+            start = self._start(ids, self._candidates, longest)[None]
+        decoded = self._translate(source, start, keys, may_repeat, passes, room)
+        tokens, lengths, scores, log_probability, used = parted(
+            decoded, np.int32, np.float32, np.float32, np.int32
+        )
+        return (lengths, scores, tokens, log_probability, used) if lengths.max() <= room else None
