@@ -93,16 +93,15 @@ class Defects:
     circular: bool = False
 
     def refine(
-        self, predict, start, lengths, passes, policies: Policies, keys, given=None,
-        may_repeat=None, check=True,
-    ) -> Refinement:  # fmt: skip
+        self, predict, start, lengths, passes, policies: Policies, keys, given=None, may_repeat=None
+    ) -> Refinement:
         """`padir.decode.refine.refine` with these defects; deleted tokens still stand."""
         stutter = policies.remask is stutter_remask
         if self.stops_together:
             policies = policies._replace(stop=stop_together)
         if self.circular and stutter:
             policies = policies._replace(remask=circular_stutter_remask)
-        state = refine(predict, start, lengths, passes, policies, keys, given, may_repeat, check)
+        state = refine(predict, start, lengths, passes, policies, keys, given, may_repeat)
         if self.returns_remasked:
             shown = state.tokens if not stutter else state.inputs
             tokens = jnp.where(state.passes_done < passes, state.inputs, shown)

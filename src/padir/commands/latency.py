@@ -77,7 +77,7 @@ def main(argv: list[str]) -> int:
 
 def timed_rows(arguments: argparse.Namespace, rerankers: dict) -> list:
     """The rows of the command line. Rows of one bundle share its model, and those that differ in
-    passes alone share a translator. Raises InputError for a row that cannot be, and for a reranker
+    passes alone share programs. Raises InputError for a row that cannot be, and for a reranker
     that no row uses."""
     from padir.decode.latency import TimedRow
     from padir.decode.load import find_decoder
@@ -104,7 +104,7 @@ def timed_rows(arguments: argparse.Namespace, rerankers: dict) -> list:
             translator = shared.with_passes(passes)
         # An oracle length predictor is a bound on quality, not a system to time.
         if not loaded.model.length_oracle:
-            rows.append(TimedRow(translator))
+            rows.append(TimedRow(translator, shares_programs=shared is not None))
     options.refuse_unused(rerankers, used)
     return rows
 

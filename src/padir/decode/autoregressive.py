@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,9 +19,6 @@ from padir.model.transformer import Transformer
 
 LIMIT_FACTOR, LIMIT_EXTRA = 2, 10
 LEAST_ROWS = 4
-STEPS_PER_CHECK = 4
-"""Steps of a search between two checks on a GPU. The host reads each result, which takes nearly as
-long as a step of a small model (docs/results/multi30k/speed.md)."""
 
 
 def target_limit(source_length: int, max_positions: int) -> int:
@@ -99,7 +95,6 @@ class Searcher:
         most = self.max_positions
         # A row with EOS alone fills the batch up.
         limit_of = np.array([0, 0, *(target_limit(length, most) for length in range(2, most + 1))])
-        per_check = STEPS_PER_CHECK if jax.default_backend() == "gpu" else 1
 
         def search(model: Transformer, source, alpha, length: int):
             rows = source.shape[0]
@@ -108,7 +103,7 @@ class Searcher:
             memory, sizes = Memory(cache, model.encode(source).cross), smaller_batches(rows)
             if greedy:
                 step = greedy_step(model, allowed)
-                result = greedy_search(step, memory, limits, length, START, EOS, sizes, per_check)
+                result = greedy_search(step, memory, limits, length, START, EOS, sizes)
                 return joined(result.tokens, result.log_probability, result.length)
             result = beam_search(
                 beam_step(model, allowed),
@@ -120,7 +115,6 @@ class Searcher:
                 start=START,
                 eos=EOS,
                 sizes=sizes,
-                steps_per_check=per_check,
             )
             best = (array[:, 0] for array in (result.tokens, result.log_probability, result.length))
             return joined(*best)

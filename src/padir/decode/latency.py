@@ -44,13 +44,16 @@ class TimedRow:
 
     Attributes:
         translator: translates one line at a time.
+        shares_programs: whether an earlier row has compiled the programs, as one that differs in
+            passes alone has.
         seconds: [sentences][repeats] wall time.
-        compile_seconds: of all programs that the sentences need and no earlier row has compiled.
+        compile_seconds: of all shapes that the sentences need.
         recompiled: programs compiled during the timed part; 0 unless something is wrong.
         results: the hypotheses.
     """
 
     translator: Translator
+    shares_programs: bool = False
     seconds: list[list[float]] = field(default_factory=list)
     compile_seconds: float = 0.0
     recompiled: int = 0
@@ -97,9 +100,10 @@ def measure(
     clock = CompileClock()
     for line in lines:
         for row in rows:
-            before = clock.seconds
-            row.translator.translate([line], "source")
-            row.compile_seconds += clock.seconds - before
+            if not row.shares_programs:
+                before = clock.seconds
+                row.translator.translate([line], "source")
+                row.compile_seconds += clock.seconds - before
         if report:
             report(1)
     for line in lines:

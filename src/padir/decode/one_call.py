@@ -1,9 +1,8 @@
 """One sentence in one call of an accelerator: encoding, length candidates and all passes.
 
-On an H100 a pass of a small model takes 0.2 ms, and the host about as long for each call, each
-array that it fetches and each loop condition that it reads (docs/results/multi30k/speed.md). So one
-program does all that a sentence needs: it reads the source, returns one array, and makes a few
-passes without checking whether they change anything.
+On an H100 a pass of a small model takes 0.2 ms, and the host about as long for each call and each
+array that it fetches (docs/results/multi30k/latency_gpu.md). So one program does all that a
+sentence needs; it reads the source and returns one array.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,15 +13,14 @@ import numpy as np
 from jaxtyping import Bool, Int, UInt32
 
 from padir.config.decoder import RefinementDecoder
+from padir.decode.lengths import SHORTEST
 from padir.decode.policies import CONSTANT_STARTS
 from padir.decode.programs import CompiledModel, joined, parted
 from padir.model.transformer import Transformer
 
 ROOM_PER_TOKEN, ROOM = 1.5, 4
-"""Positions of a target for each token of its source, and besides. Targets are padded to them
-before their lengths are known."""
-UNCHECKED_PASSES = 4
-"""Most passes that are made without a check whether more are needed."""
+"""Targets are padded to `ROOM_PER_TOKEN` times the source's padded length and `ROOM` more, as their
+lengths are not known before the call."""
 DrawStart = Callable[[Sequence[int], int, int], Int[np.ndarray, "K L"]]
 
 
@@ -34,7 +32,7 @@ class OneCall:
         settings: of the decoder.
         start: draws initial tokens; see `padir.decode.policies.Start`.
         encode: from a model and a source to its memory, its lengths and their log-probabilities.
-        decode: see `Refiner`.
+        decode: as `Refiner.decode`, of a model before its other arguments.
     """
 
     def __init__(
@@ -47,22 +45,24 @@ class OneCall:
     ):
         self._compiled, self._start = compiled, start
         self._candidates = candidates = settings.length_candidates * settings.restarts
+        # Lengths are distinct.
+        self._longest_at_least = SHORTEST - 1 + settings.length_candidates
         constant = None
         if settings.start in CONSTANT_STARTS:
             constant = start((), candidates, compiled.longest_target)[None]
         self._draws = constant is None
 
-        def translate(model: Transformer, source, start, keys, may_repeat, passes, room):
+        def translate(model: Transformer, source, start, keys, may_repeat, passes, room: int):
             cross, *predicted = encode(model, source)
             lengths, scores = (jnp.repeat(each, settings.restarts, axis=1) for each in predicted)
             start = jnp.asarray(start if constant is None else constant)
             tokens, log_probability, used = decode(
                 model, cross, start[:, :, :room], None, None, None, lengths, passes, keys,
-                may_repeat, check=passes > UNCHECKED_PASSES,
+                may_repeat,
             )  # fmt: skip
             return joined(tokens, lengths, scores, log_probability, used)
 
-        self._translate = compiled.compiled(translate, [True, True, True, True], fixed=2)
+        self._translate = compiled.compiled(translate, [True, True, True, True, False], fixed=1)
 
     def __call__(
         self,
@@ -78,19 +78,19 @@ class OneCall:
             ids: of the source, without EOS.
             source: padded, with EOS.
             keys, may_repeat: see `Refiner.draws_and_repeats`.
-            passes: decoder passes (T); each number has a program of its own.
+            passes: decoder passes (T).
 
         Returns:
             lengths [1, K], their log-probabilities, tokens [1, K, L], their summed log-probability
             and the passes used; None where a length is greater than the program has room for.
         """
         longest = self._compiled.longest_target
-        wanted = min(int(ROOM_PER_TOKEN * (len(ids) + 1)) + ROOM, longest)
-        room = self._compiled.padded_target(wanted, 1)
+        wanted = max(int(ROOM_PER_TOKEN * source.shape[1]) + ROOM, self._longest_at_least)
+        room = self._compiled.padded_target(min(wanted, longest), 1)
         start = None
         if self._draws:
             start = self._start(ids, self._candidates, longest)[None]
-        decoded = self._translate(source, start, keys, may_repeat, passes, room)
+        decoded = self._translate(source, start, keys, may_repeat, np.int32(passes), room)
         tokens, lengths, scores, log_probability, used = parted(
             decoded, np.int32, np.float32, np.float32, np.int32
         )

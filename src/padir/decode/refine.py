@@ -156,12 +156,11 @@ def refine(
     predict: Callable[..., Prediction],
     start: Int[Array, "B L"],
     lengths: Int[Array, " B"],
-    passes: Int[Array, ""] | int,
+    passes: Int[Array, ""],
     policies: Policies,
     keys: RowKeys,
     given: Bool[Array, "B L"] | None = None,
     may_repeat: Bool[Array, "B R"] | None = None,
-    check: bool = True,
 ) -> Refinement:
     """Refine all rows for up to `passes` passes.
 
@@ -171,14 +170,12 @@ def refine(
         start: initial tokens; those at a row's EOS and after it are not read.
         lengths: of each row with EOS, from 1 to L.
         passes: 0 returns the start. Traced: one program serves every number.
-        policies: of this decoding. A finished row keeps its result.
+        policies: of this decoding. A finished row keeps its result; the loop ends when every row
+            is finished.
         keys: of each row's random draws.
         given: positions that keep their start token; none by default.
         may_repeat: rows whose equal tokens a joint choice leaves alone, for each distance from 1;
             none by default.
-        check: whether to check after each pass if every row is finished, and to end then. It
-            changes no result. Without it `passes` is at least 1 and not traced, so that the loop
-            has no condition to compute.
     """
     state, one_pass, _ = refinement(
         predict, start, lengths, passes, policies, keys, given, may_repeat
@@ -192,9 +189,6 @@ def refine(
         first = one_pass(state)
         before = state._replace(shortlist=first.shortlist)
         state = jax.tree.map(partial(jnp.where, passes > 0), first, before)
-    if not check:
-        done = 1 if policies.shortlist else 0
-        return jax.lax.fori_loop(done, passes, lambda _, state: one_pass(state), state)
     return jax.lax.while_loop(more, one_pass, state)
 
 
@@ -202,7 +196,7 @@ def refinement(
     predict: Callable[..., Prediction],
     start: Int[Array, "B L"],
     lengths: Int[Array, " B"],
-    passes: Int[Array, ""] | int,
+    passes: Int[Array, ""],
     policies: Policies,
     keys: RowKeys,
     given: Bool[Array, "B L"] | None = None,
@@ -223,8 +217,7 @@ def refinement(
         prediction = predict(state.inputs, visible(state), pass_keys, *within)
         view = PassView(
             state.inputs, state.hidden, state.tokens, state.log_probability,
-            prediction.critic_probability, is_piece, state.passes_done, jnp.int32(passes),
-            chances(pass_keys),
+            prediction.critic_probability, is_piece, state.passes_done, passes, chances(pass_keys),
             None if prediction.coupling is None else prediction.coupling[:, :, 0],
         )  # fmt: skip
         taken = policies.update(view) & is_piece

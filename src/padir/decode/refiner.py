@@ -1,6 +1,7 @@
 """Decodes encoded sources with one parallel model: length candidates, starts, compiled passes.
 
-Paper: 3.2, L.1.1. One call encodes and predicts lengths, one makes all passes.
+Paper: 3.2, L.1.1. One call encodes and predicts lengths, one makes all passes; one sentence on an
+accelerator takes a single call (`padir.decode.one_call`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -205,9 +206,8 @@ class Refiner:
                 None if may_repeat is None else jnp.repeat(may_repeat, candidates, axis=0),
             )
 
-        def decode(model, cross: CrossMemory, start, *rest, check=True):
-            state = refine(*arguments(model, cross, start, *rest), check=check)
-            return by_candidate(state, start.shape)
+        def decode(model, cross: CrossMemory, start, *rest):
+            return by_candidate(refine(*arguments(model, cross, start, *rest)), start.shape)
 
         self._encode = compiled.compiled(encode, [True])
         self.arguments = arguments
@@ -358,7 +358,7 @@ class Refiner:
     def draws_and_repeats(
         self, sources: Sequence[Sequence[int]], rows: int
     ) -> tuple[UInt32[np.ndarray, "B 2"], Bool[np.ndarray, "B R"] | None]:
-        """Random keys of sentences, and what a joint choice lets repeat; fillers up to `rows`."""
+        """Random keys of sentences, and what a joint choice lets repeat; padded to `rows`."""
         keys = sentence_keys(self.seed, sources, rows)
         if self.joint is None:
             return keys, None

@@ -20,7 +20,6 @@ def narrowing_loop(
     finished: Callable[[Any], Bool[Array, " B"]],
     search: Any,
     sizes: Sequence[int],
-    steps_per_check: int = 1,
 ) -> Any:
     """Repeat `body` until all rows are finished, shrinking the batch as they finish.
 
@@ -33,20 +32,12 @@ def narrowing_loop(
         search: a NamedTuple: `position` without rows, everything else with rows first.
         sizes: batch sizes in descending order; once no more rows than the next one are unfinished,
             the batch shrinks to it.
-        steps_per_check: steps between two checks which rows are finished. It changes no result: a
-            finished row stays as it is.
 
     Returns:
         the last state of every row. `position` and `state` are those of the first batch.
     """
     target = sizes[0] if sizes else 0
-
-    def steps(search: Any) -> Any:
-        if steps_per_check == 1:
-            return body(search)
-        return jax.lax.fori_loop(0, steps_per_check, lambda _, each: body(each), search)
-
-    search = jax.lax.while_loop(lambda s: jnp.sum(~finished(s)) > target, steps, search)
+    search = jax.lax.while_loop(lambda s: jnp.sum(~finished(s)) > target, body, search)
     if not sizes:
         return search
     chosen = jnp.argsort(finished(search), stable=True)[:target]
@@ -55,8 +46,7 @@ def narrowing_loop(
     part = jax.tree.map(lambda array: array[chosen], search._replace(position=None))._replace(
         position=search.position
     )
-    part = narrowing_loop(body, finished, part, sizes[1:], steps_per_check)
-    part = part._replace(position=None, state=None)
+    part = narrowing_loop(body, finished, part, sizes[1:])._replace(position=None, state=None)
     return jax.tree.map(lambda whole, new: whole.at[chosen].set(new), rows, part)._replace(**kept)
 
 
@@ -100,7 +90,6 @@ def greedy_search(
     start: int,
     eos: int,
     sizes: Sequence[int] = (),
-    steps_per_check: int = 1,
 ) -> Greedy:
     """Take the likeliest token at each position until EOS or the row's limit.
 
@@ -111,7 +100,7 @@ def greedy_search(
         length: of the buffer, at least every limit.
         start: first input token.
         eos: token that ends a hypothesis.
-        sizes, steps_per_check: see `narrowing_loop`; sizes are at most the number of rows.
+        sizes: see `narrowing_loop`; at most the number of rows.
     """
 
     def one_step(search: Greedy) -> Greedy:
@@ -141,7 +130,7 @@ def greedy_search(
         limits=limits,
         state=state,
     )
-    return narrowing_loop(one_step, lambda search: search.finished, initial, sizes, steps_per_check)
+    return narrowing_loop(one_step, lambda search: search.finished, initial, sizes)
 
 
 BeamStep = Callable[
@@ -205,13 +194,12 @@ def beam_search(
     results: int = 1,
     ending_ranks: int | None = None,
     sizes: Sequence[int] = (),
-    steps_per_check: int = 1,
 ) -> Hypotheses:
     """Beam search with length-normalised scores.
 
     Args:
         step: see `BeamStep`; position 0 is fed `start`.
-        state, limits, length, start, eos, sizes, steps_per_check: as of `greedy_search`.
+        state, limits, length, start, eos, sizes: as of `greedy_search`.
         alpha: of the penalty ((5 + length) / 6) ** alpha; any sign.
         beam: live hypotheses per row (K).
         results: how many of the best finished hypotheses must be right: a row is closed once no
@@ -316,7 +304,6 @@ def beam_search(
             state=state,
         ),
         sizes,
-        steps_per_check,
     )
     some = jnp.any(search.ended.scores > EMPTY, axis=1)
     return jax.tree.map(

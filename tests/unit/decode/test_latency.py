@@ -45,6 +45,14 @@ def test_quantiles_and_means_of_known_times_are_those_by_hand(monkeypatch):
     assert clock.order[200:212] == [1, 1, 1, 2, 2, 2] * 2
 
 
+def test_rows_that_share_programs_are_warmed_up_once():
+    clock = SimpleNamespace(now=0.0, order=[])
+    timed = [latency.TimedRow(FakeTranslator(clock, f), f == 2) for f in (1, 2)]
+    rows = latency.measure(timed, ["1", "2"], 1)
+    assert clock.order == [1, 1, 1, 2, 1, 2]
+    assert [row["passes_mean"] for row in rows] == [3, 3]
+
+
 def test_one_slow_repeat_does_not_count():
     timed = latency.TimedRow(FakeTranslator(None, 1))
     timed.seconds = [[0.001, 0.5, 0.001]]

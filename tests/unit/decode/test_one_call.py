@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.decode import autoregressive, one_call
+from padir.decode import one_call
 from padir.decode.candidates import LengthRule
-from padir.decode.one_call import UNCHECKED_PASSES, OneCall
+from padir.decode.latency import CompileClock
+from padir.decode.one_call import OneCall
 from padir.decode.programs import joined, parted
-from padir.decode.search import narrowing_loop
 from tests.decoding import LINES, tiny_translator
 
 RULE = LengthRule(0.6, 1.0)
@@ -46,7 +46,7 @@ def assert_same(ours, theirs):
             )
 
 
-@pytest.mark.parametrize("passes", [1, 3, UNCHECKED_PASSES + 2])
+@pytest.mark.parametrize("passes", [1, 3])
 @pytest.mark.parametrize(("kind", "policies"), POLICIES.values(), ids=POLICIES)
 def test_one_call_gives_what_two_calls_give(tmp_path, monkeypatch, kind, policies, passes):
     on_cpu = alone(tiny_translator(tmp_path / "cpu", kind, passes, RULE, **policies))
@@ -86,24 +86,25 @@ def test_several_sentences_are_decoded_in_two_calls(tmp_path, monkeypatch):
     assert_same(translator.candidates(sources), on_cpu)
 
 
-@pytest.mark.parametrize("kind", ["greedy", "beam"])
-def test_a_search_with_fewer_checks_finds_the_same(tmp_path, monkeypatch, kind):
-    def found(folder):
-        translator = tiny_translator(tmp_path / folder, kind, None, RULE, sentences=16)
-        sources = translator.encode([line for line in LINES if line])
-        return alone(translator), translator.candidates(sources)
-
-    on_cpu = found("cpu")
-    checks = []
-    monkeypatch.setattr(
-        "padir.decode.search.narrowing_loop",
-        lambda *arguments: checks.append(arguments[4]) or narrowing_loop(*arguments),
-    )
+def test_all_passes_share_a_program(tmp_path, monkeypatch):
     passes_for_gpu(monkeypatch)
-    on_gpu = found("gpu")
-    assert set(checks) == {autoregressive.STEPS_PER_CHECK}
-    for ours, theirs in zip(on_gpu, on_cpu, strict=True):
-        assert_same(ours, theirs)
+    translator = tiny_translator(tmp_path / "gpu", "padir", 2, RULE)
+    one = [translator.encode(["ba ko mi"])[0]]
+    translator.candidates(one)
+    clock = CompileClock()
+    translator.with_passes(5).candidates(one)
+    assert clock.count == 0
+
+
+def test_as_many_lengths_as_there_are_have_room(tmp_path, monkeypatch):
+    on_cpu = alone(tiny_translator(tmp_path / "cpu", "padir", 2, RULE, length_candidates=11))
+    passes_for_gpu(monkeypatch)
+    monkeypatch.setattr(one_call, "ROOM_PER_TOKEN", 0)
+    translator = tiny_translator(
+        tmp_path / "gpu", "padir", 2, RULE, buckets=(4, 8, 16), length_candidates=11
+    )
+    monkeypatch.setattr(translator.refiner, "decode", None)
+    assert_same(alone(translator), on_cpu)
 
 
 def test_joined_arrays_come_apart_bit_by_bit():
