@@ -11,7 +11,7 @@ from padir.config.training import TrainingRun
 from padir.decode.batches import Batch
 from padir.decode.candidates import Candidate
 from padir.decode.predict import forbid, most_likely, predictable
-from padir.decode.programs import CompiledModel, joined, parted
+from padir.decode.programs import CompiledModel, pack, unpack
 from padir.decode.search import beam_search, greedy_search
 from padir.ids import EOS, PAD, START
 from padir.model.decoder import Cache, CrossMemory
@@ -104,7 +104,7 @@ class Searcher:
             if greedy:
                 step = greedy_step(model, allowed)
                 result = greedy_search(step, memory, limits, length, START, EOS, sizes)
-                return joined(result.tokens, result.log_probability, result.length)
+                return pack(result.tokens, result.log_probability, result.length)
             result = beam_search(
                 beam_step(model, allowed),
                 memory,
@@ -117,7 +117,7 @@ class Searcher:
                 sizes=sizes,
             )
             best = (array[:, 0] for array in (result.tokens, result.log_probability, result.length))
-            return joined(*best)
+            return pack(*best)
 
         self._search = self._compiled.compiled(search, [True, False], fixed=1)
 
@@ -138,7 +138,7 @@ class Searcher:
         """
         for batch, source in self._compiled.batches(sources):
             longest = target_limit(batch.length, self.max_positions)
-            result = parted(self._search(source, self._alpha, longest), np.float32, np.int32)
+            result = unpack(self._search(source, self._alpha, longest), np.float32, np.int32)
             tokens, scores, lengths = (array.tolist() for array in result)
             held = range(len(batch.indices))
             yield batch, [[_candidate(tokens[row][: lengths[row]], scores[row])] for row in held]

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int, UInt32
 from padir.config.decoder import RefinementDecoder
 from padir.decode.lengths import SHORTEST
 from padir.decode.policies import CONSTANT_STARTS
-from padir.decode.programs import CompiledModel, joined, parted
+from padir.decode.programs import CompiledModel, pack, unpack
 from padir.model.transformer import Transformer
 
 ROOM_PER_TOKEN, ROOM = 1.5, 4
@@ -60,7 +60,7 @@ class OneCall:
                 model, cross, start[:, :, :room], None, None, None, lengths, passes, keys,
                 may_repeat,
             )  # fmt: skip
-            return joined(tokens, lengths, scores, log_probability, used)
+            return pack(tokens, lengths, scores, log_probability, used)
 
         self._translate = compiled.compiled(translate, [True, True, True, True, False], fixed=1)
 
@@ -91,7 +91,7 @@ class OneCall:
         if self._draws:
             start = self._start(ids, self._candidates, longest)[None]
         decoded = self._translate(source, start, keys, may_repeat, np.int32(passes), room)
-        tokens, lengths, scores, log_probability, used = parted(
+        tokens, lengths, scores, log_probability, used = unpack(
             decoded, np.int32, np.float32, np.float32, np.int32
         )
         return (lengths, scores, tokens, log_probability, used) if lengths.max() <= room else None

@@ -137,8 +137,8 @@ class CompiledModel:
         return call
 
 
-def joined(tokens: Int[Array, "*rows L"], *numbers: Array) -> Int[Array, "*rows N"]:
-    """Tokens, and one or more 32-bit numbers per row, as one array; `parted` undoes it.
+def pack(tokens: Int[Array, "*rows L"], *numbers: Array) -> Int[Array, "*rows N"]:
+    """Tokens, and one or more 32-bit numbers per row, as one array; `unpack` undoes it.
 
     An accelerator's arrays take about 0.2 ms each to fetch, whatever their size.
     """
@@ -146,8 +146,8 @@ def joined(tokens: Int[Array, "*rows L"], *numbers: Array) -> Int[Array, "*rows 
     return jnp.concatenate([tokens, *bits], axis=-1)
 
 
-def parted(array: Int[Array, "*rows N"], *types: type[np.generic]) -> list[np.ndarray]:
-    """Tokens and numbers of the given types, from what `joined` returned."""
+def unpack(array: Int[Array, "*rows N"], *types: type[np.generic]) -> list[np.ndarray]:
+    """Tokens and numbers of the given types, from what `pack` returned."""
     fetched = np.asarray(array)
     numbers = np.moveaxis(fetched[..., -len(types) :], -1, 0).copy()
     views = [each.view(kind) for each, kind in zip(numbers, types, strict=True)]

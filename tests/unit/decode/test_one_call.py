@@ -12,7 +12,7 @@ from padir.decode import one_call
 from padir.decode.candidates import LengthRule
 from padir.decode.latency import CompileClock
 from padir.decode.one_call import OneCall
-from padir.decode.programs import joined, parted
+from padir.decode.programs import pack, unpack
 from tests.decoding import LINES, tiny_translator
 
 RULE = LengthRule(0.6, 1.0)
@@ -89,10 +89,10 @@ def test_several_sentences_are_decoded_in_two_calls(tmp_path, monkeypatch):
 def test_all_passes_share_a_program(tmp_path, monkeypatch):
     passes_for_gpu(monkeypatch)
     translator = tiny_translator(tmp_path / "gpu", "padir", 2, RULE)
-    one = [translator.encode(["ba ko mi"])[0]]
-    translator.candidates(one)
+    sources = translator.encode(["ba ko mi"])
+    translator.candidates(sources)
     clock = CompileClock()
-    translator.with_passes(5).candidates(one)
+    translator.with_passes(5).candidates(sources)
     assert clock.count == 0
 
 
@@ -107,13 +107,13 @@ def test_as_many_lengths_as_there_are_have_room(tmp_path, monkeypatch):
     assert_same(alone(translator), on_cpu)
 
 
-def test_joined_arrays_come_apart_bit_by_bit():
+def test_packed_arrays_are_unpacked_bit_by_bit():
     tokens = np.arange(12, dtype=np.int32).reshape(2, 2, 3) - 5
     scores = np.array([[-0.0, np.inf], [1e-42, -3.25]], np.float32)
     counts = np.array([[1, -2], [3, 2**31 - 1]], np.int32)
-    array = joined(*map(jnp.asarray, (tokens, scores, counts)))
+    array = pack(*map(jnp.asarray, (tokens, scores, counts)))
     assert array.shape == (2, 2, 5)
-    ours = parted(array, np.float32, np.int32)
+    ours = unpack(array, np.float32, np.int32)
     for our, theirs in zip(ours, (tokens, scores, counts), strict=True):
         assert our.dtype == theirs.dtype
         assert our.tobytes() == theirs.tobytes()
