@@ -34,7 +34,9 @@ LINES = (
 )
 
 
-def tiny_run(system: str, buckets=(16,), decoder_layers: int = 1) -> TrainingRun:
+def tiny_run(
+    system: str, buckets=(16,), decoder_layers: int = 1, extra_ids: int = 0, **settings
+) -> TrainingRun:
     """Settings of a tiny model.
 
     One bucket compiles one program; more show that padding does not matter.
@@ -50,8 +52,10 @@ def tiny_run(system: str, buckets=(16,), decoder_layers: int = 1) -> TrainingRun
             "feed_forward_width": 32,
             "max_positions": 16,
             "length_classes": 12,
+            "extra_ids": extra_ids,
         },
         training={"buckets": list(buckets)},
+        **settings,
     )
 
 
@@ -114,7 +118,7 @@ def write_tiny_bundle(
         digests=digests or {},
     )
     # Two rows past the vocabulary, which may never be predicted.
-    rows = size + 2
+    rows = size + max(2, run.architecture.extra_ids)
     content = {
         "format": 1,
         "run_spec": spec.model_dump(mode="json"),

@@ -25,14 +25,14 @@ from padir.decode.translate import Translator
 from padir.files import InputError
 from padir.score import score_lines
 
-Key = tuple[str | None, int | None, Path | None]
+Key = tuple[str | None, Path | None]
 
 
 @dataclass
 class Model:
     """A trained model that translates.
 
-    Programs are compiled for the first sentence of each length and kept.
+    Programs are compiled for the first sentence of each length and number of passes, and kept.
 
     Attributes:
         loaded: network, vocabulary and settings.
@@ -137,13 +137,17 @@ class Model:
         steps: int | None,
         reranker: str | Path | None,
     ) -> Translator:
-        """The translator for these arguments, cached."""
+        """The translator for these arguments; those of all numbers of passes share its programs."""
         if isinstance(lines, str):
             raise InputError("lines is one text; a list of lines is needed")
-        key = decoder, steps, None if reranker is None else Path(reranker)
+        for number, line in enumerate(lines, start=1):
+            if any("\ud800" <= character <= "\udfff" for character in line):
+                raise InputError(f"line {number}: holds half a surrogate pair, which is no text")
+        key = decoder, None if reranker is None else Path(reranker)
         if key not in self._translators:
-            self._translators[key] = self.translator(*key)
-        return self._translators[key]
+            self._translators[key] = self.translator(decoder, steps, key[1])
+        kept = self._translators[key]
+        return kept.with_passes(_passes(kept.decoder, steps))
 
     def translator(
         self,
@@ -160,10 +164,12 @@ class Model:
         if not isinstance(decoder, TunedDecoder):
             default = None if self.parallel else "greedy"
             decoder = find_decoder(self.loaded, decoder, default)
-        if steps is None and decoder.settings.parallel:
-            steps = DEFAULT_PASSES
         ranking = None if reranker is None else Reranker(load_bundle(reranker))
-        return Translator(self.loaded, decoder, steps, rule, ranking)
+        return Translator(self.loaded, decoder, _passes(decoder, steps), rule, ranking)
+
+
+def _passes(decoder: TunedDecoder, steps: int | None) -> int | None:
+    return DEFAULT_PASSES if steps is None and decoder.settings.parallel else steps
 
 
 def load(folder: str | Path) -> Model:

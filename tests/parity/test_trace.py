@@ -4,7 +4,9 @@ import pytest
 
 from padir.decode.candidates import LengthRule
 from padir.decode.trace import traces
-from tests.decoding import LINES, tiny_translator
+from padir.decode.translate import Translator
+from padir.ids import MASK
+from tests.decoding import LINES, tiny_decoder, tiny_model, tiny_translator
 
 RULE = LengthRule(0.6, 1.0)
 KINDS = {
@@ -45,6 +47,18 @@ def test_a_trace_ends_in_the_candidates_of_decoding(traced):
             chosen = record["candidates"][record["chosen"]]
             assert chosen["score"] == max(entry["score"] for entry in record["candidates"])
             assert chosen["length"] == hypothesis.length
+
+
+def test_masks_of_positions_are_shown_as_masks(tmp_path):
+    settings = {"objective": {"corruption": "position_mask"}, "extra_ids": 16}
+    decoder = tiny_decoder("padir", RULE, start="position_mask")
+    translator = Translator(tiny_model(tmp_path / "model", "padir", **settings), decoder, 2)
+    (record,) = traces(translator, LINES[:1], "lines", LINES[:1])
+    mask = translator.loaded.vocabulary.piece(MASK)
+    for candidate in record["candidates"]:
+        first, *later = (state["tokens"] for state in candidate["states"])
+        assert first == [mask] * (candidate["length"] - 1)
+        assert len(later) == candidate["passes"]
 
 
 def test_there_is_a_state_before_and_after_each_pass(traced):

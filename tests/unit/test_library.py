@@ -55,6 +55,15 @@ def test_a_model_translates_as_its_translator_does(bundle, model):
         assert texts[:1] == ([each.hypothesis.hypothesis] if each.source else [])
 
 
+def test_numbers_of_passes_share_programs(bundle):
+    model = padir.load(bundle)
+    four = model.translate(LINES)
+    (translator,) = model._translators.values()
+    assert model.translate(LINES, steps=4) == four
+    assert model.translate(LINES, steps=1) == padir.load(bundle).translate(LINES, steps=1)
+    assert list(model._translators.values()) == [translator]
+
+
 def test_a_model_says_what_does_not_fit(model, tmp_path):
     for arguments, message in (
         ({"decoder": "beam"}, "does not fit"),

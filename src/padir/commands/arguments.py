@@ -153,7 +153,10 @@ TARGET_LANGUAGE = needed(
 PASSES = option("--passes T", "number of decoder passes (parallel models)")
 RULE = (
     option("--length-alpha X", "length penalty alpha (default: as chosen by padir tune)"),
-    option("--length-weight X", "weight of the length's log-probability (parallel models)"),
+    option(
+        "--length-weight X",
+        "weight of the length's log-probability (parallel models; 0 with --length-alpha alone)",
+    ),
 )
 BATCH = (
     option(

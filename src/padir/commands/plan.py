@@ -1,8 +1,9 @@
 """Print the jobs of a config with their size, without running anything.
 
-Exact: jobs, steps, padded tokens, parameters (up to the vocabulary's size, which is taken as
-asked for). Estimated, and each line says from what: floating-point operations, hours, dollars,
-disk, memory. Hours are the operations of matrix products, divided by --gflops for training and by
+Exact: jobs, steps, parameters (up to the vocabulary's size, which is taken as asked for). At
+most: padded tokens, of full batches; a batch has a multiple of 8 pairs, or fewer than 8.
+Estimated, and each line says from what: floating-point operations, hours, dollars, disk,
+memory. Hours are the operations of matrix products, divided by --gflops for training and by
 --decode-gflops for distillation and decoding; dollars are hours times --usd-per-hour. Memory is
 that of one of --devices devices at the longest bucket. Existing text is counted; other text has
 the size that the config states (source.pairs of a TFDS dataset). Nothing is written or sent.
@@ -43,7 +44,7 @@ class TrainingPlan:
 
     Attributes:
         parameters: of the model, with the embedding table of the vocabulary asked for.
-        tokens: padded target tokens of one seed.
+        tokens: most padded target tokens of one seed.
         flops: of one seed, estimated.
         memory: of one device while a step runs, estimated.
     """

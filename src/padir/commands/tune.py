@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
     from padir.decode.candidates import LengthRule
     from padir.decode.load import find_decoder
     from padir.decode.tune import decodings_to_tune, tune, tune_draft_rule
-    from padir.files import read_aligned
+    from padir.files import InputError, read_aligned, shown
     from padir.progress import Progress
     from padir.provenance import write_provenance
     from padir.score.bleu import RepeatedBleu
@@ -52,6 +52,8 @@ def main(argv: list[str]) -> int:
     passes = settings.tuning_passes if isinstance(settings, RefinementDecoder) else None
     translator = options.open_translator(arguments, loaded, decoder, passes, LengthRule())
     lines, *references = read_aligned(arguments.source, *arguments.references)
+    if not lines:
+        raise InputError(f"{shown(arguments.source)}: empty: there is no sentence to tune on")
     best, rules = LengthRule(), []
     if settings.tuned:
         bleu = RepeatedBleu(references, loaded.spec.direction.split("-")[1])

@@ -31,7 +31,7 @@ from padir.decode.translate import Hypothesis, Translator
 from padir.files import InputError, read_aligned, shown
 
 PLACEMENTS = 8
-"""Placements of a term in one row of a batch; the number changes no result."""
+"""Placements of a term in one row of a batch; changes no result unless tokens are drawn."""
 LENGTH_CHANGES = (0, -1, 1)
 """Changes of the hypothesis's length that placing a term may make; of equals the first wins."""
 MARGIN = 5.0

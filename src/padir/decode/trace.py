@@ -36,6 +36,7 @@ from padir.decode.refine import by_candidate, refinement
 from padir.decode.refiner import Refiner, candidates_of
 from padir.decode.stream import MOST_CHARACTERS
 from padir.decode.translate import Translator
+from padir.ids import MASK
 
 DIGITS = 3
 
@@ -186,9 +187,10 @@ def _state(
     translator: Translator, tokens: Any, log_probability=None, hidden=None, attended=None
 ) -> dict[str, Any]:
     """JSON of one candidate's state; `hidden` True hides all positions."""
-    state: dict[str, Any] = {
-        "tokens": [translator.loaded.vocabulary.piece(int(token)) for token in tokens]
-    }
+    vocabulary = translator.loaded.vocabulary
+    # A mask token for each position follows the vocabulary.
+    pieces = np.where(np.asarray(tokens) < vocabulary.size, tokens, MASK)
+    state: dict[str, Any] = {"tokens": [vocabulary.piece(int(piece)) for piece in pieces]}
     if log_probability is not None:
         confidence = np.exp(np.minimum(log_probability, 0.0))
         state["confidence"] = [round(float(value), DIGITS) for value in confidence]

@@ -296,9 +296,18 @@ class Ledger(LedgerReader):
             self._end(request, "done")
 
     def refuse(self, request: int) -> None:
-        """End a request that the service did not translate and does not bill."""
-        with self._transaction():
+        """End a request that the service did not translate and does not bill.
+
+        Its price is reserved again, for the same lines.
+        """
+        with self._transaction() as db:
             self._end(request, "refused")
+            db.execute(
+                "UPDATE reservations SET usd = usd + (SELECT characters * usd_per_million / 1e6"
+                " FROM requests WHERE id = ?1)"
+                " WHERE owner = (SELECT owner FROM requests WHERE id = ?1)",
+                (request,),
+            )
 
     def leave_out(self, task: Task, lines: Sequence[Line]) -> None:
         """Record lines that the service refuses in every request; see `left_out`."""

@@ -7,6 +7,7 @@ One request is translated at a time. Every answer but the page is JSON; an error
 import errno
 import json
 import re
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -86,6 +87,9 @@ class Server(ThreadingHTTPServer):
     def __init__(self, model: Model, host: str, port: int):
         self.model, self.busy = model, threading.Lock()
         self.decoders = model.decoders()
+        if not self.decoders:
+            # Says why the default does not fit.
+            model.translator()
         limits = {"most_lines": MOST_LINES, "most_traced": MOST_TRACED}
         self.page = page(model, self.decoders, **limits)
         self.description = openapi.document(self.decoders, **limits)
@@ -101,6 +105,11 @@ class Server(ThreadingHTTPServer):
                 f"{host}:{port}: cannot listen: {reason.rstrip('.')}; choose another with"
                 " --port N, or --port 0 for a free one"
             ) from error
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that leaves is no error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     def health(self) -> dict[str, Any]:
         """Answer to `GET /health`: the model that is served."""

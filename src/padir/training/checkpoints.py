@@ -8,7 +8,7 @@ candidates/{step}.*     parameters that validation may choose, with their loss a
                         (records of these two folders carry a checksum of their own)
 unreadable/{step}/      damaged checkpoints that an older one replaced
 metrics.jsonl           one line per report; lines past a resumed checkpoint are cut off
-tensorboard/            the same numbers for TensorBoard
+tensorboard/            the same for TensorBoard; steps that a resumed run repeats stand twice
 """
 
 import hashlib
@@ -17,6 +17,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -134,7 +135,11 @@ class WorkFolder:
         folders = (self._checkpoints, self._saved, self._candidates, self.folder / "tensorboard")
         if self._metrics.exists() or any(any(path.glob("*")) for path in folders):
             clock = {"seconds": 0.0, "cpu_seconds": 0.0}
-            write_jsonl(self._metrics, [{"step": 0, **clock, "restarts": self.restarts + 1}])
+            before = 0
+            # Damaged metrics must not keep anyone from starting over.
+            with suppress(InputError):
+                before = self.restarts
+            write_jsonl(self._metrics, [{"step": 0, **clock, "restarts": before + 1}])
         for path in folders:
             shutil.rmtree(path, ignore_errors=True)
 

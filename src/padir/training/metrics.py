@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from padir.files import InputError, atomic_path, read_jsonl, shown, write_errors
+from padir.training.storage import RESTART
 
 
 class EventFile:
@@ -48,14 +49,23 @@ class EventFile:
 
 
 def whole_lines(path: Path) -> list[dict]:
-    """The records of a JSON-lines file; a last line cut short by a kill is removed from it."""
+    """The records of a JSON-lines file; a last line cut short by a kill is removed from it.
+
+    Raises:
+        InputError: another line is damaged.
+    """
     content = path.read_bytes() if path.exists() else b""
     end = content.rfind(b"\n") + 1
     if end < len(content):
         with atomic_path(path) as temporary:
             Path(temporary).write_bytes(content[:end])
-    lines = read_jsonl(path) if end else []
+    try:
+        lines = read_jsonl(path) if end else []
+    except InputError as error:
+        raise InputError(f"{error}; {RESTART}") from error
     for number, line in enumerate(lines, start=1):
         if not isinstance(line.get("step"), int) or not isinstance(line.get("restarts", 0), int):
-            raise InputError(f"{shown(path)}: line {number}: damaged: a whole step is allowed")
+            raise InputError(
+                f"{shown(path)}: line {number}: damaged: a whole step is allowed; {RESTART}"
+            )
     return lines

@@ -3,6 +3,8 @@
 import http.client
 import json
 import re
+import socket
+import struct
 
 import jsonschema
 import pytest
@@ -156,6 +158,23 @@ def test_what_is_too_large_or_of_another_type_is_not_read(server):
     for method, path, status in (("GET", "/x", 404), ("GET", "/translate", 405)):
         assert ask(server, method, path)[0] == status
     assert ask(server, "GET", "/health")[0] == 200
+
+
+def test_text_that_is_none_is_refused_and_a_client_that_left_is_no_error(server, capfd):
+    status, answer = post(server, b'{"lines": ["ba", "\\ud800 ko"]}')
+    assert status == 400
+    assert answer["error"] == "line 2: holds half a surrogate pair, which is no text"
+    with socket.create_connection(server.server_address[:2]) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\n")
+    assert ask(server, "GET", "/health")[0] == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_a_model_without_a_tuned_decoder_is_refused(tmp_path):
+    model = Model(tiny_model(tmp_path / "padir", "padir"))
+    with pytest.raises(InputError, match="no length rule"):
+        Server(model, "127.0.0.1", 0)
 
 
 def test_a_port_in_use_is_told_with_what_to_do(server):

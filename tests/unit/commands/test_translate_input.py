@@ -1,4 +1,5 @@
-"""What `padir translate` makes of blank lines and a byte order mark, and its help of defaults."""
+"""What `padir translate` makes of blank lines and a byte order mark, and its help of defaults; what
+`padir tune` makes of an empty file."""
 
 import io
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 from padir.commands import translate, tune
 from padir.decode.load import find_decoder, load
+from padir.files import InputError
 from padir.library import Model
 from tests.decoding import write_tiny_bundle
 
@@ -62,3 +64,14 @@ def test_help_says_how_an_ar_model_is_decoded_where_nothing_is_said(bundles, mod
     loaded = load(bundles["ar"])
     chosen = Model(loaded).translator().decoder if module is translate else None
     assert (chosen or find_decoder(loaded, None)).settings.kind == search
+
+
+def test_nothing_is_tuned_on_an_empty_file(bundles, tmp_path, monkeypatch):
+    monkeypatch.setattr(tune, "prepare", lambda threads: None)
+    source, references = tmp_path / "source", tmp_path / "references"
+    source.touch()
+    references.touch()
+    arguments = ["--bundle", bundles["ar"], "--decoder", "beam", "--source", source]
+    arguments += ["--references", references, "--out", tmp_path / "beam.json"]
+    with pytest.raises(InputError, match="source: empty: there is no sentence to tune on"):
+        tune.main(list(map(str, arguments)))

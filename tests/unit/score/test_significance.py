@@ -1,5 +1,6 @@
 """Resampling: hand-worked answers, pairing, and the size of the tests."""
 
+import itertools
 import time
 
 import numpy as np
@@ -69,13 +70,27 @@ def test_a_system_against_itself_is_not_significant():
 
 
 def test_randomisation_by_hand():
-    # Two sentences; only differences +-1 and 0 arise, and 1 is never exceeded.
+    # Two sentences: of the four exchanges two have the difference 1 again, as -1 or 1.
     system, baseline = mean_metric([1.0, 1.0]), mean_metric([0.0, 0.0])
-    assert significance.randomisation_p_value(system, baseline, 99) == pytest.approx(1 / 100)
-    # A difference of 0 between unlike outputs is exceeded by half of the four exchanges.
-    system, baseline = mean_metric([1.0, 0.0]), mean_metric([0.0, 1.0])
     p_value = significance.randomisation_p_value(system, baseline, 4000)
     assert p_value == pytest.approx(0.5, abs=4 * np.sqrt(0.25 / 4000))
+    # A difference of 0 between unlike outputs is reached by every exchange.
+    system, baseline = mean_metric([1.0, 0.0]), mean_metric([0.0, 1.0])
+    assert significance.randomisation_p_value(system, baseline, 99) == 1.0
+
+
+@pytest.mark.parametrize("changed", range(8))
+def test_randomisation_of_few_changed_sentences_is_that_of_all_exchanges(changed):
+    rng = np.random.default_rng(changed)
+    baseline = rng.random(30)
+    gains = np.where(np.arange(30) < changed, rng.integers(1, 4, size=30) / 4, 0.0)
+    gains[1] *= -1
+    exchanges = [gains[:changed] @ signs for signs in itertools.product((-1, 1), repeat=changed)]
+    exact = np.mean(np.abs(exchanges) >= abs(gains.sum()) - 1e-9)
+    p_value = significance.randomisation_p_value(
+        mean_metric(baseline + gains), mean_metric(baseline), 4000
+    )
+    assert p_value == pytest.approx(exact, abs=4 * np.sqrt(0.25 / 4000))
 
 
 def test_p_values_are_uniform_under_the_null():

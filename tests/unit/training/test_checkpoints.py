@@ -219,9 +219,12 @@ def test_a_record_of_an_earlier_version_is_read(folder: Path, name: str) -> None
 def test_a_damaged_line_of_metrics_is_named(folder: Path) -> None:
     metrics = folder / "metrics.jsonl"
     metrics.write_text(metrics.read_text().replace('"step": 4', '"stap": 4'))
-    damaged = pytest.raises(InputError, match=r"metrics\.jsonl: line 2: damaged")
+    damaged = pytest.raises(InputError, match=r"metrics\.jsonl: line 2: damaged.*--restart` starts")
     with WorkFolder(folder, IDENTITY) as work, damaged:
         work.forget_after(8)
+    with WorkFolder(folder, IDENTITY, restart=True) as work:
+        work.forget_after(8)
+        assert work.restarts == 1
 
 
 def test_a_restart_is_asked_for_and_recorded(folder: Path) -> None:
