@@ -296,10 +296,7 @@ class Ledger(LedgerReader):
             self._end(request, "done")
 
     def refuse(self, request: int) -> None:
-        """End a request that the service did not translate and does not bill.
-
-        Its price is reserved again, for the same lines.
-        """
+        """End a request that is neither translated nor billed; its price is reserved again."""
         with self._transaction() as db:
             self._end(request, "refused")
             db.execute(

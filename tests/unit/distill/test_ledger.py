@@ -78,17 +78,6 @@ def test_a_refused_request_costs_nothing_and_a_doubtful_one_its_price(path):
         assert ledger.spent("somebody") == (pytest.approx(2e-3), 100, pytest.approx(1e-3))
 
 
-def test_what_is_refused_is_reserved_again(path):
-    limits = Limits(1.0, 1e4, 10**9)
-    with Ledger(path) as first, Ledger(path) as second:
-        first.reserve("somebody", 0.8, limits)
-        for _ in range(2):
-            first.refuse(first.claim(TASK, lines_of("a" * 40), limits).request)
-        with pytest.raises(LimitReached, match=r"and 0\.80 reserved"):
-            second.reserve("somebody", 0.3, limits)
-        second.reserve("somebody", 0.2, limits)
-
-
 def test_lines_in_flight_are_not_sent_by_another_process(path):
     ours, theirs = lines_of("eins", "zwei"), lines_of("zwei", "drei")
     with Ledger(path) as first, Ledger(path) as second:

@@ -1,9 +1,9 @@
-"""The ledger's sums: what lets it grow long."""
+"""The ledger's sums: what lets it grow long, and what is reserved."""
 
 import pytest
 
 from padir.distill import owners
-from padir.distill.ledger import Ledger, LimitReached
+from padir.distill.ledger import Ledger, LimitReached, Limits
 from tests.unit.distill.test_ledger import FREE, TASK, lines_of
 
 
@@ -51,3 +51,14 @@ def test_a_claim_reads_no_request_that_is_over(path):
         ]
     assert any("requests" in step for step in steps)
     assert not [step for step in steps if step == "SCAN requests"]
+
+
+def test_what_is_refused_is_reserved_again(path):
+    limits = Limits(1.0, 1e4, 10**9)
+    with Ledger(path) as first, Ledger(path) as second:
+        first.reserve("somebody", 0.8, limits)
+        for _ in range(2):
+            first.refuse(first.claim(TASK, lines_of("a" * 40), limits).request)
+        with pytest.raises(LimitReached, match=r"and 0\.80 reserved"):
+            second.reserve("somebody", 0.3, limits)
+        second.reserve("somebody", 0.2, limits)
