@@ -3,7 +3,7 @@
 `padir.load`, `padir.score` and the other short names of `padir` lead here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ class Model:
 
     def translate(
         self,
-        lines: Sequence[str],
+        lines: Iterable[str],
         steps: int | None = None,
         decoder: str | None = None,
         reranker: str | Path | None = None,
@@ -80,7 +80,7 @@ class Model:
 
     def details(
         self,
-        lines: Sequence[str],
+        lines: Iterable[str],
         steps: int | None = None,
         decoder: str | None = None,
         reranker: str | Path | None = None,
@@ -94,12 +94,12 @@ class Model:
             best: most candidates of a line.
             warn: called with a message about each line that is cut.
         """
-        translator = self._kept(lines, decoder, steps, reranker)
-        return list(translated(translator, [lines], warn, best=best))
+        texts = _texts(lines)
+        return list(translated(self._kept(decoder, steps, reranker), [texts], warn, best=best))
 
     def traces(
         self,
-        lines: Sequence[str],
+        lines: Iterable[str],
         steps: int | None = None,
         decoder: str | None = None,
         reranker: str | Path | None = None,
@@ -111,7 +111,8 @@ class Model:
             lines, steps, decoder, reranker: as of `translate`.
             warn: called with a message about each line that is cut.
         """
-        return traces(self._kept(lines, decoder, steps, reranker), lines, "input", warn=warn)
+        texts = _texts(lines)
+        return traces(self._kept(decoder, steps, reranker), texts, "input", warn=warn)
 
     def decoders(self) -> list[str]:
         """Names that `translate` takes, the default first: decoders that fit this model and need
@@ -131,18 +132,9 @@ class Model:
         return True
 
     def _kept(
-        self,
-        lines: Sequence[str],
-        decoder: str | None,
-        steps: int | None,
-        reranker: str | Path | None,
+        self, decoder: str | None, steps: int | None, reranker: str | Path | None
     ) -> Translator:
         """The translator for these arguments; those of all numbers of passes share its programs."""
-        if isinstance(lines, str):
-            raise InputError("lines is one text; a list of lines is needed")
-        for number, line in enumerate(lines, start=1):
-            if any("\ud800" <= character <= "\udfff" for character in line):
-                raise InputError(f"line {number}: holds half a surrogate pair, which is no text")
         key = decoder, None if reranker is None else Path(reranker)
         if key not in self._translators:
             self._translators[key] = self.translator(decoder, steps, key[1])
@@ -166,6 +158,19 @@ class Model:
             decoder = find_decoder(self.loaded, decoder, default)
         ranking = None if reranker is None else Reranker(load_bundle(reranker))
         return Translator(self.loaded, decoder, _passes(decoder, steps), rule, ranking)
+
+
+def _texts(lines: Iterable[str]) -> list[str]:
+    """The lines as a list; raises InputError for what is no line of text."""
+    if isinstance(lines, str):
+        raise InputError("lines is one text; a list of lines is needed")
+    texts = list(lines)
+    for number, line in enumerate(texts, start=1):
+        if not isinstance(line, str):
+            raise InputError(f"line {number}: found {type(line).__name__}, allowed is text")
+        if any("\ud800" <= character <= "\udfff" for character in line):
+            raise InputError(f"line {number}: holds half a surrogate pair, which is no text")
+    return texts
 
 
 def _passes(decoder: TunedDecoder, steps: int | None) -> int | None:

@@ -55,6 +55,16 @@ def test_a_model_translates_as_its_translator_does(bundle, model):
         assert texts[:1] == ([each.hypothesis.hypothesis] if each.source else [])
 
 
+def test_any_iterable_of_lines_is_translated_and_an_end_of_line_changes_nothing(model, tmp_path):
+    expected = model.translate(LINES, steps=2)
+    assert model.translate((line for line in LINES), steps=2) == expected
+    assert len(model.traces((line for line in LINES), steps=2)) == len(LINES)
+    for ending in ("\n", "\r\n", "\t"):
+        assert model.translate([line + ending for line in LINES], steps=2) == expected
+    with pytest.raises(InputError, match="line 2: found int, allowed is text"):
+        model.translate(iter(["ba ko", 3]), steps=2)
+
+
 def test_numbers_of_passes_share_programs(bundle):
     model = padir.load(bundle)
     four = model.translate(LINES)
@@ -173,6 +183,7 @@ def test_unsupported_exports_are_refused(model):
     [
         ("ar", ("--program", "p.jax"), "only parallel models are exported"),
         ("padir", ("--program", "p.jax", "--license", "mit"), "--license applies to --hub alone"),
+        ("padir", ("--hub", "h", "--license", "a\nb: c"), "--license: one line of 1 to"),
         (
             "padir",
             ("--hub", "h", "--license", "mit", "--steps", "2"),

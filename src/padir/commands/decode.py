@@ -63,6 +63,10 @@ def main(argv: list[str]) -> int:
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
+    options.refuse_overwriting(
+        {"--source": arguments.source, "--references": arguments.references},
+        {"--out": arguments.out, "--text": arguments.text},
+    )
     check_cleaned(arguments.source, *filter(None, [arguments.references]))
     rule = options.length_rule(arguments)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)

@@ -36,6 +36,7 @@ def main(argv: list[str]) -> int:
     """Load, write, say what was written."""
     arguments = read_arguments("export", __doc__, OPTIONS, argv)
     prepare()
+    from padir.config.data import check_license
     from padir.files import InputError
     from padir.hub import write_hub_folder
     from padir.library import load
@@ -48,6 +49,10 @@ def main(argv: list[str]) -> int:
                 "--hub needs --license, such as apache-2.0 or cc-by-2.0: that of the training text"
                 " may bind the model"
             )
+        try:
+            check_license(arguments.license)
+        except ValueError as error:
+            raise InputError(f"--license: {error}") from error
         write_hub_folder(load(arguments.model), arguments.hub, arguments.license)
         print(f"{arguments.hub}: a bundle with a hub's card")
         return 0

@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,20 @@ def length_rule(parsed: argparse.Namespace) -> Any:
         if value is not None and not math.isfinite(value):
             raise InputError(f"{name} is {value}: allowed are finite numbers")
     return None if alpha is None else LengthRule(alpha, weight or 0.0)
+
+
+def refuse_overwriting(read: Mapping[str, Path | None], written: Mapping[str, Path]) -> None:
+    """Raise InputError where an option names a file to write that another one names, too.
+
+    Args:
+        read, written: path of each option; None where it is not given.
+    """
+    for name, path in written.items():
+        if path.exists() and not path.is_file():
+            continue  # Such as /dev/null.
+        for other, its in {**read, **written}.items():
+            if other != name and its is not None and its.resolve() == path.resolve():
+                raise InputError(f"{name} {path}: is the file of {other}, allowed is another one")
 
 
 def open_bundle(folder: Path, digests: dict[str, str]) -> Any:

@@ -74,7 +74,7 @@ OPTIONS = (
     ),
     option(
         "--nbest N",
-        "print the N best distinct candidates, separated by tabs",
+        "print the N best distinct candidates, separated by tabs; AR has one",
         least=1,
         group="output",
     ),

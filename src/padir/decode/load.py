@@ -55,8 +55,11 @@ class LoadedModel:
         return self.model if weights == "float32" else self._rounded
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Piece ids of each line, none for a blank one, without a limit on the length."""
-        return self.vocabulary.encode([line if line.strip() else "" for line in lines])
+        """Piece ids of each line, none for a blank one, without a limit on the length.
+
+        White space at the end, such as the end of a line from another system, is no part of it.
+        """
+        return self.vocabulary.encode([line.rstrip() for line in lines])
 
     @cached_property
     def _rounded(self) -> Transformer:

@@ -82,6 +82,20 @@ def test_inputs_of_other_settings_are_refused(place, tmp_path, expected, message
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.parametrize(
+    ("out", "text", "named"), [("source", "t", "--source"), ("x", "x", "--text")]
+)
+def test_decode_writes_over_nothing_that_it_reads_or_writes(place, tmp_path, out, text, named):
+    folder = place if out == "source" else tmp_path
+    arguments = [*decoding(place, "T2"), "--out", folder / out, "--text", tmp_path / text]
+    before = (place / "source").read_bytes()
+    with pytest.raises(
+        InputError, match=f"^--out .*{out}: is the file of {named}, allowed is another"
+    ):
+        run(decode, *arguments)
+    assert (place / "source").read_bytes() == before
+
+
 def test_only_stages_that_both_name_are_compared():
     checked_digests({"data": "a", "score": "b"}, {"data": "a", "training": "c"}, "file")
     checked_digests({}, {"data": "a"}, "file")
