@@ -134,7 +134,7 @@ class Model:
     def _kept(
         self, decoder: str | None, steps: int | None, reranker: str | Path | None
     ) -> Translator:
-        """The translator for these arguments; those of all numbers of passes share its programs."""
+        """A cached translator; translators that differ in `steps` alone share their programs."""
         key = decoder, None if reranker is None else Path(reranker)
         if key not in self._translators:
             self._translators[key] = self.translator(decoder, steps, key[1])

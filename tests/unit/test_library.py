@@ -55,7 +55,7 @@ def test_a_model_translates_as_its_translator_does(bundle, model):
         assert texts[:1] == ([each.hypothesis.hypothesis] if each.source else [])
 
 
-def test_any_iterable_of_lines_is_translated_and_an_end_of_line_changes_nothing(model, tmp_path):
+def test_any_iterable_of_lines_is_translated_and_an_end_of_line_changes_nothing(model):
     expected = model.translate(LINES, steps=2)
     assert model.translate((line for line in LINES), steps=2) == expected
     assert len(model.traces((line for line in LINES), steps=2)) == len(LINES)

@@ -25,16 +25,16 @@ def length_rule(parsed: argparse.Namespace) -> Any:
 
 
 def refuse_overwriting(read: Mapping[str, Path | None], written: Mapping[str, Path]) -> None:
-    """Raise InputError where an option names a file to write that another one names, too.
+    """Raise InputError where a file to write is also the file of another option.
 
     Args:
-        read, written: path of each option; None where it is not given.
+        read, written: path by option; None where the option is not given.
     """
     for name, path in written.items():
         if path.exists() and not path.is_file():
             continue  # Such as /dev/null.
-        for other, its in {**read, **written}.items():
-            if other != name and its is not None and its.resolve() == path.resolve():
+        for other, other_path in {**read, **written}.items():
+            if other != name and other_path and other_path.resolve() == path.resolve():
                 raise InputError(f"{name} {path}: is the file of {other}, allowed is another one")
 
 

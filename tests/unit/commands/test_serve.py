@@ -160,7 +160,7 @@ def test_what_is_too_large_or_of_another_type_is_not_read(server):
     assert ask(server, "GET", "/health")[0] == 200
 
 
-def test_text_that_is_none_is_refused_and_a_client_that_left_is_no_error(server, capfd):
+def test_a_lone_surrogate_is_refused_and_a_disconnected_client_prints_nothing(server, capfd):
     status, answer = post(server, b'{"lines": ["ba", "\\ud800 ko"]}')
     assert status == 400
     assert answer["error"] == "line 2: holds half a surrogate pair, which is no text"
