@@ -19,6 +19,7 @@ FORBIDDEN_CALLS = {"eval", "exec"}
 ALLOWED: dict[str, set[str]] = {
     "shapes": set(),
     "ids": set(),
+    "languages": set(),
     "temporary": set(),
     "files": {"temporary"},
     "bundle": {"cards", "files"},
@@ -42,7 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "vocab": {"config", "files", "ids"},
     "data": {
         *("cards", "checksums", "config", "files", "ids", "shapes", "temporary", "vocab"),
-        "progress",
+        *("languages", "progress"),
     },
     "model": {"cards", "config", "ids", "shapes"},
     "theory": {"config", "files", "progress"},
@@ -54,8 +55,11 @@ ALLOWED: dict[str, set[str]] = {
         *("config", "devices", "ids", "shapes", "tokens", "files", "vocab", "model", "progress"),
         *("bundle", "checksums", "launch"),
     },
-    "distill": {"checksums", "config", "files", "locks", "progress", "decode", "data", "score"},
-    "score": {"files"},
+    "distill": {
+        *("checksums", "config", "files", "languages", "locks", "progress", "decode", "data"),
+        "score",
+    },
+    "score": {"files", "languages"},
     "analysis": {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
     },
@@ -67,10 +71,12 @@ ALLOWED: dict[str, set[str]] = {
         "config",
         "data",
         "files",
+        "languages",
         "launch",
         "locks",
         "model",
         "progress",
+        "score",
         "vocab",
     },
     "report": {

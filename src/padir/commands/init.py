@@ -55,6 +55,7 @@ def main(argv: list[str]) -> int:
     from padir.files import InputError, shown, write_text
     from padir.invocation import snakefile_option, words
     from padir.launch import prepare
+    from padir.planning.fit import check_tokenizers
     from padir.planning.machine import measure
     from padir.planning.propose import propose
     from padir.planning.text import count, find_text, hold_out
@@ -68,6 +69,7 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{shown(out)}: exists; --force replaces it, --out names another file")
     text = find_text(arguments.text, arguments.languages)
     directions = checked_directions(arguments.directions, text.languages)
+    check_tokenizers("--directions", directions)
     splits = dict(text.splits)
     counts = count(splits["train"])
     print(f"text: {counts.pairs:,} pairs of {' and '.join(text.languages)}", flush=True)

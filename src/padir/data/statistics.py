@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from padir.data.distinct import Spill, as_rows, distinct
+from padir.languages import written_without_spaces
 
-# Languages written without spaces between words: lengths are in characters.
-CHARACTER_LANGUAGES = ("ja", "zh")
 QUANTILES = (50, 90, 99)
 
 
 def line_length(line: str, language: str) -> int:
     """Words of a line, or characters without spaces in a language written without them."""
-    if language in CHARACTER_LANGUAGES:
+    if written_without_spaces(language):
         return sum(map(len, line.split()))
     return len(line.split())
 
@@ -45,7 +44,7 @@ class SideCounts:
 
 def count_lines(lines: Sequence[str], language: str) -> SideCounts:
     """Count some lines of a side; units are words, or characters where those are the unit."""
-    by_character = language in CHARACTER_LANGUAGES
+    by_character = written_without_spaces(language)
     lengths: Counter[int] = Counter()
     words: set[str] = set()
     repeats = 0
@@ -98,7 +97,7 @@ class SideStatistics:
             "empty_lines": self._lengths[0],
             "repeated_lines": lines - distinct(self._lines),
             "characters": self._characters,
-            "length_unit": "characters" if self._language in CHARACTER_LANGUAGES else "words",
+            "length_unit": "characters" if written_without_spaces(self._language) else "words",
             "length_total": total,
             "length_mean": round(total / lines, 4) if lines else None,
             "length_quantiles": {f"p{q}": self._quantile(q, lines) for q in QUANTILES},

@@ -16,11 +16,11 @@ import numpy as np
 from padir.config.experiment import Config
 from padir.config.teacher import CloudTeacher
 from padir.data.size import Corpus
-from padir.data.statistics import CHARACTER_LANGUAGES
 from padir.distill.ledger import Limits
 from padir.distill.ledger_reader import LedgerReader, Spending, Task
 from padir.distill.packing import read_sources
 from padir.files import InputError, shown
+from padir.languages import written_without_spaces
 
 Known = Callable[[Sequence[bytes]], set[bytes]]
 T = TypeVar("T")
@@ -146,7 +146,7 @@ def _direction(
     if len(stated) < len(sides):
         return f"not known before the text is there ({files[0]})", None
     size = sum(side.size for side in stated)
-    characters = size // CHARACTER_BYTES if source in CHARACTER_LANGUAGES else size
+    characters = size // CHARACTER_BYTES if written_without_spaces(source) else size
     price = Limits.of(teacher).price(characters)
     return (
         f"about {price:,.2f} USD and {_hours(characters, teacher):.2f} hours:"

@@ -12,6 +12,7 @@ from padir.config.data import Dataset, FilesSource, VocabularySettings
 from padir.config.experiment import Config
 from padir.config.training import TrainingRun
 from padir.files import InputError, read_aligned
+from padir.languages import needs_tokenizer
 from padir.planning import cost
 from padir.planning.machine import CPU_GFLOPS, has_accelerator, machine_memory
 from padir.planning.memory import about_parameters, device_memory
@@ -28,12 +29,32 @@ def check(config: Config) -> Iterator[str]:
     """Yield a warning for each setting that does not fit.
 
     Raises:
-        InputError: a vocabulary that the text cannot fill, or buckets that leave most pairs out.
+        InputError: a vocabulary that the text cannot fill, buckets that leave most pairs out, or
+            a target language whose BLEU needs a package that is not installed.
     """
     for name, dataset in config.datasets.items():
+        check_tokenizers(f"config: datasets.{name}.directions", dataset.directions)
         yield from _check_text(config, name, dataset)
     if not has_accelerator():
         yield from _check_machine(config, machine_memory())
+
+
+def check_tokenizers(where: str, directions: Sequence[str]) -> None:
+    """Check that BLEU of each target language has its tokenizer.
+
+    Raises:
+        InputError: one needs a package that is not installed; `where` the direction is given.
+    """
+    for direction in directions:
+        target = direction.split("-")[1]
+        if needs_tokenizer(target):
+            # Only here, as it takes a third of a second to import.
+            from padir.score.bleu import bleu_metric
+
+            try:
+                bleu_metric(target)
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
 
 
 def _check_text(config: Config, name: str, dataset: Dataset) -> Iterator[str]:

@@ -15,7 +15,7 @@ _BEGINNINGS = {
     "valid": ("valid", "val", "dev"),
     "test": ("test", "tst", "eval"),
 }
-HELD_OUT_MOST = 1_000
+HELD_OUT_MOST, SOURCES_PER_HELD_OUT = 1_000, 20
 LEAST_PAIRS = 200
 SAMPLED_PAIRS = 50_000
 # Endings of two or three letters that name no language.
@@ -67,6 +67,11 @@ def find_text(paths: Sequence[Path], languages: Sequence[str] | None = None) -> 
     Raises:
         InputError: no parallel text, or more than one choice.
     """
+    if languages and not _are_languages(languages):
+        raise InputError(
+            f"--languages {' '.join(languages)}: allowed are two codes of two or three small"
+            " letters, such as de en"
+        )
     for path in paths:
         if not path.exists():
             raise InputError(f"{shown(path)}: no such file or folder")
@@ -78,7 +83,7 @@ def find_text(paths: Sequence[Path], languages: Sequence[str] | None = None) -> 
             " line for line"
         )
     codes = tuple(languages or (path.suffix.removeprefix(".") for path in paths))
-    if not all(map(_is_language, codes)) or codes[0] == codes[1]:
+    if not _are_languages(codes):
         raise InputError(
             f"{shown(paths[0])} and {shown(paths[1])}: the endings name no two languages: say"
             " which, such as --languages de en"
@@ -88,6 +93,10 @@ def find_text(paths: Sequence[Path], languages: Sequence[str] | None = None) -> 
 
 def _is_language(ending: str) -> bool:
     return re.fullmatch("[a-z]{2,3}", ending) is not None and ending not in _OTHER_ENDINGS
+
+
+def _are_languages(codes: Sequence[str]) -> bool:
+    return all(map(_is_language, codes)) and codes[0] != codes[1]
 
 
 def _in_folder(folder: Path, languages: Sequence[str] | None) -> ParallelText:
@@ -164,7 +173,7 @@ def _words(line: str) -> int:
 
 def held_out(sources: int) -> int:
     """Pairs of a split that is drawn from a text with so many distinct sources."""
-    return min(HELD_OUT_MOST, sources // 20)
+    return min(HELD_OUT_MOST, sources // SOURCES_PER_HELD_OUT)
 
 
 def hold_out(text: ParallelText, missing: Sequence[str], folder: Path) -> dict[str, Split]:
@@ -186,6 +195,12 @@ def hold_out(text: ParallelText, missing: Sequence[str], folder: Path) -> dict[s
     train = text.splits["train"]
     sources = list(dict.fromkeys(pair[0] for pair in iter_aligned(*train.values())))
     held = held_out(len(sources))
+    if not held:
+        raise InputError(
+            f"{shown(train[min(train)])} and its translation: {len(sources)} distinct source lines;"
+            f" at least {SOURCES_PER_HELD_OUT} are needed to draw a {missing[0]} set: add text, or"
+            f" files named {missing[0]}"
+        )
     random.Random(_SEED).shuffle(sources)
     drawn = {
         source: split

@@ -19,6 +19,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from padir.files import InputError
+from padir.languages import base_language
 
 ORDER = 4
 CHRF_BETA = 2
@@ -52,7 +53,7 @@ def is_of_installed_version(signature: str) -> bool:
 
 def paper_signature(target_language: str) -> str:
     """The paper's signature for this target language (section L.3)."""
-    tokenizer = "zh" if target_language == "zh" else "13a"
+    tokenizer = "zh" if base_language(target_language) == "zh" else "13a"
     return f"BLEU+c.mixed+#.1+s.exp+tok.{tokenizer}+v.1.3.0"
 
 
@@ -64,21 +65,28 @@ def bleu_counts(
     Args:
         hypotheses: one detokenised sentence each.
         references: one list per reference, each as long as `hypotheses`.
-        target_language: zh, ja and ko have their own tokenizers; all others take 13a.
+        target_language: zh, ja and ko have their own tokenizers, by any code of theirs; all others
+            take 13a.
 
     Raises:
         InputError: the language's tokenizer needs a package that is not installed.
     """
-    return _counts(_bleu(target_language), hypotheses, references, bleu_formula)
+    return _counts(bleu_metric(target_language), hypotheses, references, bleu_formula)
 
 
-def _bleu(target_language: str) -> BLEU:
+def bleu_metric(target_language: str) -> BLEU:
+    """SacreBLEU's metric with the tokenizer of the target language.
+
+    Raises:
+        InputError: the tokenizer needs a package that is not installed.
+    """
+    language = base_language(target_language)
     try:
-        return BLEU(trg_lang=target_language)
+        return BLEU(trg_lang=language)
     except (ImportError, RuntimeError) as error:
         raise InputError(
             f"target language {target_language}: sacreBLEU's tokenizer is not installed;"
-            f" install the package sacrebleu[{target_language}]"
+            f" install the package sacrebleu[{language}]"
         ) from error
 
 
@@ -96,7 +104,7 @@ def streamed_bleu_counts(aligned: Iterable[tuple[str, ...]], target_language: st
         ValueError: no sentence.
     """
     # One metric for all blocks, as each tokenizer keeps a cache of lines.
-    metric = _bleu(target_language)
+    metric = bleu_metric(target_language)
     sentences = iter(aligned)
     sums = []
     while block := list(islice(sentences, BLOCK_SENTENCES)):
@@ -122,7 +130,7 @@ class RepeatedBleu:
     """
 
     def __init__(self, references: Sequence[Sequence[str]], target_language: str):
-        self._metric = _bleu(target_language)
+        self._metric = bleu_metric(target_language)
         self._references = references
         self._rows: dict[tuple[int, str], np.ndarray] = {}
 

@@ -26,16 +26,16 @@ from typing import Any
 
 import numpy as np
 
+from padir.languages import written_without_spaces
 from padir.score.significance import interval
 
-CHARACTER_LANGUAGES = frozenset({"zh", "ja"})
 PER = 100.0
 
 
 def words(line: str, language: str) -> list[str | None]:
     """Words of a line in order, None for punctuation between them."""
     line = unicodedata.normalize("NFC", line).casefold()
-    if language in CHARACTER_LANGUAGES:
+    if written_without_spaces(language):
         return _characters(line)
     units: list[str | None] = []
     for piece in line.split():

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from padir.files import InputError, digest
+from padir.languages import written_without_spaces
 from padir.score import redundancy, significance, stutter
 from padir.score.bleu import bleu_counts, chrf_counts, paper_signature
 from padir.score.redundancy import Lexemes
@@ -122,7 +123,7 @@ def score_corpus(
         "dropped": None,
     }
     stutters: dict[str, Any] = {
-        "unit": "character" if target_language in stutter.CHARACTER_LANGUAGES else "word",
+        "unit": "character" if written_without_spaces(target_language) else "word",
         "words": final_stutter,
         **dict.fromkeys(("words_before_drop", "tokens", "tokens_before_drop")),
         "run_lengths": _histogram(final),

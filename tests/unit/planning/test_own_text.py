@@ -96,7 +96,10 @@ def test_an_existing_config_is_only_replaced_with_force(corpus, capsys):
         (["corpus", "--minutes", "nan"], "--minutes is nan: allowed are numbers above 0"),
         (["corpus", "--minutes", "2e6"], "allowed are numbers above 0, below a million"),
         (["three"], "found de, en, fr: say which two languages"),
+        (["corpus", "--languages", "DE", "EN"], "--languages DE EN: allowed are two codes of two"),
+        (["corpus", "--languages", "de", "de"], "--languages de de: allowed are two codes of two"),
         (["few"], "20 pairs, at least 200 are needed"),
+        (["same"], "3 distinct source lines; at least 20 are needed to draw a valid set"),
         (["uneven"], "line counts differ"),
         (["binary"], "line 1, byte 1: not valid UTF-8"),
         (["corpus", "--size", "paper"], "size paper: a training takes"),
@@ -106,6 +109,9 @@ def test_input_that_is_not_parallel_text_is_refused_in_one_line(arguments, messa
     write_pairs(Path("three"), "train", 300, ("de", "en"))
     write_pairs(Path("three"), "train", 300, ("de", "fr"))
     write_pairs(Path("few"), "train", 20)
+    write_pairs(Path("same"), "train", 300)
+    lines = Path("same/train.de").read_text().splitlines()
+    Path("same/train.de").write_text("".join(f"{line}\n" for line in lines[:3] * 100))
     write_pairs(Path("uneven"), "train", 300)
     Path("uneven/train.en").write_text("a\n")
     write_pairs(Path("binary"), "train", 300)
