@@ -22,7 +22,7 @@ from padir.checksums import CHECKSUM, read_with_checksum, rerun_remedy
 from padir.config.base import Settings
 from padir.config.contents import CONTENTS
 from padir.config.data import Dataset, VocabularySpec
-from padir.config.decoder import RefinementDecoder, SearchDecoder, builtin_decoders
+from padir.config.decoder import RefinementDecoder, SearchDecoder, builtin_decoders, refuse_unread
 from padir.config.errors import DEFAULTS, describe, key_as_written, types_at
 from padir.config.experiment import Config
 from padir.config.presets import SIZES, size_defaults
@@ -282,7 +282,10 @@ def check_config(mapping: Mapping[str, Any]) -> Config:
     # Snakemake merges files as they are; `read_yaml` has compared it.
     given.pop(CHECKSUM, None)
     settings = _with_numbers(Config, _with_defaults(given))
-    return _validate(Config, settings, given, "config: ")
+    config = _validate(Config, settings, given, "config: ")
+    for name, entry in given.get("decoders", {}).items():
+        refuse_unread(name, entry, config.decoders[name])
+    return config
 
 
 def with_base(mapping: Mapping[str, Any], paths: Sequence[str | Path]) -> dict[str, Any]:

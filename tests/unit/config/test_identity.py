@@ -204,7 +204,7 @@ ALL_TRAININGS = {*AR, *TAUGHT, *RAW, *OTHER, *RANKED}
             {"kind": "beam", "beam": 3},
             {"ar_decoder", "ar_hypotheses", *SCORES, *TAUGHT, "timing"},
         ),
-        ("decoders.greedy", {"kind": "greedy", "beam": 3}, set()),
+        ("decoders.greedy", {"kind": "greedy", "length_alphas": [1.0]}, set()),
         # A decoder, and what it decodes.
         (
             "decoders.padir",
