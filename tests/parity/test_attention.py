@@ -117,8 +117,8 @@ def coupled_predictions(tmp_path, **settings):
     for _, decoder_pass, cross in extractor.passes(
         sources, [AnalysedHypothesis(6)] * len(sources), 2
     ):
-        predict = predictor(loaded.model, cross, allowed, decoder.settings)
         tokens = decoder_pass.input.tokens
+        predict = predictor(loaded.model, cross, tokens.shape[1], allowed, decoder.settings)
         keys = jax.numpy.zeros((*tokens.shape, 2), np.uint32)
         coupling = np.asarray(predict(tokens, decoder_pass.input.visible, keys).coupling)
         law, weights = extractor.weights(cross, decoder_pass.input)

@@ -132,7 +132,7 @@ class Extractor:
                 update=_of_passes(policies.update, passes),
                 remask=_of_passes(policies.remask, passes),
             )
-            predict = predictor(model, cross, allowed, settings)
+            predict = predictor(model, cross, start.shape[1], allowed, settings)
             state = refine(predict, start, lengths, passes - 1, counted, keys)
             position, last = jnp.arange(state.inputs.shape[1])[None, :], lengths[:, None] - 1
             visible = visible_positions(policies, state, position < last, position == last)

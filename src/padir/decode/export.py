@@ -74,7 +74,7 @@ def exported(translator: Translator) -> Any:
         cross, lengths, scores = encoded_lengths(
             model, source, start.shape[0], longest, settings.length_search
         )
-        predict = predictor(model, cross, allowed, settings)
+        predict = predictor(model, cross, start.shape[1], allowed, settings)
         # Nothing is drawn, so that any keys do.
         keys = jnp.zeros((start.shape[0], 2), jnp.uint32)
         refined = refine(predict, start, lengths[0], jnp.int32(passes), policies, keys)

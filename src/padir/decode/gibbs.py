@@ -337,11 +337,13 @@ class Sampler:
             return cross, tried
 
         def sample(model: Transformer, cross, last, raw_keys, temperatures, length: int):
+            positional_logits = model.decoder.positional_logits(length)
+
             def conditionals(inputs, visible, hidden, at):
                 if unseen:
                     seen = (visible & ~hidden)[:, None, :]
                     visible = jnp.broadcast_to(seen, (*inputs.shape, inputs.shape[1]))
-                vectors, _ = model.hidden(inputs, cross, visible)
+                vectors, _ = model.hidden(inputs, cross, visible, None, positional_logits)
                 asked = jnp.take_along_axis(vectors, at[..., None], axis=1)
                 return forbid(model.logits(asked), allowed)
 

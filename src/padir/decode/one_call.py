@@ -8,6 +8,7 @@ sentence needs; it reads the source and returns one array.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Int, UInt32
@@ -52,7 +53,9 @@ class OneCall:
             constant = start((), candidates, compiled.longest_target)[None]
         self._draws = constant is None
 
-        def translate(model: Transformer, source, start, keys, may_repeat, passes, room: int):
+        def translate(model: Transformer, request, start, may_repeat, room: int):
+            source, key, passes = request[:, :-3], request[:, -3:-1], request[0, -1]
+            keys = jax.lax.bitcast_convert_type(key, jnp.uint32)
             cross, *predicted = encode(model, source)
             lengths, scores = (jnp.repeat(each, settings.restarts, axis=1) for each in predicted)
             start = jnp.asarray(start if constant is None else constant)
@@ -62,7 +65,7 @@ class OneCall:
             )  # fmt: skip
             return pack(tokens, lengths, scores, log_probability, used)
 
-        self._translate = compiled.compiled(translate, [True, True, True, True, False], fixed=1)
+        self._translate = compiled.compiled(translate, [True, True, True], fixed=1)
 
     def __call__(
         self,
@@ -90,7 +93,8 @@ class OneCall:
         start = None
         if self._draws:
             start = self._start(ids, self._candidates, longest)[None]
-        decoded = self._translate(source, start, keys, may_repeat, np.int32(passes), room)
+        request = np.concatenate([source, keys.view(np.int32), [[np.int32(passes)]]], axis=1)
+        decoded = self._translate(request, start, may_repeat, room)
         tokens, lengths, scores, log_probability, used = unpack(
             decoded, np.int32, np.float32, np.float32, np.int32
         )

@@ -69,6 +69,7 @@ def policies_of(settings: RefinementDecoder) -> Policies:
 def predictor(
     model: Transformer,
     cross: CrossMemory,
+    length: int,
     allowed: Bool[np.ndarray, " V"],
     settings: RefinementDecoder,
     barred: Bool[Array, "B L V"] | None = None,
@@ -78,6 +79,7 @@ def predictor(
     Args:
         model: a parallel model.
         cross: the sources; rows of a pass may be a multiple of them.
+        length: of targets, padded.
         allowed: ids that may be predicted.
         settings: how tokens are chosen, and which quantities the policies and the shortlist read.
         barred: ids that may not stand at a position; None: no such position.
@@ -86,9 +88,10 @@ def predictor(
     coupled_by = settings.coupled_by if settings.remask == "coupled" else None
     if settings.joint == "attention":
         coupled_by = "attention"
+    positional_logits = model.decoder.positional_logits(length)
 
     def predict(tokens, visible, position_keys, shortlist=None):
-        hidden, attentions = model.hidden(tokens, cross, visible)
+        hidden, attentions = model.hidden(tokens, cross, visible, None, positional_logits)
         logits = model.logits(hidden, shortlist)
         # From here to the shortlist's ids below, a token is its place on the last axis.
         possible, impossible = allowed, barred
@@ -196,7 +199,7 @@ class Refiner:
             key = jnp.broadcast_to(keys[:, :1], (sentences, candidates))
             candidate_keys = jnp.stack([key, keys[:, 1:] + number[None, :]], axis=-1)
             return (
-                predictor(model, cross, allowed, settings, barred),
+                predictor(model, cross, length, allowed, settings, barred),
                 start.reshape(rows),
                 lengths.reshape(-1),
                 passes,

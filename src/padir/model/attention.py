@@ -91,44 +91,62 @@ class Attention(nnx.Module):
     def _heads(self, x: Float[Array, "B L F"]) -> Float[Array, "B L H D"]:
         return x.reshape(*x.shape[:2], self.heads, self.head_width)
 
-    def project(
-        self, keys: Float[Array, "#B K E"], values: Float[Array, "B K E"]
-    ) -> tuple[Float[Array, "#B H K D"], Float[Array, "B H K D"]]:
-        """Projected keys and values: computed once where several passes share them.
+    def project_keys(self, keys: Float[Array, "#B K E"]) -> Float[Array, "#B H K D"]:
+        """Projected keys, heads before keys, as `logits` needs them.
 
-        Heads come before keys, as the products in `attend` need: stored the other way round,
-        a cache would be transposed again in every pass.
+        Stored the other way round, a cache would be transposed again in every pass.
         """
-        return (
-            self._heads(self.key(keys)).swapaxes(1, 2),
-            self._heads(self.value(values)).swapaxes(1, 2),
-        )
+        return self._heads(self.key(keys)).swapaxes(1, 2)
 
-    def attend(
+    def project_values(self, values: Float[Array, "B K E"]) -> Float[Array, "B H K D"]:
+        """Projected values, as `mix` needs them."""
+        return self._heads(self.value(values)).swapaxes(1, 2)
+
+    def project(
+        self, memory: Float[Array, "B K E"]
+    ) -> tuple[Float[Array, "B H K D"], Float[Array, "B H K D"]]:
+        """Projected keys and values: computed once where several passes share them."""
+        return self.project_keys(memory), self.project_values(memory)
+
+    def logits(
+        self, queries: Float[Array, "#B Q E"], keys: Float[Array, "#B H K D"]
+    ) -> Float[Array, "#B H Q K"]:
+        """Float32 logits, before the bias, with projected keys."""
+        query = self._heads(self.query(queries))
+        return jnp.einsum("bqhd,bhkd->bhqk", query, keys, preferred_element_type=jnp.float32)
+
+    def mix(
         self,
-        queries: Float[Array, "#B Q E"],
-        keys: Float[Array, "#B H K D"],
+        logits: Float[Array, "#B H Q K"],
         values: Float[Array, "B H K D"],
-        bias: Float[Array, "#B #H Q K"],
         key: DropoutKey = None,
     ) -> tuple[Float[Array, "B Q E"], Float[Array, "B H Q K"]]:
-        """Attend with projected keys and values; queries and keys may be those of one row for all.
+        """Mix projected values; logits may be those of one row for all.
 
         Returns the output and the attention weights (before dropout), which sum to 1 over K.
         """
-        query = self._heads(self.query(queries))
-        logits = jnp.einsum("bqhd,bhkd->bhqk", query, keys, preferred_element_type=jnp.float32)
-        weights = jax.nn.softmax(logits + bias, axis=-1)
+        weights = jax.nn.softmax(logits, axis=-1)
         dropped = dropout(weights.astype(values.dtype), self.rate, key, shared_axis=2)
         mixed = jnp.einsum("bhqk,bhkd->bqhd", dropped, values)
         return self.out(mixed.reshape(*mixed.shape[:2], -1)), weights
 
-    def __call__(
+    def attend(
         self,
-        queries: Float[Array, "#B Q E"],
-        keys: Float[Array, "#B K E"],
-        values: Float[Array, "B K E"],
+        queries: Float[Array, "B Q E"],
+        keys: Float[Array, "B H K D"],
+        values: Float[Array, "B H K D"],
         bias: Float[Array, "#B #H Q K"],
         key: DropoutKey = None,
     ) -> tuple[Float[Array, "B Q E"], Float[Array, "B H Q K"]]:
-        return self.attend(queries, *self.project(keys, values), bias, key)
+        """Attend with projected keys and values; see `mix` for what it returns."""
+        return self.mix(self.logits(queries, keys) + bias, values, key)
+
+    def __call__(
+        self,
+        queries: Float[Array, "B Q E"],
+        memory: Float[Array, "B K E"],
+        bias: Float[Array, "#B #H Q K"],
+        key: DropoutKey = None,
+    ) -> tuple[Float[Array, "B Q E"], Float[Array, "B H Q K"]]:
+        """Attend to vectors that give both keys and values."""
+        return self.attend(queries, *self.project(memory), bias, key)

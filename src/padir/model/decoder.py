@@ -47,6 +47,10 @@ class Cache(NamedTuple):
     values: tuple[Float[Array, "B H N D"], ...]
 
 
+PositionalLogits = tuple[Float[Array, "1 H L L"], ...]
+"""Logits of each layer's positional attention, the same for all rows."""
+
+
 class InputMemory(NamedTuple):
     """Keys and values of the input embeddings, which self-attention reads in every layer of a
     disentangled decoder.
@@ -98,10 +102,17 @@ class DecoderLayer(nnx.Module):
         update = self.feed_forward(self.feed_forward_norm(x), keys[2])
         return x + dropout(update, self.rate, keys[3], shared_axis=1), weights
 
+    def positional_logits(self, positions: Float[Array, "1 L E"]) -> Float[Array, "1 H L L"]:
+        """Logits of positional attention, which are the same for all rows."""
+        normed = self.position_norm(positions)
+        return self.positional_attention.logits(
+            normed, self.positional_attention.project_keys(normed)
+        )
+
     def __call__(
         self,
         x: Hidden,
-        positions,
+        positional_logits: Float[Array, "1 H L L"] | None,
         bias,
         cross,
         cross_bias,
@@ -111,21 +122,20 @@ class DecoderLayer(nnx.Module):
         keys = split(key, 7)
         normed = self.self_norm(x)
         read = normed if input_memory is None else self.self_norm(input_memory.vectors)
-        update, self_weights = self.self_attention(normed, read, read, bias, keys[4])
+        update, self_weights = self.self_attention(normed, read, bias, keys[4])
         if input_memory is not None:
             update = jnp.where(input_memory.has_visible_key, update, 0)
         x = x + dropout(update, self.rate, keys[5], shared_axis=1)
-        if self.positional:
-            # The same queries and keys for all rows, which add only their own values.
-            normed = self.position_norm(positions)
-            x = x + self.positional_attention(normed, normed, x, bias, keys[6])[0]
+        if positional_logits is not None:
+            values = self.positional_attention.project_values(x)
+            x = x + self.positional_attention.mix(positional_logits + bias, values, keys[6])[0]
         x, cross_weights = self._after_self_attention(x, cross, cross_bias, keys[:4])
         return x, self_weights, cross_weights
 
     def step(self, x: Float[Array, "B K E"], cached, position, bias, cross, cross_bias):
         """One position of the causal decoder; returns the output and the extended cache."""
         normed = self.self_norm(x)
-        key, value = self.self_attention.project(normed, normed)
+        key, value = self.self_attention.project(normed)
         start = position * x.shape[1]
         keys = jax.lax.dynamic_update_slice_in_dim(cached[0], key, start, axis=2)
         values = jax.lax.dynamic_update_slice_in_dim(cached[1], value, start, axis=2)
@@ -164,9 +174,19 @@ class Decoder(nnx.Module):
 
     def cross_memory(self, memory: Memory, visible: SourceMask) -> CrossMemory:
         """Project the encoder's output for every layer's cross-attention."""
-        projected = [layer.cross_attention.project(memory, memory) for layer in self.layers]
+        projected = [layer.cross_attention.project(memory) for layer in self.layers]
         keys, values = zip(*projected, strict=True)
         return CrossMemory(keys, values, additive(visible)[:, None, None, :])
+
+    def positional_logits(self, length: int) -> PositionalLogits | None:
+        """Logits of positional attention over so many positions; None without it.
+
+        They depend on parameters alone, so that all passes of a decoding share them.
+        """
+        if not self.positional:
+            return None
+        positions = self.positions(jnp.arange(length))[None]
+        return tuple(layer.positional_logits(positions) for layer in self.layers)
 
     def __call__(
         self,
@@ -174,6 +194,7 @@ class Decoder(nnx.Module):
         visible: Mask | PairMask,
         cross: CrossMemory,
         key: DropoutKey = None,
+        positional_logits: PositionalLogits | None = None,
     ) -> tuple[Hidden, Attentions]:
         """One pass over all positions.
 
@@ -185,6 +206,7 @@ class Decoder(nnx.Module):
             cross: the sources, from `cross_memory`; B may be a multiple of their number, with the
                 hypotheses of one source in consecutive rows.
             key: for dropout; None switches it off.
+            positional_logits: from the method of this name; by default computed here.
         """
         length = x.shape[1]
         keys = split(key, len(self.layers) + (3 if self.disentangled else 2))
@@ -196,11 +218,10 @@ class Decoder(nnx.Module):
         if self.causal:
             pairs = pairs & jnp.tril(jnp.ones((length, length), bool))[None, None]
         bias = self.position_bias(length, length) + additive(pairs)
-        positions = None
-        if self.positional or self.input_positions:
-            positions = self.positions(jnp.arange(length))[None]
-        if self.input_positions and positions is not None:
-            x = x + positions
+        if self.input_positions:
+            x = x + self.positions(jnp.arange(length))[None]
+        if positional_logits is None:
+            positional_logits = self.positional_logits(length)
         input_memory = None
         if self.disentangled:
             positions = jnp.broadcast_to(self.positions(jnp.arange(length))[None], x.shape)
@@ -213,7 +234,8 @@ class Decoder(nnx.Module):
         run = nnx.remat(DecoderLayer.__call__) if self.rematerialise else DecoderLayer.__call__
         for index, layer in enumerate(self.layers):
             pair = (cross.keys[index], cross.values[index])
-            here = (x, positions, bias, pair, cross.bias, keys[2 + index], input_memory)
+            positional = None if positional_logits is None else positional_logits[index]
+            here = (x, positional, bias, pair, cross.bias, keys[2 + index], input_memory)
             x, *weights = run(layer, *here)
             self_weights.append(weights[0])
             cross_weights.append(weights[1])

@@ -22,7 +22,7 @@ class EncoderLayer(nnx.Module):
     def __call__(self, x: Memory, bias, key: DropoutKey) -> Memory:
         keys = split(key, 4)
         normed = self.attention_norm(x)
-        update, _ = self.attention(normed, normed, normed, bias, keys[0])
+        update, _ = self.attention(normed, normed, bias, keys[0])
         x = x + dropout(update, self.rate, keys[1], shared_axis=1)
         update = self.feed_forward(self.feed_forward_norm(x), keys[2])
         return x + dropout(update, self.rate, keys[3], shared_axis=1)

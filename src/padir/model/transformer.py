@@ -13,7 +13,14 @@ from jaxtyping import Array, Float, Int
 
 from padir.config.training import Architecture
 from padir.ids import PAD
-from padir.model.decoder import Attentions, Cache, CrossMemory, Decoder, PairMask
+from padir.model.decoder import (
+    Attentions,
+    Cache,
+    CrossMemory,
+    Decoder,
+    PairMask,
+    PositionalLogits,
+)
 from padir.model.encoder import Encoder
 from padir.model.layers import Embedding, linear
 from padir.model.length import PREDICTORS, LengthInput
@@ -126,15 +133,17 @@ class Transformer(nnx.Module):
         cross: CrossMemory,
         visible: Mask | PairMask | None = None,
         key: DropoutKey = None,
+        positional_logits: PositionalLogits | None = None,
     ) -> tuple[Hidden, Attentions]:
         """Decoder vectors and attention weights of one pass.
 
         `visible` is where the decoder may look, for all positions or for each; by default
-        wherever `tokens` is not padding.
+        wherever `tokens` is not padding. `positional_logits` are those of the decoder, computed
+        once for several passes.
         """
         if visible is None:
             visible = tokens != PAD
-        return self.decoder(self.embedder(tokens), visible, cross, key)
+        return self.decoder(self.embedder(tokens), visible, cross, key, positional_logits)
 
     def decode(
         self,
