@@ -93,6 +93,12 @@ def open_translator(
     reranker = parsed.reranker and Reranker(load(parsed.reranker), sentences)
     oracle_length = getattr(parsed, "oracle_length", False)
     translator = Translator(loaded, decoder, passes, rule, reranker, sentences, oracle_length)
+    # `padir tune` has neither option.
+    given, kind = getattr(parsed, "length_alpha", None) is not None, decoder.settings.kind
+    if given and kind == "greedy":
+        raise InputError(f"--length-alpha: decoder {decoder.name} compares no hypotheses")
+    if given and kind == "beam" and rule.weight:
+        raise InputError(f"--length-weight: decoder {decoder.name} predicts no lengths")
     if decoder.path:
         checked_digests(digests, decoder.digests or {}, decoder.path)
     checked_digests(digests, translator.digests, decoder.path or loaded.folder)

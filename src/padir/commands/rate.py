@@ -42,6 +42,8 @@ def main(argv: list[str]) -> int:
     if (arguments.checkpoint is None) == needs_checkpoint:
         verb = "needs" if needs_checkpoint else "takes no"
         raise InputError(f"--scorer {arguments.scorer} {verb} --checkpoint")
+    if arguments.allow_missing and not needs_checkpoint:
+        raise InputError(f"--scorer {arguments.scorer} has no checkpoint to miss: --allow-missing")
     hypotheses, *references = read_texts(arguments)
     origin, digests = labels(arguments)
     document = {**origin, "digests": digests, "scorer": arguments.scorer}

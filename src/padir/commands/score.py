@@ -54,6 +54,9 @@ def main(argv: list[str]) -> int:
 
     if (arguments.grammar is None) != (arguments.sources is None):
         raise InputError("--grammar and --sources go together: give both or neither")
+    for name in ("baseline_name", "baseline_provenance"):
+        if arguments.baseline is None and getattr(arguments, name) is not None:
+            raise InputError(f"--{name.replace('_', '-')} needs --baseline as well")
     others = [path for path in (arguments.baseline, arguments.sources) if path is not None]
     texts = read_texts(arguments, *others)
     origin, digests = labels(arguments)

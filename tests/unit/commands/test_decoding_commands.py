@@ -143,20 +143,17 @@ def test_decode_and_tune_cut_a_line_that_is_too_long_and_say_so(place, tmp_path,
     assert texts[0] == texts[1]
 
 
-def test_a_weight_needs_an_alpha(place, tmp_path):
-    arguments = [
-        *decoding(place, "T2"),
-        "--out",
-        tmp_path / "o",
-        "--text",
-        tmp_path / "t",
-        "--length-weight",
-        "1",
-    ]
-    with pytest.raises(InputError, match="--length-alpha is nan: allowed are finite numbers"):
-        run(decode, *arguments, "--length-alpha", "nan")
-    with pytest.raises(InputError, match="--length-weight needs --length-alpha"):
-        run(decode, *arguments)
+def test_a_length_rule_that_does_not_fit_is_refused(place, tmp_path):
+    written = ("--out", tmp_path / "o", "--text", tmp_path / "t")
+    for name, rule, message in (
+        ("T2", {"weight": 1, "alpha": "nan"}, "--length-alpha is nan: allowed are finite numbers"),
+        ("T2", {"weight": 1}, "--length-weight needs --length-alpha"),
+        ("greedy", {"alpha": 1}, "--length-alpha: decoder greedy compares no hypotheses"),
+        ("beam", {"alpha": 1, "weight": 1}, "--length-weight: decoder beam predicts no lengths"),
+    ):
+        options = [part for key, value in rule.items() for part in (f"--length-{key}", value)]
+        with pytest.raises(InputError, match=message):
+            run(decode, *decoding(place, name), *written, *options)
 
 
 def test_distilled_shards_are_what_decode_gives(place, tmp_path):

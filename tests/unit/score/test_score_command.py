@@ -95,6 +95,8 @@ def test_equal_references_have_equal_digests(files, capsys):
         ({"--decode": ["{}"]}, "{decode}: 1 lines, but 3 hypotheses"),
         ({"--decode": ["{}"] * 3}, "{decode}: line 1: not the hypothesis that is being scored"),
         ({"--sources": REFERENCE}, "--grammar and --sources go together: give both or neither"),
+        ({"--baseline-name": ["x"]}, "--baseline-name needs --baseline as well"),
+        ({"--baseline-provenance": ["x"]}, "--baseline-provenance needs --baseline as well"),
     ],
 )
 def test_bad_input_is_one_line(files, capsys, change, message):
