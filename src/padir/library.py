@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,8 @@ def _texts(lines: Iterable[str]) -> list[str]:
 
 
 def _passes(decoder: TunedDecoder, steps: int | None) -> int | None:
+    if steps is not None and (isinstance(steps, bool) or not isinstance(steps, Integral)):
+        raise InputError(f"steps is {steps!r}: allowed are whole numbers")
     return DEFAULT_PASSES if steps is None and decoder.settings.parallel else steps
 
 

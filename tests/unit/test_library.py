@@ -78,6 +78,7 @@ def test_a_model_says_what_does_not_fit(model, tmp_path):
     for arguments, message in (
         ({"decoder": "beam"}, "does not fit"),
         ({"steps": 0}, "passes is 0"),
+        ({"steps": True}, "steps is True: allowed are whole numbers"),
         ({"decoder": "none"}, "decoder none: no such file"),
     ):
         with pytest.raises(padir.InputError, match=message):
@@ -105,6 +106,9 @@ def test_scores_are_those_of_the_command(tmp_path, capsys):
     assert words != padir.stutter(lines[1], lines[1], "en")
     with pytest.raises(InputError, match="2 hypotheses, but 1 references"):
         padir.score(lines[0], ["a"], "en")
+    for texts in (("a", ["a"]), (["a"], "a")):
+        with pytest.raises(InputError, match="are lists of sentences; found one text"):
+            padir.score(*texts, "en")
 
 
 def test_theory_is_there_by_short_names():

@@ -27,11 +27,13 @@ def score_lines(
         The score document of `padir score`: bleu, chrf, stutter, redundancy.
 
     Raises:
-        InputError: no sentence, or references of another number.
+        InputError: no sentence, references of another number, or what is no text.
     """
     from padir.files import InputError
     from padir.score.summary import score_corpus
 
+    if isinstance(hypotheses, str) or isinstance(references, str):
+        raise InputError("hypotheses and references are lists of sentences; found one text")
     rows = [references] if all(isinstance(row, str) for row in references) else references
     for row in rows:
         if len(row) != len(hypotheses):

@@ -55,9 +55,20 @@ class DecoderOutput:
                 return None
             if None in values:
                 raise InputError(f"{name}: line {values.index(None) + 1}: key {key} is missing")
+            for number, value in enumerate(values, 1):
+                if not _holds(key, value):
+                    raise InputError(f"{name}: line {number}: key {key}: found {value!r:.60}")
             return values
 
         return cls(*(column(field.name) for field in fields(cls)))
+
+
+def _holds(key: str, value: object) -> bool:
+    """Whether a value is of the kind that this key of the decoder's JSON lines has."""
+    if key == "before_drop":
+        return isinstance(value, str)
+    numbers = value if isinstance(value, list) and key != "steps" else [value]
+    return (key == "steps" or isinstance(value, list)) and all(type(n) is int for n in numbers)
 
 
 def score_corpus(

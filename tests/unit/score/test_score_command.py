@@ -135,6 +135,24 @@ def test_a_field_that_some_lines_lack(files, capsys):
     assert (status, err) == (2, f"padir score: error: {decode}: line 2: key tokens is missing\n")
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("tokens", "1 2"), ("tokens", [1, "2"]), ("tokens", 1), ("tokens_before_drop", [1.5]),
+        ("before_drop", 3), ("before_drop", ["a"]), ("steps", "4"), ("steps", [4]), ("steps", True),
+    ],
+)  # fmt: skip
+def test_a_field_of_another_kind(files, capsys, key, value):
+    fields = {"tokens": [1], "tokens_before_drop": [1], "before_drop": "a", "steps": 4}
+    records = [{"hypothesis": text, **fields} for text in OUTPUT]
+    records[1][key] = value
+    arguments = ("--hypotheses", files("h", OUTPUT), "--references", files("r", REFERENCE))
+    decode = files("d.jsonl", map(json.dumps, records))
+    status, _, err = run(capsys, *arguments, "--target-language", "en", "--decode", decode)
+    expected = f"padir score: error: {decode}: line 2: key {key}: found {value!r}\n"
+    assert (status, err) == (2, expected)
+
+
 @pytest.mark.parametrize("samples", ["3", "1000001", "1" + "0" * 30])
 def test_too_few_or_too_many_resamples_are_refused(files, capsys, samples):
     arguments = ("--hypotheses", files("h", OUTPUT), "--references", files("r", REFERENCE))
