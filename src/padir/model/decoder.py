@@ -76,7 +76,6 @@ class DecoderLayer(nnx.Module):
         width = architecture.width
         self.self_norm = RMSNorm(width, dtype)
         self.self_attention = Attention(architecture, dtype, rngs)
-        self.positional = positional
         if positional:
             self.position_norm = RMSNorm(width, dtype)
             self.positional_attention = Attention(architecture, dtype, rngs)

@@ -48,7 +48,7 @@ def check_tokenizers(where: str, directions: Sequence[str]) -> None:
     for direction in directions:
         target = direction.split("-")[1]
         if needs_tokenizer(target):
-            # Only here, as it takes a third of a second to import.
+            # Only here, as other languages need no sacreBLEU before scoring.
             from padir.score.bleu import bleu_metric
 
             try:

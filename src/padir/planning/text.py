@@ -197,7 +197,7 @@ def hold_out(text: ParallelText, missing: Sequence[str], folder: Path) -> dict[s
     held = held_out(len(sources))
     if not held:
         raise InputError(
-            f"{shown(train[min(train)])} and its translation: {len(sources)} distinct source lines;"
+            f"{shown(next(iter(train.values())))}: {len(sources)} distinct source lines;"
             f" at least {SOURCES_PER_HELD_OUT} are needed to draw a {missing[0]} set: add text, or"
             f" files named {missing[0]}"
         )
