@@ -274,13 +274,15 @@ def refuse_unread(name: str, entry: Mapping[str, Any], decoder: Decoder) -> None
         InputError: a value other than the default that nothing reads.
     """
     for setting in entry:
-        value, switch, values = getattr(decoder, setting, None), "temperature", ("above 0",)
-        read = getattr(decoder, "temperature", 0) > 0
-        if setting not in ("top_k", "top_p"):
-            switch, values = _READ_WITH.get(setting, ("kind", (decoder.kind,)))
-            read = getattr(decoder, switch) in values
+        if setting in ("top_k", "top_p"):
+            read, needed = getattr(decoder, "temperature", 0) > 0, "temperature above 0"
+        elif setting in _READ_WITH:
+            switch, values = _READ_WITH[setting]
+            read, needed = getattr(decoder, switch) in values, f"{switch} {' or '.join(values)}"
+        else:
+            continue
+        value = getattr(decoder, setting)
         if not read and value != type(decoder).model_fields[setting].default:
             raise InputError(
-                f"config: decoders.{name}.{setting} is {value}, which is read only with {switch}"
-                f" {' or '.join(values)}"
+                f"config: decoders.{name}.{setting} is {value}, which is read only with {needed}"
             )
