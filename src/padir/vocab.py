@@ -16,6 +16,7 @@ import io
 import random
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from os import PathLike
 
 import numpy as np
@@ -122,6 +123,7 @@ class Vocabulary:
         self._processor = processor
         self.size: int = processor.get_piece_size()
         """Number of ids in use, special and reserved ones included."""
+        self._piece = cache(processor.id_to_piece)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Vocabulary":
@@ -178,7 +180,7 @@ class Vocabulary:
 
     def piece(self, token: int) -> str:
         """The piece of an id, as SentencePiece writes it (U+2581 marks a space)."""
-        return self._processor.id_to_piece(self._checked(token))
+        return self._piece(self._checked(token))
 
     def _checked(self, token: int) -> int:
         if not 0 <= token < self.size:

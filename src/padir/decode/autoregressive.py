@@ -119,7 +119,7 @@ class Searcher:
             best = (array[:, 0] for array in (result.tokens, result.log_probability, result.length))
             return pack(*best)
 
-        self._search = self._compiled.compiled(search, [True, False], fixed=1)
+        self._search = self._compiled.compiled(search, [True, False], fixed=1, to_host=True)
 
     def use(self, alpha: float) -> None:
         """Change the length penalty; nothing is compiled again."""

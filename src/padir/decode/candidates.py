@@ -24,6 +24,7 @@ deletes tokens that equal the start token, which also hits correct ones.
 import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 Unit = tuple[Hashable, tuple[int, ...]]
@@ -32,6 +33,8 @@ WITHOUT_SPACES = re.compile(
     "[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
 """A character of a script without spaces: kana and ideographs, with their extensions."""
+
+MOST_PIECES = 2**16
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,13 @@ def token_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit
     return [(token, (token,)) for token in tokens]
 
 
+@lru_cache(maxsize=MOST_PIECES)
+def is_word_alone(piece: str) -> bool:
+    """Whether a piece without its space is a word by itself: punctuation, ideographs or kana."""
+    signs_alone = not any(map(str.isalnum, piece))
+    return bool(piece) and (signs_alone or WITHOUT_SPACES.search(piece) is not None)
+
+
 def word_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit]:
     """Tokens grouped into words; each piece of punctuation, ideographs or kana is its own word."""
     groups: list[tuple[str, list[int]]] = []
@@ -91,9 +101,7 @@ def word_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit]
     for token in tokens:
         text = piece(token)
         body = text.lstrip(SPACE)
-        alone = bool(body) and (
-            not any(map(str.isalnum, body)) or WITHOUT_SPACES.search(body) is not None
-        )
+        alone = is_word_alone(body)
         if not groups or text.startswith(SPACE) or alone or after_alone:
             groups.append((body, [token]))
         else:

@@ -65,7 +65,7 @@ class OneCall:
             )  # fmt: skip
             return pack(tokens, lengths, scores, log_probability, used)
 
-        self._translate = compiled.compiled(translate, [True, True, True], fixed=1)
+        self._translate = compiled.compiled(translate, [True, True, True], fixed=1, to_host=True)
 
     def __call__(
         self,

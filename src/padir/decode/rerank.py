@@ -60,7 +60,8 @@ class Reranker:
             # As in AR search with the same weights, so that both sum the same numbers.
             allowed = predictable(compiled.table_size, self.loaded.vocabulary.size, eos=True)
             score = partial(hypothesis_scores, allowed)
-            self._scorers[weights] = compiled, compiled.compiled(score, [True, True])
+            score = compiled.compiled(score, [True, True], to_host=True)
+            self._scorers[weights] = compiled, score
         return self._scorers[weights]
 
     def rerank(

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.decode import one_call
+from padir.decode import autoregressive, one_call, programs
 from padir.decode.candidates import LengthRule
 from padir.decode.latency import CompileClock
 from padir.decode.one_call import OneCall
@@ -105,6 +105,34 @@ def test_as_many_lengths_as_there_are_have_room(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(translator.refiner, "decode", None)
     assert_same(alone(translator), on_cpu)
+
+
+@pytest.mark.parametrize("kind", ["padir", "greedy", "beam"])
+def test_an_accelerator_writes_into_memory_of_the_host(tmp_path, monkeypatch, kind):
+    passes = 2 if kind == "padir" else None
+    returned = []
+
+    def noted(array, *types):
+        returned.append(array.sharding.memory_kind)
+        return unpack(array, *types)
+
+    monkeypatch.setattr(one_call, "unpack", noted)
+    monkeypatch.setattr(autoregressive, "unpack", noted)
+    if kind == "padir":
+        monkeypatch.setattr(one_call, "ROOM", 16)
+    on_cpu = alone(tiny_translator(tmp_path / "cpu", kind, passes, RULE))
+    assert "pinned_host" not in returned
+    returned.clear()
+    passes_for_gpu(monkeypatch)
+    assert_same(alone(tiny_translator(tmp_path / "gpu", kind, passes, RULE)), on_cpu)
+    assert set(returned) == {"pinned_host"}
+
+
+def test_an_accelerator_without_such_memory_decodes_too(tmp_path, monkeypatch):
+    on_cpu = alone(tiny_translator(tmp_path / "cpu", "padir", 2, RULE))
+    passes_for_gpu(monkeypatch)
+    monkeypatch.setattr(programs, "PINNED", "no such memory")
+    assert_same(alone(tiny_translator(tmp_path / "gpu", "padir", 2, RULE)), on_cpu)
 
 
 def test_packed_arrays_are_unpacked_bit_by_bit():
