@@ -9,9 +9,9 @@ from padir.server.api import Server
 
 
 @contextmanager
-def serving(model: Model) -> Iterator[Server]:
+def serving(model: Model, host: str = "127.0.0.1") -> Iterator[Server]:
     """A server of the model on a free port."""
-    with Server(model, "127.0.0.1", 0) as server:
+    with Server(model, host, 0) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield server

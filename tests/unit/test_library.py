@@ -109,6 +109,8 @@ def test_scores_are_those_of_the_command(tmp_path, capsys):
     for texts in (("a", ["a"]), (["a"], "a")):
         with pytest.raises(InputError, match="are lists of sentences; found one text"):
             padir.score(*texts, "en")
+    with pytest.raises(InputError, match="samples is 0: allowed are 1 and more"):
+        padir.score(["a"], ["a"], "en", samples=0)
 
 
 def test_theory_is_there_by_short_names():

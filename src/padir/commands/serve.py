@@ -28,7 +28,6 @@ def main(argv: list[str]) -> int:
     from padir.server.api import Server
 
     with Server(load(arguments.model), arguments.host, arguments.port) as server:
-        host, port = server.server_address[:2]
-        print(f"http://{host}:{port}/ (Ctrl-C ends)", flush=True)
+        print(f"{server.url} (Ctrl-C ends)", flush=True)
         server.serve_forever()
     return 0

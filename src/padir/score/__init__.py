@@ -27,13 +27,15 @@ def score_lines(
         The score document of `padir score`: bleu, chrf, stutter, redundancy.
 
     Raises:
-        InputError: no sentence, references of another number, or what is no text.
+        InputError: no sentence, references of another number, no resamples, or what is no text.
     """
     from padir.files import InputError
     from padir.score.summary import score_corpus
 
     if isinstance(hypotheses, str) or isinstance(references, str):
         raise InputError("hypotheses and references are lists of sentences; found one text")
+    if samples < 1:
+        raise InputError(f"samples is {samples}: allowed are 1 and more")
     rows = [references] if all(isinstance(row, str) for row in references) else references
     for row in rows:
         if len(row) != len(hypotheses):

@@ -7,6 +7,7 @@ One request is translated at a time. Every answer but the page is JSON; an error
 import errno
 import json
 import re
+import socket
 import sys
 import threading
 from http import HTTPStatus
@@ -94,6 +95,8 @@ class Server(ThreadingHTTPServer):
         self.page = page(model, self.decoders, **limits)
         self.description = openapi.document(self.decoders, **limits)
         self.private = host in LOOPBACK
+        if ":" in host:
+            self.address_family = socket.AF_INET6
         try:
             super().__init__((host, port), Handler)
         except (OSError, OverflowError) as error:
@@ -110,6 +113,12 @@ class Server(ThreadingHTTPServer):
         """A client that leaves is no error."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
+
+    @property
+    def url(self) -> str:
+        """Address of the page."""
+        host, port = self.server_address[:2]
+        return f"http://[{host}]:{port}/" if ":" in str(host) else f"http://{host}:{port}/"
 
     def health(self) -> dict[str, Any]:
         """Answer to `GET /health`: the model that is served."""
@@ -222,6 +231,11 @@ class Handler(BaseHTTPRequestHandler):
             raise RequestError(f"not JSON: {error}") from error
         return checked(request)
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuse in JSON what the base class refuses, such as a method that is not known."""
+        status = HTTPStatus(code)
+        self._error(status, message or status.phrase)
+
     def _error(self, status: HTTPStatus, message: str) -> None:
         # The body may not have been read, so the connection cannot go on.
         self.close_connection = True
@@ -241,7 +255,8 @@ class Handler(BaseHTTPRequestHandler):
         )  # fmt: skip
         self.send_header("X-Content-Type-Options", "nosniff")
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing, as requests hold users' text."""

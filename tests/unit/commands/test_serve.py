@@ -160,6 +160,26 @@ def test_what_is_too_large_or_of_another_type_is_not_read(server):
     assert ask(server, "GET", "/health")[0] == 200
 
 
+def test_a_method_that_is_not_known_is_refused_in_json(server):
+    for method in ("PUT", "DELETE", "OPTIONS"):
+        status, kind, content = ask(server, method, "/translate")
+        assert (status, kind) == (501, "application/json; charset=utf-8")
+        assert method in json.loads(content)["error"]
+    status, _, content = ask(server, "HEAD", "/")
+    assert (status, content) == (501, b"")
+    with socket.create_connection(server.server_address[:2]) as client:
+        client.sendall(b"what is this\r\n\r\n")
+        # No version was read, so this is an answer of HTTP 0.9: the body alone.
+        assert "'this'" in json.loads(client.makefile("rb").read())["error"]
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
+def test_an_ipv6_address_is_served(server):
+    with serving(server.model, "::1") as other:
+        assert other.url == f"http://[::1]:{other.server_address[1]}/"
+        assert ask(other, "GET", "/health")[0] == 200
+
+
 def test_a_lone_surrogate_is_refused_and_a_disconnected_client_prints_nothing(server, capfd):
     status, answer = post(server, b'{"lines": ["ba", "\\ud800 ko"]}')
     assert status == 400
