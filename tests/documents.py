@@ -290,4 +290,6 @@ def _filled(words: list[str], options: Sequence[Option]) -> list[str]:
 def _value(option: Option) -> str:
     """A value that an option takes."""
     choices = option.settings.get("choices")
-    return str(choices[0]) if choices else "1"
+    # Files by the name of their option: no two may be the same.
+    other = f"{option.name}.file".strip("-") if option.settings.get("metavar") == "F" else "1"
+    return str(choices[0]) if choices else other

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
 # Title of a group -> verb -> help in one line.
@@ -106,6 +107,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = " ".join(["padir", *arguments[:1]])
+    if sys.stderr is None:
+        # The caller closed it: `print` would write what is meant for it to the output.
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:
         if argv is None:
             _hear_interrupts(command)

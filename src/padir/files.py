@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from padir.temporary import remove_stale, temporary_path
@@ -72,6 +73,11 @@ def write_errors(path: str | os.PathLike[str], needed: int | None = None) -> Ite
         raise InputError(f"{shown(path)}: cannot write: {reason}") from error
 
 
+def is_device(path: Path) -> bool:
+    """Whether a path is there, and neither a file nor a folder: a device or a pipe."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 @contextmanager
 def atomic_path(path: str | os.PathLike[str], needed: int | None = None) -> Iterator[Path]:
     """Give a path to write to, which replaces `path` once the block ends without an error.
@@ -81,13 +87,20 @@ def atomic_path(path: str | os.PathLike[str], needed: int | None = None) -> Iter
     machine left for the same `path` are removed.
 
     Args:
-        path: of the file.
+        path: of the file, of a link to it, or of a device or pipe, which is written into.
         needed: its size in bytes where known, for the message of a full disk.
 
     Raises:
         InputError: the file cannot be written (no permission, full disk, ...).
     """
     path = Path(path)
+    if is_device(path):
+        with TemporaryDirectory() as folder:
+            yield (content := Path(folder) / "content")
+            with write_errors(path):
+                path.write_bytes(content.read_bytes())
+        return
+    path = path.resolve() if path.is_symlink() else path
     temporary = temporary_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -92,9 +92,11 @@ class Model:
 
         Args:
             lines, steps, decoder, reranker: as of `translate`.
-            best: most candidates of a line.
+            best: most candidates of a line, from 1.
             warn: called with a message about each line that is cut.
         """
+        if isinstance(best, bool) or not isinstance(best, int) or best < 1:
+            raise InputError(f"best is {best!r}: allowed are whole numbers from 1")
         texts = _texts(lines)
         return list(translated(self._kept(decoder, steps, reranker), [texts], warn, best=best))
 
@@ -114,6 +116,10 @@ class Model:
         """
         texts = _texts(lines)
         return traces(self._kept(decoder, steps, reranker), texts, "input", warn=warn)
+
+    def named_decoders(self) -> list[str]:
+        """Names of the bundle's decoders and the built-in ones, whether or not they fit."""
+        return decoder_names(self.loaded)
 
     def decoders(self) -> list[str]:
         """Names that `translate` takes, the default first: decoders that fit this model and need

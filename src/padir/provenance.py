@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from padir.checksums import read_with_checksum, rerun_remedy, write_with_checksum
-from padir.files import InputError, digest, sha256_file, shown
+from padir.files import InputError, digest, is_device, sha256_file, shown
 
 PACKAGES = ("padir", "jax", "jaxlib", "flax", "optax", "numpy", "sentencepiece", "sacrebleu")
 
@@ -106,17 +106,19 @@ def write_provenance(
         digests: of the settings that it depends on, by stage.
 
     Returns:
-        The path of the file written.
+        The path of the file written; nothing is written beside a device or a pipe.
     """
     output = Path(output)
     path = output / "provenance.json" if output.is_dir() else provenance_of(output)
+    if is_device(output):
+        return path
     written = [*([output] if output.is_file() else []), *outputs]
     content = {
         "command": ["padir", *argv],
         "git": git_state(),
         "spec": None if spec is None else digest(spec),
         "inputs": {str(file): sha256_file(file) for file in inputs},
-        "outputs": {file.name: sha256_file(file) for file in written},
+        "outputs": {file.name: sha256_file(file) for file in written if not is_device(file)},
         "seed": seed,
         "packages": {name: package_version(name) for name in PACKAGES},
         "devices": devices(),

@@ -212,6 +212,21 @@ def test_no_room_while_writing_leaves_no_part_of_a_file(tmp_path, kind):
     assert left == (["spm"] if kind == "lines" else [*parts, "spm"])
 
 
+def test_a_pipe_is_written_into_and_a_link_is_followed(tmp_path):
+    pipe, link, behind = (tmp_path / name for name in ("pipe", "link", "behind"))
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_lines(pipe, ["a", "b"])
+    assert os.read(reader, 100) == b"a\nb\n"
+    os.close(reader)
+    assert pipe.is_fifo()
+    link.symlink_to(behind)
+    write_lines(link, ["c"])
+    assert link.is_symlink()
+    assert behind.read_text() == "c\n"
+    assert names(tmp_path) == ["behind", "link", "pipe"]
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with fails("below: cannot write: Not a directory"):

@@ -47,6 +47,9 @@ def test_a_model_translates_as_its_translator_does(bundle, model):
     expected = Translator(load(bundle), tiny_decoder("padir", RULE), 2).translate(LINES, "lines")
     assert model.translate(LINES, steps=2) == [each.hypothesis for each in expected]
     details = model.details(LINES, steps=2)
+    for best in (0, -1, True):
+        with pytest.raises(InputError, match=r"^best is .*: allowed are whole numbers from 1$"):
+            model.details(LINES, steps=2, best=best)
     assert [each.hypothesis for each in details] == expected
     for each in details:
         texts = [candidate.text for candidate in each.alternatives]

@@ -35,7 +35,7 @@ OPTIONS = (
     needed("--source F", "source text, UTF-8, one sentence a line"),
     needed("--references F ...", "reference translations, one file for each set of references"),
     TARGET_LANGUAGE,
-    needed("--out F", "JSON file to write the analysis to"),
+    needed("--out F", "JSON file to write the analysis to", written=True),
     option(
         "--passes T ...",
         "decoder passes to analyse; the claims are about the first of them",

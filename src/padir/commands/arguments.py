@@ -5,11 +5,12 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from padir.files import InputError
+from padir.files import InputError, is_device, shown
 
 # What stands behind an option in the table -> type of its value; text where it is none of these.
 TYPES = {
@@ -26,7 +27,7 @@ MOST = 1_000_000
 ONE_OF, AT_MOST_ONE_OF = "one of", "at most one of"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Option:
     """One argument: name, settings of argparse, title of its group, range of numbers."""
 
@@ -36,6 +37,7 @@ class Option:
     group: str | None = None
     most: int = MOST
     positive: bool = False
+    written: bool = False
 
 
 def option(
@@ -46,6 +48,7 @@ def option(
     group: str | None = None,
     most: int = MOST,
     positive: bool = False,
+    written: bool = False,
     **settings: Any,
 ) -> Option:
     """An optional argument.
@@ -57,6 +60,7 @@ def option(
         default: where the option is left out.
         least, most: smallest and largest integer allowed, checked where there is a smallest one.
         positive: whether only finite numbers above 0 are allowed.
+        written: whether the command writes the file.
         group: title of a group of options, `ONE_OF` or `AT_MOST_ONE_OF`.
         settings: further ones of argparse.
     """
@@ -72,7 +76,7 @@ def option(
         settings["default"] = default
         shown = " ".join(map(str, default)) if isinstance(default, list) else default
         meaning += f" (default {shown})"
-    return Option(name, {"help": meaning, **settings}, least, group, most, positive)
+    return Option(name, {"help": meaning, **settings}, least, group, most, positive, written)
 
 
 def needed(usage: str, meaning: str, **settings: Any) -> Option:
@@ -177,7 +181,9 @@ SCORED = (
 )
 SCORE_OUTPUT = (
     option("--samples N", "number of bootstrap resamples", default=1000, least=40),
-    option("--json F", "JSON file to write the scores with labels and all resamples to"),
+    option(
+        "--json F", "JSON file to write the scores with labels and all resamples to", written=True
+    ),
     option(
         "--provenance F",
         "provenance.json that padir decode or sample wrote beside the hypotheses: labels and"
@@ -200,7 +206,8 @@ def read_arguments(
         argv: the words after the verb.
 
     Raises:
-        InputError: a number out of range; the message names the option and what is allowed.
+        InputError: a number out of range, a folder in place of a file, or a file to write that
+            another option names; the message names the option and what is allowed.
     """
     description, title, examples = (document or "").partition("\nexample")
     parser = argparse.ArgumentParser(
@@ -212,7 +219,7 @@ def read_arguments(
     add(parser, *options)
     arguments = parser.parse_args(argv)
     for member in options:
-        value = getattr(arguments, member.name.strip("-").replace("-", "_"))
+        value = _value(arguments, member)
         if value is None:
             continue
         if member.least is not None and not member.least <= value <= member.most:
@@ -221,7 +228,35 @@ def read_arguments(
             raise InputError(f"{member.name} is {given}: allowed are {allowed}")
         if member.positive and not 0 < value < math.inf:
             raise InputError(f"{member.name} is {value}: allowed are numbers above 0")
+    _check_files(arguments, options)
     return arguments
+
+
+def _value(arguments: argparse.Namespace, member: Option) -> Any:
+    return getattr(arguments, member.name.strip("-").replace("-", "_"))
+
+
+def _check_files(arguments: argparse.Namespace, options: Sequence[Option]) -> None:
+    """Refuse, before any work, a folder in place of a file, and a file to write that is also the
+    file of another option."""
+    files = {}
+    for member in options:
+        value = _value(arguments, member)
+        if value is not None and member.settings.get("metavar") == "F":
+            files[member] = [Path(path) for path in (value if isinstance(value, list) else [value])]
+    for member, paths in files.items():
+        for path in paths:
+            # A name that is too long says so where it is opened.
+            with suppress(OSError):
+                if path.is_dir():
+                    raise InputError(f"{member.name} {shown(path)}: is a folder, allowed is a file")
+        if not member.written or is_device(paths[0]):
+            continue
+        for other, read in files.items():
+            if other is not member and paths[0].resolve() in map(Path.resolve, read):
+                raise InputError(
+                    f"{member.name} {paths[0]}: is the file of {other.name}, allowed is another one"
+                )
 
 
 def add(parser: argparse.ArgumentParser, *options: Option) -> None:

@@ -36,8 +36,10 @@ OPTIONS = (
     *decoder_options(),
     PASSES,
     needed("--source F", "source text, UTF-8, one sentence a line"),
-    needed("--out F", "file to write the hypotheses to with their records, as JSON lines"),
-    needed("--text F", "file to write the hypotheses to as plain text"),
+    needed(
+        "--out F", "file to write the hypotheses to with their records, as JSON lines", written=True
+    ),
+    needed("--text F", "file to write the hypotheses to as plain text", written=True),
     option(
         "--references F", "reference translations, whose lengths an oracle length predictor reads"
     ),
@@ -63,10 +65,6 @@ def main(argv: list[str]) -> int:
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
-    options.refuse_overwriting(
-        {"--source": arguments.source, "--references": arguments.references},
-        {"--out": arguments.out, "--text": arguments.text},
-    )
     check_cleaned(arguments.source, *filter(None, [arguments.references]))
     rule = options.length_rule(arguments)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)

@@ -36,7 +36,7 @@ OPTIONS = (
     *decoder_options(),
     PASSES,
     needed("--source F", "training sources, one sentence a line"),
-    needed("--out F", "file to write the translations to, one a line"),
+    needed("--out F", "file to write the translations to, one a line", written=True),
     option("--shard i/n", "translate only part i of n of the sources, counted from 1"),
     option(
         "--work DIR",

@@ -37,7 +37,7 @@ OPTIONS = (
         " training sources and have no raw targets",
     ),
     DIGESTS,
-    needed("--out F", "file to write the card to, such as card.json"),
+    needed("--out F", "file to write the card to, such as card.json", written=True),
 )
 
 

@@ -27,7 +27,7 @@ OPTIONS = (
     needed("--source F", "source text, one sentence a line"),
     needed("--source-language L", "code of the source language, such as de"),
     needed("--target-language L", "code of the target language, such as en"),
-    needed("--out F", "file to write the translations to, one a line"),
+    needed("--out F", "file to write the translations to, one a line", written=True),
     option(
         "--teacher JSON",
         "settings of a teacher of kind cloud (config/README.md), as JSON text or a JSON file",

@@ -14,20 +14,24 @@ examples:
 """
 
 from padir.commands.arguments import ONE_OF, needed, option, read_arguments
+from padir.config.decoder import MOST_PASSES
 from padir.config.rows import DEFAULT_PASSES
 from padir.launch import prepare
 
 OPTIONS = (
     needed("--model BUNDLE", "folder of the model bundle"),
     option("--hub DIR", "folder to write the bundle to for a model hub", group=ONE_OF),
-    option("--program F", "file to write the decoding program to", group=ONE_OF),
+    option("--program F", "file to write the decoding program to", group=ONE_OF, written=True),
     option("--license ID", "licence of the model, such as apache-2.0; required by --hub"),
     option(
         "--decoder NAME_OR_FILE",
         "decoder of the program (default: the decoder of the model's system)",
     ),
     option(
-        "--steps T", f"number of decoder passes of the program (default {DEFAULT_PASSES})", least=1
+        "--steps T",
+        f"number of decoder passes of the program (default {DEFAULT_PASSES})",
+        least=1,
+        most=MOST_PASSES,
     ),
 )
 

@@ -43,7 +43,7 @@ OPTIONS = (
         " with --size as long as the steps of the preset take)",
     ),
     option("--name NAME", "name of the dataset (default: from the path)"),
-    option("--out F", "config file to write (default: config/NAME.yaml)"),
+    option("--out F", "config file to write (default: config/NAME.yaml)", written=True),
     option("--force", "overwrite an existing config file"),
 )
 

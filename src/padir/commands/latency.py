@@ -30,7 +30,7 @@ OPTIONS = (
     needed("--source F", "source text, one sentence a line"),
     option("--sentences N", "number of sentences to time", default=200, least=1),
     option("--repeats N", "number of measurements per sentence", default=3, least=1),
-    needed("--out F", "JSON file to write the timings to"),
+    needed("--out F", "JSON file to write the timings to", written=True),
     DIGESTS,
     threads(),
 )

@@ -1,8 +1,7 @@
 """Opens the bundle, length rule and translator that the options of a decoding verb name."""
 
 import argparse
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +11,25 @@ from padir.files import InputError
 
 def length_rule(parsed: argparse.Namespace) -> Any:
     """The length rule of the command line; None where it names none. Raises InputError for a
-    weight without an alpha, and for a number that is not finite."""
-    from padir.decode.candidates import LengthRule
+    weight without an alpha, and for a number that is too large."""
+    from padir.decode.candidates import LARGEST_WEIGHT, LengthRule
 
     alpha, weight = parsed.length_alpha, parsed.length_weight
     if alpha is None and weight is not None:
         raise InputError("--length-weight needs --length-alpha as well")
     for name, value in (("--length-alpha", alpha), ("--length-weight", weight)):
-        if value is not None and not math.isfinite(value):
-            raise InputError(f"{name} is {value}: allowed are finite numbers")
+        if value is not None and not -LARGEST_WEIGHT <= value <= LARGEST_WEIGHT:
+            allowed = f"-{LARGEST_WEIGHT} to {LARGEST_WEIGHT}"
+            raise InputError(f"{name} is {value}: allowed are {allowed}")
     return None if alpha is None else LengthRule(alpha, weight or 0.0)
 
 
-def refuse_overwriting(read: Mapping[str, Path | None], written: Mapping[str, Path]) -> None:
-    """Raise InputError where a file to write is also the file of another option.
-
-    Args:
-        read, written: path by option; None where the option is not given.
-    """
-    for name, path in written.items():
-        if path.exists() and not path.is_file():
-            continue  # Such as /dev/null.
-        for other, other_path in {**read, **written}.items():
-            if other != name and other_path and other_path.resolve() == path.resolve():
-                raise InputError(f"{name} {path}: is the file of {other}, allowed is another one")
+def refuse_rule(rule: Any, decoder: Any) -> None:
+    """Raise InputError where a decoder would not read a length rule of the command line, if any."""
+    if rule and decoder.settings.kind == "greedy":
+        raise InputError(f"--length-alpha: decoder {decoder.name} compares no hypotheses")
+    if rule and decoder.settings.kind == "beam" and rule.weight:
+        raise InputError(f"--length-weight: decoder {decoder.name} predicts no lengths")
 
 
 def open_bundle(folder: Path, digests: dict[str, str]) -> Any:
@@ -93,12 +87,9 @@ def open_translator(
     reranker = parsed.reranker and Reranker(load(parsed.reranker), sentences)
     oracle_length = getattr(parsed, "oracle_length", False)
     translator = Translator(loaded, decoder, passes, rule, reranker, sentences, oracle_length)
-    # `padir tune` has neither option.
-    given, kind = getattr(parsed, "length_alpha", None) is not None, decoder.settings.kind
-    if given and kind == "greedy":
-        raise InputError(f"--length-alpha: decoder {decoder.name} compares no hypotheses")
-    if given and kind == "beam" and rule.weight:
-        raise InputError(f"--length-weight: decoder {decoder.name} predicts no lengths")
+    # `padir tune` has no option for the rule.
+    if getattr(parsed, "length_alpha", None) is not None:
+        refuse_rule(rule, decoder)
     if decoder.path:
         checked_digests(digests, decoder.digests or {}, decoder.path)
     checked_digests(digests, translator.digests, decoder.path or loaded.folder)

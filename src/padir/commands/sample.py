@@ -26,8 +26,12 @@ POINTS = 100
 OPTIONS = (
     BUNDLE,
     needed("--source F", "source text, UTF-8, one sentence a line"),
-    needed("--out F", "file to write the chains to, as JSON lines"),
-    option("--text F", "file to write the sampled translation of least energy of each line to"),
+    needed("--out F", "file to write the chains to, as JSON lines", written=True),
+    option(
+        "--text F",
+        "file to write the sampled translation of least energy of each line to",
+        written=True,
+    ),
     option("--chains N", "number of chains per sentence", default=4),
     option("--steps N", "number of steps per chain", default=100),
     option("--block K", "number of tokens drawn per step (k)", default=1),

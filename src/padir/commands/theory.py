@@ -30,7 +30,7 @@ OPTIONS = (
         "--settings F", "JSON file with settings of the experiment (default: none, all defaults)"
     ),
     option("--seed N", "random seed of the experiment", default=0, least=0, most=2**32 - 1),
-    needed("--out F", "JSON file to write the results to"),
+    needed("--out F", "JSON file to write the results to", written=True),
 )
 
 

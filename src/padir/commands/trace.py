@@ -30,7 +30,7 @@ OPTIONS = (
         "reference translations, which the trace shows; an oracle length predictor reads their"
         " lengths",
     ),
-    needed("--out F", "file to write, JSON lines"),
+    needed("--out F", "file to write, JSON lines", written=True),
     option("--sentences N", "number of sentences to trace", default=20, least=1),
     option("--split NAME", "name of the split in the provenance", default="test"),
     *RULE,
@@ -68,6 +68,8 @@ def main(argv: list[str]) -> int:
     rerankers = options.open_rerankers(arguments.reranker, batch)
     rows = [(text, options.parse_decoding(text)) for text in arguments.rows]
     decoders = {name: find_decoder(loaded, name) for _, (name, _) in rows}
+    for decoder in decoders.values():
+        options.refuse_rule(rule, decoder)
     options.refuse_unused(rerankers, {each.settings.reranker for each in decoders.values()})
     records, digests, files = [], dict(loaded.spec.digests), dict.fromkeys(loaded.files)
     for text, (name, passes) in rows:

@@ -62,6 +62,7 @@ OPTIONS = (
         "--beam N",
         "width of an AR model's beam search (without --beam and --decoder: greedy search)",
         least=1,
+        most=10_000,
         group=AT_MOST_ONE_OF,
     ),
     *RULE,
@@ -189,4 +190,6 @@ def open_translator(arguments: argparse.Namespace):
             raise InputError(f"--beam {beam} needs beam search; decoder {decoder.name} is none")
         decoder = replace(decoder, settings=decoder.settings.model_copy(update={"beam": beam}))
     rule = options.length_rule(arguments)
-    return model.translator(decoder, arguments.steps, arguments.reranker, rule)
+    translator = model.translator(decoder, arguments.steps, arguments.reranker, rule)
+    options.refuse_rule(rule, translator.decoder)
+    return translator

@@ -17,7 +17,7 @@ from padir.commands.arguments import needed, read_arguments
 OPTIONS = (
     needed("--settings F", "JSON file with the settings of the vocabulary"),
     needed("--text F ...", "files with training text of both languages"),
-    needed("--out F", "file to write the SentencePiece model to"),
+    needed("--out F", "file to write the SentencePiece model to", written=True),
 )
 
 

@@ -7,13 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from padir.bundle import DECODERS, MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, read_bundle
 from padir.checksums import read_with_checksum, rerun_remedy
 from padir.config.decoder import Decoder, WeightPrecision, builtin_decoders
 from padir.config.training import RunSpec
-from padir.decode.candidates import LengthRule
+from padir.decode.candidates import LARGEST_WEIGHT, LengthRule
 from padir.decode.drafts import DraftRule
 from padir.files import InputError, shown
 from padir.model.parameters import from_arrays, with_rounded_weights
@@ -27,8 +27,8 @@ _DRAFT_RULE = TypeAdapter(DraftRule)
 class _LengthRule(BaseModel, strict=True, allow_inf_nan=False):
     """As a file has it: both numbers are needed there."""
 
-    alpha: float
-    weight: float
+    alpha: float = Field(ge=-LARGEST_WEIGHT, le=LARGEST_WEIGHT)
+    weight: float = Field(ge=-LARGEST_WEIGHT, le=LARGEST_WEIGHT)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def find_decoder(
 
     Args:
         loaded: the model that it decodes.
-        choice: a file, or the name of one of the bundle's decoders or of a built-in one, which are
+        choice: the name of one of the bundle's decoders or of a built-in one, or a file, which are
             tried in this order.
         default: name of the decoder where none is chosen, never a file; otherwise
             `default_decoder`.
@@ -200,13 +200,12 @@ def find_decoder(
         InputError: there is no such decoder.
     """
     name = choice or default or default_decoder(loaded)
-    if choice and Path(choice).is_file():
-        return read_decoder(Path(choice))
-    path = _tuned_path(loaded, name)
-    if path.is_file():
-        return read_decoder(path)
+    if name in tuned_decoders(loaded):
+        return read_decoder(_tuned_path(loaded, name))
     if name in builtin_decoders():
         return TunedDecoder(name, _SETTINGS.validate_python({"kind": name}))
+    if choice and Path(choice).is_file():
+        return read_decoder(Path(choice))
     raise InputError(
         f"decoder {shown(name)}: no such file, nor a decoder of {shown(loaded.folder)}: allowed"
         f" are {', '.join(decoder_names(loaded))}"

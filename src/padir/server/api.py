@@ -142,6 +142,8 @@ class Server(ThreadingHTTPServer):
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
         steps, decoder = request.get("steps"), request.get("decoder")
+        if decoder is not None and decoder not in self.model.named_decoders():
+            raise RequestError(f"decoder {decoder[:60]!r}, allowed are {', '.join(self.decoders)}")
         with self.busy:
             if trace:
                 traces = self.model.traces(lines, steps, decoder, warn=warnings.append)
@@ -199,7 +201,7 @@ class Handler(BaseHTTPRequestHandler):
         """
         host = self.headers.get("Host", "")
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if self.server.private and name.strip("[]") not in LOOPBACK:
+        if self.server.private and name.strip("[]").lower() not in LOOPBACK:
             return f"host {name[:60]!r}, allowed are {', '.join(LOOPBACK)}"
         return None
 

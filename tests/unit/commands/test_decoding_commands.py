@@ -146,7 +146,7 @@ def test_decode_and_tune_cut_a_line_that_is_too_long_and_say_so(place, tmp_path,
 def test_a_length_rule_that_does_not_fit_is_refused(place, tmp_path):
     written = ("--out", tmp_path / "o", "--text", tmp_path / "t")
     for name, rule, message in (
-        ("T2", {"weight": 1, "alpha": "nan"}, "--length-alpha is nan: allowed are finite numbers"),
+        ("T2", {"weight": 1, "alpha": "nan"}, "--length-alpha is nan: allowed are -100 to 100"),
         ("T2", {"weight": 1}, "--length-weight needs --length-alpha"),
         ("greedy", {"alpha": 1}, "--length-alpha: decoder greedy compares no hypotheses"),
         ("beam", {"alpha": 1, "weight": 1}, "--length-weight: decoder beam predicts no lengths"),

@@ -146,7 +146,7 @@ def test_another_site_s_name_for_this_machine_is_refused(server):
     for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", ""):
         for method, path in (("GET", "/"), ("GET", "/health"), ("POST", "/translate")):
             assert ask(server, method, path, Host=host)[0] == 403, host
-    for host in ("localhost", "localhost:1", "127.0.0.1:99", "[::1]", "[::1]:80"):
+    for host in ("localhost", "LocalHost:1", "127.0.0.1:99", "[::1]", "[::1]:80"):
         assert ask(server, "GET", "/health", Host=host)[0] == 200, host
 
 
@@ -171,6 +171,14 @@ def test_a_method_that_is_not_known_is_refused_in_json(server):
         client.sendall(b"what is this\r\n\r\n")
         # No version was read, so this is an answer of HTTP 0.9: the body alone.
         assert "'this'" in json.loads(client.makefile("rb").read())["error"]
+
+
+def test_a_file_of_the_server_is_no_decoder(server, tmp_path, monkeypatch):
+    (tmp_path / "secret").write_text("not JSON")
+    monkeypatch.chdir(tmp_path)
+    status, answer = post(server, {"text": "ba", "decoder": "secret"})
+    assert status == 400
+    assert answer["error"].startswith("decoder 'secret', allowed are ")
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")

@@ -35,6 +35,15 @@ def test_a_stream_that_is_none_is_told_in_one_line(redirection, message):
     assert message in line
 
 
+def test_nothing_meant_for_a_closed_stderr_reaches_the_output(bundle):
+    long = " ".join(["ba"] * 200)
+    done = shell(f"--trace 2>&- <<< '{long}'", bundle)
+    assert done.returncode == 0
+    assert done.stdout.count("\n") == 1
+    done = shell("2>&- < /dev/null")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
 def test_a_directory_as_input_is_refused_by_python_itself():
     """Python ends before this package is loaded, with a message of its own."""
     done = shell("< /")
@@ -64,7 +73,7 @@ def test_a_directory_as_a_file_of_constraints_is_one_line(tmp_path):
     model = write_tiny_bundle(tmp_path / "padir", "padir")
     for name in CONSTRAINTS:
         given = ["--model", str(model), "--length-alpha", "1", f"--{name}", str(tmp_path)]
-        with pytest.raises(InputError, match=rf"^{tmp_path}: cannot read: Is a directory$"):
+        with pytest.raises(InputError, match=rf"^--{name} {tmp_path}: is a folder, allowed"):
             main(given)
 
 

@@ -44,6 +44,25 @@ def test_a_line_of_blanks_is_an_empty_line(streamed, system):
     assert passes == [str(number) for number in range(len(passes))], "blanks have no pass"
 
 
+@pytest.mark.parametrize(
+    ("system", "flags", "message"),
+    [
+        ("ar", ["--length-alpha", "1"], "--length-alpha: decoder greedy compares no hypotheses"),
+        (
+            "ar",
+            ["--beam", "2", "--length-alpha", "1", "--length-weight", "3"],
+            "--length-weight: decoder beam predicts no lengths",
+        ),
+        ("padir", ["--length-alpha", "1000"], "--length-alpha is 1000.0: allowed are -100 to 100"),
+        ("padir", ["--length-weight=-101"], "--length-weight is -101.0: allowed are -100 to 100"),
+        ("ar", ["--beam", "10001"], "--beam is 10001: allowed are 1 to 10000"),
+    ],
+)
+def test_a_length_rule_that_is_not_read_is_refused(streamed, system, flags, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        streamed(b"ba ko\n", system, *flags)
+
+
 def test_a_byte_order_mark_is_taken_from_standard_input(streamed):
     marked = b"\xef\xbb\xbfba ko\n\xef\xbb\xbfmi\n"
     note = "standard input: starts with a byte order mark, which was removed\n"

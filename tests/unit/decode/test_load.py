@@ -162,6 +162,17 @@ def test_a_decoder_is_a_file_or_one_of_the_bundle_or_built_in(folders, tmp_path)
         find_decoder(loaded, "other")
 
 
+def test_a_name_is_a_decoder_even_where_a_file_has_it(folders, tmp_path, monkeypatch):
+    loaded = load(copied(folders, tmp_path))
+    other = tiny_decoder("cmlm", LengthRule(1.0, 0.5))
+    for name in ("padir", "cmlm"):
+        write_decoder(tmp_path / name, other)
+    monkeypatch.chdir(tmp_path)
+    assert find_decoder(loaded, "padir").settings.kind == "padir"
+    assert find_decoder(loaded, "cmlm").path is None
+    assert find_decoder(loaded, "./cmlm").rule == LengthRule(1.0, 0.5)
+
+
 def test_files_of_the_working_folder_are_no_default_decoder(folders, tmp_path, monkeypatch):
     folder = copied(folders, tmp_path)
     tuned = tiny_decoder("padir", LengthRule(1.0, 0.5), name="tuned")
@@ -173,8 +184,8 @@ def test_files_of_the_working_folder_are_no_default_decoder(folders, tmp_path, m
     assert find_decoder(load(folders["padir"]), None).name == "padir"
     assert find_decoder(load(folders["ar"]), None).name == "beam"
     assert Model(load(folders["ar"])).translator().decoder.name == "greedy"
-    with pytest.raises(InputError, match=r"^padir: line 1: not JSON"):
-        find_decoder(load(folder), "padir")
+    with pytest.raises(InputError, match=r"padir: line 1: not JSON"):
+        find_decoder(load(folder), "./padir")
 
 
 def test_the_default_is_a_tuned_decoder_where_the_system_s_own_is_not_tuned(folders, tmp_path):

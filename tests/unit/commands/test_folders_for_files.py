@@ -1,0 +1,67 @@
+"""A folder where a command reads or writes a file is refused before any work."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+from padir import commands
+from padir.cli import main
+from padir.commands.arguments import Option, read_arguments
+from padir.files import InputError
+from tests.decoding import tiny_model
+
+
+def options_of_files() -> list[tuple[str, Option]]:
+    """Each verb's options that name a file or several."""
+    found = []
+    for module in pkgutil.iter_modules(commands.__path__):
+        table = getattr(importlib.import_module(f"padir.commands.{module.name}"), "OPTIONS", ())
+        found += [(module.name, each) for each in table if each.settings.get("metavar") == "F"]
+    return found
+
+
+def test_a_folder_is_refused_by_each_option(tmp_path):
+    options = options_of_files()
+    assert {"decode", "latency", "train", "tune"} <= {verb for verb, _ in options}
+    for verb, each in options:
+        with pytest.raises(InputError) as caught:
+            read_arguments(verb, "", [each], [each.name, str(tmp_path)])
+        assert str(caught.value) == f"{each.name} {tmp_path}: is a folder, allowed is a file"
+
+
+def test_a_file_to_write_that_another_option_names_is_refused(tmp_path):
+    by_verb: dict[str, list[Option]] = {}
+    for verb, each in options_of_files():
+        by_verb.setdefault(verb, []).append(each)
+    file = str(tmp_path / "file")
+    refused = set()
+    for verb, options in by_verb.items():
+        for written in (each for each in options if each.written):
+            for other in (each for each in options if each is not written):
+                words = [written.name, file, other.name, file]
+                with pytest.raises(InputError, match=f"{file}: is the file of --.*, allowed is an"):
+                    read_arguments(verb, "", [written, other], words)
+                refused.add(verb)
+    assert {"decode", "distill", "latency", "sample", "score", "trace", "tune"} <= refused
+
+
+def test_a_device_may_be_written_twice():
+    options = [each for verb, each in options_of_files() if verb == "decode" and each.written]
+    words = [word for each in options for word in (each.name, "/dev/null")]
+    assert len(options) == 2
+    read_arguments("decode", "", options, words)
+
+
+def test_nothing_is_done_for_an_output_that_is_a_folder(tmp_path, capsys):
+    tiny_model(tmp_path / "ar", "ar")
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.write_text("ba ko\n")
+    out.mkdir()
+    before = {path.name for path in tmp_path.iterdir()}
+    words = ["--bundle", str(tmp_path / "ar"), "--decoder", "greedy", "--source", str(source)]
+    assert main(["distill", *words, "--out", str(out)]) == 2
+    assert capsys.readouterr().err == (
+        f"padir distill: error: --out {out}: is a folder, allowed is a file\n"
+    )
+    assert {path.name for path in tmp_path.iterdir()} == before
