@@ -1,8 +1,7 @@
 """Parallel text, JSON and JSON lines on disk. All writes are atomic.
 
-Text is UTF-8, and lines end at "\\n" only: carriage returns, U+2028 and NEL stay inside the line,
-so that the files of a pair keep their alignment. Invalid UTF-8, a NUL character and a byte order
-mark are errors.
+Text is UTF-8, and lines end at "\\n" only: carriage returns, U+2028 and NEL stay inside, so that
+files of a pair stay aligned. Invalid UTF-8, a NUL character and a byte order mark are errors.
 """
 
 import errno
@@ -75,7 +74,8 @@ def write_errors(path: str | os.PathLike[str], needed: int | None = None) -> Ite
 
 def is_device(path: Path) -> bool:
     """Whether a path is there, and neither a file nor a folder: a device or a pipe."""
-    return path.exists() and not path.is_file() and not path.is_dir()
+    # Unlike methods of Path, these take a place that cannot be looked at for none.
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def atomic_path(path: str | os.PathLike[str], needed: int | None = None) -> Iter
             with write_errors(path):
                 path.write_bytes(content.read_bytes())
         return
-    path = path.resolve() if path.is_symlink() else path
+    path = Path(os.path.realpath(path)) if os.path.islink(path) else path
     temporary = temporary_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

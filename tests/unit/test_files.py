@@ -225,6 +225,10 @@ def test_a_pipe_is_written_into_and_a_link_is_followed(tmp_path):
     assert link.is_symlink()
     assert behind.read_text() == "c\n"
     assert names(tmp_path) == ["behind", "link", "pipe"]
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for place in (tmp_path / "loop" / "file", tmp_path / ("x" * 300)):
+        with pytest.raises(InputError, match="cannot write: "):
+            write_lines(place, ["d"])
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
