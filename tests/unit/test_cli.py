@@ -1,6 +1,7 @@
 """The `padir` command: what it lists, how it fails."""
 
 import errno
+import os
 import re
 import subprocess
 import sys
@@ -60,6 +61,13 @@ def test_user_errors_are_one_line(monkeypatch, capsys, error, expected, status):
     monkeypatch.setattr(cli.importlib, "import_module", lambda name: fails(error))
     assert cli.main(["score"]) == status
     assert capsys.readouterr().err == expected
+
+
+def test_a_file_name_that_is_not_utf8_is_one_line(capsys):
+    assert cli.main(["score", "--hypotheses", os.fsdecode(b"a\xff"), "--references", "r"]) == 2
+    assert capsys.readouterr().err == (
+        "padir score: error: 'a\\udcff': not UTF-8; rename the file\n"
+    )
 
 
 def test_a_defect_keeps_its_traceback(monkeypatch):

@@ -91,7 +91,7 @@ class ReadDigests(argparse.Action):
         """Store the digests."""
         try:
             namespace.digests = json.loads(values)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"--digests: not JSON: {error}") from error
         texts = namespace.digests.values() if isinstance(namespace.digests, dict) else [None]
         if not all(isinstance(text, str) for text in texts):
@@ -238,12 +238,21 @@ def _value(arguments: argparse.Namespace, member: Option) -> Any:
 
 def _check_files(arguments: argparse.Namespace, options: Sequence[Option]) -> None:
     """Refuse, before any work, a folder in place of a file, and a file to write that is also the
-    file of another option."""
-    files = {}
+    file of another option or part of a bundle."""
+    from padir.bundle import PARTS
+
+    files: dict[Option, list[Path]] = {}
+    parts: dict[Option, list[Path]] = {}
     for member in options:
         value = _value(arguments, member)
-        if value is not None and member.settings.get("metavar") == "F":
-            files[member] = [Path(path) for path in (value if isinstance(value, list) else [value])]
+        kind = member.settings.get("metavar")
+        if value is None or kind not in ("F", "BUNDLE"):
+            continue
+        paths = [Path(path) for path in (value if isinstance(value, list) else [value])]
+        if kind == "F":
+            files[member] = paths
+        else:
+            parts[member] = [folder / part for folder in paths for part in PARTS]
     for member, paths in files.items():
         for path in paths:
             # A name that is too long says so where it is opened.
@@ -252,10 +261,10 @@ def _check_files(arguments: argparse.Namespace, options: Sequence[Option]) -> No
                     raise InputError(f"{member.name} {shown(path)}: is a folder, allowed is a file")
         if not member.written or is_device(paths[0]):
             continue
-        for other, read in files.items():
+        for other, read in (files | parts).items():
             if other is not member and paths[0].resolve() in map(Path.resolve, read):
                 raise InputError(
-                    f"{member.name} {paths[0]}: is the file of {other.name}, allowed is another one"
+                    f"{member.name} {paths[0]}: is a file of {other.name}, allowed is another one"
                 )
 
 

@@ -54,9 +54,13 @@ def main(argv: list[str]) -> int:
     from padir.cleaned import check_cleaned
     from padir.distill.card import empty_lines
     from padir.distill.teacher import Span, parse_shard, shard_bounds
-    from padir.files import count_aligned, iter_lines, shown, write_lines
+    from padir.files import InputError, count_aligned, iter_lines, shown, write_lines
     from padir.provenance import check_written, write_provenance
 
+    if arguments.ready:
+        for name in ("decoder", "reranker", "passes"):
+            if getattr(arguments, name) is not None:
+                raise InputError(f"--{name}: nothing is decoded with --ready")
     shard = parse_shard(arguments.shard or "1/1")
     check_cleaned(arguments.source)
     check_written(arguments.source)

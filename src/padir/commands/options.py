@@ -12,7 +12,8 @@ from padir.files import InputError
 def length_rule(parsed: argparse.Namespace) -> Any:
     """The length rule of the command line; None where it names none. Raises InputError for a
     weight without an alpha, and for a number that is too large."""
-    from padir.decode.candidates import LARGEST_WEIGHT, LengthRule
+    from padir.config.decoder import LARGEST_WEIGHT
+    from padir.decode.candidates import LengthRule
 
     alpha, weight = parsed.length_alpha, parsed.length_weight
     if alpha is None and weight is not None:

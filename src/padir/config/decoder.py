@@ -30,6 +30,13 @@ else:
     RemaskName, StopName = Literal[*_POLICIES["REMASKS"]], Literal[*_POLICIES["STOPS"]]
 
 
+LARGEST_WEIGHT = 100
+"""Largest number of a length rule, of either sign; the power of a much larger one is infinite."""
+RuleNumber = Annotated[float, Field(ge=-LARGEST_WEIGHT, le=LARGEST_WEIGHT)]
+LARGEST_TEMPERATURE = 1_000_000
+"""At which all pieces are about as likely; float32 has no number for much larger ones."""
+
+
 def length_alphas(scope: str = "") -> Any:
     """The setting `length_alphas`, which beam search and refinement share."""
     return Field(
@@ -62,7 +69,7 @@ class SearchDecoder(Settings):
 
     kind: Literal["greedy", "beam"] = Field(description="Search algorithm.")
     beam: int = Field(default=5, ge=1, le=10_000, description="Beam width (kind: beam).")
-    length_alphas: list[float] = length_alphas(" (kind: beam)")
+    length_alphas: list[RuleNumber] = length_alphas(" (kind: beam)")
     weights: WeightPrecision = weight_precision()
 
     # It decodes AR models, and ranks its own hypotheses.
@@ -93,7 +100,7 @@ class RefinementDecoder(Settings):
     context: Literal["all", "easy_first"] = "all"
     """Target positions that each position attends to. all: every one; easy_first: those that the
     first pass predicted with more confidence (DisCo)."""
-    temperature: float = Field(default=0.0, ge=0)
+    temperature: float = Field(default=0.0, ge=0, le=LARGEST_TEMPERATURE)
     """Sampling temperature of the tokens; 0: the likeliest token."""
     top_k: int = Field(default=0, ge=0, le=10_000_000)
     """Tokens are sampled from the k likeliest; 0: from all."""
@@ -159,8 +166,8 @@ class RefinementDecoder(Settings):
     log-probability; null: the decoded model ranks them."""
     tuning_passes: int = Field(default=4, ge=1, le=MOST_PASSES)
     """Decoder passes (T) with which `padir tune` chooses the rules for lengths and drafts."""
-    length_alphas: list[float] = length_alphas()
-    length_weights: list[float] = Field(default=[0.0, 1.0], min_length=1)
+    length_alphas: list[RuleNumber] = length_alphas()
+    length_weights: list[RuleNumber] = Field(default=[0.0, 1.0], min_length=1)
     """Weights of the length's log-probability that `padir tune` chooses from."""
     weights: WeightPrecision = weight_precision()
 

@@ -35,8 +35,6 @@ WITHOUT_SPACES = re.compile(
 """A character of a script without spaces: kana and ideographs, with their extensions."""
 
 MOST_PIECES = 2**16
-LARGEST_WEIGHT = 100
-"""Largest weight of a length rule, of either sign; the power of a much larger one is infinite."""
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from padir.config.decoder import LARGEST_TEMPERATURE
 from padir.decode.batches import Batch
 from padir.decode.lengths import SHORTEST, encoded_lengths
 from padir.decode.load import LoadedModel
@@ -92,8 +93,9 @@ class Sampling:
                 raise InputError(f"{name} is {getattr(self, name)}: allowed are 1 and more")
         for name in ("temperature", "final_temperature"):
             value = getattr(self, name)
-            if not 0 < value < float("inf"):
-                raise InputError(f"{name} is {value}: allowed are numbers above 0")
+            if not 0 < value <= LARGEST_TEMPERATURE:
+                allowed = f"numbers above 0, to {LARGEST_TEMPERATURE:,}"
+                raise InputError(f"{name} is {value}: allowed are {allowed}")
 
     @property
     def temperatures(self) -> Float[np.ndarray, " T"]:

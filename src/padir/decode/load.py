@@ -7,13 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from padir.bundle import DECODERS, MODEL_FILE, SPEC_FILE, VOCABULARY_FILE, read_bundle
+from padir.bundle import DECODERS, PARTS, SPEC_FILE, VOCABULARY_FILE, read_bundle
 from padir.checksums import read_with_checksum, rerun_remedy
-from padir.config.decoder import Decoder, WeightPrecision, builtin_decoders
+from padir.config.decoder import Decoder, RuleNumber, WeightPrecision, builtin_decoders
 from padir.config.training import RunSpec
-from padir.decode.candidates import LARGEST_WEIGHT, LengthRule
+from padir.decode.candidates import LengthRule
 from padir.decode.drafts import DraftRule
 from padir.files import InputError, shown
 from padir.model.parameters import from_arrays, with_rounded_weights
@@ -22,13 +22,14 @@ from padir.vocab import Vocabulary
 
 _SETTINGS = TypeAdapter(Decoder)
 _DRAFT_RULE = TypeAdapter(DraftRule)
+_DIGESTS = TypeAdapter(dict[str, str] | None)
 
 
 class _LengthRule(BaseModel, strict=True, allow_inf_nan=False):
     """As a file has it: both numbers are needed there."""
 
-    alpha: float = Field(ge=-LARGEST_WEIGHT, le=LARGEST_WEIGHT)
-    weight: float = Field(ge=-LARGEST_WEIGHT, le=LARGEST_WEIGHT)
+    alpha: RuleNumber
+    weight: RuleNumber
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class LoadedModel:
     @property
     def files(self) -> list[Path]:
         """Files that decoding depends on, for provenance."""
-        return [self.folder / part for part in (MODEL_FILE, SPEC_FILE, VOCABULARY_FILE)]
+        return [self.folder / part for part in PARTS]
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -181,7 +182,11 @@ def read_decoder(path: Path) -> TunedDecoder:
             draft_rule = _DRAFT_RULE.validate_python(content["draft_rule"])
         except ValidationError as error:
             raise _invalid(path, "draft_rule", error) from error
-    return TunedDecoder(content["name"], settings, rule, path, content.get("digests"), draft_rule)
+    try:
+        digests = _DIGESTS.validate_python(content.get("digests"), strict=True)
+    except ValidationError as error:
+        raise _invalid(path, "digests", error) from error
+    return TunedDecoder(content["name"], settings, rule, path, digests, draft_rule)
 
 
 def find_decoder(
@@ -199,7 +204,7 @@ def find_decoder(
     Raises:
         InputError: there is no such decoder.
     """
-    name = choice or default or default_decoder(loaded)
+    name = (default or default_decoder(loaded)) if choice is None else choice
     if name in tuned_decoders(loaded):
         return read_decoder(_tuned_path(loaded, name))
     if name in builtin_decoders():

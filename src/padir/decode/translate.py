@@ -46,8 +46,8 @@ class Hypothesis:
     def record(self, number: int) -> dict[str, Any]:
         """The JSON line of sentence `number`.
 
-        Log-probability is rounded to 3 decimals: batch shapes and the number of devices change
-        one line in 500 in the 4th.
+        Log-probability is rounded to 3 decimals: in float32 batch shapes and the number of devices
+        change one line in 500 in the 4th. In bfloat16 they may change the 3rd.
         """
         fields = asdict(self)
         fields["log_probability"] = round(self.log_probability, 3)

@@ -90,7 +90,7 @@ def test_decode_writes_over_nothing_that_it_reads_or_writes(place, tmp_path, out
     arguments = [*decoding(place, "T2"), "--out", folder / out, "--text", tmp_path / text]
     before = (place / "source").read_bytes()
     with pytest.raises(
-        InputError, match=f"^--out .*{out}: is the file of {named}, allowed is another"
+        InputError, match=f"^--out .*{out}: is a file of {named}, allowed is another"
     ):
         run(decode, *arguments)
     assert (place / "source").read_bytes() == before

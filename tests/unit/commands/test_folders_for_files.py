@@ -7,7 +7,7 @@ import pytest
 
 from padir import commands
 from padir.cli import main
-from padir.commands.arguments import Option, read_arguments
+from padir.commands.arguments import BUNDLE, Option, option, read_arguments
 from padir.files import InputError
 from tests.decoding import tiny_model
 
@@ -40,10 +40,19 @@ def test_a_file_to_write_that_another_option_names_is_refused(tmp_path):
         for written in (each for each in options if each.written):
             for other in (each for each in options if each is not written):
                 words = [written.name, file, other.name, file]
-                with pytest.raises(InputError, match=f"{file}: is the file of --.*, allowed is an"):
+                with pytest.raises(InputError, match=f"{file}: is a file of --.*, allowed is an"):
                     read_arguments(verb, "", [written, other], words)
                 refused.add(verb)
     assert {"decode", "distill", "latency", "sample", "score", "trace", "tune"} <= refused
+
+
+def test_a_part_of_a_bundle_is_not_written_over(tmp_path):
+    written = option("--text F", "", written=True)
+    read_arguments("decode", "", [BUNDLE, written], ["--bundle", "b", "--text", "b/notes.txt"])
+    for part in ("model.safetensors", "spec.json", "spm.model"):
+        words = ["--bundle", str(tmp_path), "--text", str(tmp_path / "." / part)]
+        with pytest.raises(InputError, match=f"{part}: is a file of --bundle, allowed is an"):
+            read_arguments("decode", "", [BUNDLE, written], words)
 
 
 def test_a_device_may_be_written_twice():

@@ -114,3 +114,11 @@ def test_latency_refuses_a_reranker_that_ranks_nothing(place, tmp_path):
     arguments = ["--rows", f"{place}/padir:padir.T1", "--source", place / "source"]
     with pytest.raises(InputError, match="no decoder of --rows names tiny_ar"):
         run(latency, *arguments, "--out", tmp_path / "o", "--reranker", place / "ar")
+
+
+def test_ready_made_translations_take_no_decoder(place, tmp_path):
+    ready = ["--ready", place / "source", "--source", place / "source", "--out", tmp_path / "out"]
+    for option, value in (("--reranker", place / "ar"), ("--decoder", "beam"), ("--passes", 2)):
+        with pytest.raises(InputError, match=f"^{option}: nothing is decoded with --ready$"):
+            run(distill, *ready, option, value)
+    assert not (tmp_path / "out").exists()

@@ -124,6 +124,11 @@ def test_empty_lines_alone_make_no_chain(place, tmp_path, capsys):
     [
         (["--steps", 0], "steps is 0: allowed are 1 and more"),
         (["--temperature", 0], "temperature is 0.0"),
+        (
+            ["--temperature", "1e308"],
+            r"temperature is 1e\+308: allowed are numbers above 0, to",
+        ),
+        (["--final-temperature", "nan"], "final_temperature is nan"),
         (["--chains", 0], "0 chains, 1 lengths"),
         (["--seed", -1], "--seed is -1"),
     ],

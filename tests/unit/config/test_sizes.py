@@ -125,3 +125,12 @@ def more(most: Any) -> Any:
     if isinstance(most, list):
         return [more(value) for value in most]
     return most + 1 if isinstance(most, int) else most
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("length_alphas", [101.0]), ("length_weights", [-101.0]), ("temperature", 2e6)],
+)
+def test_numbers_of_a_decoder_are_bounded(key, value):
+    with pytest.raises(InputError, match=f"decoders.x.{key}.*allowed: .* than or equal to"):
+        check_config(changed("decoders", {"x": {"kind": "padir", key: value}}))

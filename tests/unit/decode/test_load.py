@@ -116,8 +116,11 @@ def copied(folders, tmp_path):
                 ({"alpha": "nan", "weight": 1}, "length_rule.alpha: Input should be a valid num"),
                 ({"alpha": "inf", "weight": 1}, "length_rule.alpha: Input should be a valid num"),
                 ({"alpha": 0.6, "weight": True}, "length_rule.weight: Input should be a valid num"),
+                ({"alpha": 101.0, "weight": 0.0}, "length_rule.alpha: Input should be less than"),
             )
         ),
+        ({"name": "x", "settings": {"kind": "padir"}, "digests": [1]}, "digests: Input should be"),
+        ({"name": "x", "settings": {"kind": "padir"}, "digests": {"t": 1}}, "digests.t: Input sh"),
         *(
             ({"name": "x", "settings": {"kind": "padir"}, "draft_rule": rule}, message)
             for rule, message in (
@@ -160,6 +163,8 @@ def test_a_decoder_is_a_file_or_one_of_the_bundle_or_built_in(folders, tmp_path)
         InputError, match=r"decoder other: no such file.*: allowed are padir, greed"
     ):
         find_decoder(loaded, "other")
+    with pytest.raises(InputError, match="decoder : no such file"):
+        find_decoder(loaded, "")
 
 
 def test_a_name_is_a_decoder_even_where_a_file_has_it(folders, tmp_path, monkeypatch):

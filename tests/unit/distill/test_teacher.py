@@ -270,7 +270,9 @@ def test_shards_in_order_are_all_lines_once(lines, shards):
     assert [line for start, end in bounds for line in range(start, end)] == list(range(lines))
 
 
-@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "1/", "a/b", "-1/2", "1/2/3", "²/3"])
+@pytest.mark.parametrize(
+    "text", ["0/2", "3/2", "1", "1/", "a/b", "-1/2", "1/2/3", "²/3", f"1/{'9' * 5_001}"]
+)
 def test_a_text_that_is_no_shard_is_refused(text):
     with pytest.raises(InputError, match="i/n is needed"):
         teacher.parse_shard(text)

@@ -266,6 +266,7 @@ def test_labels_and_digests_come_from_provenance_and_config(verb, files, tmp_pat
             " snakemake --force {h}",
         ),
         ("{", "--digests: not JSON: Expecting property name enclosed in double quotes: line 1"),
+        ("[" * 100_000, "--digests: not JSON: maximum recursion depth exceeded"),
         ('["t"]', """--digests: found ["t"], allowed: an object of texts by stage"""),
         ('{"training": 1}', "--digests: found"),
     ],
