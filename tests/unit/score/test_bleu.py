@@ -36,6 +36,8 @@ def test_long_output_has_no_bonus():
         ([0, 0, 0, 0], [4, 4, 2, 1], (0, 1), 0.0),
         ([0, 0, 0, 0], [10, 11, 12, 0], (14, 10), 0.0),
         ([0, 0, 0, 0], [0, 0, 0, 0], (0, 0), 0.0),
+        # BLEU.compute_bleu of sacreBLEU 2.6.0 for a single match.
+        ([1, 0, 0, 0], [4, 3, 2, 1], (4, 4), 15.97357761),
     ],
 )
 def test_bleu_of_counts_equals_sacrebleus_cases(matched, total, lengths, expected):
