@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.cleaned import check_cleaned
     from padir.decode.load import find_decoder
-    from padir.files import InputError, read_aligned, read_lines, write_jsonl, write_lines
+    from padir.files import read_aligned, read_lines, write_jsonl, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
@@ -75,9 +75,7 @@ def main(argv: list[str]) -> int:
     def warn(message: str) -> None:
         print(f"padir decode: {message}", file=sys.stderr)
 
-    if arguments.references and not translator.needs_lengths:
-        raise InputError("--references: not read without --oracle-length")
-    if arguments.references:
+    if arguments.references and translator.needs_lengths:
         lines, references = read_aligned(arguments.source, arguments.references)
     else:
         lines = read_lines(arguments.source)
