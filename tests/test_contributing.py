@@ -125,7 +125,9 @@ def apply(diff: str, root: Path) -> list[str]:
             old = "".join(line[1:] for line in lines if line[0] in " -")
             new = "".join(line[1:] for line in lines if line[0] in " +")
             assert old if content else not old, name
-            assert not old or content.count(old) == 1, f"{name}: {old}"
+            found = content.count(old) if old else 1
+            told = f"CONTRIBUTING.md shows lines that {name} has {found} times, once is needed"
+            assert found == 1, f"{told}; change the page:\n{old}"
             content = content.replace(old, new) if old else new
         path.write_text(content, encoding="utf-8")
     return [name for name, _ in edits_by_file]

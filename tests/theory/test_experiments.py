@@ -269,7 +269,12 @@ def test_every_experiment_has_a_module_and_a_line_of_help():
 
 
 def test_intervals_by_hand():
-    assert mean_interval(np.array([1.0, 3.0])) == pytest.approx((2, 2 - 1.96, 2 + 1.96))
+    # Tables of Student's t: 12.706 with one degree of freedom, 2.776 with four.
+    assert mean_interval(np.array([1.0, 3.0])) == pytest.approx(
+        (2, 2 - 12.706, 2 + 12.706), rel=1e-4
+    )
+    five = mean_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert five[2] - 3 == pytest.approx(2.776 * (2.5 / 5) ** 0.5, rel=1e-3)
     low, high = share_interval(50, 100)
     assert (low, high) == pytest.approx((0.4038, 0.5962), abs=1e-4)
     assert share_interval(0, 10)[0] == 0.0

@@ -43,6 +43,12 @@ def test_steps_of_the_bound_suffice_to_reach_the_mode(model, k, step, bound, exa
     assert int(np.argmax(curve >= 0.95)) == exact
 
 
+def test_a_certain_step_is_one_step():
+    probability = regimes.fast_step_probability(lumped.Clique(6, 6, 10.0, 4.0), 6)
+    assert probability == 1
+    assert regimes.steps_with_confidence(probability, 0.05) == 1
+
+
 def test_cover_probability_by_counting():
     assert regimes.covers_clique(6, 2, 3) == pytest.approx(4 / 20)
     assert regimes.covers_clique(6, 4, 3) == 0.0

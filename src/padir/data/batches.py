@@ -133,7 +133,8 @@ class BatchPlan:
         random = np.random.Generator(np.random.Philox(key=[self._seed, epoch]))
         chunks = []
         for bucket, size, rows in self._buckets:
-            # The last batch is filled up from the start of the same order.
+            # The last batch is filled up from the start of the same order. A bucket with fewer
+            # pairs than a batch repeats them.
             order = random.permutation(rows)
             order = np.resize(order, -(-len(rows) // size) * size).reshape(-1, size)
             chunks += [

@@ -206,5 +206,5 @@ def _vocabulary_and_lengths(counts: Counts) -> tuple[int, list[tuple[int, int]]]
 
 
 def _rounded(size: float) -> int:
-    step = 500 if size >= 2_000 else 50
-    return max(100, int(size) // step * step)
+    step = 500 if size >= 2_000 else 50 if size >= 100 else 1
+    return max(16, int(size) // step * step)

@@ -13,8 +13,8 @@ import numpy as np
 from padir.config.experiment import Config
 from padir.config.rows import Decoding, Row
 from padir.report.ablations import by_seed, contrast, with_seeds
-from padir.report.columns import INTERVAL, ROW, percent, row_cells
-from padir.report.results import Document, Estimate, Results, ScoredRow
+from padir.report.columns import INTERVAL, ROW, row_cells
+from padir.report.results import Document, Estimate, Results, ScoredRow, estimate
 from padir.report.tables import Cell, Column, Table
 from padir.score.redundancy import REDUNDANCY_KINDS
 from padir.score.significance import Contrast, over_seeds, percentile_ratio_interval
@@ -29,8 +29,7 @@ def validity(row: ScoredRow) -> Estimate | None:
     share = row.measured("validity", "validity", "share")
     if share is None:
         return None
-    low, high = 100 * share.low, 100 * share.high
-    return Estimate(100 * share.value, low, high, percent(share.spread), 100 * share.replicates)
+    return estimate((100 * share.by_seed).tolist(), 100 * share.replicates_by_seed)
 
 
 def stutter(row: ScoredRow) -> Estimate | None:

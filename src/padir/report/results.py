@@ -23,6 +23,8 @@ class Estimate:
         low, high: 95% bootstrap interval over sentences, of the mean over these seeds.
         spread: standard deviation over seeds (n - 1); None with one seed.
         replicates: the mean over seeds on each resample; pairs within a test set.
+        by_seed: the value of each seed.
+        replicates_by_seed: [seeds, samples].
     """
 
     value: float
@@ -30,6 +32,8 @@ class Estimate:
     high: float
     spread: float | None
     replicates: np.ndarray
+    by_seed: np.ndarray
+    replicates_by_seed: np.ndarray
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -47,12 +51,15 @@ def mean_if_known(values: Iterable[float | int | None]) -> float | None:
     return None if None in known or not known else float(np.mean(np.array(known, float)))
 
 
-def estimate(values: Sequence[float], replicates: Sequence[Sequence[float]]) -> Estimate:
+def estimate(
+    values: Sequence[float], replicates: Sequence[Sequence[float]] | np.ndarray
+) -> Estimate:
     """Average seeds: one value and one list of replicates each."""
-    mean = np.mean(np.array(replicates, np.float64), axis=0)
+    by_seed, resampled = np.array(values, np.float64), np.array(replicates, np.float64)
+    mean = np.mean(resampled, axis=0)
     low, high = interval(mean)
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return Estimate(float(np.mean(values)), low, high, spread, mean)
+    return Estimate(float(np.mean(values)), low, high, spread, mean, by_seed, resampled)
 
 
 @dataclass(frozen=True)

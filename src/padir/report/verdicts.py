@@ -3,8 +3,9 @@ PaDIR are decided in `ablations`.
 
 Every threshold stands here, in the test that uses it. Claims are about the config's candidate and
 baseline; T1 and T10 are the candidate with other passes, T4 is the candidate itself. Intervals
-are 95%, paired bootstrap over sentences, of the mean over seeds. A claim holds where the end of
-such an interval lies on the claimed side.
+are 95%, of the mean over seeds: paired bootstrap over sentences and, where all rows have the same
+three seeds or more, over seeds. A claim holds where the end of such an interval lies on the
+claimed side.
 """
 
 from collections.abc import Callable
@@ -17,8 +18,8 @@ from padir.config.decoder import RefinementDecoder
 from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.layout import Place
-from padir.report.results import Results, ScoredRow, search_row
-from padir.score.significance import interval, percentile_ratio_interval
+from padir.report.results import Estimate, Results, ScoredRow, search_row
+from padir.score.significance import interval, over_seeds, percentile_ratio_interval
 
 NEAR_AR_MARGIN = 1.5
 ONE_PASS_SHARE = 0.8
@@ -91,12 +92,24 @@ def _rows(results: Results, place: Place, *passes: int | None) -> list[ScoredRow
     return [row for row in scored if row is not None]
 
 
-def _combined(rows: list[ScoredRow], weights: list[float]) -> tuple[float, tuple[float, float]]:
-    """Weighted sum of the rows' BLEU, and its paired interval."""
-    estimates = [row.bleu() for row in rows]
-    value = sum(w * part.value for w, part in zip(weights, estimates, strict=True))
+def _combined(
+    rows: list[ScoredRow], estimates: list[Estimate], weights: list[float]
+) -> tuple[float, tuple[float, float], str]:
+    """Weighted sum of the rows' estimates, its paired interval, and what that is over."""
+    weighted = np.array(weights)
+    value = float(weighted @ [part.value for part in estimates])
+    if len({row.seeds for row in rows}) == 1:
+        by_seed = weighted @ np.stack([part.by_seed for part in estimates])
+        replicates = np.tensordot(weighted, [part.replicates_by_seed for part in estimates], 1)
+        contrast = over_seeds(by_seed.tolist(), replicates)
+        over = f"sentences and {len(by_seed)} seeds" if contrast.seeds_resampled else "sentences"
+        return value, (contrast.low, contrast.high), f"; interval over {over}"
     stack = np.array([part.replicates for part in estimates])
-    return value, interval(np.array(weights) @ stack)
+    return value, interval(weighted @ stack), "; interval over sentences"
+
+
+def _bleu(rows: list[ScoredRow], weights: list[float]) -> tuple[float, tuple[float, float], str]:
+    return _combined(rows, [row.bleu() for row in rows], weights)
 
 
 def _near(results: Results, place: Place, row: ScoredRow) -> Finding:
@@ -104,10 +117,10 @@ def _near(results: Results, place: Place, row: ScoredRow) -> Finding:
     if baseline is None:
         named = results.config.baseline()
         return Finding(None, f"{named.label if named else 'AR'} not scored")
-    value, ends = _combined([row, baseline], [1.0, -1.0])
+    value, ends, over = _bleu([row, baseline], [1.0, -1.0])
     text = (
         f"{row.row.label} {row.bleu().text()}, {baseline.row.label}"
-        f" {baseline.bleu().text()}, difference {value:.2f}"
+        f" {baseline.bleu().text()}, difference {value:.2f}{over}"
     )
     return Finding(ends[0] > -NEAR_AR_MARGIN, text, ends, row.seeds)
 
@@ -132,10 +145,11 @@ def one_pass(results: Results, place: Place) -> Finding:
     rows = _rows(results, place, 1, None)
     if isinstance(rows, str):
         return Finding(None, rows)
-    value, ends = _combined(rows, [1.0, -ONE_PASS_SHARE])
+    value, ends, over = _bleu(rows, [1.0, -ONE_PASS_SHARE])
     text = "; ".join(f"{row.row.label} {row.bleu().text()}" for row in rows)
     last = f"T{rows[1].row.decoding.passes}"
-    return Finding(ends[0] > 0, f"{text}; T1 - 0.8 {last} = {value:.2f}", ends, rows[0].seeds)
+    text += f"; T1 - 0.8 {last} = {value:.2f}{over}"
+    return Finding(ends[0] > 0, text, ends, rows[0].seeds)
 
 
 def saturation(results: Results, place: Place) -> Finding:
@@ -143,9 +157,9 @@ def saturation(results: Results, place: Place) -> Finding:
     rows = _rows(results, place, None, LAST_PASSES)
     if isinstance(rows, str):
         return Finding(None, rows)
-    value, ends = _combined(rows, [-1.0, 1.0])
+    value, ends, over = _bleu(rows, [-1.0, 1.0])
     holds = max(abs(ends[0]), abs(ends[1])) < SATURATION_GAIN
-    text = f"T10 - T{rows[0].row.decoding.passes} = {value:.2f} BLEU"
+    text = f"T10 - T{rows[0].row.decoding.passes} = {value:.2f} BLEU{over}"
     return Finding(holds, text, ends, rows[0].seeds)
 
 
@@ -155,9 +169,11 @@ def early_gain_larger(results: Results, place: Place) -> Finding:
     if isinstance(rows, str):
         return Finding(None, rows)
     first, halfway, last = (row.bleu().value for row in rows)
-    _, ends = _combined(rows, [-1.0, 2.0, -1.0])
+    _, ends, over = _bleu(rows, [-1.0, 2.0, -1.0])
     middle = f"T{rows[1].row.decoding.passes}"
-    text = f"{middle} - T1 = {halfway - first:.2f}, T10 - {middle} = {last - halfway:.2f} BLEU"
+    text = (
+        f"{middle} - T1 = {halfway - first:.2f}, T10 - {middle} = {last - halfway:.2f} BLEU{over}"
+    )
     return Finding(ends[0] > 0, text, ends, rows[0].seeds)
 
 
@@ -177,12 +193,15 @@ def _faster(kind: str, point: str, threshold: float) -> Test:
         ends = None
         if "times_ms" in ours and "times_ms" in theirs:
             ends = percentile_ratio_interval(theirs["times_ms"], ours["times_ms"], int(point[1:]))
+            if ends is None and slow / fast > threshold:
+                return Finding(None, f"{text}; too few sentences for an interval")
         return Finding((slow / fast if ends is None else ends[0]) > threshold, text, ends)
 
     test.__name__ = f"faster_than_{kind}_{point}"
     test.__doc__ = (
         f"Time of AR {kind} over time of PaDIR T4 at {point}, same run, batch size 1, is above"
-        f" {threshold:g}; by its interval's lower end where single times were kept."
+        f" {threshold:g}, by its interval's lower end; not decided where the ratio is above and too"
+        " few sentences were timed for an interval."
     )
     return test
 
@@ -201,10 +220,10 @@ def _stutter(results: Results, place: Place, before_drop: bool) -> Finding:
     theirs = None if baseline is None else baseline.stutter(before_drop=False)
     if ours is None or theirs is None or baseline is None:
         return Finding(None, f"stutter of {rows[0].row.label} or AR not measured")
-    ends = interval(ours.replicates - STUTTER_RATIO * theirs.replicates)
+    _, ends, over = _combined([rows[0], baseline], [ours, theirs], [1.0, -STUTTER_RATIO])
     text = (
         f"{rows[0].row.label} {ours.text()}, {baseline.row.label} {theirs.text()}"
-        " stutters per 100 words"
+        f" stutters per 100 words{over}"
     )
     return Finding(ends[0] > 0, text, ends, rows[0].seeds)
 

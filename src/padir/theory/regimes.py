@@ -83,6 +83,8 @@ def fast_step_probability(model: Clique, size: int) -> float:
 
 def steps_with_confidence(step_probability: float, delta: float) -> int:
     """Steps after which an event of that probability per step has happened with 1 - delta."""
+    if step_probability >= 1:
+        return 1
     return math.ceil(math.log(delta) / math.log1p(-step_probability))
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from padir.config.base import Settings
 from padir.files import InputError
@@ -75,9 +76,10 @@ def plain(value: Any) -> Any:
 
 
 def mean_interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Mean of a vector with its normal 95% interval: (mean, low, high)."""
+    """Mean of a vector with Student's 95% interval: (mean, low, high)."""
     mean = float(values.mean())
-    half = 1.96 * float(values.std(ddof=1)) / len(values) ** 0.5
+    quantile = float(stdtrit(len(values) - 1, 0.975))
+    half = quantile * float(values.std(ddof=1)) / len(values) ** 0.5
     return mean, mean - half, mean + half
 
 

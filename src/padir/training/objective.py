@@ -140,9 +140,10 @@ def glanced(
         corrupted: the input of the first pass.
         target: ids.
         predicted: the tokens predicted in the first pass.
-        share: revealed positions per wrong prediction.
+        share: revealed positions per wrong prediction at a hidden position.
     """
-    wrong = jnp.sum((predicted != target) & is_piece(target), axis=1)
+    # What a visible position predicts may be untrained (`Objective.hidden_only`).
+    wrong = jnp.sum((predicted != target) & corrupted.hidden, axis=1)
     revealed_count = jnp.floor(share * wrong).astype(jnp.int32)
     draws = jax.random.uniform(key, target.shape)
     revealed = lowest(draws, corrupted.hidden, revealed_count)

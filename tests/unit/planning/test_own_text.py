@@ -162,6 +162,12 @@ def test_a_vocabulary_is_lowered_to_what_the_text_fills(corpus):
     assert propose.learn_vocabulary(lines, 32_000, whole=False)[0] == 32_000
 
 
+def test_few_words_have_a_vocabulary_below_a_hundred_pieces():
+    lines = ["the red house is big", "the old dog is small", "a red dog is old"] * 40
+    size, vocabulary = propose.learn_vocabulary(lines, 100)
+    assert 16 <= size < 100 and vocabulary.size == size
+
+
 def own_config(corpus: Path, **more):
     files = {"files": {"de": "train.de", "en": "train.en"}}
     source = {"kind": "files", "folder": str(corpus), "train": files, "valid": files, "test": files}

@@ -45,7 +45,7 @@ def line(table, direction: str, training: str, T: str) -> dict:
 
 
 def near(value: float, half: float = 1.0) -> Estimate:
-    return Estimate(value, value - half, value + half, None, np.zeros(1))
+    return Estimate(value, value - half, value + half, None, *np.zeros((3, 1)))
 
 
 @pytest.mark.parametrize(

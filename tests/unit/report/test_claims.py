@@ -6,6 +6,7 @@ import pytest
 
 from padir.files import InputError
 from padir.report import ablations, claims, paper, verdicts
+from tests.unit.report.conftest import TRAININGS
 
 
 def verdict(made_up, claim: str) -> str:
@@ -96,6 +97,37 @@ def test_single_times_give_an_interval_and_the_verdict_follows_it(made_up):
     # 8.2 / 4 is above 2, but half the sentences are far faster: the interval says no.
     assert claim["verdict"] == "not reproduced"
     assert claim["interval"][0] < 2 < claim["interval"][1]
+
+
+@pytest.mark.parametrize(("greedy", "verdict"), [(20.2, "not run"), (19.8, "not reproduced")])
+def test_few_sentences_do_not_show_a_ratio_of_high_percentiles(made_up, greedy, verdict):
+    path = made_up.latency(greedy=greedy)
+    document = json.loads(path.read_text())
+    for row in document["rows"]:
+        row["times_ms"] = [row["p50_ms"]] * 150
+    path.write_text(json.dumps(document))
+    claim = record(made_up, "latency_p99_greedy")
+    assert (claim["verdict"], claim["interval"]) == (verdict, None)
+    assert claim["measured"].endswith("; too few sentences for an interval") == (greedy == 20.2)
+
+
+def test_three_seeds_that_differ_widen_the_interval(made_up):
+    seeds = (0, 1, 2)
+    for scores, over, expected in (
+        ((39.3, 39.3, 39.3), "sentences and 3 seeds", "reproduced"),
+        ((38.3, 39.3, 40.3), "sentences and 3 seeds", "not reproduced"),
+        ((38.3, 40.3), "sentences", "reproduced"),
+    ):
+        chosen = list(seeds[: len(scores)])
+        ours, theirs = TRAININGS["padir"] | {"seeds": chosen}, TRAININGS["ar"] | {"seeds": chosen}
+        made_up.train(padir=ours, ar=theirs)
+        made_up.all()
+        for seed, bleu in zip(chosen, scores, strict=True):
+            made_up.score("padir/padir/T4", seed, bleu=bleu)
+            made_up.score("ar/beam", seed, bleu=40.0)
+        claim = record(made_up, "near_ar")
+        assert claim["verdict"] == expected
+        assert claim["measured"].endswith(f"difference -0.70; interval over {over}")
 
 
 def test_stutter_claims_differ_before_and_after_the_drop(made_up):

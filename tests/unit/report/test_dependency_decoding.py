@@ -172,8 +172,8 @@ def test_a_gain_has_to_hold_in_every_measure(made_up, change, joint_ms, gain):
 )
 def test_the_time_has_an_interval_over_the_same_sentences(made_up, factors, gain):
     add(made_up)
-    plain = [2.0, 5.0, 9.0] * 5
-    joint = [time * factor for time, factor in zip(plain, factors * 5, strict=True)]
+    plain = [2.0, 5.0, 9.0] * 7
+    joint = [time * factor for time, factor in zip(plain, factors * 7, strict=True)]
     timed(made_up, 5.0, 5.0 * factors[1], plain, joint)
     row = row_of(made_up)
     assert row["gain"] == gain

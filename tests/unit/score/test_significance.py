@@ -57,8 +57,8 @@ def test_the_interval_of_a_median_is_that_of_numpy_s_medians(size):
 @pytest.mark.parametrize("percent", [50, 99])
 def test_the_interval_of_a_ratio_of_percentiles_is_scipys(percent):
     draw = np.random.default_rng(5)
-    theirs = draw.lognormal(2, 0.4, 300)
-    ours = theirs / draw.lognormal(0.7, 0.1, 300)
+    theirs = draw.lognormal(2, 0.4, 1_000)
+    ours = theirs / draw.lognormal(0.7, 0.1, 1_000)
     found = significance.percentile_ratio_interval(theirs.tolist(), ours.tolist(), percent)
 
     def ratio(above, below):
@@ -78,6 +78,14 @@ def test_the_interval_of_a_ratio_of_percentiles_is_scipys(percent):
     twice = (2 * theirs).tolist(), theirs.tolist()
     doubled = significance.percentile_ratio_interval(*twice, percent)
     assert doubled == pytest.approx((2, 2))
+
+
+@pytest.mark.parametrize(("percent", "fewest"), [(50, 20), (90, 100), (99, 1_000)])
+def test_a_percentile_beyond_which_few_sentences_lie_has_no_interval(percent, fewest):
+    times = np.random.default_rng(7).lognormal(2, 0.4, fewest).tolist()
+    assert significance.percentile_ratio_interval(times, times, percent) == (1, 1)
+    fewer = times[: fewest * 9 // 10]
+    assert significance.percentile_ratio_interval(fewer, fewer, percent) is None
 
 
 def test_a_constant_difference_has_an_interval_of_no_width():

@@ -161,6 +161,18 @@ def test_glancing_shows_as_many_as_the_first_look_got_wrong() -> None:
     )
 
 
+def test_glancing_counts_no_errors_where_tokens_are_visible() -> None:
+    target = ids([9, 10, 11, 12, 13, 14, 1])
+    corrupted = shown(target, unmasking_rate=0.0, corruption="mask")
+    visible = np.asarray([[0, 0, 1, 1, 1, 1, 0]], bool)
+    corrupted = corrupted._replace(
+        tokens=np.where(visible, target, corrupted.tokens), hidden=corrupted.hidden & ~visible
+    )
+    predicted = ids([9, 10, 71, 72, 73, 74, 1])
+    looked = glanced(jax.random.key(1), corrupted, target, predicted, 1.0)
+    np.testing.assert_array_equal(looked.hidden, corrupted.hidden)
+
+
 def test_stutter_is_not_circular_and_ignores_padding() -> None:
     repeated = stutters(ids([9, 9, 10, 10, 10, 9, 0, 0]))
     np.testing.assert_array_equal(repeated, [[0, 1, 0, 1, 1, 0, 0, 0]])

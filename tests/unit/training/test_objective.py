@@ -44,7 +44,7 @@ def glance(logits, tokens, hidden, share) -> None:
     """Show the hidden positions of the least chance, `share` of as many as are wrong in a row."""
     wrong, chance = likeliest(logits) != TARGET, chances(1)
     for row in range(len(TARGET)):
-        count = int(share * sum(wrong[place] for place in PIECES if place[0] == row))
+        count = int(share * sum(wrong[row] & hidden[row]))
         order = sorted(np.flatnonzero(hidden[row]), key=chance[row].__getitem__)
         for i in order[:count]:
             tokens[row, i], hidden[row, i] = TARGET[row, i], False

@@ -171,7 +171,7 @@ def _bound_claims(rows: list[dict[str, Any]], settings: Tensorisation) -> list[C
             "If the truth is in the family, the bound needs no term in the number of sequences.",
             "not stated",
             min(r["covered"]["realizable"] for r in realizable),
-            "",
+            " (a bound of 1 or more is vacuous)",
             True,
         ),
         claim(
