@@ -163,7 +163,9 @@ def test_a_vocabulary_is_lowered_to_what_the_text_fills(corpus):
 
 
 def test_few_words_have_a_vocabulary_below_a_hundred_pieces():
-    lines = ["the red house is big", "the old dog is small", "a red dog is old"] * 40
+    draw = random.Random(0)
+    words = "red house big old dog small green tree tall girl reads book".split()
+    lines = [" ".join(draw.choices(words, k=5)) for _ in range(200)]
     size, vocabulary = propose.learn_vocabulary(lines, 100)
     assert 16 <= size < 100 and vocabulary.size == size
 
