@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
 from padir.analysis import contrasts
 from padir.score.significance import interval, resample_counts
@@ -92,6 +92,15 @@ def test_labels_are_exchanged_within_sentences_alone():
     assert p_value[0] == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20_000))
 
 
+def test_equal_values_have_a_p_value_of_one():
+    chosen = np.array([True, False, False, True, False])
+    drawn = 99, np.random.default_rng(0)
+    _, _, p_value = contrasts.within_sentences(
+        np.full((5, 1), 2.0), chosen, np.array([0, 0, 0, 1, 1]), 2, *drawn
+    )
+    assert p_value[0] == 1
+
+
 def test_the_area_counts_ties_half_and_its_interval_resamples_sentences():
     generator = np.random.default_rng(5)
     sentence = np.repeat(np.arange(10), 6)
@@ -128,9 +137,15 @@ def test_rank_correlation_is_spearmans():
     x = generator.integers(0, 6, size=80).astype(float)
     y = x + generator.normal(size=80) * 3
     sentence = np.repeat(np.arange(20), 4)
-    value, ends = contrasts.rank_correlation(x, y, sentence, resample_counts(20, 100))
+    resamples = resample_counts(20, 100)
+    value, ends = contrasts.rank_correlation(x, y, sentence, resamples)
     assert value == pytest.approx(spearmanr(x, y).statistic)
-    assert ends[0] < value < ends[1]
+    ranks = np.stack([rankdata(x), rankdata(y)])
+    drawn = [
+        np.corrcoef(np.repeat(ranks, np.repeat(counts, 4).astype(int), axis=1))
+        for counts in resamples
+    ]
+    assert ends == pytest.approx(interval(np.array(drawn)[:, 0, 1]))
 
 
 def test_the_strongest_share_is_exact_and_nothing_is_never_strong():
