@@ -30,6 +30,7 @@ BUNDLE_FORMAT = "padir bundle 1"
 MODEL_DIGEST = "model_sha256"
 MODEL_FILE, SPEC_FILE, VOCABULARY_FILE = "model.safetensors", "spec.json", "spm.model"
 PARTS = (MODEL_FILE, SPEC_FILE, VOCABULARY_FILE)
+"""Files that every bundle has."""
 DECODERS = "decoders"
 """Folder of a bundle's tuned decoders."""
 

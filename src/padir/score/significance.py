@@ -22,6 +22,7 @@ RANDOMISATION_TRIALS = 10_000
 FEWEST_SEEDS = 3
 SEED_DRAWS = 20_000
 FEWEST_BEYOND = 10
+"""Sentences expected beyond a percentile, below which it has no interval."""
 _CHUNK_CELLS = 4_000_000
 
 
