@@ -109,6 +109,7 @@ class Evaluation(Settings):
     """Scorers of table 3 besides BLEU, by name; each runs in its own process."""
     analysis: Analysis = Analysis()
     latency_sentences: int = Field(default=200, ge=10, le=1_000_000)
-    """Sentences translated at batch size 1 to measure latency."""
+    """Sentences translated at batch size 1 to measure latency; a claim on the 99th percentile can
+    only be reproduced with 1,000 or more."""
     latency_repeats: int = Field(default=3, ge=1, le=10_000)
     """Latency measurements per sentence; their median is used."""

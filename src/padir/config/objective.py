@@ -51,8 +51,8 @@ class Objective(Settings):
     hide_stutter: bool = True
     """Whether tokens equal to their left neighbour are hidden between training stages."""
     glancing: float = Field(default=0.0, ge=0, le=1)
-    """Glancing (Qian et al. 2021): target tokens revealed, as a share of those that a first pass
-    predicts wrongly, at the start of training; 0: no glancing."""
+    """Glancing (Qian et al. 2021): hidden tokens revealed, as a share of the hidden tokens that a
+    first pass predicts wrongly, at the start of training; 0: no glancing."""
     glancing_end: float = Field(default=0.3, ge=0, le=1)
     """Glancing share at the end of training; linear between (with `glancing`)."""
     critic_weight: float = Field(default=0.0, ge=0)

@@ -19,7 +19,12 @@ from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.layout import Place
 from padir.report.results import Estimate, Results, ScoredRow, search_row
-from padir.score.significance import interval, over_seeds, percentile_ratio_interval
+from padir.score.significance import (
+    FEWEST_BEYOND,
+    interval,
+    over_seeds,
+    percentile_ratio_interval,
+)
 
 NEAR_AR_MARGIN = 1.5
 ONE_PASS_SHARE = 0.8
@@ -35,7 +40,8 @@ class Finding:
     """Outcome of a test on one test set.
 
     Attributes:
-        holds: whether the claim passed; None where a result that it needs is not there.
+        holds: whether the claim passed; None where a result that it needs is not there, or too few
+            sentences were timed.
         measured: the numbers, or what is missing.
         interval: of the tested quantity; None where there is none.
         seeds: training seeds behind the numbers.
@@ -194,14 +200,16 @@ def _faster(kind: str, point: str, threshold: float) -> Test:
         if "times_ms" in ours and "times_ms" in theirs:
             ends = percentile_ratio_interval(theirs["times_ms"], ours["times_ms"], int(point[1:]))
             if ends is None and slow / fast > threshold:
-                return Finding(None, f"{text}; too few sentences for an interval")
+                needed = 100 * FEWEST_BEYOND // (100 - int(point[1:]))
+                return Finding(None, f"{text}; to decide, {needed:,} sentences have to be timed")
         return Finding((slow / fast if ends is None else ends[0]) > threshold, text, ends)
 
     test.__name__ = f"faster_than_{kind}_{point}"
     test.__doc__ = (
         f"Time of AR {kind} over time of PaDIR T4 at {point}, same run, batch size 1, is above"
-        f" {threshold:g}, by its interval's lower end; not decided where the ratio is above and too"
-        " few sentences were timed for an interval."
+        f" {threshold:g}: the lower end of its interval, or the ratio itself where single times"
+        " were not kept. With too few sentences for an interval a larger ratio decides nothing, a"
+        " smaller one refutes the claim."
     )
     return test
 

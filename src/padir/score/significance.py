@@ -99,7 +99,7 @@ def percentile_ratio_interval(
         percent: the percentile, 50 to 100.
     """
     both = np.array([above, below])
-    if round(both.shape[1] * (100 - percent) / 100) < FEWEST_BEYOND:
+    if both.shape[1] * (100 - percent) < 100 * FEWEST_BEYOND:
         return None
     drawn = np.random.default_rng(0).integers(both.shape[1], size=(1000, both.shape[1]))
     top, bottom = np.percentile(both[:, drawn], percent, axis=-1)

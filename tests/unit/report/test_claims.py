@@ -108,7 +108,9 @@ def test_few_sentences_do_not_show_a_ratio_of_high_percentiles(made_up, greedy, 
     path.write_text(json.dumps(document))
     claim = record(made_up, "latency_p99_greedy")
     assert (claim["verdict"], claim["interval"]) == (verdict, None)
-    assert claim["measured"].endswith("; too few sentences for an interval") == (greedy == 20.2)
+    assert claim["measured"].endswith("; to decide, 1,000 sentences have to be timed") == (
+        greedy == 20.2
+    )
 
 
 def test_three_seeds_that_differ_widen_the_interval(made_up):

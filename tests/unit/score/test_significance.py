@@ -105,8 +105,7 @@ def test_high_percentiles_of_few_sentences_are_covered_too_seldom(
 def test_a_percentile_beyond_which_few_sentences_lie_has_no_interval(percent, fewest):
     times = np.random.default_rng(7).lognormal(2, 0.4, fewest).tolist()
     assert significance.percentile_ratio_interval(times, times, percent) == (1, 1)
-    fewer = times[: fewest * 9 // 10]
-    assert significance.percentile_ratio_interval(fewer, fewer, percent) is None
+    assert significance.percentile_ratio_interval(times[1:], times[1:], percent) is None
 
 
 def test_a_constant_difference_has_an_interval_of_no_width():
