@@ -167,21 +167,13 @@ def _run(arguments: list[str], is_process: bool) -> int:
 
     try:
         for word in rest:
-            _check_text(word)
+            # Provenance and logs are UTF-8.
+            if word != word.encode(errors="replace").decode():
+                raise InputError(f"{word!a}: not UTF-8; rename the file")
         return importlib.import_module(VERBS[verb][0]).main(rest)
     except InputError as error:
         _say("\n".join(f"padir {verb}: error: {line}" for line in str(error).splitlines()))
         return 2
-
-
-def _check_text(word: str) -> None:
-    """Raise InputError for a word that is not UTF-8, as provenance and logs are."""
-    from padir.files import InputError
-
-    try:
-        word.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"{word!a}: not UTF-8; rename the file") from error
 
 
 def _say(message: str) -> None:
