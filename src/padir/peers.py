@@ -9,7 +9,6 @@ it was. JAX's own check takes longer, and then ends the process with a native st
 import os
 import secrets
 import socket
-import sys
 import threading
 import time
 import traceback
@@ -41,11 +40,13 @@ _ENDING = threading.Lock()
 def end(message: str, status: int = STATUS) -> NoReturn:
     """Say a last line and end, without JAX's own farewell, which waits for all processes.
 
-    Of threads that call this at the same time one is heard.
+    Of threads that call this at the same time one is heard. What others write to stderr from then
+    on is dropped: JAX, from a thread of its own, would report the same end over many lines.
     """
     _ENDING.acquire()
-    with suppress(OSError):
-        print(f"padir train: error: {message}", file=sys.stderr, flush=True)
+    with suppress(OSError), os.fdopen(os.dup(2), "w", errors="backslashreplace") as stderr:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        print(f"padir train: error: {message}", file=stderr)
     os._exit(status)
 
 

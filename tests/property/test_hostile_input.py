@@ -149,11 +149,12 @@ def patched(names: Iterable[str]) -> Iterator[None]:
 
 
 def run(root: Path, *words: str, stdin: str = "") -> tuple[int, str]:
-    """A verb in this process; its status and its stderr. Changes only `cwd/out`.
+    """A verb in this process; its status and its stderr. Changes only `cwd/out`, and `init` also
+    `cwd/data`, where it puts sentences held out from the text.
 
     Status 1 is that of a doctor who has found something, which he says on stdout.
     """
-    asked = root / "cwd/out"
+    asked = [root / "cwd/out", *([root / "cwd/data"] if words[0] == "init" else [])]
     before = besides(root, asked)
     err = io.StringIO()
     streams = SimpleNamespace(buffer=io.BytesIO(stdin.encode("utf-8", "surrogatepass")))
@@ -174,7 +175,7 @@ def run(root: Path, *words: str, stdin: str = "") -> tuple[int, str]:
             # The words that argparse refuses.
             status = int(end.code or 0)
     assert not watch.started
-    assert outside(watch, asked) == []
+    assert outside(watch, *asked) == []
     assert besides(root, asked) == before
     assert not any(Path(path).name == CANARY for path in contents(root))
     assert status in ((0, 1, 2) if words[0] == "doctor" else (0, 2)), err.getvalue()
@@ -193,10 +194,13 @@ def run(root: Path, *words: str, stdin: str = "") -> tuple[int, str]:
     return status, err.getvalue()
 
 
-def besides(root: Path, asked: Path) -> dict[str, bytes]:
-    """What lies there, without the folder that is asked for."""
-    held, inside = contents(root), os.fspath(asked)
-    return {path: what for path, what in held.items() if not path.startswith(inside)}
+def besides(root: Path, asked: list[Path]) -> dict[str, bytes]:
+    """What lies there, without the folders that are asked for."""
+    return {
+        path: what
+        for path, what in contents(root).items()
+        if not any(Path(path).is_relative_to(folder) for folder in asked)
+    }
 
 
 def is_note(line: str) -> bool:
@@ -295,6 +299,8 @@ def test_a_hostile_folder_becomes_a_config_or_is_refused_in_one_line(folder, lin
         out = ("--out", "out/config.yaml", "--size", "tiny")
         run(root, "init", os.fspath(given), *out, "--name", name.replace("\0", ""))
         run(root, "init", os.fspath(given / name.replace("\0", "")), *out)
+        for held_out in Path("data").glob("*"):
+            assert held_out.name.isidentifier() and held_out.name.isascii()
 
 
 @pytest.fixture(scope="module")
