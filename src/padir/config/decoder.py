@@ -4,14 +4,12 @@ A decoder is named once, under `decoders`, and decodes any training that it fits
 and one decoder per parallel system exist without an entry.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from padir.config.base import Name, Settings, policy_names, short_digest
 from padir.config.systems import PARALLEL_SYSTEMS, SEARCHES, decoder_preset
-from padir.files import InputError
 
 MOST_PASSES = 100
 
@@ -251,45 +249,3 @@ def decoder_digest(
 def builtin_decoders() -> list[str]:
     """Decoders that exist without an entry: the AR searches, and each parallel system's own."""
     return [*SEARCHES, *PARALLEL_SYSTEMS]
-
-
-_READ_WITH: dict[str, tuple[str, tuple[str, ...]]] = {
-    "beam": ("kind", ("beam",)),
-    "update_share": ("update", ("share", "uncertain")),
-    "coupled_by": ("remask", ("coupled",)),
-    "coupling_threshold": ("remask", ("coupled",)),
-    "joint_reach": ("joint", ("neighbours", "attention")),
-    "joint_penalty": ("joint", ("neighbours", "attention")),
-    "remask_share": ("remask", ("constant",)),
-    "remask_count": ("remask", ("count",)),
-    "stop_confidence": ("stop", ("confidence",)),
-}
-"""Settings that are read only where another one has one of these values."""
-
-
-def refuse_unread(name: str, entry: Mapping[str, Any], decoder: Decoder) -> None:
-    """Refuse an entry under `decoders` that sets what its decoder does not read.
-
-    Settings of `decoder_defaults` are not looked at: they hold where they are read.
-
-    Args:
-        name: of the entry.
-        entry: as written.
-        decoder: made of it.
-
-    Raises:
-        InputError: a value other than the default that nothing reads.
-    """
-    for setting in entry:
-        if setting in ("top_k", "top_p"):
-            read, needed = getattr(decoder, "temperature", 0) > 0, "temperature above 0"
-        elif setting in _READ_WITH:
-            switch, values = _READ_WITH[setting]
-            read, needed = getattr(decoder, switch) in values, f"{switch} {' or '.join(values)}"
-        else:
-            continue
-        value = getattr(decoder, setting)
-        if not read and value != type(decoder).model_fields[setting].default:
-            raise InputError(
-                f"config: decoders.{name}.{setting} is {value}, which is read only with {needed}"
-            )

@@ -22,7 +22,7 @@ from padir.checksums import CHECKSUM, read_with_checksum, rerun_remedy
 from padir.config.base import Settings
 from padir.config.contents import CONTENTS
 from padir.config.data import Dataset, VocabularySpec
-from padir.config.decoder import RefinementDecoder, SearchDecoder, builtin_decoders, refuse_unread
+from padir.config.decoder import RefinementDecoder, SearchDecoder, builtin_decoders
 from padir.config.errors import DEFAULTS, describe, key_as_written, types_at
 from padir.config.experiment import Config
 from padir.config.presets import SIZES, size_defaults
@@ -30,6 +30,7 @@ from padir.config.systems import SEARCHES
 from padir.config.teacher import CloudTeacher
 from padir.config.theory import EXPERIMENTS
 from padir.config.training import RunSpec
+from padir.config.unread import refuse_unread
 from padir.files import InputError, read_bytes, shown
 
 S = TypeVar("S", bound=Settings)
@@ -283,8 +284,7 @@ def check_config(mapping: Mapping[str, Any]) -> Config:
     given.pop(CHECKSUM, None)
     settings = _with_numbers(Config, _with_defaults(given))
     config = _validate(Config, settings, given, "config: ")
-    for name, entry in given.get("decoders", {}).items():
-        refuse_unread(name, entry, config.decoders[name])
+    refuse_unread(given, config)
     return config
 
 

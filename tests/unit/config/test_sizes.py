@@ -23,7 +23,7 @@ MOST = {
     "trainings.padir.architecture.width": 65_536,
     "trainings.padir.architecture.encoder_layers": 1_000,
     "trainings.padir.architecture.max_positions": 10**6,
-    "trainings.padir.objective.diffusion_steps": 10**6,
+    "training_defaults.objective.diffusion_steps": 10**6,
     "trainings.padir.training.steps": 10**9,
     "trainings.padir.training.batch_tokens": 10**9,
     "trainings.padir.training.checkpoint_every": 10**9,

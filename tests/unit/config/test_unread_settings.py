@@ -1,9 +1,11 @@
-"""Settings of a decoder that nothing would read are refused."""
+"""Settings of a decoder or training that nothing would read are refused."""
 
 import pytest
 
+from padir.config import unread
 from padir.config.read import check_config
 from padir.files import InputError
+from padir.training.corruption import HIDING
 from tests.unit.config.small import changed, set_value
 
 UNREAD = {
@@ -33,3 +35,50 @@ def test_a_setting_that_its_decoder_does_not_read_is_refused(name):
     check_config(set_value(changed("decoders.x", other), f"decoder_defaults.{name}", value))
     default = type(check_config(read).decoders["x"]).model_fields[name].default
     check_config(changed("decoders.x", {name: default, **other}))
+
+
+AR = {"system": "ar"}
+# Value, entry that reads it, entry that does not.
+OF_TRAININGS = {
+    "objective.unmasking_rate": (0.5, {}, {"system": "cmlm"}),
+    "objective.diffusion_steps": (9, {"system": "rdm"}, {}),
+    "objective.glancing_end": (0.1, {"objective": {"glancing": 0.5}}, {}),
+    "objective.unroll": ("sample", {}, {"objective": {"stages": 1}}),
+    "objective.hide_stutter": (False, {}, {"objective": {"stages": 1}}),
+    "objective.stages": (3, {}, AR),
+    "objective.glancing": (0.5, {}, AR),
+    "optimizer.adam_b1": (0.8, {"optimizer": {"kind": "adam"}}, {}),
+    "optimizer.adam_b2": (0.9, {"optimizer": {"kind": "adam"}}, {}),
+    "optimizer.weight_decay": (0.1, {"optimizer": {"kind": "adam"}}, {}),
+    "training.average_count": (3, {"training": {"selection": "average"}}, {}),
+}
+
+
+@pytest.mark.parametrize("path", OF_TRAININGS)
+def test_a_setting_that_its_training_does_not_read_is_refused(path):
+    value, reading, other = OF_TRAININGS[path]
+    group, name = path.split(".")
+
+    def given(entry, value=value):
+        settings = entry.get(group, {}) | {name: value}
+        return changed("trainings.x", entry | {group: settings})
+
+    training = check_config(given(reading)).trainings["x"]
+    assert getattr(getattr(training, group), name) == value
+    message = f"^config: trainings.x.{path} is {value}, which is read only with [a-z]"
+    with pytest.raises(InputError, match=message):
+        check_config(given(other))
+    check_config(set_value(changed("trainings.x", other), f"training_defaults.{path}", value))
+    default = type(getattr(training, group)).model_fields[name].default
+    check_config(given(other, default))
+
+
+def test_ar_reads_label_smoothing_and_z_loss():
+    entry = AR | {"objective": {"label_smoothing": 0.1, "z_loss": 0.01}}
+    assert check_config(changed("trainings.x", entry)).trainings["x"].objective.z_loss == 0.01
+
+
+def test_a_hiding_of_ones_own_may_read_the_unmasking_rate():
+    """It is one file (CONTRIBUTING.md): whatever does not draw a rate of its own may read it."""
+    assert "rate" in unread._GIVEN_RATE and not set(unread._DRAWN_RATE) & set(unread._GIVEN_RATE)
+    assert set(unread._DRAWN_RATE) < set(HIDING)
