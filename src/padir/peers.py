@@ -44,9 +44,14 @@ def end(message: str, status: int = STATUS) -> NoReturn:
     on is dropped: JAX, from a thread of its own, would report the same end over many lines.
     """
     _ENDING.acquire()
-    with suppress(OSError), os.fdopen(os.dup(2), "w", errors="backslashreplace") as stderr:
+    line = f"padir train: error: {message}\n".encode(errors="backslashreplace")
+    try:
+        stderr = os.dup(2)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        print(f"padir train: error: {message}", file=stderr)
+    except OSError:
+        stderr = 2
+    with suppress(OSError):
+        os.write(stderr, line)
     os._exit(status)
 
 

@@ -134,17 +134,22 @@ def test_an_error_of_one_process_is_its_line_and_ends_the_others(start):
     assert "process 0 of 2 (on 127.0.0.1) has ended, its own log may say why" in lines[1]
 
 
-def test_what_others_write_while_a_process_ends_does_not_follow_its_line():
-    """Such as JAX, from a thread of its own, when the first process has died."""
-    script = """
-import os, sys
+@pytest.mark.parametrize("full", [False, True])
+def test_what_others_write_while_a_process_ends_does_not_follow_its_line(full):
+    """Such as JAX, from a thread of its own, when the first process has died. Where the process can
+    open no more files, the line is written all the same."""
+    script = f"""
+import os, resource, sys
 from padir import peers
 
 leave = os._exit
 os._exit = lambda status: (os.write(2, b"noise\\n"), print("noise", file=sys.stderr), leave(status))
 os.write(2, b"before\\n")
+if {full}:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
 peers.end("process 0 has ended")
 """
     ended = subprocess.run([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
     assert ended.returncode == 75
-    assert ended.stderr == "before\npadir train: error: process 0 has ended\n"
+    noise = "noise\nnoise\n" if full else ""
+    assert ended.stderr == f"before\npadir train: error: process 0 has ended\n{noise}"

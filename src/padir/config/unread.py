@@ -1,6 +1,6 @@
 """Settings of decoders and trainings that nothing reads are refused: they would seem to act."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -45,7 +45,7 @@ def refuse_unread(given: Mapping[str, Any], config: Config) -> None:
     """Refuse entries of a config that set what their decoder or training does not read.
 
     Settings of `decoder_defaults` and `training_defaults` are not looked at: they hold where they
-    are read.
+    are read. Nor are those of `results/report/config.json`, which holds the defaults in each entry.
 
     Args:
         given: the config as written.
@@ -56,13 +56,20 @@ def refuse_unread(given: Mapping[str, Any], config: Config) -> None:
     """
     for name, entry in given.get("decoders", {}).items():
         decoder = config.decoders[name]
-        for key in entry or {}:
+        for key in _chosen(entry, decoder):
             _refuse(f"decoders.{name}", decoder, key, decoder, key)
     for name, entry in given.get("trainings", {}).items():
         run = config.trainings[name]
         for group in ("objective", "optimizer", "training"):
-            for key in (entry or {}).get(group, {}):
-                _refuse(f"trainings.{name}", run, f"{group}.{key}", getattr(run, group), key)
+            settings = getattr(run, group)
+            for key in _chosen((entry or {}).get(group), settings):
+                _refuse(f"trainings.{name}", run, f"{group}.{key}", settings, key)
+
+
+def _chosen(entry: Mapping[str, Any] | None, whole: Settings) -> Iterable[str]:
+    """The settings that an entry gives; none where it gives all, as in files of the workflow."""
+    given = entry or {}
+    return () if given.keys() >= whole.model_dump().keys() else given
 
 
 def _refuse(label: str, whole: Settings, path: str, owner: Settings, key: str) -> None:

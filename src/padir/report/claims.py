@@ -2,9 +2,9 @@
 
 A translation claim is decided here, from scores and timings, by a function of `verdicts` or
 `ablations`. A claim of theory or attention analysis is decided where it is computed; its JSON says
-how, and the report collects it. A claim for which nothing was computed, or too few sentences were
-timed, or whose results lie outside the scope of the report, is "not run", with the command that
-decides it.
+how, and the report collects it. A claim for which nothing was computed, or whose results lie
+outside the scope of the report, is "not run", with the command that decides it; so is one for which
+too few sentences were timed, with the setting to change before.
 """
 
 import json

@@ -5,6 +5,7 @@ passes: only the decoder differs, and the length rule that validation data chose
 row of another system is compared with plain PaDIR of like training cost.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -211,19 +212,21 @@ def relative_stutter(row: ScoredRow, plain: ScoredRow) -> Contrast | None:
 
 
 class Time(NamedTuple):
-    """Median latency over another, and its interval where single times were kept."""
+    """Median latency over another; its interval, None where there are too few single times;
+    whether single times were kept."""
 
     ratio: float
     ends: tuple[float, float] | None
+    kept: bool
 
 
 def _time(timed: Document | None, plain: Document | None) -> Time | None:
     if timed is None or plain is None:
         return None
-    ends = None
-    if "times_ms" in timed and "times_ms" in plain:
+    ends, kept = None, "times_ms" in timed and "times_ms" in plain
+    if kept:
         ends = percentile_ratio_interval(timed["times_ms"], plain["times_ms"], 50)
-    return Time(timed["p50_ms"] / plain["p50_ms"], ends)
+    return Time(timed["p50_ms"] / plain["p50_ms"], ends, kept)
 
 
 def _gain(
@@ -244,7 +247,7 @@ def _gain(
     elif stutter_ratio.high > LEAST_CUT:
         undecided.append("stutter")
     if time is not None:
-        least, most = time.ends or (time.ratio, time.ratio)
+        least, most = time.ends or ((0.0, math.inf) if time.kept else (time.ratio, time.ratio))
         if least > MOST_TIME:
             failed.append("too slow")
         elif most > MOST_TIME:

@@ -21,6 +21,7 @@ from padir.layout import Place
 from padir.report.results import Estimate, Results, ScoredRow, search_row
 from padir.score.significance import (
     FEWEST_BEYOND,
+    FEWEST_SEEDS,
     interval,
     over_seeds,
     percentile_ratio_interval,
@@ -101,15 +102,19 @@ def _rows(results: Results, place: Place, *passes: int | None) -> list[ScoredRow
 def _combined(
     rows: list[ScoredRow], estimates: list[Estimate], weights: list[float]
 ) -> tuple[float, tuple[float, float], str]:
-    """Weighted sum of the rows' estimates, its paired interval, and what that is over."""
+    """Weighted sum of the rows' estimates, its paired interval, and what that is over: seeds, too,
+    where the rows have enough in common, which alone are then counted."""
     weighted = np.array(weights)
+    common = sorted(set.intersection(*(set(row.seeds) for row in rows)))
+    if len(common) >= FEWEST_SEEDS:
+        kept = [[row.seeds.index(seed) for seed in common] for row in rows]
+        pairs = list(zip(estimates, kept, strict=True))
+        by_seed = weighted @ np.stack([part.by_seed[places] for part, places in pairs])
+        replicates = np.stack([part.replicates_by_seed[places] for part, places in pairs])
+        contrast = over_seeds(by_seed.tolist(), np.tensordot(weighted, replicates, 1))
+        over = f"; interval over sentences and {len(common)} seeds"
+        return contrast.difference, (contrast.low, contrast.high), over
     value = float(weighted @ [part.value for part in estimates])
-    if len({row.seeds for row in rows}) == 1:
-        by_seed = weighted @ np.stack([part.by_seed for part in estimates])
-        replicates = np.tensordot(weighted, [part.replicates_by_seed for part in estimates], 1)
-        contrast = over_seeds(by_seed.tolist(), replicates)
-        over = f"sentences and {len(by_seed)} seeds" if contrast.seeds_resampled else "sentences"
-        return value, (contrast.low, contrast.high), f"; interval over {over}"
     stack = np.array([part.replicates for part in estimates])
     return value, interval(weighted @ stack), "; interval over sentences"
 
@@ -201,7 +206,8 @@ def _faster(kind: str, point: str, threshold: float) -> Test:
             ends = percentile_ratio_interval(theirs["times_ms"], ours["times_ms"], int(point[1:]))
             if ends is None and slow / fast > threshold:
                 needed = 100 * FEWEST_BEYOND // (100 - int(point[1:]))
-                return Finding(None, f"{text}; to decide, {needed:,} sentences have to be timed")
+                remedy = f"to decide, set evaluation.latency_sentences to {needed:,} or more"
+                return Finding(None, f"{text}; {remedy}")
         return Finding((slow / fast if ends is None else ends[0]) > threshold, text, ends)
 
     test.__name__ = f"faster_than_{kind}_{point}"

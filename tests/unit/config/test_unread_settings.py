@@ -73,6 +73,19 @@ def test_a_setting_that_its_training_does_not_read_is_refused(path):
     check_config(given(other, default))
 
 
+def test_settings_that_the_workflow_writes_are_read_again():
+    """They have defaults and systems' settings in each entry, whether or not it reads them."""
+    config = changed("trainings.sundae", {"system": "sundae", "objective": {"stages": 1}})
+    set_value(config, "decoders.sundae", {"kind": "sundae", "update": "all"})
+    for path, (value, *_) in OF_TRAININGS.items():
+        set_value(config, f"training_defaults.{path}", value)
+    for name, (value, *_) in UNREAD.items():
+        set_value(config, f"decoder_defaults.{name}", value)
+    whole = check_config(config)
+    assert whole.trainings["ar"].objective.unmasking_rate == 0.5
+    assert check_config(whole.model_dump(mode="json")) == whole
+
+
 def test_ar_reads_label_smoothing_and_z_loss():
     entry = AR | {"objective": {"label_smoothing": 0.1, "z_loss": 0.01}}
     assert check_config(changed("trainings.x", entry)).trainings["x"].objective.z_loss == 0.01

@@ -183,6 +183,14 @@ def test_the_time_has_an_interval_over_the_same_sentences(made_up, factors, gain
         assert (low, high) == pytest.approx((factors[0], factors[0]))
 
 
+@pytest.mark.parametrize("factor", [1.1, 1.3])
+def test_too_few_sentences_for_an_interval_leave_the_time_open(made_up, factor):
+    add(made_up)
+    timed(made_up, 5.0, 5.0 * factor, [5.0] * 15, [5.0 * factor] * 15)
+    row = row_of(made_up)
+    assert (row["gain"], row["time_interval"]) == ("open: time", None)
+
+
 def test_redundancy_is_shown_before_and_after_the_drop(made_up):
     add(made_up)
     row = line(made_up.table("redundancy"), "plain", "joint", "4")
