@@ -212,8 +212,13 @@ def relative_stutter(row: ScoredRow, plain: ScoredRow) -> Contrast | None:
 
 
 class Time(NamedTuple):
-    """Median latency over another; its interval, None where there are too few single times;
-    whether single times were kept."""
+    """Median latency over another.
+
+    Attributes:
+        ratio: of the two medians.
+        ends: of its interval; None where too few single times were kept, or none.
+        kept: whether single times were kept.
+    """
 
     ratio: float
     ends: tuple[float, float] | None
@@ -247,7 +252,9 @@ def _gain(
     elif stutter_ratio.high > LEAST_CUT:
         undecided.append("stutter")
     if time is not None:
-        least, most = time.ends or ((0.0, math.inf) if time.kept else (time.ratio, time.ratio))
+        least = most = time.ratio
+        if time.kept:
+            least, most = time.ends or (0.0, math.inf)
         if least > MOST_TIME:
             failed.append("too slow")
         elif most > MOST_TIME:
