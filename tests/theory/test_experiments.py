@@ -97,6 +97,32 @@ def test_the_claims_on_reaching_modes_are_reproduced(documents):
         assert verdict[name] == "reproduced", name
 
 
+def hitting(sampler: str, k: int | None, *exact: float, mean_time: float = 1.0) -> dict:
+    """A curve of one sampler at J = 1."""
+    return {"sampler": sampler, "k": k, "coupling": 1, "exact": np.array(exact)} | {
+        "mean_time": mean_time
+    }
+
+
+@pytest.mark.parametrize(
+    ("largest", "passed"), [((0.2, 0.6), True), ((0.05, 0.6), False), ((0.2, 0.4), False)]
+)
+def test_larger_blocks_must_be_no_slower_and_arrive(largest, passed):
+    curves = [hitting("parallel", None, 0, 0), hitting("1", 1, 0.1, 0.3), hitting("6", 6, *largest)]
+    panel = {"curves": curves, "settings": {"couplings": [1]}}
+    assert mode_reaching._block_size_claim([panel]).passed == passed
+
+
+@pytest.mark.parametrize(("parallel", "passed"), [(0.4, True), (0.6, False)])
+def test_parallel_sampling_must_not_arrive(parallel, passed):
+    curves = [
+        hitting("parallel", None, 0, parallel, mean_time=9.0),
+        hitting("6", 6, 0.5, 0.9, mean_time=2.0),
+    ]
+    panel = {"curves": curves, "settings": {"couplings": [1], "clique": 6}}
+    assert mode_reaching._parallel_claims([panel])[0].passed == passed
+
+
 def test_fast_mode_claim_fails_if_the_bound_is_violated():
     curve = {
         "sampler": "6-Gibbs", "coupling": 0.5, "step_bound": 0.9, "exact_step": 0.95,

@@ -5,6 +5,7 @@ The paper gives no sizes or couplings; all defaults are our choices.
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -19,6 +20,14 @@ def _check_sizes(key: str, sizes: Iterable[int], largest: int, least: int = 1) -
     for size in sizes:
         if not least <= size <= largest:
             raise ValueError(f"{key} {size}: allowed is {least} to {largest}")
+
+
+def _check_rising(settings: Settings, *keys: str) -> None:
+    """Claims compare neighbours in these lists, and first with last."""
+    for key in keys:
+        values = getattr(settings, key)
+        if any(after <= before for before, after in pairwise(values)):
+            raise ValueError(f"{key} {values} must rise")
 
 
 class IsingModel(Settings):
@@ -79,7 +88,7 @@ class LargeEstimation(Settings):
     coupling: float = Field(default=0.3, description="Coupling J of every edge.")
     field: float = Field(default=0.2, description="External field h of every spin.")
     block_sizes: list[BlockSize] = Field(default=[1, 4, 8], min_length=2)
-    """Block sizes k of the k-pseudolikelihood."""
+    """Block sizes k of the k-pseudolikelihood, in ascending order."""
     samples: int = Field(default=4000, ge=100, le=100_000_000)
     """Samples per simulated data set."""
     trials: int = Field(default=5, ge=2, le=1_000_000)
@@ -88,6 +97,7 @@ class LargeEstimation(Settings):
     @model_validator(mode="after")
     def _sizes_fit(self) -> "LargeEstimation":
         _check_sizes("block_sizes holds", self.block_sizes, self.spins)
+        _check_rising(self, "block_sizes")
         return self
 
 
@@ -110,10 +120,7 @@ class Estimation(Settings):
     def _sizes_fit(self) -> "Estimation":
         largest = min(self.ordinary.spins, self.peaky.spins)
         _check_sizes("block_sizes holds", self.block_sizes, largest)
-        if sorted(set(self.block_sizes)) != list(self.block_sizes):
-            raise ValueError(f"block_sizes {self.block_sizes} must rise")
-        if sorted(set(self.samples)) != list(self.samples):
-            raise ValueError(f"samples {self.samples} must rise")
+        _check_rising(self, "block_sizes", "samples")
         return self
 
 
@@ -123,12 +130,12 @@ class CliquePanel(Settings):
     spins: int = Field(default=12, ge=2, le=1000, description="Number of spins (N).")
     clique: int = Field(default=6, ge=2, le=1_000, description="Number of spins in the clique (m).")
     couplings: list[float] = Field(default=[0.3, 0.5, 0.7], min_length=1)
-    """Couplings J of the edges of the clique; one model for each."""
+    """Couplings J of the edges of the clique, in ascending order; one model for each."""
     field: float = Field(default=0.1, description="External field h of each spin in the clique.")
     outside_field: float = 0.0
     """External field h of each independent spin, outside the clique."""
-    block_sizes: list[BlockSize] = Field(default=[1, 3, 6, 9, 11], min_length=1)
-    """Block sizes k of k-Gibbs."""
+    block_sizes: list[BlockSize] = Field(default=[1, 3, 6, 9, 11], min_length=2)
+    """Block sizes k of k-Gibbs, in ascending order."""
     steps: int = Field(default=500, ge=1, le=1_000_000)
     """Steps of each simulated chain."""
     chains: int = Field(default=1000, ge=30, le=1_000_000)
@@ -138,6 +145,7 @@ class CliquePanel(Settings):
     def _sizes_fit(self) -> "CliquePanel":
         _check_sizes("clique is", [self.clique], self.spins, least=2)
         _check_sizes("block_sizes holds", self.block_sizes, self.spins)
+        _check_rising(self, "couplings", "block_sizes")
         return self
 
 
@@ -188,6 +196,12 @@ class ModeReaching(Settings):
     delta: float = Field(default=0.05, gt=0, lt=1)
     """Failure probability delta of the bounds on the steps."""
 
+    @model_validator(mode="after")
+    def _couplings_compare(self) -> "ModeReaching":
+        if all(len(panel.couplings) < 2 for panel in self.panels):
+            raise ValueError("panels: one must have two couplings or more, to be compared")
+        return self
+
 
 class Identities(Settings):
     """Checks of every theorem of sections 2.1 and 2.2 on random models, by exact enumeration."""
@@ -209,13 +223,13 @@ class Tensorisation(Settings):
     couplings: list[float] = Field(
         default=[0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5], min_length=2
     )
-    """Couplings J of the parameter grid."""
+    """Couplings J of the parameter grid, in ascending order."""
     fields: list[float] = Field(
         default=[-0.4, -0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4], min_length=1
     )
-    """External fields h of the parameter grid."""
+    """External fields h of the parameter grid, in ascending order."""
     samples: list[SampleSize] = Field(default=[1000, 100_000], min_length=1)
-    """Samples per simulated data set."""
+    """Samples per simulated data set, in ascending order."""
     masks_per_sample: int = Field(default=4, ge=1, le=1_000_000)
     """Random masks per sample (m)."""
     delta: float = Field(default=0.1, gt=0, lt=1)
@@ -225,19 +239,25 @@ class Tensorisation(Settings):
     random_laws: int = Field(default=300, ge=10, le=1_000_000)
     """Random distributions on which each inequality is tested."""
 
+    @model_validator(mode="after")
+    def _lists_rise(self) -> "Tensorisation":
+        _check_rising(self, "couplings", "fields", "samples")
+        return self
+
 
 class ProductKernels(Settings):
     """Distance of a k-Gibbs step from the nearest product distribution, against the coupling."""
 
     spins: int = Field(default=4, ge=2, le=6, description="Number of spins of the complete graph.")
     couplings: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5], min_length=2)
-    """Couplings J at which the distance is computed."""
+    """Couplings J at which the distance is computed, in ascending order."""
     field: float = Field(default=0.0, description="External field h of every spin.")
 
     @model_validator(mode="after")
     def _some_are_coupled(self) -> "ProductKernels":
         if max(self.couplings) <= 0:
             raise ValueError(f"couplings {self.couplings}: one must be above 0")
+        _check_rising(self, "couplings")
         return self
 
 

@@ -120,7 +120,7 @@ def _compare(results: Results, place: Place, entry: Ablation) -> Comparison:
     common = set(base.seeds if base else ()) & set(variant.seeds if variant else ())
     if base is None or variant is None or not common:
         return Comparison(entry, place)
-    base, variant = with_seeds(base, common), with_seeds(variant, common)
+    base, variant = base.with_seeds(common), variant.with_seeds(common)
     return Comparison(
         entry,
         place,
@@ -130,11 +130,6 @@ def _compare(results: Results, place: Place, entry: Ablation) -> Comparison:
         before_drop=contrast(base, variant, lambda row: row.stutter(before_drop=True)),
         final=contrast(base, variant, lambda row: row.stutter(before_drop=False)),
     )
-
-
-def with_seeds(row: ScoredRow, seeds: set[int]) -> ScoredRow:
-    """A row cut down to some of its seeds."""
-    return replace(row, scores=tuple(score for score in row.scores if score["seed"] in seeds))
 
 
 def by_seed(

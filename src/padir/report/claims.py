@@ -16,6 +16,7 @@ from typing import Any
 from padir import invocation
 from padir.config.experiment import Config
 from padir.files import InputError, write_json, write_text
+from padir.layout import places
 from padir.report import ablations, paper, verdicts
 from padir.report.results import Results
 from padir.report.tables import Column, Table
@@ -295,7 +296,11 @@ def _tested(
     claim: Claim, test: verdicts.Test, results: Results, command: str
 ) -> Iterator[dict[str, Any]]:
     says = " ".join((test.__doc__ or "").split())
-    for place in results.places():
+    scored = results.places()
+    for place in places(results.config):
+        if place not in scored:
+            yield _record(claim, command) | {"dataset": " ".join(place)}
+            continue
         finding = test(results, place)
         yield _record(claim, command) | {
             "dataset": " ".join(place),

@@ -13,7 +13,7 @@ import numpy as np
 
 from padir.config.experiment import Config
 from padir.config.rows import Decoding, Row
-from padir.report.ablations import by_seed, contrast, with_seeds
+from padir.report.ablations import by_seed, contrast
 from padir.report.columns import INTERVAL, ROW, row_cells
 from padir.report.results import Document, Estimate, Results, ScoredRow, estimate
 from padir.report.tables import Cell, Column, Table
@@ -183,7 +183,7 @@ def _plain(results: Results, row: ScoredRow) -> ScoredRow | None:
     for compared in _compared(results.config, row.row):
         plain = results.row(row.place, compared)
         if plain is not None and set(plain.seeds) >= set(row.seeds):
-            return with_seeds(plain, set(row.seeds))
+            return plain.with_seeds(set(row.seeds))
     return None
 
 
@@ -243,7 +243,7 @@ def _gain(
     failed, undecided = [], []
     for key, margin in MARGINS.items():
         gap = gaps[key]
-        if gap is not None and gap.high < 0:
+        if gap is not None and gap.high < -margin:
             failed.append(f"{key} worse")
         elif gap is not None and gap.low < -margin:
             undecided.append(key)

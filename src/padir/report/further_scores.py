@@ -71,7 +71,7 @@ def _cells(results: Results, place: Place, row: Row, scorer: str) -> dict[str, C
         "score": score.value if score else NOT_RUN,
         "spread": score and score.spread,
         "interval": score and score.ends,
-        **paper.beside(score, number, paper.has(table, place), comparable),
+        **paper.beside(score, number, paper.has(config, table, place), comparable),
         "signature": signature or None,
     }
     if cells["status"] is None:

@@ -124,9 +124,14 @@ def beside(
     return cells | {"paper": number, "status": status}
 
 
-def has(table: Numbers, place: Place) -> bool:
-    """Whether a table of the paper has numbers for a test set."""
-    return bool(printed(table, place))
+def _beside(config: Config, table: Numbers, place: Place) -> Mapping[tuple[str, str], float]:
+    """The paper's numbers to set beside a config's scores: none if those are of validation data."""
+    return printed(table, place) if config.evaluation.split == "test" else {}
+
+
+def has(config: Config, table: Numbers, place: Place) -> bool:
+    """Whether a table of the paper has numbers for the test set that the config scores."""
+    return bool(_beside(config, table, place))
 
 
 def number_for(config: Config, table: Numbers, place: Place, row: Row) -> float | None:
@@ -141,7 +146,7 @@ def number_for(config: Config, table: Numbers, place: Place, row: Row) -> float 
         stands = baseline is not None and row.training == baseline.training
         if not stands or config.decoders[decoder].kind != "beam":
             return None
-        return printed(table, place).get((system, "beam"))
+        return _beside(config, table, place).get((system, "beam"))
     if system == "padir":
         pair = candidate and (candidate.training, candidate.decoding.decoder)
     else:
@@ -149,7 +154,7 @@ def number_for(config: Config, table: Numbers, place: Place, row: Row) -> float 
         pair = next(first), system
     if (row.training, decoder) != pair:
         return None
-    return printed(table, place).get((system, f"T{row.decoding.passes}"))
+    return _beside(config, table, place).get((system, f"T{row.decoding.passes}"))
 
 
 def listed(

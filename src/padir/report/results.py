@@ -1,7 +1,7 @@
 """Results by row and test set, over the seeds of the training."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,6 +74,10 @@ class ScoredRow:
     def seeds(self) -> tuple[int, ...]:
         """Training seeds, rising."""
         return tuple(score["seed"] for score in self.scores)
+
+    def with_seeds(self, seeds: set[int]) -> "ScoredRow":
+        """The row cut down to some of its seeds."""
+        return replace(self, scores=tuple(s for s in self.scores if s["seed"] in seeds))
 
     def bleu(self) -> Estimate:
         """BLEU over seeds."""

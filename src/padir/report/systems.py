@@ -87,7 +87,7 @@ def training_seconds(results: Results, row: ScoredRow) -> float | None:
 
 def _cells(results: Results, place: Place, row: Row, scored: ScoredRow | None) -> dict[str, Cell]:
     number = paper.number_for(results.config, paper.TABLE2, place, row)
-    bleu, known = scored and scored.bleu(), paper.has(paper.TABLE2, place)
+    bleu, known = scored and scored.bleu(), paper.has(results.config, paper.TABLE2, place)
     cells: dict[str, Cell] = {column.key: None for column in COLUMNS}
     cells |= {"seeds": 0, "bleu": NOT_RUN}
     cells |= row_cells(results.config, place, row)

@@ -52,10 +52,11 @@ def table1(results: Results) -> Table:
         "p: paired approximate randomisation against the file named when scoring, the largest"
         " over seeds.",
     ]
+    scored_set = {"test": "test set", "valid": "validation set"}[config.evaluation.split]
     for place in results.places():
         score = next(row for row in results.rows.values() if row.place == place).scores[0]
         notes.append(
-            f"{' '.join(place)}: {score['sentences']} sentences, test set"
+            f"{' '.join(place)}: {score['sentences']} sentences, {scored_set}"
             f" {score['test_digest'][:12]}; BLEU {score['bleu']['signature']}; the paper's"
             f" {score['bleu']['paper_signature']}; chrF {score['chrf']['signature']}."
         )
@@ -90,7 +91,7 @@ def _quality_cells(
         "p_value": max(p_values) if gap and len(p_values) == len(scores) else None,
         "chrf": scored and scored.mean("chrf", "score"),
         "validity": percent(scored.mean("validity", "share")) if scored else None,
-        **paper.beside(bleu, number, paper.has(paper.TABLE1, place)),
+        **paper.beside(bleu, number, paper.has(results.config, paper.TABLE1, place)),
         "signature": scores[0]["bleu"]["signature"] if scores else None,
     }
 
@@ -114,7 +115,8 @@ def stutter_table(results: Results) -> Table:
         "Stutters per 100 words (characters for Chinese and Japanese): a word equal to the one"
         " before it, beyond what a reference has. Before and after the final drop of repeats.",
         "Excess, sentences with a stutter, and runs are of the text before the drop where there"
-        " is one. Excess: the output's repeats per 100 words minus the references' own.",
+        " is one. Excess: the output's repeats per 100 words minus the references' own; the ends of"
+        " its interval are the means of the seeds' own.",
         "Tokens: equal neighbours per 100 vocabulary tokens, references not considered.",
         "Runs: how many runs of 2, 3, and 4 or more equal words, all seeds together.",
     )

@@ -3,9 +3,9 @@ PaDIR are decided in `ablations`.
 
 Every threshold stands here, in the test that uses it. Claims are about the config's candidate and
 baseline; T1 and T10 are the candidate with other passes, T4 is the candidate itself. Intervals
-are 95%, of the mean over seeds: paired bootstrap over sentences and, where all rows have the same
-three seeds or more, over seeds. A claim holds where the end of such an interval lies on the
-claimed side.
+are 95%, of the mean over seeds: paired bootstrap over sentences and, where the rows have three
+seeds or more in common, which alone then count, over seeds. A claim holds where the end of such an
+interval lies on the claimed side.
 """
 
 from collections.abc import Callable
@@ -34,6 +34,10 @@ P50_RATIO = 2.0
 P99_RATIO = 5.0
 STUTTER_RATIO = 2.0
 LAST_PASSES = 10
+LEAST_BLEU = 10.0
+"""Where AR, or for claims about passes T4, has less, nothing is decided about quality: two systems
+that translate nothing are near each other. Below 10 translations are almost useless (Google
+Cloud's guide to BLEU)."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,8 @@ class Finding:
     """Outcome of a test on one test set.
 
     Attributes:
-        holds: whether the claim passed; None where a result that it needs is not there, or too few
-            sentences were timed.
+        holds: whether the claim passed; None where a result that it needs is not there, too few
+            sentences were timed, or the models translate too badly.
         measured: the numbers, or what is missing.
         interval: of the tested quantity; None where there is none.
         seeds: training seeds behind the numbers.
@@ -96,23 +100,38 @@ def _rows(results: Results, place: Place, *passes: int | None) -> list[ScoredRow
     missing = [row.label for row, score in zip(rows, scored, strict=True) if score is None]
     if missing:
         return f"{', '.join(missing)} not scored"
-    return [row for row in scored if row is not None]
+    return _in_common([row for row in scored if row is not None])
+
+
+def _passes_compared(results: Results, place: Place, *passes: int | None) -> list[ScoredRow] | str:
+    """As `_rows`, for claims about BLEU: also a reason where T4 translates too badly."""
+    rows = _rows(results, place, *passes)
+    return rows if isinstance(rows, str) else _too_bad(rows[passes.index(None)]) or rows
+
+
+def _too_bad(row: ScoredRow) -> str | None:
+    value = row.bleu().value
+    said = f"{row.row.label} has {value:.2f} BLEU: below {LEAST_BLEU:g} nothing is decided"
+    return said if value < LEAST_BLEU else None
+
+
+def _in_common(rows: list[ScoredRow]) -> list[ScoredRow]:
+    """The rows, cut down to the seeds that all have where those are enough to resample."""
+    common = set.intersection(*(set(row.seeds) for row in rows))
+    return [row.with_seeds(common) for row in rows] if len(common) >= FEWEST_SEEDS else rows
 
 
 def _combined(
     rows: list[ScoredRow], estimates: list[Estimate], weights: list[float]
 ) -> tuple[float, tuple[float, float], str]:
-    """Weighted sum of the rows' estimates, its paired interval, and what that is over: seeds, too,
-    where the rows have enough in common, which alone are then counted."""
-    weighted = np.array(weights)
-    common = sorted(set.intersection(*(set(row.seeds) for row in rows)))
-    if len(common) >= FEWEST_SEEDS:
-        kept = [[row.seeds.index(seed) for seed in common] for row in rows]
-        pairs = list(zip(estimates, kept, strict=True))
-        by_seed = weighted @ np.stack([part.by_seed[places] for part, places in pairs])
-        replicates = np.stack([part.replicates_by_seed[places] for part, places in pairs])
+    """Weighted sum of the estimates of rows `_in_common`, its paired interval, and what that is
+    over."""
+    weighted, seeds = np.array(weights), rows[0].seeds
+    if len(seeds) >= FEWEST_SEEDS and all(row.seeds == seeds for row in rows):
+        by_seed = weighted @ np.stack([part.by_seed for part in estimates])
+        replicates = np.stack([part.replicates_by_seed for part in estimates])
         contrast = over_seeds(by_seed.tolist(), np.tensordot(weighted, replicates, 1))
-        over = f"; interval over sentences and {len(common)} seeds"
+        over = f"; interval over sentences and {len(seeds)} seeds"
         return contrast.difference, (contrast.low, contrast.high), over
     value = float(weighted @ [part.value for part in estimates])
     stack = np.array([part.replicates for part in estimates])
@@ -128,6 +147,9 @@ def _near(results: Results, place: Place, row: ScoredRow) -> Finding:
     if baseline is None:
         named = results.config.baseline()
         return Finding(None, f"{named.label if named else 'AR'} not scored")
+    if too_bad := _too_bad(baseline):
+        return Finding(None, too_bad)
+    row, baseline = _in_common([row, baseline])
     value, ends, over = _bleu([row, baseline], [1.0, -1.0])
     text = (
         f"{row.row.label} {row.bleu().text()}, {baseline.row.label}"
@@ -153,7 +175,7 @@ def near_ar_joint(results: Results, place: Place) -> Finding:
 
 def one_pass(results: Results, place: Place) -> Finding:
     """The interval of BLEU(T1) - 0.8 BLEU(T4) lies above 0: one pass keeps four fifths."""
-    rows = _rows(results, place, 1, None)
+    rows = _passes_compared(results, place, 1, None)
     if isinstance(rows, str):
         return Finding(None, rows)
     value, ends, over = _bleu(rows, [1.0, -ONE_PASS_SHARE])
@@ -165,7 +187,7 @@ def one_pass(results: Results, place: Place) -> Finding:
 
 def saturation(results: Results, place: Place) -> Finding:
     """The interval of BLEU(T10) - BLEU(T4) lies within 0.5 of 0 (the paper's widest: 0.14)."""
-    rows = _rows(results, place, None, LAST_PASSES)
+    rows = _passes_compared(results, place, None, LAST_PASSES)
     if isinstance(rows, str):
         return Finding(None, rows)
     value, ends, over = _bleu(rows, [-1.0, 1.0])
@@ -176,7 +198,7 @@ def saturation(results: Results, place: Place) -> Finding:
 
 def early_gain_larger(results: Results, place: Place) -> Finding:
     """The interval of (T4 - T1) - (T10 - T4), in BLEU, lies above 0."""
-    rows = _rows(results, place, 1, None, LAST_PASSES)
+    rows = _passes_compared(results, place, 1, None, LAST_PASSES)
     if isinstance(rows, str):
         return Finding(None, rows)
     first, halfway, last = (row.bleu().value for row in rows)
@@ -230,16 +252,19 @@ def _stutter(results: Results, place: Place, before_drop: bool) -> Finding:
     rows, baseline = _rows(results, place, None), results.baseline(place)
     if isinstance(rows, str):
         return Finding(None, rows)
-    ours = rows[0].stutter(before_drop)
+    row = rows[0]
+    if baseline is not None:
+        row, baseline = _in_common([row, baseline])
+    ours = row.stutter(before_drop)
     theirs = None if baseline is None else baseline.stutter(before_drop=False)
     if ours is None or theirs is None or baseline is None:
-        return Finding(None, f"stutter of {rows[0].row.label} or AR not measured")
-    _, ends, over = _combined([rows[0], baseline], [ours, theirs], [1.0, -STUTTER_RATIO])
+        return Finding(None, f"stutter of {row.row.label} or AR not measured")
+    _, ends, over = _combined([row, baseline], [ours, theirs], [1.0, -STUTTER_RATIO])
     text = (
-        f"{rows[0].row.label} {ours.text()}, {baseline.row.label} {theirs.text()}"
+        f"{row.row.label} {ours.text()}, {baseline.row.label} {theirs.text()}"
         f" stutters per 100 words{over}"
     )
-    return Finding(ends[0] > 0, text, ends, rows[0].seeds)
+    return Finding(ends[0] > 0, text, ends, row.seeds)
 
 
 def stutter_twice_final(results: Results, place: Place) -> Finding:

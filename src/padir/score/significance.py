@@ -34,7 +34,8 @@ class PairedResult:
         difference: system minus baseline.
         low, high: 95% interval of the difference, paired bootstrap.
         p_value: two-sided, paired approximate randomisation.
-        p_value_bootstrap: two-sided, paired bootstrap.
+        p_value_bootstrap: paired bootstrap as sacreBLEU has it, which centres the difference's
+            absolute value: about half of a two-sided p-value. No verdict uses it.
     """
 
     difference: float

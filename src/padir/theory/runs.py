@@ -28,7 +28,8 @@ class Claim:
         test: the condition that decides, in words.
         passed: value of that condition.
         dataset: the models of the computation; by default those of the experiment.
-        interval: 95% interval of the deciding number, if it is a Monte-Carlo estimate.
+        interval: 95% interval of the last of the numbers in `measured`, if it is a Monte-Carlo
+            estimate.
     """
 
     id: str

@@ -55,6 +55,16 @@ def on_graph(graph: str, **settings: object) -> dict[str, object]:
         ("mask_design", on_graph("cycle", spins=2), "model: spins is 2: a cycle needs 3 or more"),
         ("mask_design", on_graph("grid", spins=5), "model: spins is 5: a grid needs a square num"),
         ("estimation", {"samples": [10, 5]}, "samples [10, 5] must rise"),
+        ("estimation", {"large": {"block_sizes": [4, 4]}}, "large: block_sizes [4, 4] must rise"),
+        ("tensorisation", {"couplings": [0.5, 0.1]}, "couplings [0.5, 0.1] must rise"),
+        ("product_kernels", {"couplings": [1, 0.5]}, "couplings [1.0, 0.5] must rise"),
+        ("mode_reaching", {"weak": {"block_sizes": [3, 1]}}, "weak: block_sizes [3, 1] must rise"),
+        ("mode_reaching", {"weak": {"block_sizes": [1]}}, "weak.block_sizes: found"),
+        (
+            "mode_reaching",
+            {"panels": [{"couplings": [0.5]}]},
+            "panels: one must have two couplings or more",
+        ),
         ("mask_design", on_graph("edges"), "model: edges must be given for graph edges"),
         *(
             (

@@ -97,6 +97,23 @@ def test_table_1_has_every_row_of_the_papers_and_says_what_was_not_run(wmt):
     assert "| not run | – |" in markdown and "---: | ---: |" in markdown
 
 
+def test_claims_about_a_direction_without_scores_are_not_run(wmt):
+    near = [claim for claim in wmt.claims() if claim["id"] == "near_ar"]
+    assert {claim["dataset"].split()[-1]: claim["verdict"] for claim in near} == {
+        "de-en": "reproduced",
+        "en-de": "not run",
+    }
+
+
+def test_the_papers_numbers_are_not_set_beside_scores_of_validation_data(wmt):
+    wmt.evaluate(split="valid")
+    wmt.all()
+    table = wmt.table("table1")
+    assert table.rows and {row["paper"] for row in table.rows} == {None}
+    assert {row["status"] for row in table.rows} == {None}
+    assert any("200 sentences, validation set abc123" in note for note in table.notes)
+
+
 def test_the_papers_numbers_stand_beside_its_own_decoder_alone(wmt):
     wmt.settings["decoders"] = {"joint": {"joint": "neighbours"}}
     joint = {"trainings": ["padir"], "decoders": ["joint"], "passes": [4]}

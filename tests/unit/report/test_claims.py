@@ -112,6 +112,18 @@ def test_few_sentences_do_not_show_a_ratio_of_high_percentiles(made_up, greedy, 
     assert claim["measured"].endswith(remedy) == (greedy == 20.2)
 
 
+def test_models_that_translate_nothing_decide_nothing(made_up):
+    for row, bleu in (("T1", 9.5), ("T4", 9.9), ("T10", 9.9)):
+        rescore(made_up, f"padir/padir/{row}", bleu)
+    rescore(made_up, "ar/beam", 9.9)
+    reason = "BLEU: below 10 nothing is decided"
+    for claim in ("near_ar", "one_pass", "saturation", "early_gain"):
+        assert verdict(made_up, claim) == "not run"
+        assert record(made_up, claim)["measured"].endswith(reason)
+    rescore(made_up, "ar/beam", 10.1)
+    assert verdict(made_up, "near_ar") == "reproduced"
+
+
 def test_three_seeds_that_differ_widen_the_interval(made_up):
     three, five = (40.0,) * 3, (40.0,) * 3 + (45.0,) * 2
     for ours, theirs, over, expected in (
@@ -134,7 +146,10 @@ def test_three_seeds_that_differ_widen_the_interval(made_up):
                 made_up.score(row, seed, bleu=bleu)
         claim = record(made_up, "near_ar")
         assert claim["verdict"] == expected
+        # AR's two seeds more, at 45, are in no number.
+        assert "ar beam 40.00" in claim["measured"]
         assert claim["measured"].endswith(f"difference -0.70; interval over {over}")
+        assert claim["seeds"] == list(range(len(ours)))
 
 
 def test_stutter_claims_differ_before_and_after_the_drop(made_up):

@@ -142,7 +142,9 @@ def test_targets_and_warm_start_are_shown_in_every_row(made_up):
         ({"stutter": 3.5}, 5.0, "no: stutter not halved"),
         # More than half is left, but not surely so.
         ({"stutter": 2.6}, 5.0, "open: stutter"),
-        ({"bleu": (29.0, 29.5, 30.5)}, 5.0, "no: bleu worse"),
+        ({"bleu": (28.5, 29.0, 30.0)}, 5.0, "no: bleu worse"),
+        # Surely a loss, and surely a small one.
+        ({"bleu": (29.5, 30.0, 31.0)}, 5.0, "yes"),
         # Three seeds that do not agree decide nothing.
         ({"bleu": (25.0, 30.5, 35.0)}, 5.0, "open: bleu"),
         ({"share": 0.7}, 5.0, "no: validity worse"),
