@@ -107,7 +107,7 @@ def constrained(
     draft_margin: float | None,
 ) -> list[str] | None:
     """Translations under the given text; None where the model takes none of this kind."""
-    from padir.decode.constrain import read_constraints
+    from padir.decode.given_files import read_constraints
     from padir.files import InputError, write_lines
 
     with tempfile.TemporaryDirectory() as folder:

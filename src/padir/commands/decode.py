@@ -60,8 +60,9 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("decode", __doc__, OPTIONS, argv)
     prepare(arguments.threads)
     from padir.cleaned import check_cleaned
+    from padir.decode.given_files import read_lines_of
     from padir.decode.load import find_decoder
-    from padir.files import read_aligned, read_lines, write_jsonl, write_lines
+    from padir.files import read_lines, write_jsonl, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
@@ -76,7 +77,7 @@ def main(argv: list[str]) -> int:
         print(f"padir decode: {message}", file=sys.stderr)
 
     if arguments.references and translator.needs_lengths:
-        lines, references = read_aligned(arguments.source, arguments.references)
+        lines, references = read_lines_of(arguments.source, arguments.references)
     else:
         lines = read_lines(arguments.source)
     read = [] if references is None else [arguments.references]

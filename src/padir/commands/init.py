@@ -44,21 +44,23 @@ OPTIONS = (
     ),
     option("--name NAME", "name of the dataset (default: from the path)"),
     option("--out F", "config file to write (default: config/NAME.yaml)", written=True),
-    option("--force", "overwrite an existing config file"),
+    option("--force", "overwrite an existing config file and held-out text of that name"),
 )
 
 
 def main(argv: list[str]) -> int:
     """Examine text and machine, write the config, and print what to run."""
     arguments = read_arguments("init", __doc__, OPTIONS, argv)
-    from padir.config.read import load_config
+    import yaml
+
+    from padir.config.read import check_config
     from padir.files import InputError, shown, write_text
     from padir.invocation import snakefile_option, words
     from padir.launch import prepare
     from padir.planning.fit import check_tokenizers
     from padir.planning.machine import measure
     from padir.planning.propose import propose
-    from padir.planning.text import count, find_text, hold_out
+    from padir.planning.text import count, find_text, held_out_files, hold_out
 
     minutes = arguments.minutes
     if minutes is not None and not 0 < minutes < 1e6:
@@ -66,12 +68,17 @@ def main(argv: list[str]) -> int:
     name = dataset_name(arguments)
     out = arguments.out or Path("config" if Path("config").is_dir() else ".", f"{name}.yaml")
     if out.exists() and not arguments.force:
-        raise InputError(f"{shown(out)}: exists; --force replaces it, --out names another file")
+        raise InputError(f"{shown(out)}: exists; --force replaces it, --name names another dataset")
     text = find_text(arguments.text, arguments.languages)
     directions = checked_directions(arguments.directions, text.languages)
     check_tokenizers("--directions", directions)
-    splits = dict(text.splits)
-    counts = count(splits["train"])
+    folder = Path("data", name)
+    missing = [split for split in ("valid", "test") if split not in text.splits]
+    held_out = held_out_files(text, missing, folder, arguments.force) if missing else {}
+    splits = {**text.splits, **held_out}
+    if text.unused:
+        print(f"not used: {', '.join(map(shown, text.unused))}")
+    counts = count(text.splits["train"])
     print(f"text: {counts.pairs:,} pairs of {' and '.join(text.languages)}", flush=True)
     prepare(1)
     machine = measure()
@@ -79,13 +86,13 @@ def main(argv: list[str]) -> int:
     if minutes is None and arguments.size is None:
         minutes = 60.0 if machine.accelerators else CPU_MINUTES
     proposal = propose(counts, machine, len(directions), minutes, arguments.size)
-    missing = [split for split in ("valid", "test") if split not in splits]
+    content = config_text(name, splits, directions, proposal, counts.pairs)
+    # Before anything is written, so that nothing is left of a config that is refused.
+    check_config(yaml.safe_load(content))
     if missing:
-        folder = Path("data", name)
-        splits |= hold_out(text, missing, folder)
+        hold_out(text, missing, held_out)
         print(f"held out from the training text: {' and '.join(missing)}, in {shown(folder)}")
-    write_text(out, config_text(name, splits, directions, proposal, counts.pairs))
-    load_config([out])
+    write_text(out, content)
     where, cores = snakefile_option(), f"--cores {machine.cores}"
     run = words("snakemake", where, cores, f"--configfile {shlex.quote(shown(out))}")
     print(

@@ -48,11 +48,16 @@ def open_bundle(folder: Path, digests: dict[str, str]) -> Any:
 def open_rerankers(
     folders: Sequence[Path] | None, sentences: int | None = None
 ) -> dict[str | None, Any]:
-    """Rerankers of a batch size by the training that a decoder's setting `reranker` names."""
+    """Rerankers of a batch size by the training that a decoder's setting `reranker` names. Raises
+    InputError for two of one training, of which one would be used for all rows."""
     from padir.decode.rerank import Reranker
 
     opened = [Reranker(open_bundle(folder, {}), sentences) for folder in folders or ()]
-    return {each.loaded.spec.training: each for each in opened}
+    by_training = {each.loaded.spec.training: each for each in opened}
+    if len(by_training) < len(opened):
+        names = ", ".join(each.loaded.spec.training for each in opened)
+        raise InputError(f"--reranker: {names}: allowed is one model of each training")
+    return by_training
 
 
 def refuse_unused(rerankers: Collection[str | None], used: Collection[str | None]) -> None:

@@ -46,10 +46,11 @@ def main(argv: list[str]) -> int:
     import sys
 
     from padir.cleaned import check_cleaned
+    from padir.decode.given_files import read_lines_of
     from padir.decode.load import find_decoder
     from padir.decode.trace import traces
     from padir.decode.translate import Translator
-    from padir.files import read_aligned, read_lines, write_jsonl
+    from padir.files import read_lines, write_jsonl
     from padir.provenance import checked_digests, write_provenance
 
     def warn(message: str) -> None:
@@ -58,7 +59,7 @@ def main(argv: list[str]) -> int:
     check_cleaned(arguments.source, *filter(None, [arguments.references]))
     references = None
     if arguments.references:
-        lines, references = read_aligned(arguments.source, arguments.references)
+        lines, references = read_lines_of(arguments.source, arguments.references)
         references = references[: arguments.sentences]
     else:
         lines = read_lines(arguments.source)

@@ -99,7 +99,7 @@ def main(argv: list[str]) -> int:
         closed = "input" if sys.stdin is None else "output"
         raise InputError(f"standard {closed} is closed: lines are read from it or written to it")
     prepare(arguments.threads)
-    from padir.decode.constrain import read_constraints
+    from padir.decode.given_files import read_constraints
     from padir.decode.stream import batch_arriving_lines, translated
 
     translator = open_translator(arguments)

@@ -26,7 +26,7 @@ def _usable_path(path: str) -> str:
     if wrong or path.startswith("-"):
         raise ValueError(
             f"a path without braces and control characters, not beginning with '-', is needed,"
-            f" found {path!r}: rename the file, or name a link to it"
+            f" found {path!r}: rename it, or name a link to it"
         )
     return path
 

@@ -229,8 +229,11 @@ class Config(Settings):
             groups = getattr(evaluation, key)
             if groups == [] and key != "dependency":
                 raise ValueError(f"evaluation.{key} is an empty list: allowed are rows, or null")
-            for row in _unique(groups or []):
-                self._row_resolves(f"evaluation.{key}", row)
+            rows, note = _unique(groups or []), ""
+            if groups is None and key == "core":
+                rows, note = self.core_rows(), " (null: every training)"
+            for row in rows:
+                self._row_resolves(f"evaluation.{key}{note}", row)
         for key in ("baseline", "candidate"):
             text = getattr(evaluation, key)
             if text is not None:

@@ -2,20 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, get_args
 
 from padir.config.base import Settings, policy_names
 from padir.config.experiment import Config
 from padir.config.objective import Objective
 from padir.config.systems import AUTOREGRESSIVE
-from padir.config.training import TrainingRun
+from padir.config.training import Architecture, TrainingRun
 from padir.files import InputError
 
 _DRAWN_RATE = ("uniform_rate", "uniform_count", "time", "context")
-_GIVEN_RATE = tuple(
-    name for name in policy_names("training/corruption.py")["HIDING"] if name not in _DRAWN_RATE
-)
-_READ_WITH: dict[str, tuple[str, tuple[str, ...] | int]] = {
+_HIDING = policy_names("training/corruption.py")["HIDING"]
+_GIVEN_RATE = tuple(name for name in _HIDING if name not in _DRAWN_RATE)
+_LENGTH_PREDICTORS = get_args(Architecture.model_fields["length_predictor"].annotation)
+_READ_WITH: dict[str, tuple[str, tuple[str | bool, ...] | int]] = {
     "beam": ("kind", ("beam",)),
     "top_k": ("temperature", 0),
     "top_p": ("temperature", 0),
@@ -27,6 +27,13 @@ _READ_WITH: dict[str, tuple[str, tuple[str, ...] | int]] = {
     "remask_share": ("remask", ("constant",)),
     "remask_count": ("remask", ("count",)),
     "stop_confidence": ("stop", ("confidence",)),
+    "architecture.attention_dropout": ("architecture.dropout", 0),
+    "architecture.positional_attention": ("architecture.disentangled", (False,)),
+    "objective.corruption": ("objective.hiding", tuple(n for n in _HIDING if n != "context")),
+    "objective.length_loss_weight": (
+        "architecture.length_predictor",
+        tuple(name for name in _LENGTH_PREDICTORS if name != "oracle"),
+    ),
     "objective.unmasking_rate": ("objective.hiding", _GIVEN_RATE),
     "objective.diffusion_steps": ("objective.hiding", ("time",)),
     "objective.glancing_end": ("objective.glancing", 0),
@@ -39,6 +46,9 @@ _READ_WITH: dict[str, tuple[str, tuple[str, ...] | int]] = {
 }
 """Settings that are read only where another one has one of these values, or is above a number."""
 _READ_BY_AR = ("label_smoothing", "z_loss")
+"""Settings of the objective that AR reads."""
+_NOT_READ_BY_AR = ("positional_attention", "input_positions", "length_predictor")
+"""Settings of the architecture that AR does not read; sizes may be shared with other trainings."""
 
 
 def refuse_unread(given: Mapping[str, Any], config: Config) -> None:
@@ -60,7 +70,7 @@ def refuse_unread(given: Mapping[str, Any], config: Config) -> None:
             _refuse(f"decoders.{name}", decoder, key, decoder, key)
     for name, entry in given.get("trainings", {}).items():
         run = config.trainings[name]
-        for group in ("objective", "optimizer", "training"):
+        for group in ("architecture", "objective", "optimizer", "training"):
             settings = getattr(run, group)
             for key in _chosen((entry or {}).get(group), settings):
                 _refuse(f"trainings.{name}", run, f"{group}.{key}", settings, key)
@@ -82,10 +92,13 @@ def _refuse(label: str, whole: Settings, path: str, owner: Settings, key: str) -
         switch, values = _READ_WITH[path]
         found = attrgetter(switch)(whole)
         if isinstance(values, tuple):
-            read, needed = found in values, f"{switch} {' or '.join(values)}"
+            allowed = " or ".join(str(value).lower() for value in values)
+            read, needed = found in values, f"{switch} {allowed}"
         else:
             read, needed = found > values, f"{switch} above {values}"
-    if isinstance(whole, TrainingRun) and isinstance(owner, Objective) and not whole.parallel:
-        read, needed = key in _READ_BY_AR, f"a system other than {AUTOREGRESSIVE}"
+    if isinstance(whole, TrainingRun) and not whole.parallel:
+        not_read = key not in _READ_BY_AR if isinstance(owner, Objective) else False
+        if not_read or (isinstance(owner, Architecture) and key in _NOT_READ_BY_AR):
+            read, needed = False, f"a system other than {AUTOREGRESSIVE}"
     if not read:
         raise InputError(f"config: {label}.{path} is {value}, which is read only with {needed}")

@@ -311,6 +311,11 @@ def _reason(
     overlap: dict[str, int],
 ) -> str | None:
     """Why a pair is dropped regardless of other pairs, or None; counts overlap."""
+    marked = zip(lines, sides, strict=True)
+    marks = {fingerprint(f"{side.language} {line}") for line, side in marked}
+    sharing = [split for split, known in scored.items() if not marks.isdisjoint(known)]
+    for split in sharing:
+        overlap[split] += 1
     if any(_over_bytes(line, settings.max_bytes) for line in lines):
         return "too_many_bytes"
     lengths = [line_length(line, side.language) for line, side in zip(lines, sides, strict=True)]
@@ -324,11 +329,6 @@ def _reason(
     # An empty side that is to stay has no ratio.
     if shortest and longest > settings.max_ratio * shortest:
         return "ratio"
-    marked = zip(lines, sides, strict=True)
-    marks = {fingerprint(f"{side.language} {line}") for line, side in marked}
-    sharing = [split for split, known in scored.items() if not marks.isdisjoint(known)]
-    for split in sharing:
-        overlap[split] += 1
     return "overlap" if sharing and settings.drop_overlap else None
 
 

@@ -17,18 +17,17 @@ A model trained to predict hidden tokens only (`Objective.hidden_only`: CMLM, RD
 prediction at a visible token. It takes no drafts, and around terms it starts from masks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 
 from padir.decode.candidates import Candidate
 from padir.decode.drafts import UNTUNED, Replacement, gain
-from padir.decode.given import GAP, Constraint, Draft, Speller, Template, Terms, Tokens
+from padir.decode.given import Constraint, Draft, Speller, Template, Terms, Tokens
 from padir.decode.pseudo import PseudoLikelihood
 from padir.decode.refiner import Proposal
 from padir.decode.translate import Hypothesis, Translator
-from padir.files import InputError, read_aligned, shown
+from padir.files import InputError
 
 PLACEMENTS = 8
 """Placements of a term in one row of a batch; changes no result unless tokens are drawn."""
@@ -85,7 +84,13 @@ class Constraints:
         decode(Template, self._fill)
         decode(Draft, self._replace)
         decode(Terms, self._place_terms)
-        whole = [isinstance(constraint, Template | Terms) for constraint in constraints]
+        # Repeats of given text are its author's, as are those of a draft that stays.
+        whole = [
+            any(each.tokens == constraint.tokens for each in row)
+            if isinstance(constraint, Draft)
+            else constraint is not None
+            for constraint, row in zip(constraints, candidates, strict=True)
+        ]
         return self.translator.finish(sources, candidates, whole)
 
     @cached_property
@@ -353,48 +358,3 @@ class TermPlacement:
             last = max(index for index, owner in enumerate(other.owner) if not owner)
             del other.tokens[last], other.owner[last]
         return other
-
-
-def read_constraints(
-    translator: Translator, paths: Mapping[str, Path], draft_margin: float | None = None
-) -> Constraints:
-    """Read the constraint of every line.
-
-    Args:
-        translator: of a parallel model.
-        paths: prefix, suffix or both; or one of infill, draft and terms.
-        draft_margin: as of `Constraints`.
-
-    Raises:
-        InputError: options or files that do not fit each other, text that the model cannot
-            write, an AR model, or a draft for a model that would not read it or never learnt to
-            change what it reads.
-    """
-    if len(paths) > 1 and set(paths) != {"prefix", "suffix"}:
-        named = " and ".join(f"--{option}" for option in paths)
-        raise InputError(f"{named}: only --prefix and --suffix go together")
-    speller = Speller(translator)
-    if "draft" in paths and translator.refiner.easy_first:
-        raise InputError(
-            f"{shown(translator.loaded.folder)}: the first pass of this model (context easy_first)"
-            " reads no hypothesis, so it takes no draft"
-        )
-    if "draft" in paths and translator.loaded.spec.run.objective.hidden_only:
-        raise InputError(
-            f"{shown(translator.loaded.folder)}: this model learnt to predict hidden tokens alone"
-            " (objective.loss_on), so it cannot judge a draft"
-        )
-    name = " and ".join(map(shown, paths.values()))
-    lines: list[Constraint | None] = []
-    for number, texts in enumerate(zip(*read_aligned(*paths.values()), strict=True), start=1):
-        where, text = f"{name}: line {number}", dict(zip(paths, texts, strict=True))
-        if "draft" in text:
-            lines.append(speller.draft(text["draft"], where))
-        elif "terms" in text:
-            lines.append(speller.terms(text["terms"], where))
-        elif "infill" in text:
-            lines.append(speller.template(GAP.split(text["infill"]), where))
-        else:
-            ends = [text.get("prefix", ""), text.get("suffix", "")]
-            lines.append(speller.template(ends, where))
-    return Constraints(translator, speller, lines, name, draft_margin)

@@ -3,8 +3,8 @@
 The program has the parameters inside. It takes
 
     source  int32 [1, S]  piece ids, EOS, then PAD
-    start   int32 [K, L]  the hypotheses to start from, one per length candidate: any piece ids (for
-                          a decoder that starts from masks: the mask)
+    start   int32 [K, L]  the hypotheses to start from, one per length candidate: what they hold is
+                          the decoder's choice (`HOLDS`)
 
 and returns
 
@@ -33,9 +33,15 @@ from padir.decode.refine import refine
 from padir.decode.refiner import policies_of, predictor
 from padir.decode.translate import Translator
 from padir.files import InputError, write_bytes, write_json
-from padir.ids import EOS, PAD
+from padir.ids import EOS, FIRST_PIECE, MASK, PAD
 
 PLATFORMS = ("cpu", "cuda", "tpu")
+HOLDS = {
+    "random": f"ids of pieces to start from, from {FIRST_PIECE} to pieces - 1",
+    "mask": f"the mask, {MASK}, everywhere",
+    "position_mask": "pieces + i at position i, from 0",
+}
+"""What the input `start` holds, by the decoder's setting of that name."""
 
 
 def exported(translator: Translator) -> Any:
@@ -101,6 +107,8 @@ def write_program(translator: Translator, path: Path) -> None:
     program, loaded = exported(translator), translator.loaded
     write_bytes(path, bytes(program.serialize()))
     source, start = (list(shape.shape) for shape in program.in_avals)
+    settings = translator.decoder.settings
+    holds = HOLDS[settings.start] if isinstance(settings, RefinementDecoder) else None
     write_json(
         path.with_name(path.name + ".json"),
         {
@@ -109,7 +117,7 @@ def write_program(translator: Translator, path: Path) -> None:
             "passes": translator.decoding.passes,
             "platforms": PLATFORMS,
             "source": {"shape": source, "dtype": "int32", "holds": "piece ids, EOS, then PAD"},
-            "start": {"shape": start, "dtype": "int32", "holds": "piece ids to start from"},
+            "start": {"shape": start, "dtype": "int32", "holds": holds},
             "returns": ["tokens", "length", "log_probability"],
             "eos": EOS,
             "pad": PAD,

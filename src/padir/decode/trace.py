@@ -15,7 +15,7 @@ A trace has one JSON object per sentence, in order:
         states                      before the first pass, then after each; AR: the result alone
             tokens                      pieces without EOS
             confidence                  probability of each token, 3 digits; absent before pass 1
-            hidden                      positions that are hidden from the next pass
+            hidden                      positions that are hidden from the next pass, if any
             attended                    source piece to which the last layer's cross-attention,
                                         mean over heads, gives most; of each position; absent
                                         before pass 1
@@ -180,6 +180,9 @@ def _refined(
                 ]
                 for k, candidate in enumerate(candidates)
             ]
+            for _, *after in states:
+                # The policy's choice for a pass that is not made.
+                after[-1]["hidden"] = []
             yield index, candidates, states
 
 

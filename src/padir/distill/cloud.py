@@ -159,10 +159,12 @@ class Sender:
                     todo += [part[middle:], part[:middle]]
                 elif self.leave_empty:
                     self._suspect(part[0], error.reason)
-                elif refused is not None:
-                    raise self._all_refused([refused[0], part[0]], error.reason) from error
-                else:
+                elif refused is None:
                     refused = part[0], error.reason
+                elif self._service_works.is_set():
+                    break
+                else:
+                    raise self._all_refused([refused[0], part[0]], error.reason) from error
                 continue
             translated, elsewhere = translated + count, elsewhere or in_flight_elsewhere
             if count:

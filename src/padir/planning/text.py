@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from padir.config.data import Cleaning
 from padir.files import InputError, iter_aligned, shown, write_lines
 from padir.vocab import sample_lines
 
@@ -24,6 +25,7 @@ _OTHER_ENDINGS = frozenset([
     "sgm", "sh", "spm", "tex", "tsv", "txt", "vcb", "xml", "xz", "yml", "zip", "zst",
 ])  # fmt: skip
 _SEED = 20240607
+_MOST_BYTES = Cleaning().max_bytes
 
 Split = dict[str, Path]
 """Language code -> file."""
@@ -36,10 +38,12 @@ class ParallelText:
     Attributes:
         languages: the two codes.
         splits: files by split and language; train always, valid and test where they exist.
+        unused: files of the folder in one of the languages that belong to none of the splits.
     """
 
     languages: tuple[str, str]
     splits: Mapping[str, Split]
+    unused: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,15 @@ def _in_folder(folder: Path, languages: Sequence[str] | None) -> ParallelText:
             f" --languages {codes[0]} {codes[1]}"
         )
     first, second = languages or codes
-    return ParallelText((first, second), _by_split(folder, pairs))
+    splits = _by_split(folder, pairs)
+    used = {path for files in splits.values() for path in files.values()}
+    unused = [
+        path
+        for files in stems.values()
+        for code, path in files.items()
+        if code in (first, second) and path not in used
+    ]
+    return ParallelText((first, second), splits, unused)
 
 
 def _by_split(folder: Path, pairs: Mapping[str, Split]) -> dict[str, Split]:
@@ -134,6 +146,11 @@ def _by_split(folder: Path, pairs: Mapping[str, Split]) -> dict[str, Split]:
         for stem, files in pairs.items():
             if stem.lower().startswith(beginnings):
                 splits.setdefault(name, files)
+    if len(trains := [stem for stem in pairs if stem.lower().startswith("train")]) > 1:
+        raise InputError(
+            f"{shown(folder)}: found {', '.join(trains)}: name the two files of the training text,"
+            " joined where it has several parts"
+        )
     if "train" not in splits:
         if len(pairs) != 1:
             raise InputError(
@@ -176,28 +193,55 @@ def held_out(sources: int) -> int:
     return min(HELD_OUT_MOST, sources // SOURCES_PER_HELD_OUT)
 
 
-def hold_out(text: ParallelText, missing: Sequence[str], folder: Path) -> dict[str, Split]:
+def held_out_files(
+    text: ParallelText, missing: Sequence[str], folder: Path, replace: bool = False
+) -> dict[str, Split]:
+    """Where `hold_out` writes: the new files by split and language, train among them.
+
+    Raises:
+        InputError: one of them is a file of the text, or exists and `replace` is False.
+    """
+    languages = text.splits["train"]
+    paths = {
+        split: {language: folder / f"{split}.{language}" for language in languages}
+        for split in ("train", *missing)
+    }
+    given = {path.resolve() for files in text.splits.values() for path in files.values()}
+    for path in (path for files in paths.values() for path in files.values()):
+        if path.resolve() in given:
+            raise InputError(
+                f"{shown(path)}: is a file of the given text, which stays as it is; --name names"
+                " the dataset otherwise"
+            )
+        if path.exists() and not replace:
+            raise InputError(
+                f"{shown(path)}: exists; --force replaces it, --name names another dataset"
+            )
+    return paths
+
+
+def hold_out(text: ParallelText, missing: Sequence[str], paths: Mapping[str, Split]) -> None:
     """Draw missing splits from the training text; write them and the rest of the text.
 
-    Pairs are drawn by distinct source line, and no other pair with that line stays anywhere.
+    Pairs are drawn by distinct source line among those with text on both sides, and no other pair
+    with that line stays anywhere.
 
     Args:
         text: with training text.
         missing: splits to draw, valid or test or both.
-        folder: of the new files.
-
-    Returns:
-        The new files by split and language, train among them.
+        paths: of `held_out_files`.
 
     Raises:
-        InputError: a file cannot be written.
+        InputError: too little text, or a file cannot be written.
     """
     train = text.splits["train"]
-    sources = list(dict.fromkeys(pair[0] for pair in iter_aligned(*train.values())))
+    pairs = iter_aligned(*train.values())
+    sources = list(dict.fromkeys(pair[0] for pair in pairs if _scorable(pair)))
     held = held_out(len(sources))
     if not held:
         raise InputError(
-            f"{shown(next(iter(train.values())))}: {len(sources)} distinct source lines;"
+            f"{shown(next(iter(train.values())))}: {len(sources)} distinct source lines with text"
+            " beside them;"
             f" at least {SOURCES_PER_HELD_OUT} are needed to draw a {missing[0]} set: add text, or"
             f" files named {missing[0]}"
         )
@@ -211,16 +255,19 @@ def hold_out(text: ParallelText, missing: Sequence[str], folder: Path) -> dict[s
     def lines(split: str, side: int) -> Iterator[str]:
         seen: set[str] = set()
         for pair in iter_aligned(*train.values()):
-            if drawn.get(pair[0], "train") == split and (split == "train" or pair[0] not in seen):
-                if split != "train":
-                    seen.add(pair[0])
-                yield pair[side]
+            if drawn.get(pair[0], "train") != split:
+                continue
+            if split != "train":
+                if pair[0] in seen or not _scorable(pair):
+                    continue
+                seen.add(pair[0])
+            yield pair[side]
 
-    written: dict[str, Split] = {}
-    for split in ("train", *missing):
-        written[split] = {}
-        for side, language in enumerate(train):
-            path = folder / f"{split}.{language}"
+    for split, files in paths.items():
+        for side, path in enumerate(files.values()):
             write_lines(path, lines(split, side))
-            written[split][language] = path
-    return written
+
+
+def _scorable(pair: Sequence[str]) -> bool:
+    """Whether a pair may stand in a validation or test set: cleaning drops no line of these."""
+    return all(line.strip() and len(line.encode()) <= _MOST_BYTES for line in pair)

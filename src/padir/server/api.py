@@ -5,11 +5,12 @@ One request is translated at a time. Every answer but the page is JSON; an error
 """
 
 import errno
+import ipaddress
 import json
-import re
 import socket
 import sys
 import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -27,6 +28,7 @@ MOST_LINES = 1_000
 # A trace is a thousand times longer than its line.
 MOST_TRACED = 20
 MOST_CANDIDATES = 100
+MOST_DISCARDED = 1 << 28
 SECONDS = 30
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 KEYS = {"lines": list, "text": str, "steps": int, "decoder": str, "nbest": int, "trace": bool}
@@ -94,12 +96,12 @@ class Server(ThreadingHTTPServer):
         limits = {"most_lines": MOST_LINES, "most_traced": MOST_TRACED}
         self.page = page(model, self.decoders, **limits)
         self.description = openapi.document(self.decoders, **limits)
-        self.private = host in LOOPBACK
         if ":" in host:
             self.address_family = socket.AF_INET6
         try:
             super().__init__((host, port), Handler)
-        except (OSError, OverflowError) as error:
+        # A host such as "a..b" is no name that can be looked up.
+        except (OSError, OverflowError, TypeError, UnicodeError) as error:
             in_use = getattr(error, "errno", None) == errno.EADDRINUSE
             reason = (
                 "the port is in use" if in_use else getattr(error, "strerror", None) or str(error)
@@ -108,6 +110,10 @@ class Server(ThreadingHTTPServer):
                 f"{host}:{port}: cannot listen: {reason.rstrip('.')}; choose another with"
                 " --port N, or --port 0 for a free one"
             ) from error
+        address = str(self.server_address[0]).partition("%")[0]
+        # Names by which a server for this machine alone is called; None: served to others too.
+        own = (*LOOPBACK, host.lower(), address)
+        self.names = own if ipaddress.ip_address(address).is_loopback else None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that leaves is no error."""
@@ -164,6 +170,8 @@ class Handler(BaseHTTPRequestHandler):
     server: Server  # type: ignore[assignment]
     server_version, sys_version = "padir", ""
     timeout = SECONDS
+    # Bytes of the request's body that were announced and not read yet.
+    unread = 0
 
     def do_GET(self) -> None:
         """Answer `/`, `/health` and `/openapi.json`."""
@@ -184,6 +192,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer `/translate`."""
+        length = self.headers.get("Content-Length", "")
+        # Python reads no number of thousands of digits.
+        if length.isascii() and length.isdigit() and len(length) <= 20:
+            self.unread = int(length)
         try:
             if foreign := self._foreign():
                 raise RequestError(foreign, HTTPStatus.FORBIDDEN)
@@ -201,8 +213,9 @@ class Handler(BaseHTTPRequestHandler):
         """
         host = self.headers.get("Host", "")
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if self.server.private and name.strip("[]").lower() not in LOOPBACK:
-            return f"host {name[:60]!r}, allowed are {', '.join(LOOPBACK)}"
+        names = self.server.names
+        if names is not None and name.strip("[]").lower() not in names:
+            return f"host {name[:60]!r}, allowed are {', '.join(dict.fromkeys(names))}"
         return None
 
     def _request(self) -> dict[str, Any]:
@@ -221,14 +234,15 @@ class Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
             raise RequestError("Content-Length is missing", HTTPStatus.LENGTH_REQUIRED)
-        # Python reads no number of thousands of digits.
         if len(length) > 20 or int(length) > MOST_BYTES:
             raise RequestError(
                 f"{length[:20]} bytes, allowed are {MOST_BYTES}",
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
+        body = self.rfile.read(int(length))
+        self.unread = 0
         try:
-            request = json.loads(self.rfile.read(int(length)))
+            request = json.loads(body)
         except (ValueError, RecursionError) as error:
             raise RequestError(f"not JSON: {error}") from error
         return checked(request)
@@ -242,6 +256,19 @@ class Handler(BaseHTTPRequestHandler):
         # The body may not have been read, so the connection cannot go on.
         self.close_connection = True
         self._json(status, {"error": message})
+        self._discard_body()
+
+    def _discard_body(self) -> None:
+        """Read what a refused client still sends, to a limit: many a client that cannot send all
+        never reads the answer."""
+        left, end = min(self.unread, MOST_DISCARDED), time.monotonic() + SECONDS
+        try:
+            while left > 0 and time.monotonic() < end:
+                if not (chunk := self.rfile.read1(min(left, 1 << 16))):
+                    return
+                left -= len(chunk)
+        except OSError:
+            return
 
     def _json(self, status: HTTPStatus, value: Any) -> None:
         content = json.dumps(value, ensure_ascii=False).encode()
@@ -278,8 +305,6 @@ def checked(request: Any) -> dict[str, Any]:
         # Of JSON's kinds, true and false alone would pass for another: a number.
         if type(value) is not KEYS[key] or (KEYS[key] is int and value < 1):
             raise RequestError(f"{key}: allowed is {ALLOWED[KEYS[key]]}")
-    if not re.fullmatch(r"[A-Za-z]\w*", request.get("decoder", "padir")):
-        raise RequestError("decoder: allowed is a name, such as joint; no path")
     if request.get("trace") and "nbest" in request:
         raise RequestError("nbest does not go with trace")
     if ("lines" in request) == ("text" in request):

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from padir.config.data import VocabularySettings
-from padir.decode.constrain import Constraints, read_constraints
+from padir.decode.constrain import Constraints
 from padir.decode.given import GAP, Draft, Speller, Template, Terms, even_shares
+from padir.decode.given_files import read_constraints
 from padir.decode.translate import Translator
 from padir.files import InputError, write_lines
 from padir.model.parameters import build, from_arrays, to_arrays

@@ -5,8 +5,9 @@ import pytest
 
 from padir.config.objective import Objective
 from padir.decode.candidates import LengthRule
-from padir.decode.constrain import Constraints, read_constraints
+from padir.decode.constrain import Constraints
 from padir.decode.given import Speller
+from padir.decode.given_files import read_constraints
 from padir.files import InputError, write_lines
 from padir.ids import MASK
 from tests.decoding import LINES, WORDS, tiny_translator

@@ -11,7 +11,7 @@ from padir.bundle import read_bundle, write_bundle
 from padir.config.data import VocabularySettings
 from padir.config.training import RunSpec
 from padir.decode.candidates import Candidate, LengthRule
-from padir.decode.constrain import read_constraints
+from padir.decode.given_files import read_constraints
 from padir.decode.load import find_decoder, load
 from padir.decode.rerank import Reranker
 from padir.decode.translate import Translator

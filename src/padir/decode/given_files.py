@@ -1,0 +1,67 @@
+"""Reads files that stand beside a source line for line: given text, and references."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from padir.decode.constrain import Constraints
+from padir.decode.given import GAP, Constraint, Speller
+from padir.decode.translate import Translator
+from padir.files import InputError, is_jsonl, read_aligned, shown
+
+
+def read_lines_of(*paths: Path) -> list[list[str]]:
+    """The lines of each file, where one text a line is needed.
+
+    Raises:
+        InputError: as `read_aligned`, or a .jsonl file with several texts a line.
+    """
+    columns = read_aligned(*paths)
+    if len(columns) > len(paths):
+        name = " and ".join(shown(path) for path in paths if is_jsonl(path))
+        raise InputError(f"{name}: several texts a line, allowed is one")
+    return columns
+
+
+def read_constraints(
+    translator: Translator, paths: Mapping[str, Path], draft_margin: float | None = None
+) -> Constraints:
+    """Read the constraint of every line.
+
+    Args:
+        translator: of a parallel model.
+        paths: prefix, suffix or both; or one of infill, draft and terms.
+        draft_margin: as of `Constraints`.
+
+    Raises:
+        InputError: options or files that do not fit each other, text that the model cannot
+            write, an AR model, or a draft for a model that would not read it or never learnt to
+            change what it reads.
+    """
+    if len(paths) > 1 and set(paths) != {"prefix", "suffix"}:
+        named = " and ".join(f"--{option}" for option in paths)
+        raise InputError(f"{named}: only --prefix and --suffix go together")
+    speller = Speller(translator)
+    if "draft" in paths and translator.refiner.easy_first:
+        raise InputError(
+            f"{shown(translator.loaded.folder)}: the first pass of this model (context easy_first)"
+            " reads no hypothesis, so it takes no draft"
+        )
+    if "draft" in paths and translator.loaded.spec.run.objective.hidden_only:
+        raise InputError(
+            f"{shown(translator.loaded.folder)}: this model learnt to predict hidden tokens alone"
+            " (objective.loss_on), so it cannot judge a draft"
+        )
+    name = " and ".join(map(shown, paths.values()))
+    lines: list[Constraint | None] = []
+    for number, texts in enumerate(zip(*read_lines_of(*paths.values()), strict=True), start=1):
+        where, text = f"{name}: line {number}", dict(zip(paths, texts, strict=True))
+        if "draft" in text:
+            lines.append(speller.draft(text["draft"], where))
+        elif "terms" in text:
+            lines.append(speller.terms(text["terms"], where))
+        elif "infill" in text:
+            lines.append(speller.template(GAP.split(text["infill"]), where))
+        else:
+            ends = [text.get("prefix", ""), text.get("suffix", "")]
+            lines.append(speller.template(ends, where))
+    return Constraints(translator, speller, lines, name, draft_margin)
