@@ -73,6 +73,7 @@ def test_there_is_a_state_before_and_after_each_pass(traced):
             if refines:
                 assert len(state["tokens"]) == entry["length"] - 1
                 assert set(state["hidden"]) <= set(range(count))
+                assert number < entry["passes"] or not state["hidden"]
             if refines and number:
                 assert all(0 <= share <= 1 for share in state["confidence"])
                 assert len(state["confidence"]) == len(state["attended"]) == count

@@ -14,7 +14,7 @@ import padir
 from padir.commands import export
 from padir.decode.candidates import LengthRule
 from padir.decode.export import exported, write_program
-from padir.decode.load import load
+from padir.decode.load import find_decoder, load
 from padir.decode.translate import Translator
 from padir.files import InputError, read_json
 from padir.hub import write_hub_folder
@@ -114,6 +114,17 @@ def test_scores_are_those_of_the_command(tmp_path, capsys):
             padir.score(*texts, "en")
     with pytest.raises(InputError, match="samples is 0: allowed are 1 and more"):
         padir.score(["a"], ["a"], "en", samples=0)
+    # In a process of its own, as tests check the types of arguments.
+    program = "import padir; padir.score([None], ['a'], 'en')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stderr.endswith("InputError: found NoneType None, allowed are texts\n")
+
+
+def test_a_decoder_of_a_bundle_has_the_name_of_its_file(bundle, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(bundle, folder)
+    shutil.copy(folder / "decoders/padir.json", folder / "decoders/fast.json")
+    assert find_decoder(load(folder), "fast").name == "fast"
 
 
 def test_theory_is_there_by_short_names():
@@ -168,6 +179,7 @@ def test_a_program_runs_without_this_code_and_translates_the_same(model, tmp_pat
     write_program(translator, path)
     description = read_json(tmp_path / "model.jax.json")
     assert description["source"]["shape"] == [1, 16] and description["passes"] == 3
+    assert description["start"]["holds"].startswith("ids of pieces")
     line = LINES[4]
     [source] = translator.encode([line])
     ids = np.full((1, 16), PAD, np.int32)

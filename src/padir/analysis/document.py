@@ -26,6 +26,7 @@ from padir.analysis.pairs import PREDICTORS, Pairs, Repeats, collect, repeats
 from padir.analysis.verdicts import claims_of
 from padir.data.grammar import Grammar
 from padir.decode.translate import Translator
+from padir.files import InputError
 from padir.score.significance import resample_counts
 from padir.score.stutter import PER, StutterCounts, token_counts, word_counts
 
@@ -115,6 +116,8 @@ def _pass(translator, extractor, test, sources, number, resamples, report) -> di
     chosen = [AnalysedHypothesis.best(row, translator.rule) for row in candidates]
     tokens = [row[each.number].tokens for row, each in zip(candidates, chosen, strict=True)]
     pairs = collect(extractor, sources, chosen, number, report=report)
+    if not len(pairs.sentence):
+        raise InputError("no hypothesis has two tokens, so that there are no pairs to compare")
     encoded = [translator.encode(lines) for lines in test.references]
     repeated = repeats(pairs, tokens, list(zip(*encoded, strict=True)))
     texts = translator.loaded.vocabulary.decode(tokens)

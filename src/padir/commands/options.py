@@ -53,7 +53,7 @@ def open_rerankers(
     from padir.decode.rerank import Reranker
 
     opened = [Reranker(open_bundle(folder, {}), sentences) for folder in folders or ()]
-    by_training = {each.loaded.spec.training: each for each in opened}
+    by_training: dict[str | None, Any] = {each.loaded.spec.training: each for each in opened}
     if len(by_training) < len(opened):
         names = ", ".join(each.loaded.spec.training for each in opened)
         raise InputError(f"--reranker: {names}: allowed is one model of each training")

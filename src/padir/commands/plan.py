@@ -182,10 +182,11 @@ def text_lines(corpora: Sequence[Corpus]) -> list[str]:
             )
             continue
         counted = all(side.counted for side, _ in known)
+        how = "counted" if counted else "estimated until the vocabulary is there"
         lines.append(
             f"{label}: {known[0][0].lines:,} training pairs, "
             + " and ".join(f"{tokens:.1f}" for _, tokens in known)
-            + f" tokens a line ({'counted' if counted else 'as stated, not counted yet'})"
+            + f" tokens a line ({how})"
         )
         extra = corpus.settings.extra_sources
         lines += [extra_line(corpus, language) for language in (extra.files if extra else ())]

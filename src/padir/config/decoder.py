@@ -31,7 +31,7 @@ else:
 LARGEST_WEIGHT = 100
 """Largest number of a length rule, of either sign; the power of a much larger one is infinite."""
 RuleNumber = Annotated[float, Field(ge=-LARGEST_WEIGHT, le=LARGEST_WEIGHT)]
-LARGEST_TEMPERATURE = 1_000_000
+SMALLEST_TEMPERATURE, LARGEST_TEMPERATURE = 1e-6, 1_000_000
 """At which all pieces are about as likely; float32 has no number for much larger ones."""
 
 

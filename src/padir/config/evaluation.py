@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import Field
 
 from padir.config.base import FilePath, Name, Settings
-from padir.config.decoder import LARGEST_TEMPERATURE
+from padir.config.decoder import LARGEST_TEMPERATURE, SMALLEST_TEMPERATURE
 from padir.config.rows import DEFAULT_PASSES, Passes, Rows, RowText
 
 
@@ -50,9 +50,9 @@ class ChainSampler(Settings):
     chains: int = Field(default=4, ge=1, le=1_000_000, description="Chains per sentence.")
     steps: int = Field(default=100, ge=1, le=1_000_000_000, description="Steps per chain.")
     block: int = Field(default=1, ge=1, le=1_000_000, description="Tokens drawn per step (k).")
-    temperature: float = Field(default=1.0, gt=0, le=LARGEST_TEMPERATURE)
+    temperature: float = Field(default=1.0, ge=SMALLEST_TEMPERATURE, le=LARGEST_TEMPERATURE)
     """Sampling temperature at the first step."""
-    final_temperature: float = Field(default=1.0, gt=0, le=LARGEST_TEMPERATURE)
+    final_temperature: float = Field(default=1.0, ge=SMALLEST_TEMPERATURE, le=LARGEST_TEMPERATURE)
     """Sampling temperature at the last step; linear between."""
     metropolis: bool = False
     """Whether moves are accepted or refused by Metropolis-Hastings."""

@@ -40,7 +40,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from padir.config.decoder import LARGEST_TEMPERATURE
+from padir.config.decoder import LARGEST_TEMPERATURE, SMALLEST_TEMPERATURE
 from padir.decode.batches import Batch
 from padir.decode.lengths import SHORTEST, encoded_lengths
 from padir.decode.load import LoadedModel
@@ -93,8 +93,8 @@ class Sampling:
                 raise InputError(f"{name} is {getattr(self, name)}: allowed are 1 and more")
         for name in ("temperature", "final_temperature"):
             value = getattr(self, name)
-            if not 0 < value <= LARGEST_TEMPERATURE:
-                allowed = f"numbers above 0, to {LARGEST_TEMPERATURE:,}"
+            if not SMALLEST_TEMPERATURE <= value <= LARGEST_TEMPERATURE:
+                allowed = f"numbers from {SMALLEST_TEMPERATURE:g} to {LARGEST_TEMPERATURE:,}"
                 raise InputError(f"{name} is {value}: allowed are {allowed}")
 
     @property

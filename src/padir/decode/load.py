@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -206,7 +206,8 @@ def find_decoder(
     """
     name = (default or default_decoder(loaded)) if choice is None else choice
     if name in tuned_decoders(loaded):
-        return read_decoder(_tuned_path(loaded, name))
+        # Its file may have been copied, or tuned from a decoder of another name.
+        return replace(read_decoder(_tuned_path(loaded, name)), name=name)
     if name in builtin_decoders():
         return TunedDecoder(name, _SETTINGS.validate_python({"kind": name}))
     if choice and Path(choice).is_file():

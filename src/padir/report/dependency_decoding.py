@@ -228,9 +228,9 @@ class Time(NamedTuple):
 def _time(timed: Document | None, plain: Document | None) -> Time | None:
     if timed is None or plain is None:
         return None
-    ends, kept = None, "times_ms" in timed and "times_ms" in plain
-    if kept:
-        ends = percentile_ratio_interval(timed["times_ms"], plain["times_ms"], 50)
+    ours, theirs = timed.get("times_ms"), plain.get("times_ms")
+    kept = bool(ours and theirs)
+    ends = percentile_ratio_interval(ours, theirs, 50) if ours and theirs else None
     return Time(timed["p50_ms"] / plain["p50_ms"], ends, kept)
 
 

@@ -40,6 +40,9 @@ def score_lines(
     for row in rows:
         if len(row) != len(hypotheses):
             raise InputError(f"{len(hypotheses)} hypotheses, but {len(row)} references")
+    for text in (text for row in (hypotheses, *rows) for text in row):
+        if not isinstance(text, str):
+            raise InputError(f"found {type(text).__name__} {text!r:.40}, allowed are texts")
     lists: Any = [list(row) for row in rows]
     document = score_corpus(list(hypotheses), lists, target_language, samples=samples)
     del document["replicates"]

@@ -168,7 +168,7 @@ def test_the_plan_of_the_papers_grid_counts_its_jobs_and_hours(
     assert "on each of 8 devices" in out
     for text in ("wmt14 de-en: 4,508,785", "wmt16 en-ro: 610,320", "wmt17 en-zh: 25,136,609"):
         # 160 bytes a line, five to a token, and EOS.
-        assert f"text of {text} training pairs, 33.0 and 33.0 tokens a line (as stated" in out
+        assert f"text of {text} training pairs, 33.0 and 33.0 tokens a line (estimated" in out
     numbers = (float(number.replace(",", "")) for number in re.findall(ESTIMATES, out)[0])
     hours, distilling, decoding, rate, together, scoring, disk, dollars = numbers
     # An AR model of the paper's size: 18.9 million parameters in the encoder, 25.2 in the decoder
@@ -245,7 +245,7 @@ def test_text_of_unknown_size_is_reported_as_left_out(capsys, tmp_path, monkeypa
     assert main(["plan", "--config", "config.json"]) == 0
     out = capsys.readouterr().out
     assert "text of real de-en: its size is not known before it is there; what depends on" in out
-    assert "text of toy xs-xt: 10 training pairs, 11.4 and 11.4 tokens a line (as stated," in out
+    assert "text of toy xs-xt: 10 training pairs, 11.4 and 11.4 tokens a line (estimated" in out
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_empty_lines_alone_make_no_chain(place, tmp_path, capsys):
         (["--temperature", 0], "temperature is 0.0"),
         (
             ["--temperature", "1e308"],
-            r"temperature is 1e\+308: allowed are numbers above 0, to",
+            r"temperature is 1e\+308: allowed are numbers from 1e-06 to",
         ),
         (["--final-temperature", "nan"], "final_temperature is nan"),
         (["--chains", 0], "0 chains, 1 lengths"),

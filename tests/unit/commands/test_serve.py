@@ -104,8 +104,8 @@ def test_health_names_the_model_and_the_page_loads_nothing(server):
         ({"lines": ["ba"] * 21, "trace": True}, 413, "21 lines, allowed are 20 with trace"),
         ({"text": "ba", "x": 1}, 400, "unknown key 'x', allowed are lines, text, steps"),
         ({"lines": ["ba"] * 1_001}, 413, "1001 lines, allowed are 1000"),
-        ({"text": "ba", "decoder": "/etc/passwd"}, 400, "decoder: allowed is a name"),
-        ({"text": "ba", "decoder": "a.json"}, 400, "decoder: allowed is a name"),
+        ({"text": "ba", "decoder": "/etc/passwd"}, 400, "'/etc/passwd', allowed are greedy"),
+        ({"text": "ba", "decoder": "a.json"}, 400, "decoder 'a.json', allowed are greedy"),
     ],
 )
 def test_a_wrong_request_is_answered_with_what_is_allowed(server, body, status, message):
@@ -158,6 +158,28 @@ def test_what_is_too_large_or_of_another_type_is_not_read(server):
     for method, path, status in (("GET", "/x", 404), ("GET", "/translate", 405)):
         assert ask(server, method, path)[0] == status
     assert ask(server, "GET", "/health")[0] == 200
+
+
+@pytest.mark.parametrize("size", [MOST_BYTES + 5, 24 * MOST_BYTES])
+def test_a_client_that_sends_too_much_reads_why(server, size):
+    for _ in range(3):
+        assert post(server, b"x" * size)[0] == 413
+        assert post(server, b"x" * size, Content_Type="text/plain")[0] == 415
+
+
+@pytest.mark.parametrize("host", ["LOCALHOST", "127.0.0.2"])
+def test_every_name_of_this_machine_alone_is_private(server, host):
+    with serving(server.model, host) as other:
+        assert ask(other, "GET", "/health", Host="evil.example")[0] == 403
+        assert ask(other, "GET", "/health", Host=f"{host}:80")[0] == 200
+
+
+def test_a_host_that_is_no_name_is_refused_in_one_line(server):
+    with (
+        pytest.raises(InputError, match=r"^a\.\.b:0: cannot listen: "),
+        serving(server.model, "a..b"),
+    ):
+        pass
 
 
 def test_a_method_that_is_not_known_is_refused_in_json(server):

@@ -42,6 +42,21 @@ def test_a_trace_has_the_first_sentences_of_each_row_and_its_provenance(run, tmp
     assert provenance["labels"]["training"] == "tiny_padir"
 
 
+def test_several_references_a_line_are_refused(run, tmp_path):
+    path = tmp_path / "references.jsonl"
+    path.write_text('["a", "b"]\n' * len(LINES))
+    options = ("--rows", "padir.T2", "--references", str(path))
+    with pytest.raises(InputError, match=r"references\.jsonl: several texts a line"):
+        run("--out", str(tmp_path / "trace.jsonl"), *options)
+
+
+def test_two_rerankers_of_one_training_are_refused(run, tmp_path):
+    folders = [write_tiny_bundle(tmp_path / name, "ar") for name in ("ar", "again")]
+    options = ("--rows", "padir.T2", "--reranker", *map(str, folders))
+    with pytest.raises(InputError, match="tiny_ar, tiny_ar: allowed is one model of each training"):
+        run("--out", str(tmp_path / "trace.jsonl"), *options)
+
+
 def test_a_reranker_that_ranks_nothing_is_refused(run, tmp_path):
     reranker = write_tiny_bundle(tmp_path / "ar", "ar")
     options = ("--rows", "padir.T2", "--reranker", str(reranker))

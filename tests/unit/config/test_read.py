@@ -25,6 +25,15 @@ def test_a_training_is_the_defaults_with_its_own_differences():
     assert config.trainings["ar"].training.batch_tokens != 64
 
 
+def test_the_default_rows_are_checked_too():
+    wrong = changed("trainings.m", {"objective": {"corruption": "mask"}})
+    expected = "config: evaluation.core (null: every training): training m: decoder padir starts"
+    assert message(wrong).startswith(expected)
+    # Also where the rows to analyse are given.
+    wrong["evaluation"] = {"analysis": {"rows": ["padir/padir/T1"]}}
+    assert message(wrong).startswith(expected)
+
+
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [

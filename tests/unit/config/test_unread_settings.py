@@ -47,6 +47,11 @@ OF_TRAININGS = {
     "objective.hide_stutter": (False, {}, {"objective": {"stages": 1}}),
     "objective.stages": (3, {}, AR),
     "objective.glancing": (0.5, {}, AR),
+    "objective.length_loss_weight": (0.5, {}, {"architecture": {"length_predictor": "oracle"}}),
+    "architecture.attention_dropout": (False, {}, {"architecture": {"dropout": 0.0}}),
+    "architecture.positional_attention": (False, {}, {"system": "disco"}),
+    "architecture.input_positions": (True, {}, AR),
+    "architecture.length_predictor": ("affine", {}, AR),
     "optimizer.adam_b1": (0.8, {"optimizer": {"kind": "adam"}}, {}),
     "optimizer.adam_b2": (0.9, {"optimizer": {"kind": "adam"}}, {}),
     "optimizer.weight_decay": (0.1, {"optimizer": {"kind": "adam"}}, {}),
@@ -71,6 +76,13 @@ def test_a_setting_that_its_training_does_not_read_is_refused(path):
     check_config(set_value(changed("trainings.x", other), f"training_defaults.{path}", value))
     default = type(getattr(training, group)).model_fields[name].default
     check_config(given(other, default))
+
+
+def test_disco_reads_no_corruption():
+    entry = {"system": "disco", "objective": {"corruption": "mask"}}
+    message = r"^config: trainings.x.objective.corruption is mask, which is read only with "
+    with pytest.raises(InputError, match=message):
+        check_config(changed("trainings.x", entry))
 
 
 def test_settings_that_the_workflow_writes_are_read_again():

@@ -103,6 +103,12 @@ def test_example_lines_are_the_first_five(run):
     assert counts(statistics) == {"empty": (9, [2, 3, 4, 5, 6])}
 
 
+def test_overlap_counts_pairs_that_are_dropped_for_another_reason(run):
+    kept, statistics = run([("t de", ""), ("t de", "x y " * 40), ("a", "b")])
+    assert kept == [("a", "b")]
+    assert statistics["splits"]["train"]["pairs_sharing_a_side_with"]["test"] == 2
+
+
 def test_overlap_is_of_the_same_language(run):
     # The German line stands in the test set's English side only.
     kept, statistics = run([("t en", "x"), ("t de", "x")])

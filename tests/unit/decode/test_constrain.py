@@ -243,6 +243,13 @@ def test_lines_of_files_become_templates_drafts_and_terms(padir, tmp_path):
     assert terms == [Terms(((ba, ko), (mi,))), None, Terms(((ba,), (ba,)))]
 
 
+def test_several_texts_a_line_are_refused(padir, tmp_path):
+    path = tmp_path / "terms.jsonl"
+    path.write_text('["ba", "ko"]\n')
+    with pytest.raises(InputError, match=r"terms\.jsonl: several texts a line, allowed is one"):
+        read_constraints(padir, {"terms": path})
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [

@@ -33,6 +33,9 @@ def replaced(translator, margin, kind="repair"):
     lines = [speller.draft(text, "here") for text in TEXTS]
     constraints = Constraints(translator, speller, lines, "here")
     hypotheses = constraints.translate(translator.encode([SOURCE] * len(TEXTS)))
+    for text, each in zip(TEXTS, hypotheses, strict=True):
+        # Repeats of a draft that stays, such as "re re", are its author's.
+        assert each.before_drop != text or each.hypothesis == text
     return [each.before_drop for each in hypotheses]
 
 

@@ -34,6 +34,14 @@ def test_a_refused_line_is_isolated_and_named(source):
         assert bad in server.billed
 
 
+def test_neighbours_that_are_refused_are_not_the_languages_fault_where_others_came_through(source):
+    with (
+        TranslationServer(invalid={LINES[57], LINES[58]}) as server,
+        pytest.raises(InputError, match=r"train\.de: line 58: .* refuses it \(INVALID_ARG"),
+    ):
+        run(server, source, concurrency=1)
+
+
 def test_a_lone_line_that_is_refused_is_named(source):
     write_lines(source, ["gut", "schlecht"])
     with (

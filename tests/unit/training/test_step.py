@@ -88,6 +88,18 @@ def test_evaluation_is_of_plain_losses_and_corruption_of_its_own() -> None:
     assert (losses.tokens, losses.sentences) == ((target != 0).sum(), len(target))
 
 
+def test_evaluation_reveals_no_targets() -> None:
+    run = quiet(tiny_run(), stages=1, unmasking_rate=0.3, loss_on="hidden")
+    losses = []
+    for glancing in (0.0, 1.0):
+        trainer = Trainer(
+            quiet(run, glancing=glancing, glancing_end=glancing), VOCABULARY, VOCABULARY, 5
+        )
+        parameters = trainer.initial_state().parameters
+        losses.append(trainer.evaluate(parameters, [tuple(side[0] for side in batch(1, seed=3))]))
+    assert losses[0] == losses[1]
+
+
 def test_the_glancing_share_follows_the_steps() -> None:
     run = quiet(tiny_run(steps=12), stages=1, unmasking_rate=0.0, loss_on="hidden")
     run = quiet(run, glancing=1.0, glancing_end=0.0)
