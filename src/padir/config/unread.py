@@ -97,8 +97,8 @@ def _refuse(label: str, whole: Settings, path: str, owner: Settings, key: str) -
         else:
             read, needed = found > values, f"{switch} above {values}"
     if isinstance(whole, TrainingRun) and not whole.parallel:
-        not_read = key not in _READ_BY_AR if isinstance(owner, Objective) else False
-        if not_read or (isinstance(owner, Architecture) and key in _NOT_READ_BY_AR):
+        of_objective = isinstance(owner, Objective) and key not in _READ_BY_AR
+        if of_objective or (isinstance(owner, Architecture) and key in _NOT_READ_BY_AR):
             read, needed = False, f"a system other than {AUTOREGRESSIVE}"
     if not read:
         raise InputError(f"config: {label}.{path} is {value}, which is read only with {needed}")

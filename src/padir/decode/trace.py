@@ -181,8 +181,9 @@ def _refined(
                 for k, candidate in enumerate(candidates)
             ]
             for _, *after in states:
-                # The policy's choice for a pass that is not made.
-                after[-1]["hidden"] = []
+                if after:
+                    # The policy's choice for a pass that is not made.
+                    after[-1]["hidden"] = []
             yield index, candidates, states
 
 
