@@ -224,9 +224,9 @@ def _faster(kind: str, point: str, threshold: float) -> Test:
         slow, fast = theirs[f"{point}_ms"], ours[f"{point}_ms"]
         text = f"{names[1]} {slow:.2f} ms / {names[0]} {fast:.2f} ms = {slow / fast:.2f}"
         ends = None
-        slow_ones, fast_ones = theirs.get("times_ms"), ours.get("times_ms")
-        if slow_ones and fast_ones:
-            ends = percentile_ratio_interval(slow_ones, fast_ones, int(point[1:]))
+        slow_times, fast_times = theirs.get("times_ms"), ours.get("times_ms")
+        if slow_times and fast_times:
+            ends = percentile_ratio_interval(slow_times, fast_times, int(point[1:]))
             if ends is None and slow / fast > threshold:
                 needed = 100 * FEWEST_BEYOND // (100 - int(point[1:]))
                 remedy = f"to decide, set evaluation.latency_sentences to {needed:,} or more"

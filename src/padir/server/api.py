@@ -112,8 +112,8 @@ class Server(ThreadingHTTPServer):
             ) from error
         address = str(self.server_address[0]).partition("%")[0]
         # Names by which a server for this machine alone is called; None: served to others too.
-        own = (*LOOPBACK, host.lower(), address)
-        self.names = own if ipaddress.ip_address(address).is_loopback else None
+        names = (*LOOPBACK, host.lower(), address)
+        self.names = names if ipaddress.ip_address(address).is_loopback else None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that leaves is no error."""
