@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -121,6 +122,12 @@ def expanded(line: str) -> list[str]:
     return subprocess.check_output(printed, text=True).split("\0")[:-1]
 
 
+def remove_proposal(folder: Path) -> None:
+    """Remove what `padir init corpus` writes: several lines of the documents write it."""
+    (folder / "config/corpus.yaml").unlink(missing_ok=True)
+    shutil.rmtree(folder / "data/corpus", ignore_errors=True)
+
+
 def serve_and_stop(line: str, folder: Path) -> None:
     """Start a server, wait for its first line, and interrupt it."""
     words = [*shlex.split(line), "--port", "0"]
@@ -138,8 +145,7 @@ def test_the_padir_commands_of_a_page_run_in_their_order(place, page):
             serve_and_stop(line, place)
             continue
         if line.startswith("padir init"):
-            # One of several lines that write the same config.
-            (place / "config/corpus.yaml").unlink(missing_ok=True)
+            remove_proposal(place)
         done = subprocess.run(
             ["bash", "-c", line],
             cwd=place,
@@ -179,7 +185,7 @@ def test_a_snakemake_command_of_the_documents_is_planned(
     snakemake, place, real_text, tmp_path, line
 ):
     if "config/corpus.yaml" in line:
-        (place / "config/corpus.yaml").unlink(missing_ok=True)
+        remove_proposal(place)
         made = [sys.executable, "-m", "padir", "init", "corpus"]
         subprocess.run(made, cwd=place, check=True, capture_output=True)
     line = line.replace("/path/to/multi30k", str(real_text))
