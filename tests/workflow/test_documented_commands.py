@@ -28,7 +28,7 @@ for command in COMMANDS:
         TO_RUN.setdefault(command.page, []).append(command.filled)
 PLANNED = sorted({command.filled for command in COMMANDS if way_of(command)[0] == PLAN})
 SNIPPETS = [
-    pytest.param(content, id=f"{path.relative_to(ROOT)}:{number}")
+    pytest.param(str(path.relative_to(ROOT)), content, id=f"{path.relative_to(ROOT)}:{number}")
     for path in PAGES
     for number, (language, content) in enumerate(fences(path.read_text(encoding="utf-8")))
     if language == "python"
@@ -138,31 +138,40 @@ def serve_and_stop(line: str, folder: Path) -> None:
         assert served.wait(60) == 130
 
 
+def run_line(line: str, folder: Path) -> None:
+    """Run a `padir` command of a document; it must succeed, and write a line for each of two."""
+    if line.startswith("padir serve"):
+        serve_and_stop(line, folder)
+        return
+    if line.startswith("padir init"):
+        remove_proposal(folder)
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, f"{line}\n{done.stderr}"
+    written = re.search(r"> (out\S*)", line)
+    if written:
+        assert len((folder / written[1]).read_text(encoding="utf-8").splitlines()) == 2
+
+
 @pytest.mark.parametrize("page", sorted(TO_RUN))
 def test_the_padir_commands_of_a_page_run_in_their_order(place, page):
     for line in TO_RUN[page]:
-        if line.startswith("padir serve"):
-            serve_and_stop(line, place)
-            continue
-        if line.startswith("padir init"):
-            remove_proposal(place)
-        done = subprocess.run(
-            ["bash", "-c", line],
-            cwd=place,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        assert done.returncode == 0, f"{line}\n{done.stderr}"
-        written = re.search(r"> (out\S*)", line)
-        if written:
-            assert len((place / written[1]).read_text(encoding="utf-8").splitlines()) == 2
+        run_line(line, place)
 
 
-@pytest.mark.parametrize("code", SNIPPETS)
-def test_the_python_of_the_documents_runs(place, code):
+@pytest.mark.parametrize(("page", "code"), SNIPPETS)
+def test_the_python_of_the_documents_runs(place, page, code):
+    for line in TO_RUN.get(page, ()):
+        written = re.search(r"--out (\S+\.json)", line)
+        if written and f'open("{written[1]}")' in code:
+            run_line(line, place)
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=place, capture_output=True, text=True, timeout=600
     )
