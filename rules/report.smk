@@ -40,7 +40,8 @@ rule measure_latency:
         digests=digests(layout.timing_digests, "place", "timing"),
     shell:
         "padir latency --rows {params.rows:q} {params.rerankers:q} --source {input.source:q}"
-        " --sentences {params.sentences} --repeats {params.repeats} --digests {params.digests:q} --out {output.latency:q} > {log:q} 2>&1"
+        " --sentences {params.sentences} --repeats {params.repeats} --threads {threads}"
+        " --digests {params.digests:q} --out {output.latency:q} > {log:q} 2>&1"
 
 
 rule table:

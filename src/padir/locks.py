@@ -176,6 +176,15 @@ class Run:
             print("a killed run had left its lock here; this one goes on", file=sys.stderr)
 
 
+def other_host(path: Path) -> str | None:
+    """The host that a `Lock` file names, if it is not this one: its processes cannot be seen."""
+    try:
+        host = json.loads(path.read_text())["host"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return str(host) if host != platform.node() else None
+
+
 def holder_is_alive(path: Path) -> bool:
     """Whether the process that a `Lock` file names lives, on this machine.
 

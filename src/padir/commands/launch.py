@@ -162,7 +162,7 @@ def _request(arguments: argparse.Namespace) -> tuple[Request, Any]:
                 f"--engine {arguments.engine} has no use for --{name}: allowed are {known}"
             )
     manifest = _manifest(given.pop("manifest")) if "manifest" in given else {}
-    namespace = (manifest.get("metadata") or {}).get("namespace")
+    namespace = manifest.get("metadata", {}).get("namespace")
     settings = {**given, **({"namespace": str(namespace)} if namespace else {})}
     options = tuple(arguments.option or ())
     request = Request("", tuple(arguments.command), settings, options, manifest)
@@ -177,9 +177,10 @@ def _manifest(path: Path) -> dict[str, Any]:
     try:
         containers = manifest["spec"]["template"]["spec"]["containers"]
         fits = manifest["kind"] == "Job" and isinstance(containers[0], dict)
+        fits = fits and isinstance(manifest.setdefault("metadata", {}), dict)
     except (LookupError, TypeError):
         fits = False
     if not fits:
-        allowed = "kind: Job with spec.template.spec.containers"
+        allowed = "kind: Job with metadata and spec.template.spec.containers"
         raise InputError(f"{shown(path)}: found another document, allowed: one with {allowed}")
     return manifest

@@ -1,12 +1,13 @@
 """Opens the bundle, length rule and translator that the options of a decoding verb name."""
 
 import argparse
+import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from padir.config.rows import Decoding
-from padir.files import InputError
+from padir.files import InputError, shown
 
 
 def length_rule(parsed: argparse.Namespace) -> Any:
@@ -98,5 +99,12 @@ def open_translator(
         refuse_rule(rule, decoder)
     if decoder.path:
         checked_digests(digests, decoder.digests or {}, decoder.path)
+        trained = loaded.spec.digests.get("training")
+        if trained and (decoder.digests or {}).get("training", trained) != trained:
+            print(
+                f"{shown(decoder.path)}: was tuned for another training than that of"
+                f" {shown(loaded.folder)}; padir tune tunes it for this one",
+                file=sys.stderr,
+            )
     checked_digests(digests, translator.digests, decoder.path or loaded.folder)
     return translator

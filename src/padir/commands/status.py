@@ -48,6 +48,10 @@ def main(argv: list[str]) -> int:
         if training.running:
             left = training.seconds_left
             state = "running" if left is None else f"running, {clock(left)} left"
+        elif training.host is not None:
+            silent = clock(training.seconds_silent or 0)
+            place = f"on {training.host}, which is not seen from here"
+            state = f"{place}: last heard of {silent} ago"
         else:
             state = "stopped; the same command goes on from its last checkpoint"
         print(f"training {training.name}: {share}, {state}")

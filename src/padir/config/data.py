@@ -149,7 +149,8 @@ class TfdsSource(Settings):
     needs TensorFlow (the extra tf)."""
     download: bool = False
     """Whether a dataset that is not prepared yet is downloaded and prepared, in array_record
-    format; false: a missing dataset is an error."""
+    format; false: a missing dataset is an error. Like `data_dir` it counts as a setting of the
+    data: what was made with one value is made anew with another."""
     leave_out: list[Name] = Field(default_factory=list)
     """Parts of a WMT training set to leave out, by their TFDS names, such as casia2015. The dataset
     prepared without them has its own folder."""
@@ -197,6 +198,14 @@ class Cleaning(Settings):
     the standard; cedilla: as in older files; null: left as they are. Scores into Romanian compare
     only with scores on references normalised in the same way."""
 
+    @model_validator(mode="after")
+    def _ordered(self) -> "Cleaning":
+        if self.min_words > self.max_words:
+            raise ValueError(
+                f"min_words ({self.min_words}) must not exceed max_words ({self.max_words})"
+            )
+        return self
+
 
 class VocabularySettings(Settings):
     """One SentencePiece model for both languages of a pair. Paper: L.2, Kudo & Richardson 2018."""
@@ -211,7 +220,7 @@ class VocabularySettings(Settings):
     byte_fallback: bool = False
     """Encode unknown characters as bytes, so that no token is unknown."""
     max_lines: int = Field(default=2_000_000, ge=100, le=10_000_000_000)
-    """Maximum number of lines that the vocabulary is learnt from, evenly spaced over the text."""
+    """Maximum number of lines that the vocabulary is learnt from, drawn with a fixed seed."""
     # These two are not written while they say nothing: what was made without them stays valid.
     foreign_pairs: int = Field(default=0, ge=0, le=1_000, exclude_if=not_)
     """Number of further synthetic language pairs, of the next seeds, whose text the vocabulary is

@@ -305,15 +305,15 @@ def with_base(mapping: Mapping[str, Any], paths: Sequence[str | Path]) -> dict[s
     if not isinstance(base, str):
         raise InputError(f"extends: found {base!r}, allowed: the path of a config file")
     bases = {
-        str(written): Path(path).parent / str(written)
+        Path(path).parent / str(written): str(written)
         for path in paths
         if (written := read_yaml(path).get("extends")) is not None
     }
-    if len(bases) > 1:
+    if len({path.resolve() for path in bases}) > 1:
         listed = " and ".join(map(shown, bases))
         raise InputError(f"extends: the config files extend {listed}; allowed is one file")
     # One from the command line is relative to the working folder.
-    extended = bases.get(base, Path(base))
+    extended = next((path for path, written in bases.items() if written == base), Path(base))
     below = read_yaml(extended)
     if "extends" in below:
         raise InputError(

@@ -224,6 +224,13 @@ class TrainingRun(Settings):
                 f"training.buckets ends at {self.training.buckets[-1]}, above"
                 f" architecture.max_positions {architecture.max_positions}"
             )
+        predicts = self.parallel and architecture.length_predictor != "oracle"
+        if predicts and self.training.buckets[-1] > architecture.length_classes:
+            raise ValueError(
+                f"training.buckets ends at {self.training.buckets[-1]}, above"
+                f" architecture.length_classes {architecture.length_classes}: longer targets would"
+                " be trained on, and never written"
+            )
         if self.optimizer.warmup_steps >= self.training.steps:
             raise ValueError(
                 f"optimizer.warmup_steps {self.optimizer.warmup_steps} must be below"

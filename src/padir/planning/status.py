@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from padir.checksums import read_with_checksum
 from padir.files import InputError
-from padir.locks import holder_is_alive, run_is_alive
+from padir.locks import holder_is_alive, other_host, run_is_alive
 
 RECENT = 10
 """Lines of metrics.jsonl that the speed is taken from."""
@@ -33,6 +34,8 @@ class TrainingStatus:
         running: whether its trainer is alive.
         seconds_left: at the speed of its last lines; None where it is unknown.
         done: whether its bundle is there.
+        host: where it last ran, if that is another machine; whether it still does is unknown.
+        seconds_silent: since the last line of its metrics; None where there are none.
     """
 
     name: str
@@ -41,6 +44,8 @@ class TrainingStatus:
     running: bool
     seconds_left: float | None
     done: bool
+    host: str | None
+    seconds_silent: float | None
 
 
 def trainings(results: Path) -> Iterator[TrainingStatus]:
@@ -55,11 +60,14 @@ def trainings(results: Path) -> Iterator[TrainingStatus]:
             works = sorted(seed.glob("work/*/metrics.jsonl"), key=lambda path: path.stat().st_mtime)
             lines = _records(works[-1]) if works else []
             step = lines[-1]["step"] if lines else 0
-            running = bool(works) and holder_is_alive(works[-1].parent / "lock")
+            lock = works[-1].parent / "lock" if works else None
+            running = lock is not None and holder_is_alive(lock)
+            host = other_host(lock) if lock is not None else None
+            silent = time.time() - works[-1].stat().st_mtime if works else None
             name = " ".join([*place.relative_to(results / "runs").parts, seed.name])
             done = (seed / "bundle/model.safetensors").is_file()
             left = _seconds_left(lines, steps) if running else None
-            yield TrainingStatus(name, steps, step, running, left, done)
+            yield TrainingStatus(name, steps, step, running, left, done, host, silent)
 
 
 def _records(path: Path) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from padir.layout import Place
 from padir.report.columns import INTERVAL, PLACE, with_interval
 from padir.report.results import Estimate, Results, ScoredRow
 from padir.report.tables import Cell, Column, Table
-from padir.report.verdicts import Finding, Test
+from padir.report.verdicts import Finding, Test, too_bad
 from padir.score.significance import FEWEST_SEEDS, Contrast, holm, over_seeds
 
 LEVEL = 0.05
@@ -245,6 +245,10 @@ def _decide(results: Results, place: Place, name: str, helps: bool) -> Finding:
         return Finding(
             None, f"entry {name} under evaluation.ablations must say helps: {str(helps).lower()}"
         )
+    for entry in compared:
+        # A variant may be that bad: this is what the claim is about.
+        if entry.base is not None and (reason := too_bad(entry.base)):
+            return Finding(None, reason, None, entry.seeds)
     outcomes = [_as_claimed(entry) for entry in compared]
     return Finding(
         False if False in outcomes else None if None in outcomes else True,

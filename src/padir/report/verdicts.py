@@ -106,10 +106,11 @@ def _rows(results: Results, place: Place, *passes: int | None) -> list[ScoredRow
 def _passes_compared(results: Results, place: Place, *passes: int | None) -> list[ScoredRow] | str:
     """As `_rows`, for claims about BLEU: also a reason where T4 translates too badly."""
     rows = _rows(results, place, *passes)
-    return rows if isinstance(rows, str) else _too_bad(rows[passes.index(None)]) or rows
+    return rows if isinstance(rows, str) else too_bad(rows[passes.index(None)]) or rows
 
 
-def _too_bad(row: ScoredRow) -> str | None:
+def too_bad(row: ScoredRow) -> str | None:
+    """Why a row decides no claim: below `LEAST_BLEU` systems are alike in translating nothing."""
     value = row.bleu().value
     said = f"{row.row.label} has {value:.2f} BLEU: below {LEAST_BLEU:g} nothing is decided"
     return said if value < LEAST_BLEU else None
@@ -147,8 +148,8 @@ def _near(results: Results, place: Place, row: ScoredRow) -> Finding:
     if baseline is None:
         named = results.config.baseline()
         return Finding(None, f"{named.label if named else 'AR'} not scored")
-    if too_bad := _too_bad(baseline):
-        return Finding(None, too_bad)
+    if reason := too_bad(baseline):
+        return Finding(None, reason)
     row, baseline = _in_common([row, baseline])
     value, ends, over = _bleu([row, baseline], [1.0, -1.0])
     text = (
@@ -227,6 +228,7 @@ def _faster(kind: str, point: str, threshold: float) -> Test:
         slow_times, fast_times = theirs.get("times_ms"), ours.get("times_ms")
         if slow_times and fast_times:
             ends = percentile_ratio_interval(slow_times, fast_times, int(point[1:]))
+            # Below the threshold the lower end of any interval would be, too.
             if ends is None and slow / fast > threshold:
                 needed = 100 * FEWEST_BEYOND // (100 - int(point[1:]))
                 remedy = f"to decide, set evaluation.latency_sentences to {needed:,} or more"
@@ -254,6 +256,9 @@ def _stutter(results: Results, place: Place, before_drop: bool) -> Finding:
     if isinstance(rows, str):
         return Finding(None, rows)
     row = rows[0]
+    for translations in (row, baseline):
+        if translations is not None and (reason := too_bad(translations)):
+            return Finding(None, reason)
     if baseline is not None:
         row, baseline = _in_common([row, baseline])
     ours = row.stutter(before_drop)

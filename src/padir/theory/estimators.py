@@ -121,6 +121,9 @@ class MaskedLoss:
             logits = log_weight[:, order] + np.take_along_axis(given, flat, 1).reshape(order.shape)
             counts = np.take_along_axis(self.counts[:, rows], flat[None], 2)
             counts = counts.reshape((trials, *order.shape))
+            # A block that its mask never resamples here has no conditional, and no counts.
+            never = np.isneginf(logits).all(axis=-1, keepdims=True)
+            logits = np.where(never, 0.0, logits)
             normaliser = log_sum_exp(logits, -1)
             log_conditional = logits - normaliser
             seen = counts > 0

@@ -120,7 +120,7 @@ class WorkFolder:
             except DamagedRecord:
                 if not restart:
                     raise
-        if recorded is None:
+        if recorded is None or (restart and recorded != identity):
             write_with_checksum(path, identity)
             return
         for key in sorted(set(recorded) | set(identity)):
@@ -128,7 +128,7 @@ class WorkFolder:
                 raise InputError(
                     f"{shown(self.folder)}: belongs to another run: its {key} is"
                     f" {recorded.get(key)!r}, this run's is {identity.get(key)!r};"
-                    " delete the folder to train anew"
+                    " delete the folder to train anew, or give --restart"
                 )
 
     def _start_over(self) -> None:

@@ -103,6 +103,15 @@ def test_a_running_training_has_a_step_and_the_time_left(place, capsys):
     assert "toy xs-xt padir seed0: 30 of 100 steps, running, 02:20 left" in capsys.readouterr().out
 
 
+def test_a_training_on_another_host_is_not_called_stopped(place, capsys):
+    lock = next(place.glob("results/**/work/abc")) / "lock"
+    lock.write_text(json.dumps({"host": "node17", "process": os.getpid()}))
+    assert main(["status"]) == 0
+    said = capsys.readouterr().out
+    assert "30 of 100 steps, on node17, which is not seen from here: last heard of 00:0" in said
+    assert "stopped" not in said
+
+
 def test_a_live_run_tells_what_runs_and_what_is_left(place, capsys):
     state = place / ".snakemake/padir.state"
     state.write_text(

@@ -117,7 +117,8 @@ def test_models_that_translate_nothing_decide_nothing(made_up):
         rescore(made_up, f"padir/padir/{row}", bleu)
     rescore(made_up, "ar/beam", 9.9)
     reason = "BLEU: below 10 nothing is decided"
-    for claim in ("near_ar", "one_pass", "saturation", "early_gain"):
+    decided = ("near_ar", "one_pass", "saturation", "early_gain", "stutter_before_drop")
+    for claim in decided:
         assert verdict(made_up, claim) == "not run"
         assert record(made_up, claim)["measured"].endswith(reason)
     rescore(made_up, "ar/beam", 10.1)

@@ -265,6 +265,8 @@ def test_a_work_folder_of_another_run_is_refused(tmp_path: Path) -> None:
         train(tiny_spec(steps=4), vocabulary, text, 1, tmp_path / "work")
     with pytest.raises(InputError, match="belongs to another run: its training is"):
         train(tiny_spec(steps=5), vocabulary, text, 0, tmp_path / "work")
+    train(tiny_spec(steps=4), vocabulary, text, 1, tmp_path / "work", restart=True)
+    train(tiny_spec(steps=4), vocabulary, text, 1, tmp_path / "work")
 
 
 def test_a_truncated_checkpoint_is_set_aside(tmp_path: Path) -> None:
