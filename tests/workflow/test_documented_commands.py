@@ -197,10 +197,13 @@ def test_a_snakemake_command_of_the_documents_is_planned(
         remove_proposal(place)
         made = [sys.executable, "-m", "padir", "init", "corpus"]
         subprocess.run(made, cwd=place, check=True, capture_output=True)
+    if "more.yaml" in line:
+        [more] = [code for kind, code in fences((ROOT / "README.md").read_text()) if kind == "yaml"]
+        (place / "more.yaml").write_text(more)
     line = line.replace("/path/to/multi30k", str(real_text))
     words = [word for word in expanded(line)[1:] if word != "-n"]
     for number, word in enumerate(words):
-        if word == "config/corpus.yaml":
+        if word in ("config/corpus.yaml", "more.yaml"):
             words[number] = str(place / word)
         elif re.match(r"(config|workflow|\.test)/", word):
             words[number] = str(ROOT / word)

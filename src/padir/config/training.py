@@ -56,7 +56,8 @@ class Architecture(Settings):
     encoder's output; affine: a linear function of the source length; fertility: a sum of learned
     fertilities; oracle: the length of the reference, as an upper bound."""
     length_classes: int = Field(default=128, ge=8, le=1_000_000)
-    """Longest target length that can be predicted, EOS included."""
+    """Longest target length that can be predicted, EOS included. Longer targets are trained on, as
+    far as `buckets` reach, but no such translation is written."""
     dropout: float = Field(default=0.1, ge=0, lt=1, description="Dropout rate.")
     attention_dropout: bool = True
     """Whether dropout applies to attention weights too."""
@@ -223,13 +224,6 @@ class TrainingRun(Settings):
             raise ValueError(
                 f"training.buckets ends at {self.training.buckets[-1]}, above"
                 f" architecture.max_positions {architecture.max_positions}"
-            )
-        predicts = self.parallel and architecture.length_predictor != "oracle"
-        if predicts and self.training.buckets[-1] > architecture.length_classes:
-            raise ValueError(
-                f"training.buckets ends at {self.training.buckets[-1]}, above"
-                f" architecture.length_classes {architecture.length_classes}: longer targets would"
-                " be trained on, and never written"
             )
         if self.optimizer.warmup_steps >= self.training.steps:
             raise ValueError(
