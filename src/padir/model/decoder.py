@@ -118,6 +118,18 @@ class DecoderLayer(nnx.Module):
         key: DropoutKey,
         input_memory: InputMemory | None,
     ):
+        """The layer's output [B, L, E], and weights of self- and cross-attention.
+
+        Args:
+            x: of each position.
+            positional_logits: of `positional_logits`; None: the layer has no positional attention.
+            bias: of relative positions, and very negative where a query may not look [B, H, L, L].
+            cross: keys and values [A, H, S, D] of A sources; B / A hypotheses of a source follow
+                each other.
+            cross_bias: very negative at padding of the sources [A, 1, 1, S].
+            key: of dropout.
+            input_memory: what a disentangled layer reads instead of `x`.
+        """
         keys = split(key, 7)
         normed = self.self_norm(x)
         read = normed if input_memory is None else self.self_norm(input_memory.vectors)
@@ -132,7 +144,14 @@ class DecoderLayer(nnx.Module):
         return x, self_weights, cross_weights
 
     def step(self, x: Float[Array, "B K E"], cached, position, bias, cross, cross_bias):
-        """One position of the causal decoder; returns the output and the extended cache."""
+        """One position of the causal decoder; returns the output and the extended cache.
+
+        Args:
+            x: the K hypotheses of each of B sources.
+            cached: keys and values of the positions so far, K of each beside each other.
+            position: that of `x`; it is the same for all.
+            bias, cross, cross_bias: as in a call.
+        """
         normed = self.self_norm(x)
         key, value = self.self_attention.project(normed)
         start = position * x.shape[1]
@@ -234,8 +253,8 @@ class Decoder(nnx.Module):
         for index, layer in enumerate(self.layers):
             pair = (cross.keys[index], cross.values[index])
             positional = None if positional_logits is None else positional_logits[index]
-            here = (x, positional, bias, pair, cross.bias, keys[2 + index], input_memory)
-            x, *weights = run(layer, *here)
+            arguments = (x, positional, bias, pair, cross.bias, keys[2 + index], input_memory)
+            x, *weights = run(layer, *arguments)
             self_weights.append(weights[0])
             cross_weights.append(weights[1])
         x = dropout(self.norm(x), self.rate, keys[1], shared_axis=1)
