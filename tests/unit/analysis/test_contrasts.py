@@ -40,7 +40,7 @@ def test_contrast_is_what_numpy_says(sample):
 def test_intervals_are_those_of_resampled_sentences(sample):
     values, chosen, sentence = sample
     measured = contrasts.contrast(values, chosen, sentence, 12, samples=100)
-    differences, within, shares = [], [], []
+    differences, effects, within, shares = [], [], [], []
     for counts in resample_counts(12, 100):
         rows = np.concatenate(
             [np.tile(np.flatnonzero(sentence == s), int(counts[s])) for s in range(12)]
@@ -58,10 +58,15 @@ def test_intervals_are_those_of_resampled_sentences(sample):
                 number += counts[s] * labels.sum()
         within.append(total / number)
         (n, first), (m, other) = ((len(v), v.var(axis=0, ddof=1)) for v in (yes, no))
-        shares.append(within[-1] / np.sqrt(((n - 1) * first + (m - 1) * other) / (n + m - 2)))
+        pooled = np.sqrt(((n - 1) * first + (m - 1) * other) / (n + m - 2))
+        effects.append(differences[-1] / pooled)
+        shares.append(within[-1] / pooled)
     for column in range(2):
         assert measured.difference_interval[column] == pytest.approx(
             interval(np.array(differences)[:, column])
+        )
+        assert measured.effect_interval[column] == pytest.approx(
+            interval(np.array(effects)[:, column])
         )
         assert measured.within_interval[column] == pytest.approx(
             interval(np.array(within)[:, column]), abs=1e-9
@@ -90,6 +95,15 @@ def test_labels_are_exchanged_within_sentences_alone():
     assert excess.sum() == pytest.approx(observed)
     # Four standard deviations of a share of 20,000 draws.
     assert p_value[0] == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20_000))
+
+
+def test_the_p_value_is_two_sided():
+    values, chosen = np.array([[3.0], [1.0], [-1.0], [-3.0]]), np.array([1, 1, 0, 0], bool)
+    _, _, p_value = contrasts.within_sentences(
+        values, chosen, np.zeros(4, int), 1, 4000, np.random.default_rng(0)
+    )
+    # Of six pairs of values one has the sum 4 and one -4.
+    assert p_value[0] == pytest.approx(1 / 3, abs=4 * np.sqrt(2 / 9 / 4000))
 
 
 def test_equal_values_have_a_p_value_of_one():

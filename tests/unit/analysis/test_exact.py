@@ -63,6 +63,11 @@ def test_the_law_of_a_sentence_equals_enumeration():
     assert dependent > 0
 
 
+def test_the_smaller_of_two_lengths_as_likely_is_taken():
+    law = {(1, 2): 0.25, (1, 3): 0.25, (4, 5, 6): 0.5}
+    assert exact.at_likeliest_length(law) == {(1, 2): 0.5, (1, 3): 0.5}
+
+
 def test_a_strength_of_0_leaves_one_translation():
     grammar, encode = make_grammar(SETTINGS), encoder()
     source = grammar.source(draw_sentence(random.Random(1), SETTINGS))

@@ -36,6 +36,8 @@ def test_long_output_has_no_bonus():
         ([0, 0, 0, 0], [4, 4, 2, 1], (0, 1), 0.0),
         ([0, 0, 0, 0], [10, 11, 12, 0], (14, 10), 0.0),
         ([0, 0, 0, 0], [0, 0, 0, 0], (0, 0), 0.0),
+        # BLEU.corpus_score of sacreBLEU 2.6.0 for two words against themselves.
+        ([2, 1, 0, 0], [2, 1, 0, 0], (2, 2), 0.0),
         # BLEU.compute_bleu of sacreBLEU 2.6.0 for a single match.
         ([1, 0, 0, 0], [4, 3, 2, 1], (4, 4), 15.97357761),
     ],

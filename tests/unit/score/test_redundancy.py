@@ -8,6 +8,7 @@ from padir.data.grammar import MODES, Clause, Grammar, NounPhrase
 from padir.data.lexicon import draw_lexicon, lexeme_maps
 from padir.score.redundancy import (
     REDUNDANCY_KINDS,
+    DroppedCounts,
     Lexemes,
     common_stem,
     dropped_counts,
@@ -16,12 +17,12 @@ from padir.score.redundancy import (
     redundant_units,
     summary,
 )
-from padir.score.significance import resample_counts
+from padir.score.significance import interval, resample_counts
 from padir.score.stutter import word_counts, words
 
 
-def totals(line, reference=""):
-    counts = redundancy_counts([line], [[reference]], "en")
+def totals(line, *references):
+    counts = redundancy_counts([line], [[reference] for reference in references], "en")
     return dict(zip(REDUNDANCY_KINDS, counts.events[0].tolist(), strict=True))
 
 
@@ -46,6 +47,8 @@ def test_what_a_reference_has_is_not_redundant():
     more = totals("the man and the dog and the", "the cat and the cow")
     # Another "the", and an "and" that the reference says once.
     assert more["discontinuous_repetition"] == 2
+    # The most of any one reference counts, not their sum.
+    assert totals("no no no", "no no", "no no")["continuous_repetition"] == 1
 
 
 def test_each_word_counts_once_however_often_it_was_said():
@@ -113,6 +116,11 @@ def test_a_word_taken_out_is_dropped_and_its_other_form_is_a_synonym(grammar):
     assert counts.events[0].tolist() == [0, 0, 1, 0]
 
 
+def test_dropped_words_are_counted_per_word_of_the_source():
+    counts = DroppedCounts(np.array([1.0, 0.0]), np.array([2.0, 3.0]))
+    assert counts.replicates(np.array([[1.0, 1.0], [2.0, 0.0]])).tolist() == [20, 50]
+
+
 def test_maps_know_each_word_once(grammar):
     source, target = lexeme_maps(grammar.lexicon)
     assert set(source.values()) == set(target.values()) - {"article"}
@@ -126,6 +134,8 @@ def test_continuous_repetition_is_stutter():
     stutter = word_counts(lines, references, "en")
     np.testing.assert_array_equal(counts.events[:, 0], stutter.stutters)
     resamples = resample_counts(3, 40)
-    rate = summary(counts, resamples)["continuous_repetition"]["per_100"]
-    assert rate == pytest.approx(100 * 1 / 10)
+    made = summary(counts, resamples)["continuous_repetition"]
+    assert made["per_100"] == pytest.approx(100 * 1 / 10)
+    drawn = 100 * (resamples @ [0, 1, 0]) / (resamples @ [3, 4, 3])
+    assert (made["low"], made["high"]) == pytest.approx(interval(drawn))
     assert length_ratio(counts, stutter.reference_units, 2) == pytest.approx(10 / (9 / 2))

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import bootstrap, norm
+from scipy.stats import binomtest, bootstrap, norm
 
 from padir.score import significance
 from padir.score.bleu import CorpusCounts
@@ -27,6 +27,14 @@ def test_chunks_do_not_change_the_draw(monkeypatch):
     whole = significance.resample_counts(31, 20)
     monkeypatch.setattr(significance, "_CHUNK_CELLS", 31 * 3)
     assert np.array_equal(whole, significance.resample_counts(31, 20))
+
+
+def test_chunks_do_not_change_the_p_value(monkeypatch):
+    rng = np.random.default_rng(0)
+    pair = mean_metric(rng.random(30) + 0.1), mean_metric(rng.random(30))
+    whole = significance.randomisation_p_value(*pair, 200)
+    monkeypatch.setattr(significance, "_CHUNK_CELLS", 30 * 7)
+    assert significance.randomisation_p_value(*pair, 200) == whole
 
 
 def test_interval_leaves_out_a_fortieth():
@@ -174,3 +182,8 @@ def test_wilson_by_hand():
     z = 1.959963984540054**2
     assert high == pytest.approx(z / (10 + z))
     assert significance.share_interval(10, 10)[1] == pytest.approx(1.0)
+
+
+def test_wilson_is_scipys():
+    theirs = binomtest(50, 100).proportion_ci(method="wilson")
+    assert significance.share_interval(50, 100) == pytest.approx((theirs.low, theirs.high))

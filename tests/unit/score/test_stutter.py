@@ -67,6 +67,10 @@ def test_rates_by_hand():
     assert summary["excess_per_100"] == pytest.approx(100 * (4 / 12 - 3 / 9))
     assert summary["low"] == pytest.approx(0.0)
     assert summary["high"] == pytest.approx(50.0)
+    output = (resamples @ [2, 0, 2]) / (resamples @ [4, 2, 6])
+    drawn = 100 * (output - (resamples @ [0, 2, 1]) / (resamples @ [2, 4, 3]))
+    excess = summary["excess_low"], summary["excess_high"]
+    assert excess == pytest.approx(significance.interval(drawn))
 
 
 def test_tokens_by_hand():

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from padir.files import InputError
+from padir.files import InputError, read_jsonl
 from padir.training.checkpoints import WorkFolder
 from padir.training.step import TrainState
 from padir.training.storage import DamagedRecord, read_record
@@ -175,6 +175,16 @@ def test_a_damaged_candidate_leads_to_the_checkpoint_before_it(folder: Path, cap
     truncate(folder / "candidates" / "3.safetensors")
     with pytest.raises(InputError, match="no checkpoint can be read"):
         restored(folder)
+
+
+def test_a_candidate_of_a_checkpoint_s_own_step_is_part_of_it(folder: Path) -> None:
+    with WorkFolder(folder, IDENTITY) as work:
+        work.add_candidate(8, 1.0, ARRAYS, keep=3)
+        work.forget_after(8)
+        assert list(work.candidates()) == [3, 7, 8]
+    assert [line["step"] for line in read_jsonl(folder / "metrics.jsonl")] == [3, 4, 7, 8]
+    flip(folder / "candidates" / "8.safetensors")
+    assert restored(folder) == 4
 
 
 def test_a_damaged_record_of_a_candidate_is_damage_of_the_candidate(folder, capsys) -> None:

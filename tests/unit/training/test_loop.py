@@ -9,7 +9,9 @@ import sys
 import time
 from pathlib import Path
 from random import SystemRandom
+from types import SimpleNamespace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -17,10 +19,11 @@ from padir.bundle import read_bundle
 from padir.commands.train import main
 from padir.files import InputError, read_jsonl
 from padir.training.checkpoints import WorkFolder
-from padir.training.loop import TrainingInterruption, read_warm_start, train
+from padir.training.loop import Report, Run, TrainingInterruption, read_warm_start, train
 from padir.training.metrics import EventFile
+from padir.training.objective import Losses
 from padir.training.optimizer import learning_rate
-from padir.training.step import Trainer
+from padir.training.step import Totals, Trainer, TrainState
 from tests.training import tiny_spec, train_arguments, write_toy
 
 
@@ -90,6 +93,29 @@ def test_selection_takes_the_best_or_averages(tmp_path: Path) -> None:
     assert trained["average"].steps_chosen == sorted(ranked[:2])
     best = trained["best"].arrays
     assert any(not np.array_equal(best[k], v) for k, v in trained["average"].arrays.items())
+
+
+def test_the_average_is_over_all_candidates(tmp_path: Path) -> None:
+    run = object.__new__(Run)
+    run.training = SimpleNamespace(selection="average")
+    with WorkFolder(tmp_path / "work", {"seed": 0}) as run.work:
+        for step in (3, 7):
+            run.work.add_candidate(step, 1.0, {"w": np.full(2, step, np.float32)}, keep=2)
+        arrays, steps = run._choose(TrainState({}, (), jnp.int32(8)))
+    assert steps == [3, 7] and arrays["w"].tolist() == [5.0, 5.0]
+
+
+def test_a_line_has_the_mean_gradient_norm_of_its_steps(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("padir.training.loop.REPORT_STEPS", 5)
+    totals = Totals(Losses(*(jnp.ones(()) for _ in Losses._fields)), jnp.float32(6), jnp.int32(2))
+    with (
+        WorkFolder(tmp_path / "work", {"seed": 0}) as work,
+        Report(tiny_spec(), work, 0) as report,
+    ):
+        for step, steps in ((3, 3), (5, 2), (8, 3), (10, 2)):
+            report.add(step, steps, totals, 0.1)
+    lines = read_jsonl(tmp_path / "work" / "metrics.jsonl")
+    assert [line["gradient_norm"] for line in lines] == pytest.approx([12 / 5, 12 / 5])
 
 
 def lines_of(path: Path) -> int:

@@ -62,6 +62,13 @@ def test_adam_first_step_is_the_sign_of_the_gradient(relative: bool) -> None:
     np.testing.assert_allclose(update, [-size, size, 0.0], rtol=1e-6)
 
 
+def test_weight_decay_pulls_towards_0() -> None:
+    optimizer = make_optimizer(Optimizer(kind="adam", weight_decay=0.1))
+    value = jnp.asarray([3.0, -4.0])
+    update, _ = optimizer.update(jnp.zeros(2), optimizer.init(value), value)
+    np.testing.assert_allclose(update, [-0.3, 0.4], rtol=1e-6)
+
+
 def test_clipping_bounds_the_gradient_norm_before_adam_sees_it() -> None:
     clipped = make_optimizer(Optimizer(kind="adam", clip_norm=1.0, weight_decay=0.1))
     value = jnp.asarray([3.0, 4.0])

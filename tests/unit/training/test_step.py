@@ -179,3 +179,42 @@ def test_the_number_of_devices_moves_no_sentence_to_another_micro_batch():
         several_devices = micro_batches(ids, capacity=4, micro=4, devices=devices)
         assert several_devices.shape[2] % devices == 0 and not several_devices[:, :, 3:].any()
         np.testing.assert_array_equal(several_devices[:, :, :3], single_device)
+
+
+@pytest.fixture
+def drawing(monkeypatch) -> Trainer:
+    """A trainer whose losses are the numbers that the keys of corruption and dropout draw."""
+
+    def draw(*arguments):
+        corruption_key, dropout_key = arguments[5:7]
+        zeros = Losses(*(jnp.zeros(()) for _ in Losses._fields))
+        losses = zeros._replace(token=jax.random.uniform(corruption_key))
+        if dropout_key is None:
+            return losses
+        return losses._replace(critic=jax.random.uniform(dropout_key))
+
+    monkeypatch.setattr("padir.training.step.batch_losses", draw)
+    trainer = Trainer(tiny_run(), VOCABULARY, VOCABULARY, 0)
+    monkeypatch.setattr(trainer, "model", lambda parameters: None)
+    return trainer
+
+
+def test_every_step_and_micro_batch_draws_corruption_and_dropout_of_its_own(drawing) -> None:
+    def drawn(step: int, micro: int) -> np.ndarray:
+        ids = jnp.ones((micro, 3, 4), jnp.int32)
+        parameters = {"weight": jnp.ones(())}
+        _, losses = drawing._gradient(parameters, ids, ids, jnp.int32(step), jnp.uint32(5))
+        return np.array([losses.token, losses.critic])
+
+    one = drawn(step=0, micro=1)
+    assert (drawn(step=1, micro=1) != one).all()
+    second = drawn(step=0, micro=2) - one
+    assert (abs(second - one) > 1e-6).all()
+
+
+def test_every_batch_of_validation_draws_corruption_of_its_own(drawing) -> None:
+    ids = jnp.ones((3, 4), jnp.int32)
+    one, other = (
+        drawing._run_evaluation({}, ids, ids, jnp.int32(index), jnp.uint32(5)) for index in (0, 1)
+    )
+    assert one.token != other.token

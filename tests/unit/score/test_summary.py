@@ -1,0 +1,53 @@
+"""The score document of three sentences, by hand."""
+
+import pytest
+
+from padir.score.redundancy import Lexemes
+from padir.score.significance import interval, resample_counts
+from padir.score.summary import DecoderOutput, score_corpus
+
+RESAMPLES = resample_counts(3, 40)
+
+
+@pytest.fixture(scope="module")
+def scored():
+    return score_corpus(
+        ["a a b", "b b b c", "c a c"],
+        [["a b b", "b c", "c a a"]],
+        "en",
+        decoded=DecoderOutput(before_drop=["a a a b", "b b b c", "c a c c"]),
+        valid=[True, False, True],
+        sources=["x y", "x x y", "x y"],
+        lexemes=Lexemes({"x": 1, "y": 2}, {"a": 1, "b": 2}),
+        samples=40,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "events", "of", "unit"),
+    [
+        ("stutter", [1, 2, 0], [3, 4, 3], 100),
+        ("stutter_before_drop", [2, 2, 1], [4, 4, 4], 100),
+        ("validity", [1, 0, 1], [1, 1, 1], 1),
+        # The second source loses both "x" and the third its "y".
+        ("dropped", [0, 2, 1], [2, 3, 2], 100),
+    ],
+)
+def test_replicates_are_shares_of_each_resample(scored, name, events, of, unit):
+    drawn = unit * (RESAMPLES @ events) / (RESAMPLES @ of)
+    assert scored["replicates"][name] == pytest.approx(drawn, abs=1e-4)
+
+
+def test_redundancy_before_the_drop_is_that_of_the_words_before_it(scored):
+    made = scored["redundancy"]
+    rates = [
+        made[words]["continuous_repetition"]["per_100"] for words in ("words", "words_before_drop")
+    ]
+    assert rates == pytest.approx([100 * 3 / 10, 100 * 5 / 12])
+
+
+def test_dropped_words_have_the_rate_of_the_test_set_and_an_interval(scored):
+    dropped = scored["redundancy"]["dropped"]
+    drawn = 100 * (RESAMPLES @ [0, 2, 1]) / (RESAMPLES @ [2, 3, 2])
+    assert dropped["per_100"] == pytest.approx(100 * 3 / 7)
+    assert (dropped["low"], dropped["high"]) == pytest.approx(interval(drawn))
