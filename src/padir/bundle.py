@@ -91,10 +91,16 @@ def read_bundle(folder: str | os.PathLike[str]) -> Bundle:
     """Read a model bundle.
 
     Raises:
-        InputError: a file is missing, damaged, not one of ours, or of another bundle; an array is
-            not float32 or not finite.
+        InputError: no such folder; a file is missing, damaged, not one of ours, or of another
+            bundle; an array is not float32 or not finite.
     """
     folder = Path(folder)
+    if folder.is_file():
+        raise InputError(f"{shown(folder)}: is a file: name the bundle's folder")
+    if not folder.exists():
+        raise InputError(
+            f"{shown(folder)}: no such folder; is its training done? padir status shows it"
+        )
     model, vocabulary = folder / MODEL_FILE, folder / VOCABULARY_FILE
     for part in (model, folder / SPEC_FILE, vocabulary):
         if not part.is_file():

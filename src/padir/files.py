@@ -195,9 +195,8 @@ def decode_lines(
         try:
             line = raw.removesuffix(b"\n").decode("utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"{name}: line {number}, byte {error.start + 1}: not valid UTF-8"
-            ) from error
+            problem = "not valid UTF-8; convert it, such as with iconv -f latin1 -t utf-8"
+            raise InputError(f"{name}: line {number}, byte {error.start + 1}: {problem}") from error
         if nul_as_space:
             line = line.replace("\0", " ")
         if "\0" in line:

@@ -71,6 +71,14 @@ def test_a_bundle_without_one_of_its_files_is_refused(bundle, name):
         read_bundle(folder)
 
 
+def test_a_missing_folder_and_a_file_are_told_apart_from_a_folder_that_is_no_bundle(bundle):
+    folder, _ = bundle
+    with fails("bundel: no such folder; is its training done? padir status shows it"):
+        read_bundle(folder.with_name("bundel"))
+    with fails("model.safetensors: is a file: name the bundle's folder"):
+        read_bundle(folder / "model.safetensors")
+
+
 @pytest.mark.parametrize("keep", [0, 5, 40, 200, -1])
 def test_a_truncated_model_is_refused(bundle, keep):
     model = bundle[0] / "model.safetensors"

@@ -210,4 +210,4 @@ def test_bundles_are_seeds_of_one_training(table, tmp_path, capsys, other):
 def test_a_folder_that_is_no_bundle_is_named(table, tmp_path, capsys):
     with pytest.raises(SystemExit):
         table(tmp_path / "missing")
-    assert "missing: not a model bundle" in capsys.readouterr().err
+    assert "missing: no such folder" in capsys.readouterr().err

@@ -73,4 +73,4 @@ def test_a_margin_is_a_finite_number(measured, capsys):
 def test_a_folder_that_is_no_bundle_is_named(measured, tmp_path, capsys):
     with pytest.raises(SystemExit):
         measured("--bundle", str(tmp_path / "missing"))
-    assert "missing: not a model bundle" in capsys.readouterr().err
+    assert "missing: no such folder" in capsys.readouterr().err

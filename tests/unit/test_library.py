@@ -154,7 +154,9 @@ def test_a_hub_folder_is_a_bundle_with_metadata(bundle, model, tmp_path):
 def test_a_card_in_another_encoding_is_refused(bundle, tmp_path):
     copy = shutil.copytree(bundle, tmp_path / "copy")
     (copy / "README.md").write_bytes("a model\nfür Deutsch\n".encode("latin-1"))
-    with pytest.raises(InputError, match=r"README\.md: line 2, byte 2: not valid UTF-8$"):
+    with pytest.raises(
+        InputError, match=r"README\.md: line 2, byte 2: not valid UTF-8; convert it"
+    ):
         write_hub_folder(padir.load(copy), tmp_path / "hub", "cc-by-2.0")
     assert not (tmp_path / "hub").exists()
 

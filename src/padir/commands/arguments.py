@@ -108,13 +108,16 @@ def thread_count(text: str) -> int:
     return int(text)
 
 
-def language_code(text: str) -> str:
-    """Read a language; ArgumentTypeError where it is not letters, digits, hyphen and underscore."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", text):
-        raise argparse.ArgumentTypeError(
-            f"found {text[:40]!a}, allowed: letters, digits, hyphens and underscores"
-        )
-    return text
+class ReadLanguage(argparse.Action):
+    """Reads a language's code, such as de, zho or zh-CN; raises InputError for anything else."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        """Store the code."""
+        if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}", values):
+            raise InputError(
+                f"{option_string} is {values[:40]!a}: allowed are codes such as zh or de"
+            )
+        setattr(namespace, self.dest, values)
 
 
 def threads(limited: str = "CPU threads") -> Option:
@@ -152,7 +155,7 @@ DIGESTS = Option(
 DATASET = needed("--config-dataset F", "JSON file with the settings of the dataset")
 BUNDLE = needed("--bundle BUNDLE", "folder of the model bundle")
 TARGET_LANGUAGE = needed(
-    "--target-language L", "code of the target language, such as en or zh", type=language_code
+    "--target-language L", "code of the target language, such as en or zh", action=ReadLanguage
 )
 PASSES = option("--passes T", "number of decoder passes (parallel models)")
 RULE = (
@@ -195,7 +198,11 @@ SCORE_OUTPUT = (
 
 
 def read_arguments(
-    verb: str, document: str | None, options: Sequence[Option], argv: Sequence[str]
+    verb: str,
+    document: str | None,
+    options: Sequence[Option],
+    argv: Sequence[str],
+    hint: str = "",
 ) -> argparse.Namespace:
     """Parse the command line of `padir VERB`. `--help` and errors of argparse end the process.
 
@@ -204,6 +211,7 @@ def read_arguments(
         document: the docstring of the verb's module: what `--help` says, examples last.
         options: what the verb accepts.
         argv: the words after the verb.
+        hint: where a word belongs that stands without an option; {} stands for the word.
 
     Raises:
         InputError: a number out of range, a folder in place of a file, or a file to write that
@@ -217,7 +225,11 @@ def read_arguments(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add(parser, *options)
-    arguments = parser.parse_args(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        words = [word for word in unknown if not word.startswith("-")]
+        advice = f"; {hint.format(words[0])}" if words and hint else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{advice}")
     for member in options:
         value = _value(arguments, member)
         if value is None:

@@ -70,7 +70,8 @@ def main(argv: list[str]) -> int:
     rule = options.length_rule(arguments)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     decoder = find_decoder(loaded, arguments.decoder)
-    translator = options.open_translator(arguments, loaded, decoder, arguments.passes, rule)
+    with options.naming_rule_options():
+        translator = options.open_translator(arguments, loaded, decoder, arguments.passes, rule)
     references = None
 
     def warn(message: str) -> None:

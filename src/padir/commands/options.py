@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,17 @@ def refuse_rule(rule: Any, decoder: Any) -> None:
         raise InputError(f"--length-alpha: decoder {decoder.name} compares no hypotheses")
     if rule and decoder.settings.kind == "beam" and rule.weight:
         raise InputError(f"--length-weight: decoder {decoder.name} predicts no lengths")
+
+
+@contextmanager
+def naming_rule_options() -> Iterator[None]:
+    """Name `RULE`'s options, which not every caller has, where a decoder lacks a length rule."""
+    from padir.decode.translate import MissingLengthRuleError
+
+    try:
+        yield
+    except MissingLengthRuleError as error:
+        raise InputError(f"{error}, or give --length-alpha") from error
 
 
 def open_bundle(folder: Path, digests: dict[str, str]) -> Any:

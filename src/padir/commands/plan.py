@@ -26,7 +26,7 @@ from padir.commands.arguments import option, read_arguments
 from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.data.size import Corpus
-from padir.distill.estimate import plan_lines
+from padir.distill.estimate import plan_lines, time_in_words
 from padir.planning import cost, fit
 from padir.planning.machine import CPU_GFLOPS
 from padir.planning.memory import DeviceMemory, device_memory
@@ -243,12 +243,12 @@ def totals(plans: Sequence[TrainingPlan], work: Workload, rates: Rates) -> list[
         }
     )
     lines = [
-        f"estimate: {training:.2f} hours of training in one process at {rates.gflops:g} GFLOP/s"
-        " (matrix products only; compilation comes on top)",
-        f"estimate: {distilling:.2f} hours of distillation and {decoding:.2f} of decoding and"
-        f" choosing length rules, on one device at {rates.decoding:g} GFLOP/s; side by side on"
-        f" {rates.devices}: {(distilling + decoding) / rates.devices:.2f}",
-        f"estimate: {scoring:.2f} hours of scoring on one core",
+        f"estimate: {time_in_words(training)} of training in one process at {rates.gflops:g}"
+        " GFLOP/s (matrix products only; compilation comes on top)",
+        f"estimate: {time_in_words(distilling)} of distillation and {time_in_words(decoding)} of"
+        f" decoding and choosing length rules, on one device at {rates.decoding:g} GFLOP/s; side by"
+        f" side on {rates.devices}: {time_in_words((distilling + decoding) / rates.devices)}",
+        f"estimate: {time_in_words(scoring)} of scoring on one core",
         disk_line(work.disk),
         f"estimate: {most.memory.total / 1e9:.2f} GB on each of {rates.devices} devices, most for"
         f" {most.training} ({parts}); training.accumulate, training.shard_parameters and"
@@ -286,7 +286,8 @@ def _gigabytes(parts: Mapping[str, int | float]) -> str:
 
 def main(argv: list[str]) -> int:
     """Read, check, print."""
-    arguments = read_arguments("plan", __doc__, OPTIONS, argv)
+    hint = "config files come after --config: --config {}"
+    arguments = read_arguments("plan", __doc__, OPTIONS, argv, hint)
     from padir.config.read import load_config
     from padir.files import InputError
 

@@ -76,7 +76,8 @@ def main(argv: list[str]) -> int:
     for text, (name, passes) in rows:
         decoder = decoders[name]
         reranker = rerankers.get(decoder.settings.reranker)
-        translator = Translator(loaded, decoder, passes, rule, reranker, batch)
+        with options.naming_rule_options():
+            translator = Translator(loaded, decoder, passes, rule, reranker, batch)
         digests[f"hypotheses/{text}"] = translator.digests.get("hypotheses", "")
         checked_digests(arguments.digests, digests, decoder.path or loaded.folder)
         files |= dict.fromkeys(translator.files)

@@ -92,7 +92,8 @@ OPTIONS = (
 
 def main(argv: list[str]) -> int:
     """Run the verb."""
-    arguments = read_arguments("translate", __doc__, OPTIONS, argv)
+    hint = "text is read from standard input: < {}"
+    arguments = read_arguments("translate", __doc__, OPTIONS, argv, hint)
     from padir.files import InputError
 
     if sys.stdin is None or sys.stdout is None:
@@ -112,7 +113,7 @@ def main(argv: list[str]) -> int:
     margin = arguments.draft_margin
     if margin is not None and (arguments.draft is None or not math.isfinite(margin)):
         raise InputError(f"--draft-margin {margin}: needs --draft, and a finite number")
-    constraints = read_constraints(translator, given, margin) if given else None
+    constraints = read_constraints(translator, given, margin, warn) if given else None
     # With --json all candidates, at most as many as --nbest says.
     best = arguments.nbest or (MOST_CANDIDATES if arguments.json else 0)
     groups = batch_arriving_lines(input_lines(), arguments.chunk)
@@ -190,6 +191,7 @@ def open_translator(arguments: argparse.Namespace):
             raise InputError(f"--beam {beam} needs beam search; decoder {decoder.name} is none")
         decoder = replace(decoder, settings=decoder.settings.model_copy(update={"beam": beam}))
     rule = options.length_rule(arguments)
-    translator = model.translator(decoder, arguments.steps, arguments.reranker, rule)
+    with options.naming_rule_options():
+        translator = model.translator(decoder, arguments.steps, arguments.reranker, rule)
     options.refuse_rule(rule, translator.decoder)
     return translator

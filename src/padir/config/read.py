@@ -93,8 +93,9 @@ def _check_keys(keys: Iterable[yaml.Node]) -> None:
         if not isinstance(key, yaml.ScalarNode):
             raise InputError(f"line {line}: a key is a list or a mapping; allowed is text")
         if key.value in seen and key.tag != _TAG + "merge":
-            first = seen[key.value]
-            raise InputError(f"line {line}: key {key.value!r} given twice, first in line {first}")
+            twice = f"key {key.value!r} given twice, first in line {seen[key.value]}"
+            remedy = "merge the two, or put the second in a file of its own"
+            raise InputError(f"line {line}: {twice}: {remedy}")
         seen[key.value] = line
 
 

@@ -1,6 +1,6 @@
 """Reads files that stand beside a source line for line: given text, and references."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from padir.decode.constrain import Constraints
@@ -23,7 +23,10 @@ def read_lines_of(*paths: Path) -> list[list[str]]:
 
 
 def read_constraints(
-    translator: Translator, paths: Mapping[str, Path], draft_margin: float | None = None
+    translator: Translator,
+    paths: Mapping[str, Path],
+    draft_margin: float | None = None,
+    warn: Callable[[str], None] = lambda message: None,
 ) -> Constraints:
     """Read the constraint of every line.
 
@@ -31,6 +34,7 @@ def read_constraints(
         translator: of a parallel model.
         paths: prefix, suffix or both; or one of infill, draft and terms.
         draft_margin: as of `Constraints`.
+        warn: called with a message about lines of infill without a gap.
 
     Raises:
         InputError: options or files that do not fit each other, text that the model cannot
@@ -53,6 +57,7 @@ def read_constraints(
         )
     name = " and ".join(map(shown, paths.values()))
     lines: list[Constraint | None] = []
+    without_gap: list[int] = []
     for number, texts in enumerate(zip(*read_lines_of(*paths.values()), strict=True), start=1):
         where, text = f"{name}: line {number}", dict(zip(paths, texts, strict=True))
         if "draft" in text:
@@ -61,7 +66,14 @@ def read_constraints(
             lines.append(speller.terms(text["terms"], where))
         elif "infill" in text:
             lines.append(speller.template(GAP.split(text["infill"]), where))
+            if lines[-1] is not None and not GAP.search(text["infill"]):
+                without_gap.append(number)
         else:
             ends = [text.get("prefix", ""), text.get("suffix", "")]
             lines.append(speller.template(ends, where))
+    if without_gap:
+        warn(
+            f"{name}: line {without_gap[0]} has no gap (___) and is copied as it is; such lines:"
+            f" {len(without_gap)} of {len(lines)}"
+        )
     return Constraints(translator, speller, lines, name, draft_margin)

@@ -1,5 +1,6 @@
 """Model bundles and decoders, read from files and ready to decode."""
 
+import difflib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -212,10 +213,21 @@ def find_decoder(
         return TunedDecoder(name, _SETTINGS.validate_python({"kind": name}))
     if choice and Path(choice).is_file():
         return read_decoder(Path(choice))
+    fitting = [each for each in decoder_names(loaded) if _fits(loaded, each)]
+    nearest = difflib.get_close_matches(name, fitting, n=1)
     raise InputError(
         f"decoder {shown(name)}: no such file, nor a decoder of {shown(loaded.folder)}: allowed"
-        f" are {', '.join(decoder_names(loaded))}"
+        f" are {', '.join(dict.fromkeys([*nearest, *fitting]))}"
     )
+
+
+def _fits(loaded: LoadedModel, name: str) -> bool:
+    """Whether a named decoder can be read and fits the model."""
+    try:
+        loaded.spec.run.check_decoder(name, find_decoder(loaded, name).settings)
+    except ValueError:
+        return False
+    return True
 
 
 def default_decoder(loaded: LoadedModel) -> str:

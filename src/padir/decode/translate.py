@@ -6,16 +6,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from padir.bundle import DECODERS
 from padir.config.base import short_digest
 from padir.config.decoder import MOST_PASSES, SearchDecoder, decoder_digest
 from padir.config.rows import Decoding, with_hypotheses
 from padir.decode.autoregressive import Searcher
 from padir.decode.batches import Batch
 from padir.decode.candidates import Candidate, LengthRule, drop_repeats
-from padir.decode.load import LoadedModel, TunedDecoder
+from padir.decode.load import LoadedModel, TunedDecoder, default_decoder
 from padir.decode.refiner import Refiner
 from padir.decode.rerank import Reranker, check_reranker
 from padir.files import InputError, shown
+
+
+class MissingLengthRuleError(InputError):
+    """A decoder that compares hypotheses has no length rule."""
 
 
 @dataclass(frozen=True)
@@ -379,8 +384,13 @@ def _default_rule(decoder: TunedDecoder, loaded: LoadedModel) -> LengthRule:
     if len(settings.length_alphas) == len(weights) == 1:
         return LengthRule(settings.length_alphas[0], weights[0])
     if not (settings.kind == "greedy" if searches else settings.length_candidates == 1):
-        raise InputError(
-            f"{shown(loaded.folder)}: decoder {decoder.name} has no length rule yet: run padir"
-            " tune, or give --length-alpha and --length-weight"
+        folder, name = loaded.folder, decoder.name
+        source, target = loaded.spec.direction.split("-")
+        choice = str(decoder.path or name)
+        option = "" if choice == default_decoder(loaded) else f" --decoder {shown(choice)}"
+        raise MissingLengthRuleError(
+            f"{shown(folder)}: decoder {name} has no length rule yet: run padir tune --bundle"
+            f" {shown(folder)}{option} --source valid.{source} --references valid.{target}"
+            f" --out {shown(folder / DECODERS / f'{name}.json')}"
         )
     return LengthRule()

@@ -73,9 +73,14 @@ def estimate(paths: Iterable[Path], known: Known) -> Estimate:
     return Estimate(int((~is_paid).sum()), int(length[~is_paid].sum()), int(is_paid.sum()))
 
 
-def _hours(characters: int, teacher: CloudTeacher) -> float:
+def _least_time(characters: int, teacher: CloudTeacher) -> str:
     """The least time that so many characters take under a teacher's quota."""
-    return characters / teacher.characters_per_minute / 60
+    return time_in_words(characters / teacher.characters_per_minute / 60)
+
+
+def time_in_words(hours: float) -> str:
+    """Hours; minutes below one hour."""
+    return f"{hours:.2f} hours" if hours >= 1 else f"{hours * 60:.2f} minutes"
 
 
 def describe(estimate: Estimate, teacher: CloudTeacher) -> str:
@@ -84,7 +89,7 @@ def describe(estimate: Estimate, teacher: CloudTeacher) -> str:
     return (
         f"{estimate.lines:,} lines to send, {estimate.characters:,} characters: {dollars:,.2f} USD"
         f" at {teacher.usd_per_million:g} USD per million (price of {teacher.price_date}), at least"
-        f" {_hours(estimate.characters, teacher):.2f} hours at {teacher.characters_per_minute:,}"
+        f" {_least_time(estimate.characters, teacher)} at {teacher.characters_per_minute:,}"
         f" characters a minute; {estimate.paid_lines:,} lines are paid for already"
     )
 
@@ -149,7 +154,7 @@ def _direction(
     characters = size // CHARACTER_BYTES if written_without_spaces(source) else size
     price = Limits.of(teacher).price(characters)
     return (
-        f"about {price:,.2f} USD and {_hours(characters, teacher):.2f} hours:"
+        f"about {price:,.2f} USD and {_least_time(characters, teacher)}:"
         f" {sum(side.lines for side in stated):,} lines as stated, and about {characters:,}"
         f" characters; counted when the text is there ({files[0]})",
         price,

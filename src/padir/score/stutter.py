@@ -85,9 +85,12 @@ def _characters(line: str) -> list[str | None]:
     return units
 
 
+# Also half-width kana, and the marks that lengthen a kana or repeat an ideograph.
+_ALONE = ("CJK ", "HIRAGANA ", "KATAKANA", "HALFWIDTH KATAKANA", "IDEOGRAPHIC ITERATION MARK")
+
+
 def _stands_alone(character: str) -> bool:
-    name = unicodedata.name(character, "")
-    return name.startswith(("CJK ", "HIRAGANA ", "KATAKANA "))
+    return unicodedata.name(character, "").startswith(_ALONE)
 
 
 def repeats(units: Sequence[Any]) -> Counter[Any]:

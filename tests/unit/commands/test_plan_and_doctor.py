@@ -171,6 +171,7 @@ def test_the_plan_of_the_papers_grid_counts_its_jobs_and_hours(
         assert f"text of {text} training pairs, 33.0 and 33.0 tokens a line (estimated" in out
     numbers = (float(number.replace(",", "")) for number in re.findall(ESTIMATES, out)[0])
     hours, distilling, decoding, rate, together, scoring, disk, dollars = numbers
+    decoding /= 60
     # An AR model of the paper's size: 18.9 million parameters in the encoder, 25.2 in the decoder
     # and 16.4 in the table. Its beam of five reads 30 million sentences of 33 tokens, twice.
     beam = 2 * 33 / 0.69 * (18.9e6 + 5 * (25.2e6 + 16.4e6))
@@ -203,8 +204,8 @@ def test_the_plan_of_the_papers_grid_counts_its_jobs_and_hours(
 
 ESTIMATES = (
     r"estimate: ([\d.]+) hours of training .*\n"
-    r"estimate: ([\d.]+) hours of distillation and ([\d.]+) of decoding .* at ([\d.]+) GFLOP/s;"
-    r" side by side on 8: ([\d.]+)\n"
+    r"estimate: ([\d.]+) hours of distillation and ([\d.]+) minutes of decoding .* at ([\d.]+)"
+    r" GFLOP/s; side by side on 8: ([\d.]+) hours\n"
     r"estimate: ([\d.]+) hours of scoring .*\n"
     r"estimate: ([\d.]+) GB of disk .*\n"
     r"estimate: .* devices, .*\n"
@@ -246,6 +247,16 @@ def test_text_of_unknown_size_is_reported_as_left_out(capsys, tmp_path, monkeypa
     out = capsys.readouterr().out
     assert "text of real de-en: its size is not known before it is there; what depends on" in out
     assert "text of toy xs-xt: 10 training pairs, 11.4 and 11.4 tokens a line (estimated" in out
+
+
+def test_a_config_file_without_its_option_is_told_where_it_belongs(capsys):
+    with pytest.raises(SystemExit):
+        main(["plan", "corpus.yaml"])
+    told = "arguments: corpus.yaml; config files come after --config: --config corpus.yaml\n"
+    assert capsys.readouterr().err.endswith(told)
+    with pytest.raises(SystemExit):
+        main(["plan", "--confg"])
+    assert capsys.readouterr().err.endswith("error: unrecognized arguments: --confg\n")
 
 
 @pytest.mark.parametrize(

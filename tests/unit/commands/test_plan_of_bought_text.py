@@ -41,7 +41,7 @@ def test_the_plan_counts_characters_of_the_files_that_are_there(tmp_path, monkey
     assert sum("not known before the text is there" in line for line in lines) == 2
     # 10 training and 500 validation sentences of 52 bytes, and 20 dollars for a million of them.
     assert (
-        "toy xs-xt: about 0.53 USD and 0.00 hours: 510 lines as stated, and about 26,520 char"
+        "toy xs-xt: about 0.53 USD and 0.00 minutes: 510 lines as stated, and about 26,520 char"
         in lines[0]
     )
     assert lines[-1].startswith("ar: 0.53 USD to come and what is not known; 0.00 USD spent so far")
@@ -55,7 +55,7 @@ def test_the_plan_counts_characters_of_the_files_that_are_there(tmp_path, monkey
     expected = 2 * (1000 * 12 + 2000 * 13)
     (german,) = (line for line in lines if line.startswith("ar, real de-en"))
     assert f"6,000 lines to send, {expected:,} characters: {expected * 20e-6:.2f} USD" in german
-    assert f"{expected / 6e6 / 60:.2f} hours" in german
+    assert f"{expected / 6e6:.2f} minutes" in german
     assert lines[-1].startswith(f"ar: {0.5304 + 2 * expected * 20e-6:.2f} USD to come;")
     assert "max_usd is 9.00" in lines[-1]
 
@@ -85,7 +85,7 @@ def test_chinese_is_planned_by_characters_where_only_its_pairs_are_stated(tmp_pa
     lines = plan.plan_lines(check_config(given), tmp_path)
     # 160 bytes a line: 480,480,000 of them, and a third as many characters of Chinese.
     assert (
-        "zh-en: about 3,203.20 USD and 0.44 hours: 3,003,000 lines as stated, and about 160,160,"
+        "zh-en: about 3,203.20 USD and 26.69 minutes: 3,003,000 lines as stated, and about 160,160,"
         in lines[0]
     )
     assert (

@@ -25,7 +25,7 @@ def shell(redirection: str, bundle: object = "none") -> subprocess.CompletedProc
     [
         ("<&-", "padir translate: error: standard input is closed: lines are read"),
         (">&- < /dev/null", "padir translate: error: standard output is closed: lines are read"),
-        ("< /dev/null", "padir translate: error: none: not a model bundle: model.safetensors is"),
+        ("< /dev/null", "padir translate: error: none: no such folder; is its training done?"),
     ],
 )
 def test_a_stream_that_is_none_is_told_in_one_line(redirection, message):

@@ -63,6 +63,35 @@ def test_a_length_rule_that_is_not_read_is_refused(streamed, system, flags, mess
         streamed(b"ba ko\n", system, *flags)
 
 
+def test_a_missing_length_rule_names_the_option_of_this_verb(bundles, monkeypatch):
+    monkeypatch.setattr(translate, "prepare", lambda threads: None)
+    with pytest.raises(InputError, match=r"decoders/padir\.json, or give --length-alpha$"):
+        translate.main(["--model", str(bundles["padir"])])
+    with pytest.raises(InputError, match=r"decoders/padir\.json$"):
+        Model(load(bundles["padir"])).translate(["ba"])
+
+
+def test_text_as_a_file_name_is_told_where_it_is_read(bundles, capsys):
+    with pytest.raises(SystemExit):
+        translate.main(["--model", str(bundles["ar"]), "in"])
+    told = "error: unrecognized arguments: in; text is read from standard input: < in\n"
+    assert capsys.readouterr().err.endswith(told)
+
+
+def test_lines_of_infill_without_a_gap_are_told(streamed, tmp_path):
+    gaps = tmp_path / "gaps"
+    for text, told in (
+        (
+            "ba ___\n\nko\nba\n",
+            "line 3 has no gap (___) and is copied as it is; such lines: 2 of 4",
+        ),
+        ("ba ___\n\n___\n\n", None),
+    ):
+        gaps.write_text(text)
+        _, err = streamed(b"ba\nko\nmi\nba\n", "padir", "--infill", str(gaps))
+        assert err == (f"padir translate: warning: {gaps}: {told}\n" if told else "")
+
+
 def test_a_byte_order_mark_is_taken_from_standard_input(streamed):
     marked = b"\xef\xbb\xbfba ko\n\xef\xbb\xbfmi\n"
     note = "standard input: starts with a byte order mark, which was removed\n"

@@ -21,7 +21,11 @@ def doubled(form: str, first: str = "[x]") -> str:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a: 1\nb: 2\na: 3\n", "line 3: key 'a' given twice, first in line 1"),
+        (
+            "a: 1\nb: 2\na: 3\n",
+            "line 3: key 'a' given twice, first in line 1: merge the two, or put the second in a"
+            " file of its own",
+        ),
         ("m:\n  x: 1\n  x: 2\n", "line 3: key 'x' given twice, first in line 2"),
         ("a: [1\n", "not YAML"),
         ("", "found nothing, allowed: a mapping"),

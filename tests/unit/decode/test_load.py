@@ -82,10 +82,19 @@ def test_a_broken_spec_is_refused(folders, tmp_path, changes, message):
 
 
 def test_a_missing_rule_is_asked_for(folders):
-    with pytest.raises(InputError, match="run padir tune"):
-        Translator(load(folders["padir"]), tiny_decoder("padir"), 2)
-    with pytest.raises(InputError, match="run padir tune"):
-        Translator(load(folders["ar"]), tiny_decoder("beam"))
+    text = "--source valid.xs --references valid.xt"
+    for system, name, option in (
+        ("padir", "padir", ""),
+        ("padir", "cmlm", " --decoder cmlm"),
+        ("ar", "beam", ""),
+    ):
+        with pytest.raises(InputError) as refused:
+            Translator(load(folders[system]), tiny_decoder(name), None if system == "ar" else 2)
+        folder = folders[system]
+        assert str(refused.value) == (
+            f"{folder}: decoder {name} has no length rule yet: run padir tune --bundle {folder}"
+            f"{option} {text} --out {folder}/decoders/{name}.json"
+        )
 
 
 def test_a_decoder_with_a_single_length_rule_needs_no_tuning(folders, tmp_path):
@@ -159,12 +168,20 @@ def test_a_decoder_is_a_file_or_one_of_the_bundle_or_built_in(folders, tmp_path)
         )
         assert Translator(loaded, decoder, 2).files[-1] == inside
     assert find_decoder(load(folders["ar"]), None).name == "beam"
-    with pytest.raises(
-        InputError, match=r"decoder other: no such file.*: allowed are padir, greed"
-    ):
+    with pytest.raises(InputError, match=r"decoder other: no such file.*: allowed are padir, cmlm"):
         find_decoder(loaded, "other")
     with pytest.raises(InputError, match="decoder : no such file"):
         find_decoder(loaded, "")
+
+
+def test_an_unknown_decoder_names_those_that_fit_and_the_nearest_first(folders, tmp_path):
+    folder = copied(folders, tmp_path)
+    write_json(folder / "decoders" / "broken.json", {"name": "broken"})
+    with pytest.raises(InputError, match=r": allowed are joint, padir, ") as refused:
+        find_decoder(load(folder), "jont")
+    assert not {"beam", "greedy", "broken"} & set(str(refused.value).replace(",", "").split())
+    with pytest.raises(InputError, match=r": allowed are beam, greedy$"):
+        find_decoder(load(folders["ar"]), "baem")
 
 
 def test_a_name_is_a_decoder_even_where_a_file_has_it(folders, tmp_path, monkeypatch):

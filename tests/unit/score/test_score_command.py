@@ -124,6 +124,21 @@ def test_a_byte_order_mark_changes_no_score_and_is_noted(files, capsys, verb):
     assert note == f"{marked}: starts with a byte order mark, which was removed\n"
 
 
+@pytest.mark.parametrize("code", ["chinese", "x", "zh-", "zh CN", "zh1", "-"])
+def test_a_language_that_is_no_code_is_refused(files, capsys, code):
+    arguments = ["--hypotheses", files("h", OUTPUT), "--references", files("r", REFERENCE)]
+    told = f"--target-language is {code!r}: allowed are codes such as zh or de\n"
+    refused = run(capsys, *arguments, f"--target-language={code}")
+    assert refused == (2, "", f"padir score: error: {told}")
+
+
+@pytest.mark.parametrize("code", ["xt", "zh-CN", "zh_Hans", "zho", "ZH", "sr-Latn-RS"])
+def test_a_code_may_have_a_script_and_a_region(files, capsys, code):
+    arguments = ["--hypotheses", files("h", OUTPUT), "--references", files("r", REFERENCE)]
+    status, out, _ = run(capsys, *arguments, "--target-language", code, "--samples", "40")
+    assert (status, json.loads(out)["target_language"]) == (0, code)
+
+
 def test_a_field_that_some_lines_lack(files, capsys):
     records = [{"hypothesis": text} for text in OUTPUT]
     records[0]["tokens"] = [1]

@@ -18,6 +18,7 @@ from padir.score import significance, stutter
         ("e\u0301 \u00e9", "fr", ["é", "é"]),
         ("我 我看ABC abc。好", "zh", ["我", "我", "看", "abc", "abc", None, "好"]),
         ("かか2024年", "ja", ["か", "か", "2024", "年"]),
+        ("コーヒーー ｶｶﾞ 人々々", "ja", [*"コーヒーー", *"ｶｶﾞ", *"人々々"]),
         ("पानी पानी", "hi", ["पानी", "पानी"]),
     ],
 )
@@ -50,6 +51,12 @@ def test_a_repeat_that_the_reference_has_is_not_stutter():
 
 def test_chinese_counts_characters():
     assert rate("我我爱天天", "我爱天天", language="zh") == 1
+
+
+def test_japanese_counts_long_vowels_and_half_width_kana():
+    references = [["コーヒー です", "カ"]]
+    counts = stutter.word_counts(["コーヒーーー です", "ｶｶ"], references, "ja")
+    assert counts.stutters.tolist() == [2, 1]
 
 
 def test_rates_by_hand():
