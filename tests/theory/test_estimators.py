@@ -46,6 +46,22 @@ def test_population_minimiser_is_the_truth_unless_the_mask_is_left_out():
     assert np.linalg.norm(naive - family.truth) > 1e-2
 
 
+def test_masks_that_some_contexts_rule_out_change_nothing_of_the_fit():
+    # p(S | x) = 0 for all x_S in some context, which definition 7 allows.
+    family = families.ising_family(ising.ising_on_graph(3, ising.complete_edges(3), 0.3, 0.2))
+    up = enumeration.all_states(3)[:, 2] > 0
+    weights = np.stack([np.full(8, 0.5), 0.5 * up, 0.5 * ~up])
+    mask = masks.Masks(3, ((0, 1, 2), (0, 1), (1, 2)), weights)
+    counts = estimators.population_counts(family.law(), mask)
+    loss = estimators.MaskedLoss(family, mask, counts)
+    value, gradient, hessian = loss.derivatives(family.truth[None])
+    assert np.isfinite(value).all() and np.abs(gradient).max() < 1e-12
+    assert np.linalg.eigvalsh(hessian).min() > 0.1
+    fitted = estimators.fit(family, mask, counts)
+    assert fitted.converged.all()
+    np.testing.assert_allclose(fitted.theta[0], family.truth, atol=1e-8)
+
+
 def test_the_estimate_of_one_free_spin_is_half_its_log_odds():
     # One free spin: the estimate is the log-odds over two.
     family = families.Family(np.array([[-1.0], [1.0]]), np.zeros(2), np.zeros(1))

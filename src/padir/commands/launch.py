@@ -162,7 +162,7 @@ def _request(arguments: argparse.Namespace) -> tuple[Request, Any]:
                 f"--engine {arguments.engine} has no use for --{name}: allowed are {known}"
             )
     manifest = _manifest(given.pop("manifest")) if "manifest" in given else {}
-    namespace = manifest.get("metadata", {}).get("namespace")
+    namespace = (manifest.get("metadata") or {}).get("namespace")
     settings = {**given, **({"namespace": str(namespace)} if namespace else {})}
     options = tuple(arguments.option or ())
     request = Request("", tuple(arguments.command), settings, options, manifest)
@@ -177,7 +177,7 @@ def _manifest(path: Path) -> dict[str, Any]:
     try:
         containers = manifest["spec"]["template"]["spec"]["containers"]
         fits = manifest["kind"] == "Job" and isinstance(containers[0], dict)
-        fits = fits and isinstance(manifest.setdefault("metadata", {}), dict)
+        fits = fits and isinstance(manifest.get("metadata") or {}, dict)
     except (LookupError, TypeError):
         fits = False
     if not fits:

@@ -96,6 +96,17 @@ def test_decode_writes_over_nothing_that_it_reads_or_writes(place, tmp_path, out
     assert (place / "source").read_bytes() == before
 
 
+def test_a_decoder_tuned_for_an_earlier_training_is_named(place, tmp_path, capsys):
+    words = [*decoding(place, "T2"), "--out", tmp_path / "o", "--text", tmp_path / "t"]
+    assert run(decode, *words) == 0
+    assert "tuned" not in capsys.readouterr().err
+    tuned = tiny_decoder("padir", LengthRule(1.0, 0.0))
+    write_decoder(tmp_path / "padir.json", tuned, digests={**DIGESTS, "training": "earlier"})
+    assert run(decode, *words, "--decoder", tmp_path / "padir.json") == 0
+    told = capsys.readouterr().err
+    assert "padir.json: was tuned for another training than that of" in told
+
+
 def test_only_stages_that_both_name_are_compared():
     checked_digests({"data": "a", "score": "b"}, {"data": "a", "training": "c"}, "file")
     checked_digests({}, {"data": "a"}, "file")

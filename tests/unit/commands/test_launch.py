@@ -187,10 +187,16 @@ def test_the_name_is_the_same_for_the_same_command_and_handle(engines):
             ["--engine", "kubernetes", "--cluster", "c", "--manifest", "service.yaml", "--", "x"],
             "service.yaml: found another document, allowed: one with kind: Job",
         ),
+        (
+            ["--engine", "kubernetes", "--cluster", "c", "--manifest", "odd.yaml", "--", "x"],
+            "odd.yaml: found another document, allowed: one with kind: Job with metadata",
+        ),
     ],
 )
 def test_what_cannot_be_launched_is_one_line(engines, tmp_path, words, message, capsys):
     (tmp_path / "service.yaml").write_text("kind: Service\n")
+    spec = "spec: {template: {spec: {containers: [{}]}}}"
+    (tmp_path / "odd.yaml").write_text(f"kind: Job\nmetadata: train\n{spec}\n")
     assert main(["launch", "--handle", "h.json", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line

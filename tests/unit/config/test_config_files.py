@@ -120,3 +120,20 @@ def test_config_files_do_not_extend_two_files(tmp_path):
         InputError, match=r"^extends: .* extend a\.yaml and b\.yaml; allowed is one"
     ):
         load_config([tmp_path / "1.yaml", tmp_path / "2.yaml"])
+
+
+def test_config_files_of_two_folders_do_not_extend_two_files_of_one_name(tmp_path):
+    for folder in ("1", "2"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "own.yaml").write_text("extends: base.yaml")
+        (tmp_path / folder / "base.yaml").write_text(json.dumps(SMALL))
+    with pytest.raises(InputError, match=r"1/base\.yaml and .*2/base\.yaml; allowed is one"):
+        load_config([tmp_path / "1/own.yaml", tmp_path / "2/own.yaml"])
+
+
+def test_a_range_of_lengths_that_is_empty_is_refused(tmp_path):
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(SMALL))
+    with pytest.raises(InputError, match=r"min_words \(300\) must not exceed max_words \(2\)"):
+        cleaning = {"cleaning": {"min_words": 300, "max_words": 2}}
+        load_config([path], {"datasets": {name: cleaning for name in SMALL["datasets"]}})
