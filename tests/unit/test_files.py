@@ -68,7 +68,9 @@ def test_invalid_utf8_names_file_line_and_byte(tmp_path):
     path = tmp_path / "bad.de"
     # The byte is counted within its line, from 1; "ä" takes two.
     path.write_bytes("gut\näb".encode() + b"\xff\n")
-    with fails("bad.de: line 2, byte 4: not valid UTF-8; convert it, such as with iconv -f latin1"):
+    with fails(
+        "bad.de: line 2, byte 4: not valid UTF-8; convert it, such as with iconv -f latin1 -t utf-8"
+    ):
         read_lines(path)
 
 

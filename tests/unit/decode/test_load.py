@@ -85,7 +85,7 @@ def test_a_missing_rule_is_asked_for(folders):
     text = "--source valid.xs --references valid.xt"
     for system, name, option in (
         ("padir", "padir", ""),
-        ("padir", "cmlm", " --decoder cmlm"),
+        ("padir", "sundae", " --decoder sundae"),
         ("ar", "beam", ""),
     ):
         with pytest.raises(InputError) as refused:
@@ -168,7 +168,9 @@ def test_a_decoder_is_a_file_or_one_of_the_bundle_or_built_in(folders, tmp_path)
         )
         assert Translator(loaded, decoder, 2).files[-1] == inside
     assert find_decoder(load(folders["ar"]), None).name == "beam"
-    with pytest.raises(InputError, match=r"decoder other: no such file.*: allowed are padir, cmlm"):
+    with pytest.raises(
+        InputError, match=r"decoder other: no such file.*: allowed are padir, sundae$"
+    ):
         find_decoder(loaded, "other")
     with pytest.raises(InputError, match="decoder : no such file"):
         find_decoder(loaded, "")
@@ -177,9 +179,8 @@ def test_a_decoder_is_a_file_or_one_of_the_bundle_or_built_in(folders, tmp_path)
 def test_an_unknown_decoder_names_those_that_fit_and_the_nearest_first(folders, tmp_path):
     folder = copied(folders, tmp_path)
     write_json(folder / "decoders" / "broken.json", {"name": "broken"})
-    with pytest.raises(InputError, match=r": allowed are joint, padir, ") as refused:
-        find_decoder(load(folder), "jont")
-    assert not {"beam", "greedy", "broken"} & set(str(refused.value).replace(",", "").split())
+    with pytest.raises(InputError, match=r": allowed are sundae, padir$"):
+        find_decoder(load(folder), "sundea")
     with pytest.raises(InputError, match=r": allowed are beam, greedy$"):
         find_decoder(load(folders["ar"]), "baem")
 
