@@ -305,7 +305,7 @@ def test_one_table_alone_needs_no_latency_and_no_other_part_of_the_report(snakem
         (
             "datasets: {}\ntrainings: {}\ndatasets: {}\n",
             None,
-            r".*bad\.yaml: line 3: key 'datasets' given twice, first in line 1",
+            r".*bad\.yaml: line 3: key 'datasets' given twice, first in line 1: merge .*",
         ),
     ],
 )

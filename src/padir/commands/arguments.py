@@ -108,16 +108,11 @@ def thread_count(text: str) -> int:
     return int(text)
 
 
-class ReadLanguage(argparse.Action):
-    """Reads a language's code, such as de, zho or zh-CN; raises InputError for anything else."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        """Store the code."""
-        if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}", values):
-            raise InputError(
-                f"{option_string} is {values[:40]!a}: allowed are codes such as zh or de"
-            )
-        setattr(namespace, self.dest, values)
+def language_code(text: str) -> str:
+    """Read a language's code, such as de, zho or zh-CN; ArgumentTypeError for anything else."""
+    if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}", text):
+        raise argparse.ArgumentTypeError(f"found {text[:40]!a}, allowed: codes such as zh or de")
+    return text
 
 
 def threads(limited: str = "CPU threads") -> Option:
@@ -155,7 +150,7 @@ DIGESTS = Option(
 DATASET = needed("--config-dataset F", "JSON file with the settings of the dataset")
 BUNDLE = needed("--bundle BUNDLE", "folder of the model bundle")
 TARGET_LANGUAGE = needed(
-    "--target-language L", "code of the target language, such as en or zh", action=ReadLanguage
+    "--target-language L", "code of the target language, such as en or zh", type=language_code
 )
 PASSES = option("--passes T", "number of decoder passes (parallel models)")
 RULE = (
