@@ -292,4 +292,6 @@ def _value(option: Option) -> str:
     choices = option.settings.get("choices")
     # Files by the name of their option: no two may be the same.
     other = f"{option.name}.file".strip("-") if option.settings.get("metavar") == "F" else "1"
+    if option.name == "--target-language":
+        other = "xt"
     return str(choices[0]) if choices else other
