@@ -88,6 +88,8 @@ class WorkFolder:
                 remove_temporary(self.folder)
                 if restart:
                     self._start_over()
+                    # Last, so that after a kill no checkpoint of other text is resumed.
+                    write_with_checksum(self.folder / "identity.json", dict(identity))
             wait_for_all("work folder")
             with reading_now(self._checkpoints):
                 self._manager = ocp.CheckpointManager(
@@ -120,15 +122,17 @@ class WorkFolder:
             except DamagedRecord:
                 if not restart:
                     raise
-        if recorded is None or (restart and recorded != identity):
+        if recorded is None:
             write_with_checksum(path, identity)
             return
-        for key in sorted(set(recorded) | set(identity)):
+        # Starting over may take other text; another seed or training needs a folder of its own.
+        fixed = {"seed", "training"} if restart else set(recorded) | set(identity)
+        for key in sorted(fixed):
             if recorded.get(key) != identity.get(key):
                 raise InputError(
                     f"{shown(self.folder)}: belongs to another run: its {key} is"
                     f" {recorded.get(key)!r}, this run's is {identity.get(key)!r};"
-                    " delete the folder to train anew, or give --restart"
+                    " delete the folder to train anew"
                 )
 
     def _start_over(self) -> None:

@@ -291,8 +291,19 @@ def test_a_work_folder_of_another_run_is_refused(tmp_path: Path) -> None:
         train(tiny_spec(steps=4), vocabulary, text, 1, tmp_path / "work")
     with pytest.raises(InputError, match="belongs to another run: its training is"):
         train(tiny_spec(steps=5), vocabulary, text, 0, tmp_path / "work")
-    train(tiny_spec(steps=4), vocabulary, text, 1, tmp_path / "work", restart=True)
-    train(tiny_spec(steps=4), vocabulary, text, 1, tmp_path / "work")
+
+
+def test_starting_over_takes_other_text_but_no_other_training(tmp_path: Path) -> None:
+    first = {"seed": 0, "training": "a", "train_target": "b"}
+    WorkFolder(tmp_path / "work", first).close()
+    other = first | {"train_target": "c"}
+    with pytest.raises(InputError, match="its train_target is 'b'"):
+        WorkFolder(tmp_path / "work", other)
+    for key in ("seed", "training"):
+        with pytest.raises(InputError, match=f"belongs to another run: its {key} is"):
+            WorkFolder(tmp_path / "work", other | {key: "x"}, restart=True)
+    WorkFolder(tmp_path / "work", other, restart=True).close()
+    WorkFolder(tmp_path / "work", other).close()
 
 
 def test_a_truncated_checkpoint_is_set_aside(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def run(settings: ProductKernels, seed: int) -> Outcome:
         model = ising_on_graph(n, complete_edges(n), coupling, settings.field)
         law = exact_law(model)
         regimes[f"J={coupling:g}"] = constants(model)
-        parallel.append(_from_own_product(parallel_kernel(model)))
+        parallel.append(_distance_from_marginals(parallel_kernel(model)))
         rows += [_row(law, coupling, k, rng) for k in range(1, n + 1)]
     pairs = [(coupling, *_two_spins(coupling, rng)) for coupling in couplings]
     return Outcome(
@@ -41,10 +41,11 @@ def run(settings: ProductKernels, seed: int) -> Outcome:
     )
 
 
-def _from_own_product(kernel: np.ndarray) -> float:
-    """The largest distance of a row from the product of its own marginals."""
+def _distance_from_marginals(kernel: np.ndarray) -> float:
+    """Largest total variation between a row of a kernel (2^N, 2^N) and the product of its marginals."""
     up = kernel @ (all_states(spin_count(kernel)) > 0)
-    return max(float(product_distance(row, own)) for row, own in zip(kernel, up, strict=True))
+    rows = zip(kernel, up, strict=True)
+    return max(float(product_distance(row, marginals)) for row, marginals in rows)
 
 
 def _parallel_claim(distance: float) -> Claim:
