@@ -42,7 +42,7 @@ def run(settings: ProductKernels, seed: int) -> Outcome:
 
 
 def _distance_from_marginals(kernel: np.ndarray) -> float:
-    """Largest total variation between a row of a kernel (2^N, 2^N) and the product of its marginals."""
+    """Largest total variation of a row from the product of its marginals; kernel (2^N, 2^N)."""
     up = kernel @ (all_states(spin_count(kernel)) > 0)
     rows = zip(kernel, up, strict=True)
     return max(float(product_distance(row, marginals)) for row, marginals in rows)
