@@ -22,7 +22,6 @@ from padir.decode.gibbs import (
     choose_block,
     hiding_tokens,
 )
-from padir.files import InputError
 from padir.ids import EOS, FIRST_PIECE, MASK
 from tests.decoding import LINES, tiny_model
 
@@ -369,27 +368,3 @@ def test_energy_is_minus_the_sum_of_log_probabilities_hidden_alone(system, tmp_p
     for i, token in enumerate(chain.tokens):
         total -= logits[i, i, token] - np.log(np.exp(logits[i, i, FIRST_PIECE:size]).sum())
     assert chain.energies[-1] == pytest.approx(total, abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"steps": 0}, "steps is 0: allowed are 1 and more"),
-        ({"block": 0}, "block is 0"),
-        ({"energy_every": 0}, "energy_every is 0"),
-        ({"temperature": 0.0}, r"temperature is 0.0: allowed are numbers above 0"),
-        ({"final_temperature": float("nan")}, "final_temperature is nan"),
-    ],
-)
-def test_numbers_out_of_range_are_refused(changed, message):
-    with pytest.raises(InputError, match=message):
-        Sampling(**{"steps": 3} | changed)
-
-
-def test_models_and_numbers_that_do_not_fit_are_refused(tmp_path):
-    with pytest.raises(InputError, match="needs a parallel system, not ar"):
-        Sampler(tiny_model(tmp_path / "ar", "ar"), Sampling(3), 0)
-    loaded = tiny_model(tmp_path / "padir", "padir")
-    for chains, lengths in ((0, 1), (1, 0), (1, 12)):
-        with pytest.raises(InputError, match="allowed are 1 on, 1 to 11"):
-            Sampler(loaded, Sampling(3), 0, chains, lengths)
