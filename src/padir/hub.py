@@ -7,6 +7,7 @@ from padir.cards import CARD_FILE, without_head
 from padir.files import InputError, iter_lines, read_bytes, shown, write_bytes, write_text
 from padir.library import Model
 from padir.model.card import metadata
+from padir.temporary import temporary_folder
 
 
 def write_hub_folder(model: Model, folder: Path, license: str) -> None:
@@ -20,12 +21,17 @@ def write_hub_folder(model: Model, folder: Path, license: str) -> None:
         raise InputError(f"{shown(folder)}: exists and is not empty; name a new folder")
     bundle = model.loaded.folder
     text = "".join(f"{line}\n" for line in iter_lines(bundle / CARD_FILE))
-    write_text(folder / CARD_FILE, hub_card(model, license, text))
     decoders = [
         path for path in (bundle / DECODERS).glob("*.json") if ".provenance." not in path.name
     ]
-    for path in (bundle / SPEC_FILE, bundle / VOCABULARY_FILE, *decoders, bundle / MODEL_FILE):
-        write_bytes(folder / path.relative_to(bundle), read_bytes(path))
+    # Whole or not at all: the same command can be given again after a kill.
+    with temporary_folder(folder) as fresh:
+        write_text(fresh / CARD_FILE, hub_card(model, license, text))
+        for path in (bundle / SPEC_FILE, bundle / VOCABULARY_FILE, *decoders, bundle / MODEL_FILE):
+            write_bytes(fresh / path.relative_to(bundle), read_bytes(path))
+        if folder.exists():
+            folder.rmdir()
+        fresh.rename(folder)
 
 
 def hub_card(model: Model, license: str, text: str) -> str:

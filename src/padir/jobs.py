@@ -317,22 +317,36 @@ def timed_names(config: Config, place: Place, timing: str) -> list[str]:
     ]
 
 
-def behind(config: Config, rows: Iterable[Row]) -> list[str]:
+def analysed_models(config: Config) -> list[str]:
+    """Models and tuned decoders that are analysed."""
+    return [
+        path
+        for place in places(config)
+        for row in config.analysed_rows()
+        for seed in config.analysed_seeds(row.training)
+        for path in (
+            *bundle_paths(place, row.training, seed),
+            row_decoder(config, place, row, seed),
+        )
+    ]
+
+
+def behind(config: Config, rows: Iterable[Row], trainings: Iterable[str]) -> list[str]:
     """Files from which the scores of rows are computed, in the order in which jobs write them:
-    cleaned text, vocabularies, training text, models, decoders and hypotheses.
+    cleaned text, vocabularies, training text, models, decoders and hypotheses; and text and first
+    models of trainings.
 
     Snakemake does not restore a deleted one of them while the files made from it exist.
     """
-    return list(dict.fromkeys(_behind(config, list(rows))))
+    return list(dict.fromkeys(_behind(config, list(rows), list(trainings))))
 
 
-def _behind(config: Config, rows: list[Row]) -> Iterator[str]:
+def _behind(config: Config, rows: list[Row], trainings: list[str]) -> Iterator[str]:
     split = config.evaluation.split
     for dataset, settings in config.datasets.items():
         for part in ("train", "valid", "test"):
             for language in settings.pair.split("-"):
                 yield text_path(config, dataset, part, language)
-    trainings = config.trainings_behind(rows)
     for place in places(config):
         for training in trainings:
             yield vocabulary(config, place.dataset, training)

@@ -274,7 +274,10 @@ def samples(config: Config) -> list[Artifact]:
         Artifact(
             sample_path(place, sampler, config.evaluation.split),
             identity.sample_digests(config, *place, sampler),
-            (sample_path(place, sampler, config.evaluation.split, "jsonl"),),
+            tuple(
+                sample_path(place, sampler, config.evaluation.split, ending)
+                for ending in ("txt", "jsonl", "jsonl.provenance.json")
+            ),
         )
         for place in places(config)
         for sampler in config.evaluation.samplers

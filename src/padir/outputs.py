@@ -28,10 +28,15 @@ def files_in(config: Config, scope: Scope) -> list[str]:
 
 def made_in(config: Config, scope: Scope) -> list[str]:
     """Results of a scope, and the files that its scores are made of."""
-    rows = config.core_rows() if scope == "core" else config.all_rows()
     results = catalogue.needs_of(config, catalogue.parts_in(config, scope))
     results += layout.traces(config, scope)
-    return [*jobs.behind(config, rows), *paths_of(results)]
+    if scope == "core":
+        rows = config.core_rows()
+        behind = jobs.behind(config, rows, config.trainings_behind(rows))
+    else:
+        behind = jobs.behind(config, config.all_rows(), config.all_trainings())
+        behind += jobs.analysed_models(config)
+    return [*behind, *paths_of(results)]
 
 
 def deleted(config: Config) -> list[str]:

@@ -45,9 +45,8 @@ def _training_order(config: Config) -> dict[str, int]:
 
     def work(name: str) -> tuple[bool, int]:
         run = config.trainings[name]
-        size, objective = run.architecture, run.objective
-        passes = objective.stages * (1 + objective.coupled_times) if run.parallel else 1
-        layers = size.encoder_layers + passes * size.decoder_layers
+        size = run.architecture
+        layers = size.encoder_layers + run.decoder_passes * size.decoder_layers
         tokens = run.training.steps * run.training.batch_tokens
         return name in teachers, tokens * layers * size.width**2
 

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from padir import jobs, layout
+from padir import jobs, layout, outputs
 from padir.config import identity
 from padir.config.experiment import Config
 from padir.config.read import check_config, load_config
@@ -229,3 +229,26 @@ def test_an_analysis_carries_the_digest_of_its_own_seed():
     assert first == identity.analysis_digests(config, *PLACE, row, 0)
     assert first["analysis"] != other["analysis"]
     assert {**first, "analysis": None} == {**other, "analysis": None}
+
+
+def test_everything_restores_what_samplers_and_analyses_read():
+    config = copy.deepcopy(SMALL)
+    config["trainings"] |= {"cmlm": {"system": "cmlm"}, "looked_at": {"seeds": [3, 4]}}
+    config["evaluation"] = {
+        "core": [{"trainings": ["padir"], "decoders": ["padir"], "passes": [4]}],
+        "systems": [{"trainings": ["ar"], "decoders": ["beam"]}],
+        "samplers": {"gibbs": {"training": "cmlm"}},
+        "analysis": {"rows": ["looked_at/padir/T1"], "seeds": "all"},
+    }
+    whole = check_config(config)
+    assert whole.all_trainings() == list(whole.trainings)
+    assert whole.trainings_behind(whole.all_rows()) == ["ar", "padir"]
+    made = outputs.made_in(whole, "everything")
+    expected = [
+        *layout.bundle_paths(PLACE, "cmlm", 0),
+        *(path for seed in (3, 4) for path in layout.bundle_paths(PLACE, "looked_at", seed)),
+        jobs.row_decoder(whole, PLACE, Row.parse("looked_at/padir/T1"), 4),
+        layout.sample_path(PLACE, "gibbs", "test", "txt"),
+    ]
+    assert set(expected) <= set(made)
+    assert not set(expected) & set(outputs.made_in(whole, "core"))

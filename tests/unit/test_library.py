@@ -139,8 +139,18 @@ def test_theory_is_there_by_short_names():
     assert {"load", "score", "Ising"} <= set(dir(padir))
 
 
-def test_a_hub_folder_is_a_bundle_with_metadata(bundle, model, tmp_path):
+def test_a_hub_folder_is_a_bundle_with_metadata(bundle, model, tmp_path, monkeypatch):
     folder = tmp_path / "hub"
+
+    def full_disk(path, content):
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("padir.hub.write_bytes", full_disk)
+        with pytest.raises(OSError, match="no space left"):
+            write_hub_folder(model, folder, "cc-by-2.0")
+    assert not list(tmp_path.iterdir())
+    folder.mkdir()
     write_hub_folder(model, folder, "cc-by-2.0")
     card = (folder / "README.md").read_text()
     metadata = yaml.safe_load(card.split("---\n")[1])

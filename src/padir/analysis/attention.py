@@ -112,6 +112,11 @@ class Extractor:
                 f"decoder {decoder.name} has kind {settings.kind} and joint {joint}: the analysis"
                 " is of parallel passes with independent choices; allowed is joint none"
             )
+        if alternatives > size - FIRST_PIECE:
+            raise InputError(
+                f"alternatives is {alternatives}: allowed are 2 to {size - FIRST_PIECE}, the"
+                " pieces of the vocabulary"
+            )
         self.distance, self.alternatives = distance, alternatives
         self.seed = loaded.seed
         self._compiled = compiled = CompiledModel(loaded.network(settings.weights), run, sentences)

@@ -46,6 +46,7 @@ OPTIONS = (
         "number of sentences to analyse, evenly spread over the source",
         default=500,
         least=2,
+        most=1_000_000_000,
     ),
     option(
         "--distance N",

@@ -156,15 +156,29 @@ def describe(config: Config, rates: Rates) -> list[str]:
     bought = plan_lines(config, RESULTS)
     lines += ["", *bought] if bought else []
     core, everything = config.core_rows(), config.all_rows()
-    parts = {"core": core, "everything": everything}
-    if set(config.trainings_behind(core)) == set(config.trainings) and len(core) == len(everything):
+    parts = {
+        "core": (core, config.trainings_behind(core)),
+        "everything": (everything, config.all_trainings()),
+    }
+    if parts["core"][1] == list(config.trainings) and len(core) == len(everything):
         del parts["core"]
-    for name, rows in parts.items():
-        trainings = config.trainings_behind(rows)
+    for name, (rows, trainings) in parts.items():
         chosen = [plan for plan in plans if plan.training in trainings]
-        work = workload(config, rows, core, sizes, corpora)
+        work = workload(config, rows, trainings, core, sizes, corpora)
         lines += ["", f"{name}:", jobs(config, chosen, rows), *totals(chosen, work, rates)]
+        if name == "everything":
+            lines += further(config)
     return lines
+
+
+def further(config: Config) -> list[str]:
+    """What everything makes besides, and no hours have."""
+    counts = {
+        "analyses of dependence": len(layout.analyses(config)),
+        "Gibbs samplers": len(layout.samples(config)),
+    }
+    named = [f"{count} {what}" for what, count in counts.items() if count]
+    return [f"in no estimate of time: {' and '.join(named)}"] if named else []
 
 
 def text_lines(corpora: Sequence[Corpus]) -> list[str]:

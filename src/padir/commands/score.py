@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
     baseline = texts[len(texts) - len(others)] if arguments.baseline is not None else None
     if arguments.baseline is not None and arguments.baseline_provenance is not None:
         written = provenance_of_hypotheses(arguments.baseline_provenance)
-        checked_output(arguments.baseline, written, AS_IT_IS)
+        checked_output(arguments.baseline, written, "score it without --baseline-provenance")
     decoded = None
     if arguments.decode is not None:
         records = read_jsonl(arguments.decode)

@@ -23,23 +23,25 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("status", __doc__, OPTIONS, argv)
     from padir.files import shown
     from padir.invocation import place_options, words
-    from padir.planning.run_log import STATE_FILE
+    from padir.planning.run_log import state_files
     from padir.planning.status import last_line, last_lines, run_status, trainings
     from padir.progress import clock
+    from padir.temporary import is_running
 
     results: Path = arguments.results
     folder = results.absolute().parent
     run = run_status(folder)
     jobs = "" if run.jobs is None else f", {run.done} of {run.jobs} jobs done"
-    state = last_lines(folder / STATE_FILE, MOST_JOBS) if run.alive else []
-    if state:
+    alive = [path for process, path in state_files(folder).items() if is_running(process)]
+    states = [last_lines(path, MOST_JOBS) for path in alive] if run.alive else []
+    for state in filter(None, states):
         print(f"snakemake: running, {state[0]}")
-    else:
+        for line in state[1:]:
+            # Trainings are below, with those that have stopped.
+            if not line.startswith("train "):
+                print(f"running: {line.removesuffix(':')}")
+    if not any(states):
         print(f"snakemake: {'running' if run.alive else 'not running'}{jobs}")
-    for line in state[1:]:
-        # Trainings are below, with those that have stopped.
-        if not line.startswith("train "):
-            print(f"running: {line.removesuffix(':')}")
     known = list(trainings(results))
     for training in known:
         if training.done:

@@ -88,7 +88,7 @@ def main(argv: list[str]) -> int:
     write_provenance(
         arguments.out,
         ["trace", *argv],
-        inputs=[arguments.source, *files],
+        inputs=[arguments.source, *filter(None, [arguments.references]), *files],
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,
         labels={**loaded.labels, "split": arguments.split},

@@ -120,12 +120,16 @@ class Config(Settings):
         )
         return list(dict.fromkeys(row for rows in lists for row in rows))
 
-    def trainings_behind(self, rows: Iterable[Row]) -> list[str]:
-        """Trainings that rows need: their own, rerankers, teachers and warm starts."""
+    def trainings_behind(self, rows: Iterable[Row], further: Iterable[str] = ()) -> list[str]:
+        """Trainings that rows and further trainings need: their own, rerankers, teachers and warm
+        starts."""
         waiting = [
-            name
-            for row in rows
-            for name in (row.training, self.decoders[row.decoding.decoder].reranker)
+            *further,
+            *(
+                name
+                for row in rows
+                for name in (row.training, self.decoders[row.decoding.decoder].reranker)
+            ),
         ]
         behind: set[str] = set()
         while waiting:
@@ -135,6 +139,12 @@ class Config(Settings):
                 run, teacher = self.trainings[name], self.teacher_row(self.trainings[name].targets)
                 waiting += [run.training.warm_start, teacher.training if teacher else None]
         return [name for name in self.trainings if name in behind]
+
+    def all_trainings(self) -> list[str]:
+        """Trainings of everything: of all rows, of those analysed for tables 4 and 5, and of
+        samplers."""
+        sampled = (sampler.training for sampler in self.evaluation.samplers.values())
+        return self.trainings_behind([*self.all_rows(), *self.analysed_rows()], sampled)
 
     def _default_rows(self, name: str) -> list[Row]:
         run = self.trainings[name]

@@ -157,6 +157,13 @@ class TrainingRun(Settings):
         return self.system != AUTOREGRESSIVE
 
     @property
+    def decoder_passes(self) -> int:
+        """Decoder passes of a training step that have a gradient: one per stage and diffusion time;
+        one of AR."""
+        objective = self.objective
+        return objective.stages * (1 + objective.coupled_times) if self.parallel else 1
+
+    @property
     def first_seed(self) -> int:
         """The seed used where one model is enough: teachers, rerankers, timings and analyses."""
         return self.seeds[0]

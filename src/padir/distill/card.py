@@ -1,7 +1,7 @@
 """The provenance card of distilled targets: their teacher and their quality."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,13 @@ def describe(
         empty[split] = empty_lines(path)
         if empty[split] == lines[split]:
             raise InputError(f"{shown(path)}: all lines are empty; a translation is needed")
-    every = -(-raw // AGREEMENT_LINES)
+    every = max(1, -(-raw // AGREEMENT_LINES))
+    compared = _with_raw(*train, every)
+    first = next(compared, None)
+    if first is None:
+        raise InputError(
+            f"{shown(train[0])}: of the lines compared with raw targets none has a translation"
+        )
     card: dict[str, Any] = {
         "teacher": teacher,
         "row": row,
@@ -76,7 +82,7 @@ def describe(
         "sha256": sha256_file(train[0]),
         "valid_sha256": sha256_file(valid[0]),
         "teacher_bleu": bleu(_translated(valid[0], *valid[1])),
-        "agreement_with_raw": {**bleu(_with_raw(*train, every)), "every_line": every},
+        "agreement_with_raw": {**bleu(chain([first], compared)), "every_line": every},
         "empty": empty,
         "extra_sources": behind,
         "validity": None,

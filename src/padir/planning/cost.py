@@ -56,9 +56,10 @@ def training_flops(run: TrainingRun, size: Size) -> float:
 
     The decoder runs once per stage, each with the output layer, which is the embedding table.
     """
-    passes = run.objective.stages * (1 + run.objective.coupled_times) if run.parallel else 1
-    each = size.encoder + passes * size.after_encoder
-    return 6.0 * each * run.training.steps * run.training.batch_tokens
+    each = 3 * (size.encoder + run.decoder_passes * size.after_encoder)
+    if run.parallel and run.objective.glancing:
+        each += size.after_encoder  # The pass that finds errors has no gradient.
+    return 2.0 * each * run.training.steps * run.training.batch_tokens
 
 
 def decoding_flops(

@@ -87,6 +87,7 @@ def propose(
     tokens = tuple(sum(side) / len(lengths) for side in zip(*lengths, strict=True))
     names = [size] if size else [name for name in reversed(SIZES) if name != "paper"]
     fitting: list[Proposal] = []
+    least = 0.0
     for name in names:
         proposal = _sized(
             name, counts.pairs, machine, directions, minutes, vocabulary, buckets, positions, tokens
@@ -98,11 +99,17 @@ def propose(
                     f" machine has {machine.memory / 1e9:.1f}: take a smaller size, or lower"
                     " training.batch_tokens"
                 )
+            least = proposal.memory
             continue
         fitting.append(proposal)
         whole = SIZES[name].training.get("training", {}).get("steps", 1)
         if counts.pairs >= LEAST_PAIRS[name] and 2 * proposal.steps >= whole:
             return proposal
+    if not fitting:
+        raise InputError(
+            f"no size fits: the smallest training takes {least / 1e9:.2f} GB of memory, this"
+            f" machine has {machine.memory / 1e9:.2f}; train on a machine with more"
+        )
     return fitting[-1]
 
 

@@ -19,11 +19,10 @@ from typing import Any
 from padir.planning.remaining import RunningJob, in_words, time_left
 from padir.planning.status import job_name, last_lines
 from padir.progress import PLAIN_SECONDS, Stream, clock_seconds, find_progress
+from padir.temporary import is_running
 
 TICK = "tick"
 TICK_SECONDS = 10.0
-STATE_FILE = Path(".snakemake/padir.state")
-"""What a run has left to do and which jobs run, for `padir status`; gone when it ends."""
 SHOWN_LINES = 10
 """Lines of a failed job's log that are shown."""
 LEAST_FREE = 2**20
@@ -42,6 +41,24 @@ KNOWN_MESSAGES = (
 )
 """Beginnings of messages that say nothing new: a job failed; or claims and page of the core stand
 where those of everything will."""
+
+
+def state_file(folder: Path, process: int) -> Path:
+    """The file with what a run has left to do and which jobs run, for `padir status`; gone when the
+    run ends.
+
+    Args:
+        folder: working folder of the run; others may run there.
+        process: of the run.
+    """
+    return folder / f".snakemake/padir.{process}.state"
+
+
+def state_files(folder: Path) -> dict[int, Path]:
+    """The state files in a working folder, by process; killed runs leave theirs."""
+    found = (folder / ".snakemake").glob("padir.*.state")
+    numbers = {path.name.split(".")[1]: path for path in found}
+    return {int(number): path for number, path in sorted(numbers.items()) if number.isdecimal()}
 
 
 @dataclass(frozen=True)
@@ -95,7 +112,8 @@ class RunLog(logging.Handler):
         self.page = self.error = self.shown = ""
         self.interrupted = False
         self.printed = 0.0
-        self.state_file = STATE_FILE.absolute()
+        self.folder = Path.cwd()
+        self.state_file = state_file(self.folder, os.getpid())
         self.closing = threading.Event()
 
     @property
@@ -123,9 +141,10 @@ class RunLog(logging.Handler):
             self.jobs = {rule: n for rule, n in fields["stats"].items() if rule != "total"}
             self.total, self.began = fields["stats"]["total"], time.monotonic()
             self.printed = self.began
-            # A killed run leaves its own.
-            with suppress(OSError):
-                self.state_file.unlink(missing_ok=True)
+            for process, path in state_files(self.folder).items():
+                if process == os.getpid() or not is_running(process):
+                    with suppress(OSError):
+                        path.unlink(missing_ok=True)
             self._print(f"{self.total} jobs")
             threading.Thread(target=self._tick, daemon=True).start()
         elif event == "job_info":

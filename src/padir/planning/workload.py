@@ -89,6 +89,7 @@ def sizes_of(config: Config) -> Sizes:
 def workload(
     config: Config,
     rows: Sequence[Row],
+    trainings: Sequence[str],
     rated: Sequence[Row],
     sizes: Sizes,
     corpora: Sequence[Corpus],
@@ -96,14 +97,14 @@ def workload(
     """Add up what some rows of an experiment need.
 
     Args:
-        rows: those that are decoded; their trainings, and those they build on, are made.
+        rows: those that are decoded.
+        trainings: those that are made: of these rows, what they build on, and others.
         rated: those that further scorers judge.
         sizes: see `sizes_of`.
         corpora: the datasets' text.
     """
     distillation = decoding = rating = 0.0
     scored = 0
-    trainings = config.trainings_behind(rows)
     disk = Disk()
     for corpus in corpora:
         for direction in corpus.settings.directions:

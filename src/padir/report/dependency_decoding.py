@@ -70,7 +70,7 @@ def comparison_table(results: Results) -> Table:
     notes = (
         "Plain: the same training under its system's own decoder. The plain row of another system"
         " is compared with the PaDIR with the same targets whose training made most nearly as many"
-        " decoder passes (steps times stages). Same seeds, same T. − plain: the difference to it,"
+        " decoder passes with a gradient. Same seeds, same T. − plain: the difference to it,"
         " with its 95% interval and two-sided p, by bootstrap over"
         " sentences, paired on the same resamples, with three seeds or more also over seeds.",
         "Stutters per 100 words before the final drop of repeats. Dropped words: lexemes of the"
@@ -155,7 +155,7 @@ def _cells(results: Results, row: ScoredRow) -> dict[str, Cell]:
 def _training_passes(config: Config, training: str) -> int:
     """Decoder passes of a training, which its cost is proportional to."""
     run = config.trainings[training]
-    return run.training.steps * run.objective.stages
+    return run.training.steps * run.decoder_passes
 
 
 def _compared(config: Config, row: Row) -> list[Row]:

@@ -3,6 +3,8 @@
 import pytest
 
 from padir.commands import analyse
+from padir.commands.arguments import read_arguments
+from padir.config.evaluation import Analysis
 from padir.decode.candidates import LengthRule
 from padir.files import InputError, read_json, write_json, write_lines
 from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
@@ -129,3 +131,20 @@ def test_models_and_files_that_do_not_fit(place, tmp_path):
     write_json(tmp_path / "g", {})
     with pytest.raises(InputError, match="not a grammar"):
         run(place, tmp_path / "out", "--grammar", tmp_path / "g", "--mode-strength", 0.5)
+
+
+def test_more_alternatives_than_pieces_are_refused(place, tmp_path):
+    with pytest.raises(InputError, match=r"alternatives is 5000: allowed are 2 to \d+, the pieces"):
+        run(place, tmp_path / "analysis.json", "--alternatives", 5000)
+
+
+def test_the_verb_takes_every_number_that_a_config_may_have():
+    bounds = {
+        field: next(m.le for m in Analysis.model_fields[field].metadata if hasattr(m, "le"))
+        for field in ("sentences", "distance", "alternatives")
+    }
+    for field, most in bounds.items():
+        options = ["--out", "o", "--bundle", "b", "--source", "s", "--references", "r"]
+        options += ["--target-language", "xt"]
+        given = read_arguments("analyse", "", analyse.OPTIONS, [*options, f"--{field}", str(most)])
+        assert getattr(given, field) == most

@@ -32,7 +32,8 @@ def test_the_plan_of_the_default_config_counts_its_jobs(repository, capsys):
         (core, config.core_rows(), 1, 3),
         (everything, config.all_rows(), 3, 3 + further),
     ):
-        trainings = config.trainings_behind(rows)
+        core_alone = rows == config.core_rows()
+        trainings = config.trainings_behind(rows) if core_alone else config.all_trainings()
         trained = sum(len(config.trainings[name].seeds) for name in trainings)
         decodings = sum(len(config.trainings[row.training].seeds) for row in rows)
         assert text.startswith(f"jobs: {trained} trainings, 1 distilled training sets,")
@@ -40,6 +41,9 @@ def test_the_plan_of_the_default_config_counts_its_jobs(repository, capsys):
             f" {decodings} decodings and scores, 0 further scores, {timings} latency runs,"
             f" {traces} traces\n" in text
         )
+        besides = re.search("in no estimate of time: (.*)\n", text)
+        assert (besides is None) == core_alone
+    assert besides[1] == "2 analyses of dependence and 5 Gibbs samplers"
     assert config.trainings_behind(config.core_rows()) == [
         *("ar", "ar_distilled", "padir_raw", "padir_distilled"),
     ]

@@ -13,6 +13,7 @@ import pytest
 from padir.cli import main
 from padir.commands.doctor import check_run
 from padir.invocation import snakefile_option
+from padir.planning.run_log import state_file
 from padir.planning.status import run_status, trainings
 
 LOG = """\
@@ -113,8 +114,11 @@ def test_a_training_on_another_host_is_not_called_stopped(place, capsys):
 
 
 def test_a_live_run_tells_what_runs_and_what_is_left(place, capsys):
-    state = place / ".snakemake/padir.state"
-    state.write_text(
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    for process, text in ((gone.pid, "1 of 2 jobs\n"), (1, "2 of 3 jobs, about 1 min left\n")):
+        state_file(place, process).write_text(text)
+    state_file(place, os.getpid()).write_text(
         "7 of 9 jobs, about 3 min left\ntrain toy xs-xt padir seed 0: 40/100 steps\n"
         "decode toy xs-xt ar seed 0: \ndistill toy xs-xt ar: 64/100 sentences\n"
     )
@@ -122,7 +126,9 @@ def test_a_live_run_tells_what_runs_and_what_is_left(place, capsys):
         fcntl.flock(file, fcntl.LOCK_SH)
         main(["status"])
     shown = capsys.readouterr().out.splitlines()
-    assert shown[:3] == [
+    # Two runs with targets of their own, and one that was killed.
+    assert shown[:4] == [
+        "snakemake: running, 2 of 3 jobs, about 1 min left",
         "snakemake: running, 7 of 9 jobs, about 3 min left",
         "running: decode toy xs-xt ar seed 0",
         "running: distill toy xs-xt ar: 64/100 sentences",

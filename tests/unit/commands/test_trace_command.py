@@ -1,5 +1,7 @@
 """`padir trace`: the first sentences under several decoders, with provenance."""
 
+from pathlib import Path
+
 import pytest
 
 from padir.commands import trace
@@ -36,6 +38,8 @@ def test_a_trace_has_the_first_sentences_of_each_row_and_its_provenance(run, tmp
     assert [record["source"] for record in records[3:]] == list(LINES[:3])
     assert [record["reference"] for record in records[3:]] == [line[::-1] for line in LINES[:3]]
     provenance = read_json(path.with_name("trace.jsonl.provenance.json"))
+    named = {Path(name).name for name in provenance["inputs"]}
+    assert {"source", "reference"} <= named
     digests = provenance["digests"]
     assert digests.keys() == {"data", "training", "hypotheses/padir.T2", "hypotheses/padir.T3"}
     assert len(set(digests.values())) == 4

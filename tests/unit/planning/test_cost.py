@@ -18,16 +18,26 @@ TABLE_AND_DECODER = 12 + 5
 PADDED = 100 / 69
 
 
-def test_a_second_stage_costs_one_more_decoder_pass():
-    def flops(stages: int) -> float:
+def test_a_second_stage_costs_one_more_decoder_pass_and_glancing_one_without_a_gradient():
+    def flops(**objective) -> float:
         run = TrainingRun(
-            objective=Objective(stages=stages), training=Training(steps=10_001, batch_tokens=128)
+            objective=Objective(**objective), training=Training(steps=10_001, batch_tokens=128)
         )
         return cost.training_flops(run, SIZE)
 
     tokens = 10_001 * 128
-    assert flops(1) == pytest.approx(6 * tokens * (6 + 12 + 5))
-    assert flops(2) == pytest.approx(6 * tokens * (6 + 2 * (12 + 5)))
+    assert flops(stages=1) == pytest.approx(6 * tokens * (6 + 12 + 5))
+    assert flops(stages=2) == pytest.approx(6 * tokens * (6 + 2 * (12 + 5)))
+    glanced = {"corruption": "mask", "hiding": "uniform_count", "loss_on": "hidden"}
+    more = flops(**glanced, glancing=0.5) - flops(**glanced)
+    assert more == pytest.approx(2 * tokens * (12 + 5))
+
+
+def test_a_step_has_a_pass_with_a_gradient_for_each_stage_and_time():
+    timed = {"hiding": "time", "coupled_times": True, "stages": 1}
+    assert TrainingRun(system="rdm", objective=timed).decoder_passes == 2
+    assert TrainingRun(objective={"stages": 3}).decoder_passes == 3
+    assert TrainingRun(system="ar").decoder_passes == 1
 
 
 def test_the_paper_s_size_has_the_paper_s_parameters():

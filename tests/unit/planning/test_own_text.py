@@ -287,3 +287,9 @@ def test_parts_of_a_training_text_are_not_dropped_and_other_files_are_named(corp
     for name in names:
         (corpus / name).write_text("a\n")
     assert [path.name for path in find_text([corpus]).unused] == ["extra.de", *names[2:4]]
+
+
+def test_where_no_size_fits_the_memory_the_least_is_named(corpus):
+    counts = count(find_text([corpus]).splits["train"])
+    with pytest.raises(InputError, match=r"no size fits: the smallest training takes 0\.\d+ GB"):
+        propose.propose(counts, replace(CPU, memory=10**6), minutes=4.0)

@@ -2,7 +2,9 @@
 
 import io
 import logging
+import os
 import re
+import subprocess
 import time
 from types import SimpleNamespace
 
@@ -97,8 +99,13 @@ def test_what_runs_and_what_is_left_stands_in_a_file_while_the_run_lasts(
 ):
     monkeypatch.setattr(run_log, "TICK_SECONDS", 0.01)
     monkeypatch.chdir(tmp_path)
-    state = tmp_path / run_log.STATE_FILE
+    state = run_log.state_file(tmp_path, os.getpid())
     state.parent.mkdir()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    run_log.state_file(tmp_path, gone.pid).write_text("left by a killed run\n")
+    other = run_log.state_file(tmp_path, 1)
+    other.write_text("another run\n")
     run = Run(io.StringIO())
     run.begin()
     run.start(1, log)
@@ -116,7 +123,7 @@ def test_what_runs_and_what_is_left_stands_in_a_file_while_the_run_lasts(
         "train de-en padir seed 0: 400/3000 steps, 18.1 steps/s, 02:24 left",
         "decode de-en padir seed 0: ",
     ]
-    assert not list(state.parent.iterdir())
+    assert list(state.parent.iterdir()) == [other]
     # Not before a minute is over.
     assert run.lines[:1] == ["3 jobs"] and len(run.lines) == 2
 

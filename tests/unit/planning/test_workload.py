@@ -58,7 +58,7 @@ def added_up(tmp_path, names, rated=CORE, given=CONFIG):
     corpora = [Corpus(tmp_path, name, dataset) for name, dataset in config.datasets.items()]
     sizes = {(dataset, name): SIZE for dataset in config.datasets for name in config.trainings}
     rows, judged = ([Row.parse(name) for name in group] for group in (names, rated))
-    return workload(config, rows, judged, sizes, corpora)
+    return workload(config, rows, config.trainings_behind(rows), judged, sizes, corpora)
 
 
 def sentence(passes_times_rows):
