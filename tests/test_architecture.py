@@ -64,7 +64,7 @@ ALLOWED: dict[str, set[str]] = {
         *("config", "files", "ids", "tokens", "progress", "data", "decode", "model", "score"),
     },
     "library": {"config", "decode", "files", "score"},
-    "hub": {"bundle", "cards", "files", "library", "model"},
+    "hub": {"bundle", "cards", "files", "library", "model", "temporary"},
     "server": {"config", "files", "library"},
     "planning": {
         "checksums",
@@ -77,6 +77,7 @@ ALLOWED: dict[str, set[str]] = {
         "model",
         "progress",
         "score",
+        "temporary",
         "vocab",
     },
     "report": {
