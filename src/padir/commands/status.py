@@ -23,17 +23,15 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("status", __doc__, OPTIONS, argv)
     from padir.files import shown
     from padir.invocation import place_options, words
-    from padir.planning.run_log import state_files
+    from padir.planning.run_log import live_states
     from padir.planning.status import last_line, last_lines, run_status, trainings
     from padir.progress import clock
-    from padir.temporary import is_running
 
     results: Path = arguments.results
     folder = results.absolute().parent
     run = run_status(folder)
     jobs = "" if run.jobs is None else f", {run.done} of {run.jobs} jobs done"
-    alive = [path for process, path in state_files(folder).items() if is_running(process)]
-    states = [last_lines(path, MOST_JOBS) for path in alive] if run.alive else []
+    states = [last_lines(path, MOST_JOBS) for path in live_states(folder)] if run.alive else []
     for state in filter(None, states):
         print(f"snakemake: running, {state[0]}")
         for line in state[1:]:

@@ -26,9 +26,9 @@ INTRODUCTION = """\
 
 Written by `padir schema` from the models in `src/padir/config`; do not edit by hand.
 
-- `snakemake --cores N` runs `config.yaml`. `--configfile config/multi30k.yaml` runs that file
-  instead: a config file is complete in itself. Several files after `--configfile` are merged in
-  order: mappings key by key, everything else is replaced. Targets stand before that option, or
+- `snakemake --cores N` runs `config/config.yaml`. `--configfile config/multi30k.yaml` runs that
+  file instead: a config file is complete in itself. Several files after `--configfile` are merged
+  in order: mappings key by key, everything else is replaced. Targets stand before that option, or
   after `--`.
 - `extends: grid.yaml` in a file makes `grid.yaml`, in the same folder, its base: one level of
   inheritance.

@@ -23,6 +23,8 @@ from padir.temporary import is_running
 
 TICK = "tick"
 TICK_SECONDS = 10.0
+STATE_SECONDS = 6 * TICK_SECONDS
+"""Age below which a state file is that of a live run."""
 SHOWN_LINES = 10
 """Lines of a failed job's log that are shown."""
 LEAST_FREE = 2**20
@@ -54,11 +56,24 @@ def state_file(folder: Path, process: int) -> Path:
     return folder / f".snakemake/padir.{process}.state"
 
 
-def state_files(folder: Path) -> dict[int, Path]:
-    """The state files in a working folder, by process; killed runs leave theirs."""
-    found = (folder / ".snakemake").glob("padir.*.state")
-    numbers = {path.name.split(".")[1]: path for path in found}
-    return {int(number): path for number, path in sorted(numbers.items()) if number.isdecimal()}
+def live_states(folder: Path) -> list[Path]:
+    """The state files of live runs in a working folder: their process lives, or, as it may be
+    another machine's, they were written lately."""
+    return [path for path, lives in _states(folder).items() if lives or _is_recent(path)]
+
+
+def _states(folder: Path) -> dict[Path, bool]:
+    """Every state file, and whether its process lives on this machine; killed runs leave theirs."""
+    found = sorted((folder / ".snakemake").glob("padir.*.state"))
+    named = ((path, path.name.split(".")[1]) for path in found)
+    return {path: is_running(int(number)) for path, number in named if number.isdecimal()}
+
+
+def _is_recent(path: Path) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime < STATE_SECONDS
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -141,8 +156,8 @@ class RunLog(logging.Handler):
             self.jobs = {rule: n for rule, n in fields["stats"].items() if rule != "total"}
             self.total, self.began = fields["stats"]["total"], time.monotonic()
             self.printed = self.began
-            for process, path in state_files(self.folder).items():
-                if process == os.getpid() or not is_running(process):
+            for path, lives in _states(self.folder).items():
+                if path == self.state_file or not (lives or _is_recent(path)):
                     with suppress(OSError):
                         path.unlink(missing_ok=True)
             self._print(f"{self.total} jobs")

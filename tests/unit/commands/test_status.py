@@ -118,6 +118,9 @@ def test_a_live_run_tells_what_runs_and_what_is_left(place, capsys):
     gone.wait()
     for process, text in ((gone.pid, "1 of 2 jobs\n"), (1, "2 of 3 jobs, about 1 min left\n")):
         state_file(place, process).write_text(text)
+        os.utime(state_file(place, process), (0, 0))
+    # On another machine, which shares the folder.
+    state_file(place, 2**22 + 1).write_text("3 of 4 jobs\n")
     state_file(place, os.getpid()).write_text(
         "7 of 9 jobs, about 3 min left\ntrain toy xs-xt padir seed 0: 40/100 steps\n"
         "decode toy xs-xt ar seed 0: \ndistill toy xs-xt ar: 64/100 sentences\n"
@@ -126,10 +129,16 @@ def test_a_live_run_tells_what_runs_and_what_is_left(place, capsys):
         fcntl.flock(file, fcntl.LOCK_SH)
         main(["status"])
     shown = capsys.readouterr().out.splitlines()
-    # Two runs with targets of their own, and one that was killed.
-    assert shown[:4] == [
+    # Three runs with targets of their own; of a fourth, which was killed, nothing.
+    runs = [line for line in shown if line.startswith("snakemake")]
+    ours = "snakemake: running, 7 of 9 jobs, about 3 min left"
+    others = [
         "snakemake: running, 2 of 3 jobs, about 1 min left",
-        "snakemake: running, 7 of 9 jobs, about 3 min left",
+        "snakemake: running, 3 of 4 jobs",
+    ]
+    assert sorted(runs) == [*others, ours]
+    first = shown.index(ours) + 1
+    assert shown[first : first + 2] == [
         "running: decode toy xs-xt ar seed 0",
         "running: distill toy xs-xt ar: 64/100 sentences",
     ]
