@@ -167,12 +167,12 @@ def describe(config: Config, rates: Rates) -> list[str]:
         work = workload(config, rows, trainings, core, sizes, corpora)
         lines += ["", f"{name}:", jobs(config, chosen, rows), *totals(chosen, work, rates)]
         if name == "everything":
-            lines += further(config)
+            lines += not_estimated(config)
     return lines
 
 
-def further(config: Config) -> list[str]:
-    """What everything makes besides, and no hours have."""
+def not_estimated(config: Config) -> list[str]:
+    """Jobs of everything whose time is not estimated, in a line, if there are any."""
     counts = {
         "analyses of dependence": len(layout.analyses(config)),
         "Gibbs samplers": len(layout.samples(config)),

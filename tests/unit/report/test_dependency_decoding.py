@@ -4,8 +4,12 @@ import json
 
 import pytest
 
+from padir.config.read import check_config
+from padir.config.rows import Row
 from padir.files import InputError
+from padir.report.dependency_decoding import _compared
 from padir.score.redundancy import REDUNDANCY_KINDS
+from tests.unit.config.small import changed
 from tests.unit.report.conftest import NOISE, line
 
 THREE = {"seeds": [0, 1, 2]}
@@ -211,3 +215,22 @@ def test_rows_of_the_table_must_be_there(made_up):
 def test_without_rows_there_is_no_such_table(made_up):
     with pytest.raises(InputError, match="redundancy: the config has no such part"):
         made_up.table("redundancy")
+
+
+def test_diffusion_times_count_as_training_cost():
+    times = {"hiding": "time", "coupled_times": True, "stages": 1, "loss_on": "hidden"}
+    given = {
+        "short": {"system": "padir", "training": {"steps": 100}},
+        "long": {"system": "padir", "training": {"steps": 200}},
+        "rdm": {"system": "rdm", "objective": times, "training": {"steps": 200}},
+    }
+    config = changed("trainings", {"ar": {"system": "ar"}, **given})
+    config["evaluation"] = {
+        "dependency": [
+            {"trainings": ["short", "long"], "decoders": ["padir"], "passes": [4]},
+            {"trainings": ["rdm"], "decoders": ["rdm"], "passes": [4]},
+        ]
+    }
+    # 200 and 400 passes in two stages; 400 at two times, where one time would have 200.
+    compared = _compared(check_config(config), Row.parse("rdm/rdm/T4"))
+    assert [row.training for row in compared] == ["long", "short"]
