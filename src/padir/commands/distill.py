@@ -58,9 +58,9 @@ def main(argv: list[str]) -> int:
     from padir.provenance import check_written, write_provenance
 
     if arguments.ready:
-        for name in ("decoder", "reranker", "passes"):
+        for name in ("decoder", "reranker", "passes", "work", "batch_sentences", "threads"):
             if getattr(arguments, name) is not None:
-                raise InputError(f"--{name}: nothing is decoded with --ready")
+                raise InputError(f"--{name.replace('_', '-')}: nothing is decoded with --ready")
     shard = parse_shard(arguments.shard or "1/1")
     check_cleaned(arguments.source)
     check_written(arguments.source)

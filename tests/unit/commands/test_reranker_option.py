@@ -116,9 +116,16 @@ def test_latency_refuses_a_reranker_that_ranks_nothing(place, tmp_path):
         run(latency, *arguments, "--out", tmp_path / "o", "--reranker", place / "ar")
 
 
-def test_ready_made_translations_take_no_decoder(place, tmp_path):
+def test_ready_made_translations_take_no_option_of_decoding(place, tmp_path):
     ready = ["--ready", place / "source", "--source", place / "source", "--out", tmp_path / "out"]
-    for option, value in (("--reranker", place / "ar"), ("--decoder", "beam"), ("--passes", 2)):
+    for option, value in (
+        ("--reranker", place / "ar"),
+        ("--decoder", "beam"),
+        ("--passes", 2),
+        ("--work", tmp_path / "work"),
+        ("--batch-sentences", 2),
+        ("--threads", 1),
+    ):
         with pytest.raises(InputError, match=f"^{option}: nothing is decoded with --ready$"):
             run(distill, *ready, option, value)
     assert not (tmp_path / "out").exists()
