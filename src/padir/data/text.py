@@ -9,10 +9,11 @@ import gzip
 import hashlib
 import http.client
 import io
+import itertools
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,16 @@ _BLOCK = 1 << 20
 def text_name(split: str, language: str, reference: int = 0) -> str:
     """File name of a split's side: `test.en`, and `test.en.1` for its first further reference."""
     return f"{split}.{language}" + (f".{reference}" if reference else "")
+
+
+def remove_further_references(folder: Path, languages: Iterable[str]) -> None:
+    """Remove the further references that an earlier fetch left: cleaning would read them."""
+    for split, language in itertools.product(SPLITS, languages):
+        for reference in itertools.count(1):
+            path = folder / text_name(split, language, reference)
+            if not path.exists():
+                break
+            path.unlink()
 
 
 def write_files_source(source: FilesSource, folder: Path) -> None:

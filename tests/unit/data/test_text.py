@@ -6,9 +6,10 @@ import re
 
 import pytest
 
+from padir.commands.fetch import main as fetch
 from padir.config.data import FilesSource
 from padir.data.text import text_name, write_files_source
-from padir.files import InputError, read_lines
+from padir.files import InputError, read_json, read_lines, write_json
 
 
 def source(folder, **changes):
@@ -69,6 +70,20 @@ def test_further_references_are_copied_and_must_be_aligned(given, tmp_path):
     (given / "other").write_text("a\n")
     message = refusal(FilesSource(**settings), tmp_path / "again")
     assert re.search(r"test: line counts differ: .*test\.de has 2, .*other has 1$", message)
+
+
+def test_a_second_fetch_leaves_no_reference_of_the_first(given, tmp_path):
+    dataset, raw = tmp_path / "dataset.json", tmp_path / "raw"
+    settings = {"source": source(given).model_dump(mode="json"), "directions": ["de-en"]}
+    files = settings["source"]["test"]
+    for further in (["test.en", "test.en"], []):
+        files["references"] = {"en": further}
+        write_json(dataset, settings)
+        fetch(["--config-dataset", str(dataset), "--out", str(raw)])
+        kept = [path.name for path in sorted(raw.glob("test.en*"))]
+        assert kept == ["test.en", "test.en.1", "test.en.2"][: 1 + len(further)]
+        outputs = read_json(raw / "provenance.json")["outputs"]
+        assert len(outputs) == 6 + len(further)
 
 
 def test_unequal_line_counts_name_both_files(given, tmp_path):
