@@ -79,7 +79,8 @@ def main(argv: list[str]) -> int:
     lock = path.with_name(f"{path.name}.lock")
     what = f"another padir launch is using {shown(path.name)}"
     if arguments.cancel:
-        if arguments.command or arguments.forget or arguments.engine:
+        told = [getattr(arguments, name[2:].replace("-", "_")) for name in ("--engine", *TOLD)]
+        if arguments.command or arguments.forget or any(told):
             raise InputError("--cancel goes with --handle alone: the handle names engine and job")
         with Lock(lock, what):
             handle = read_handle(path)

@@ -15,7 +15,7 @@ from padir.config.decoder import Decoder, RefinementDecoder, builtin_decoders
 from padir.config.evaluation import Evaluation
 from padir.config.rows import DEFAULT_PASSES, Decoding, Row, Rows
 from padir.config.systems import AUTOREGRESSIVE, SEARCHES
-from padir.config.teacher import ModelTeacher, Teacher
+from padir.config.teacher import FileTeacher, ModelTeacher, Teacher
 from padir.config.theory import Theory
 from padir.config.training import TrainingRun
 
@@ -179,6 +179,8 @@ class Config(Settings):
         return self
 
     def _teacher_resolves(self, name: str) -> None:
+        if isinstance(self.teachers[name], FileTeacher):
+            self._files_are_of_one_direction(name)
         row = self.teacher_row(name)
         if row is None:
             return
@@ -194,6 +196,19 @@ class Config(Settings):
             raise ValueError(
                 f"teachers.{name}.extra_sources is true, but no dataset has extra_sources: give"
                 f" datasets.{next(iter(datasets))}.extra_sources.files, or set it to false"
+            )
+
+    def _files_are_of_one_direction(self, name: str) -> None:
+        places = [
+            f"{dataset} {direction}"
+            for dataset, settings in self.datasets.items()
+            for direction in settings.directions
+        ]
+        used = any(run.targets == name for run in self.trainings.values())
+        if used and len(places) > 1:
+            raise ValueError(
+                f"teachers.{name} has kind files, whose translations are those of one dataset in one"
+                f" direction, and this config has {', '.join(places)}: give each a config of its own"
             )
 
     def _row_resolves(self, key: str, row: Row) -> None:

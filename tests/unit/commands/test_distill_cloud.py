@@ -391,5 +391,6 @@ def test_money_and_speed_train_nothing_anew_and_another_teacher_does():
     assert trained() == trained(**free)
     assert trained() != trained(endpoint="127.0.0.1:80")
     other = changed("teachers", {"ar": {"kind": "files", "train": "t", "valid": "v"}})
+    other["datasets"] = {"real": other["datasets"]["real"] | {"directions": ["de-en"]}}
     digests = training_digests(check_config(other), "real", "de-en", "padir")
     assert trained() != digests["training"]

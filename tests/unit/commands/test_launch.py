@@ -185,6 +185,8 @@ def test_the_name_is_the_same_for_the_same_command_and_handle(engines):
         (["--cancel"], "h.json: there is no handle of a launched command"),
         (["--cancel", "--forget"], "--cancel goes with --handle alone"),
         (["--cancel", "--", "x"], "--cancel goes with --handle alone"),
+        (["--cancel", "--runtime-version", "v"], "--cancel goes with --handle alone"),
+        (["--cancel", "--option=--x"], "--cancel goes with --handle alone"),
         (
             ["--engine", "kubernetes", "--cluster", "c", "--manifest", "service.yaml", "--", "x"],
             "service.yaml: found another document, allowed: one with kind: Job",

@@ -20,6 +20,7 @@ def own_text(tmp_path, monkeypatch):
     files = ("x.de", "x.en", "x.en.1", "mono.de", "more.txt", "taught.en")
     settings = copy.deepcopy(SMALL)
     del settings["datasets"]["toy"]
+    settings["datasets"]["real"]["directions"] = ["de-en"]
     set_value(settings, "datasets.real.extra_sources", {"files": {"de": "mono.de"}})
     more = {"kind": "unigram", "size": 99, "extra_text": ["texts/more.txt"]}
     set_value(settings, "datasets.real.vocabularies", {"more": more})

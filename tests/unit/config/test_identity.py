@@ -305,11 +305,10 @@ def test_bought_targets_depend_on_what_the_service_writes(change, same):
 
 
 def test_ready_made_targets_depend_on_their_paths():
-    def digest(train: str) -> str:
-        files = {"kind": "files", "train": train, "valid": "v"}
-        return identity.targets_digest(check_config(changed("teachers.ar", files)), *TOY, "ar")
-
-    assert digest("a") != digest("b")
+    files = ({"kind": "files", "train": train, "valid": "v"} for train in "ab")
+    configs = [check_config(set_value(copy.deepcopy(WHOLE), "teachers.ar", f)) for f in files]
+    one, other = (identity.targets_digest(config, *TOY, "ar") for config in configs)
+    assert one != other
 
 
 def test_the_first_seed_of_the_list_is_the_one_that_is_timed_and_analysed():

@@ -226,6 +226,12 @@ def test_the_default_rows_are_checked_too():
         ("datasets.real.vocabulary", {"extra_text": ["more{a}.txt"]}, "found 'more{a}.txt'"),
         ("datasets.real.extra_sources", {"files": {"de": "a{b}.de"}}, "found 'a{b}.de'"),
         ("teachers.ready", {"kind": "files", "train": "-a", "valid": "b"}, "found '-a'"),
+        (
+            "teachers.ar",
+            {"kind": "files", "train": "a", "valid": "b"},
+            "teachers.ar has kind files, whose translations are those of one dataset in one"
+            " direction, and this config has toy xs-xt, real de-en, real en-de",
+        ),
         ("trainings.x;rm", {}, "trainings.x;rm: found"),
         ("trainings.../..", {}, "allowed: a letter, then letters"),
         ("datasets.real.directions", ["../../x-en"], "datasets.real.directions.0: found"),
