@@ -61,6 +61,8 @@ def train_vocabulary(
         InputError: no text; of unigram or bpe, more pieces asked for than the text allows, or
             fewer than its characters need; the message names the largest or smallest size.
     """
+    # Text that padir clean did not write, such as extra_text, may have carriage returns.
+    lines = (line.removesuffix("\r") for line in lines)
     sampled = (line.replace(_UNLEARNT, " ") for line in sample_lines(lines, settings.max_lines))
     sample = [line for line in sampled if line.strip()]
     if not sample:

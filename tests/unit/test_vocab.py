@@ -136,6 +136,14 @@ def test_same_text_same_bytes(tmp_path, kind):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+def test_carriage_returns_are_not_learnt(tmp_path):
+    lines = ["ba ko re", "ko mi su", "mi ba ta"]
+    for name, end in (("unix", ""), ("windows", "\r")):
+        settings = VocabularySettings(kind="word", size=18)
+        train_vocabulary([line + end for line in lines], settings, tmp_path / name)
+    assert (tmp_path / "windows").read_bytes() == (tmp_path / "unix").read_bytes()
+
+
 def test_a_very_long_line_is_learnt_from(tmp_path):
     # SentencePiece by itself leaves out lines over 4192 bytes.
     train_vocabulary(

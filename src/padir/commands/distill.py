@@ -1,6 +1,7 @@
 """Translate training sources with a teacher, or take ready-made translations.
 
-Ready-made translations are checked for alignment.
+Ready-made translations are checked for alignment. A carriage return at the end of a line is
+removed, as padir clean does.
 
 In: a bundle or a ready file, and sources. Out: text, line for line.
 
@@ -66,7 +67,15 @@ def main(argv: list[str]) -> int:
     check_written(arguments.source)
     if arguments.ready:
         bounds = shard_bounds(count_aligned(arguments.source, arguments.ready), *shard)
-        write_lines(arguments.out, Span(arguments.ready, *bounds).lines())
+        ready = Span(arguments.ready, *bounds)
+        carriage_returns = sum(line.endswith("\r") for line in ready.lines())
+        write_lines(arguments.out, (line.removesuffix("\r") for line in ready.lines()))
+        if carriage_returns:
+            print(
+                f"{shown(arguments.ready)}: removed a carriage return from"
+                f" {carriage_returns:,} lines",
+                file=sys.stderr,
+            )
         empty = empty_lines(arguments.out)
         if empty:
             print(
@@ -78,7 +87,7 @@ def main(argv: list[str]) -> int:
             arguments.out,
             ["distill", *argv],
             inputs=[arguments.source, arguments.ready],
-            notes={"lines_empty": empty},
+            notes={"lines_empty": empty, "carriage_returns_removed": carriage_returns},
             digests=arguments.digests,
         )
         return 0

@@ -207,8 +207,9 @@ class Config(Settings):
         used = any(run.targets == name for run in self.trainings.values())
         if used and len(places) > 1:
             raise ValueError(
-                f"teachers.{name} has kind files, whose translations are those of one dataset in one"
-                f" direction, and this config has {', '.join(places)}: give each a config of its own"
+                f"teachers.{name} has kind files, whose translations are those of one dataset in"
+                f" one direction, and this config has {', '.join(places)}: give each a config of"
+                " its own"
             )
 
     def _row_resolves(self, key: str, row: Row) -> None:

@@ -27,7 +27,8 @@ class ModelTeacher(Settings):
 
 
 class FileTeacher(Settings):
-    """Ready-made translations of the training (and validation) sources, line for line."""
+    """Ready-made translations of the training (and validation) sources, line for line, for a config
+    of one dataset in one direction."""
 
     kind: Literal["files"] = "files"
     train: FilePath = Field(description="Path of the translations of the cleaned training sources.")

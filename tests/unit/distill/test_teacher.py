@@ -125,19 +125,20 @@ def test_nothing_is_said_where_all_lines_fit(command, tmp_path, capsys):
     write_lines(tmp_path / "ready", ["A", "B"])
     for given in (("--bundle", "b"), ("--ready", tmp_path / "ready")):
         command(make(tmp_path), *given)
-        (count,) = read_json(tmp_path / "out.provenance.json")["notes"].values()
-        assert count == 0
+        assert not any(read_json(tmp_path / "out.provenance.json")["notes"].values())
         err = capsys.readouterr().err
         assert "more than" not in err and "empty" not in err
 
 
 def test_empty_lines_of_ready_made_text_are_counted(command, tmp_path, capsys):
     write_lines(tmp_path / "lines", ["a", "b", "c", "d"])
-    write_lines(tmp_path / "ready", ["A", "", " ", "D"])
+    write_lines(tmp_path / "ready", ["A\r", "", " ", "D\r"])
     command(None, "--ready", tmp_path / "ready", "--shard", "2/2")
     assert read_lines(tmp_path / "out") == [" ", "D"]
-    assert read_json(tmp_path / "out.provenance.json")["notes"] == {"lines_empty": 1}
-    assert "ready: 1 of 2 lines are empty" in capsys.readouterr().err
+    notes = {"lines_empty": 1, "carriage_returns_removed": 1}
+    assert read_json(tmp_path / "out.provenance.json")["notes"] == notes
+    removed, empty = capsys.readouterr().err.splitlines()
+    assert "ready: removed a carriage return from 1 lines" in removed and "1 of 2 lines" in empty
 
 
 def test_text_that_changes_meanwhile_is_noticed(tmp_path, small_parts):
