@@ -9,7 +9,7 @@ too few sentences were timed, with the setting to change before.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +219,7 @@ def decide(
     for claim in CLAIMS:
         if claim.when is not None and not claim.when(config):
             continue
+        claim = replace(claim, statement=verdicts.at_candidates_passes(claim.statement, config))
         command = invocation.command(claim.target, options)
         names = [name for name in supplied if f"{name}.".startswith(f"{claim.id}.")]
         loaded = results.get(claim.part)
@@ -227,7 +228,8 @@ def decide(
         elif claim.test is not None and loaded is not None and loaded.places():
             records += list(_tested(claim, claim.test, loaded, command))
         else:
-            records.append(_record(claim, command))
+            lacking = verdicts.lacking(claim.part, config)
+            records.append(_record(claim, command) | {"measured": lacking})
     theory = invocation.command("theory", options)
     return records + [_supplied(entry, theory) for rest in supplied.values() for entry in rest]
 

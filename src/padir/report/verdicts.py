@@ -8,6 +8,7 @@ seeds or more in common, which alone then count, over seeds. A claim holds where
 interval lies on the claimed side.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -68,7 +69,16 @@ def at_candidates_passes(text: str, config: Config) -> str:
     if passes is None:
         return text
     plain = "1 pass" if passes == 1 else f"{passes} passes"
-    return text.replace("4 passes", plain).replace("T4", f"T{passes}")
+    for theirs, ours in (("4 passes", plain), ("than 4", f"than {passes}"), ("T4", f"T{passes}")):
+        text = re.sub(rf"\b{theirs}\b", ours, text)
+    return text
+
+
+def lacking(part: str, config: Config) -> str | None:
+    """What a config needs before the claims of a part of the report can be decided."""
+    given = {"theorems": config.theory.seeds, "ablations": config.evaluation.ablations}
+    key = {"theorems": "theory.seeds", "ablations": "evaluation.ablations"}.get(part)
+    return None if key is None or given[part] else f"the config has no {key}: add it first"
 
 
 def joint_row(config: Config) -> Row | None:
@@ -97,9 +107,11 @@ def _rows(results: Results, place: Place, *passes: int | None) -> list[ScoredRow
         for number in numbers
     ]
     scored = [results.row(place, row) for row in rows]
-    missing = [row.label for row, score in zip(rows, scored, strict=True) if score is None]
+    missing = [row for row, score in zip(rows, scored, strict=True) if score is None]
     if missing:
-        return f"{', '.join(missing)} not scored"
+        core = results.config.core_rows()
+        first = "" if set(missing) <= set(core) else ": add it to evaluation.core first"
+        return f"{', '.join(row.label for row in missing)} not scored{first}"
     return _in_common([row for row in scored if row is not None])
 
 
@@ -231,8 +243,11 @@ def _faster(kind: str, point: str, threshold: float) -> Test:
             # Below the threshold the lower end of any interval would be, too.
             if ends is None and slow / fast > threshold:
                 needed = 100 * FEWEST_BEYOND // (100 - int(point[1:]))
-                remedy = f"to decide, set evaluation.latency_sentences to {needed:,} or more"
-                return Finding(None, f"{text}; {remedy}")
+                remedy = (
+                    f"to decide, {needed:,} sentences are needed, set evaluation.latency_sentences"
+                    " and take a test set of as many"
+                )
+                return Finding(None, f"{text} ({len(fast_times):,} sentences; {remedy})")
         return Finding((slow / fast if ends is None else ends[0]) > threshold, text, ends)
 
     test.__name__ = f"faster_than_{kind}_{point}"

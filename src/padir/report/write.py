@@ -50,7 +50,7 @@ def _folder(out: Path, inside: str, names: list[str]) -> Path:
     """
     if out.name in names:
         return out.parent
-    if out.suffix:
+    if out.suffix and not out.is_dir():
         raise InputError(f"--out {shown(out)}: allowed are a folder, or {', '.join(names)} in one")
     return out / inside
 

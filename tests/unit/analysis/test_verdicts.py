@@ -40,7 +40,9 @@ def test_larger_self_attention_or_too_little_data_speaks_against_the_first(chang
 
 
 @pytest.mark.parametrize("name", ["total_variation", "cosine"])
-@pytest.mark.parametrize("change", [{"difference_interval": [-0.2, 0.0]}, {"p_value": 0.05}])
+@pytest.mark.parametrize(
+    "change", [{"difference_interval": [-0.2, 0.0]}, {"p_value": 0.05}, {"within": 0.05}]
+)
 def test_both_distances_have_to_pass_both_tests(name, change):
     assert verdicts(**{name: change}) == ["reproduced", "not reproduced"]
 

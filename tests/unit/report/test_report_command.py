@@ -307,10 +307,12 @@ def test_the_core_page_shows_no_other_part(made_up, report, tmp_path):
     assert "snakemake --cores all ablations" in text and "snakemake --cores all table1" in core
 
 
-def test_another_file_name_is_refused(report):
+def test_another_file_name_is_refused_and_a_folder_with_a_dot_taken(report, tmp_path):
     status, _, err = report("--only", "table1", out="report/table2.md")
     assert status == 2
     assert "allowed are a folder, or table1.csv, table1.md, table1.tex in one" in err
+    (tmp_path / "report.v2").mkdir()
+    assert report("--only", "table1", out="report.v2")[0] == 0
 
 
 def test_absent_artifacts_are_listed_with_their_command(made_up, report, tmp_path):
