@@ -15,7 +15,8 @@ damage this rule accepts, and why it is a setting.
 
 Units. tokens: neighbouring ids. words: groups of tokens that begin at a space or at punctuation,
 compared as text, so that one word spelt with different pieces still counts as repeated. Chinese and
-Japanese have no spaces: a piece of their characters is a word of its own.
+Japanese have no spaces: a piece of their characters is a word of its own. The bytes of a character
+that the vocabulary spells in bytes are one token here.
 
 The paper drops repeats too (section 3.2, slides) without saying which; the published code
 deletes tokens that equal the start token, which also hits correct ones.
@@ -33,6 +34,9 @@ WITHOUT_SPACES = re.compile(
     "[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
 """A character of a script without spaces: kana and ideographs, with their extensions."""
+
+BYTE = re.compile("<0x([0-9A-F]{2})>")
+"""A piece that stands for one byte of UTF-8."""
 
 MOST_PIECES = 2**16
 
@@ -82,9 +86,32 @@ class LengthRule:
         return max(candidates, key=self.score)
 
 
+def characters(
+    tokens: Sequence[int], piece: Callable[[int], str]
+) -> list[tuple[str, tuple[int, ...]]]:
+    """Each token with its text; the bytes of one character together."""
+    groups: list[tuple[bytes | str, tuple[int, ...]]] = []
+    for token in tokens:
+        text = piece(token)
+        match = BYTE.fullmatch(text)
+        if match is None:
+            groups.append((text, (token,)))
+            continue
+        byte = bytes.fromhex(match[1])
+        before, ids = groups[-1] if groups else ("", ())
+        if isinstance(before, bytes) and 0x80 <= byte[0] < 0xC0:
+            groups[-1] = before + byte, (*ids, token)
+        else:
+            groups.append((byte, (token,)))
+    return [
+        (text if isinstance(text, str) else text.decode("utf-8", "replace"), ids)
+        for text, ids in groups
+    ]
+
+
 def token_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit]:
-    """Each token as a unit of its own."""
-    return [(token, (token,)) for token in tokens]
+    """Each token as a unit of its own, and each character in bytes."""
+    return [(ids, ids) for _, ids in characters(tokens, piece)]
 
 
 @lru_cache(maxsize=MOST_PIECES)
@@ -98,16 +125,15 @@ def word_units(tokens: Sequence[int], piece: Callable[[int], str]) -> list[Unit]
     """Tokens grouped into words; each piece of punctuation, ideographs or kana is its own word."""
     groups: list[tuple[str, list[int]]] = []
     after_alone = False
-    for token in tokens:
-        text = piece(token)
+    for text, ids in characters(tokens, piece):
         body = text.lstrip(SPACE)
         alone = is_word_alone(body)
         if not groups or text.startswith(SPACE) or alone or after_alone:
-            groups.append((body, [token]))
+            groups.append((body, [*ids]))
         else:
-            groups[-1] = (groups[-1][0] + body, [*groups[-1][1], token])
+            groups[-1] = (groups[-1][0] + body, [*groups[-1][1], *ids])
         after_alone = alone
-    return [(text, tuple(ids)) for text, ids in groups]
+    return [(text, tuple(word)) for text, word in groups]
 
 
 UNITS: dict[str, Callable[[Sequence[int], Callable[[int], str]], list[Unit]]] = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
-from padir.decode.candidates import SPACE, WITHOUT_SPACES
+from padir.decode.candidates import BYTE, SPACE, WITHOUT_SPACES
 from padir.decode.refiner import Proposal
 from padir.decode.translate import Translator
 from padir.files import InputError, shown
@@ -21,7 +21,8 @@ from padir.ids import FIRST_PIECE
 
 GAP = re.compile(r"_{3,}")
 """Three underscores or more are one gap."""
-_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+_CJK_LEADS = (*range(0xE3, 0xEA), 0xF0)
+"""First bytes, in UTF-8, of characters of scripts without spaces."""
 Tokens = tuple[int, ...]
 
 
@@ -128,7 +129,8 @@ class Speller:
         self._ids: dict[str, int] = {}
         for token in range(FIRST_PIECE, self.vocabulary.size):
             piece = self.vocabulary.piece(token)
-            if _BYTE.fullmatch(piece):
+            if byte := BYTE.fullmatch(piece):
+                self.openings[token] = int(byte[1], 16) in _CJK_LEADS
                 continue
             self._ids[piece] = token
             self.openings[token] = piece.startswith(SPACE) or _joins(piece[0])

@@ -44,6 +44,20 @@ def test_longer_runs_than_the_source_has_are_cut_to_its_longest():
     assert drop([11, 11, 11, 11, 12], REPEATING_SOURCE) == [11, 11, 12]
 
 
+def test_characters_spelt_in_bytes_are_dropped_whole():
+    # U+4000 is E4 80 80: its last two bytes are no repeat.
+    spelt = ["▁", "<0xE4>", "<0x80>", "<0x80>"]
+    for mode in ("words", "tokens"):
+        for tokens, kept in (([0, 1, 2, 3], 4), ([0, *[1, 2, 3] * 3], 4), ([0, 1, 2], 3)):
+            assert drop_repeats(tokens, [0], mode, spelt.__getitem__) == tuple(tokens[:kept])
+
+
+def test_a_letter_in_bytes_is_part_of_its_word():
+    spelt = ["▁gut", "▁b", "<0xC5>", "<0x91>", "r"]
+    word = [1, 2, 3, 4]
+    assert drop_repeats([0, *word, *word], [0], "words", spelt.__getitem__) == (0, *word)
+
+
 def test_a_repeat_of_the_target_language_alone_is_damaged():
     """ "had had" is right English, but looks like stutter: the price of the rule."""
     assert drop([19, 19, 12]) == [19, 12]

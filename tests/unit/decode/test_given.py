@@ -80,3 +80,18 @@ def test_given_text_without_spaces_joins_what_is_before(chinese):
     words = chinese.template(["a", "runs"], "line 1")
     tokens, _ = words.fill(chinese.vocabulary.encode(["a dog runs"])[0], words.least)
     assert chinese.vocabulary.decode([tokens])[0].endswith(" runs")
+
+
+def test_an_ideograph_spelt_in_bytes_may_follow_a_given_text(tmp_path):
+    lines = ["a dog runs in the snow", "the cat's house", "你好世界"] * 20
+    settings = VocabularySettings(kind="unigram", size=285, byte_fallback=True)
+    train_vocabulary(lines, settings, tmp_path / "spm.model")
+    vocabulary = Vocabulary.load(tmp_path / "spm.model")
+    translator = WithVocabulary(vocabulary)
+    translator.refiner = SimpleNamespace(longest=30, table_size=vocabulary.size)
+    speller = Speller(translator)
+    template = speller.template(["你", ""], "here")
+    # The second is in bytes; the third, a letter, would go on with a word.
+    for text, fits in (("你世界", True), ("你龘界", True), ("你éa", False)):
+        (tokens,) = vocabulary.encode([text])
+        assert speller.fits(template, tokens) is fits
