@@ -225,6 +225,12 @@ def test_the_default_is_a_tuned_decoder_where_the_system_s_own_is_not_tuned(fold
     assert find_decoder(load(folder), None).name == "padir"
 
 
+def test_white_space_around_a_line_is_no_part_of_it(tmp_path):
+    loaded = tiny_model(tmp_path / "bundle", "padir")
+    around = [" ba ko", "\tba\r", "\u3000"]
+    assert loaded.encode(around) == [*loaded.encode(["ba ko", "ba"]), []]
+
+
 def test_more_candidates_than_lengths_are_refused(tmp_path):
     decoder = tiny_decoder("padir", LengthRule(), length_candidates=12)
     with pytest.raises(InputError, match="length_candidates is 12; this model has 11 lengths"):
