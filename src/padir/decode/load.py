@@ -59,8 +59,7 @@ class LoadedModel:
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Piece ids of each line, none for a blank one, without a limit on the length.
 
-        White space around it, such as an indent or the end of a line from another system, is no part
-        of it.
+        White space around a line, such as the end of one from another system, is no part of it.
         """
         return self.vocabulary.encode([line.strip() for line in lines])
 
