@@ -31,6 +31,7 @@ def profile_arguments(name: str) -> tuple[str, str]:
 def test_a_profile_reaches_its_jobs(snakemake, tiny, name):
     profile = yaml.safe_load((PROFILES / name / "config.yaml").read_text())
     assert profile["rerun-incomplete"] is True
+    assert profile["max-checksum-file-size"] == "4GB"
     trained = jobs(dry_run(snakemake, tiny, *profile_arguments(name)), "train")
     assert len(trained) == 3
     threads = min(profile.get("set-threads", {}).get("train", 1), 2)

@@ -313,13 +313,14 @@ def test_an_edit_reruns_what_depends_on_it_and_nothing_else(jobs_after, kind):
     assert jobs_after(edit) == expected
 
 
-def test_edited_text_reruns_all_that_is_made_of_it_even_with_an_old_date(
+def test_the_bytes_of_text_decide_what_is_made_anew_and_not_its_date(
     snakemake, stand_in, tmp_path
 ):
     place = tmp_path / "place"
     place.mkdir()
     splits = {}
-    lines = "".join(f"{number} a{number} b{number}\n" for number in range(300))
+    # More than the megabyte that Snakemake reads of itself.
+    lines = "".join(f"{number} a{number} b{number}\n" for number in range(60_000))
     for split in ("train", "valid", "test"):
         splits[split] = {"files": {code: f"{split}.{code}" for code in ("de", "en")}}
         for name in splits[split]["files"].values():
@@ -346,6 +347,8 @@ def test_edited_text_reruns_all_that_is_made_of_it_even_with_an_old_date(
 
     assert jobs() == {}
     text = place / "test.en"
+    text.touch()
+    assert jobs() == {}
     before = text.stat()
     text.write_text(lines.replace("7", "8"), encoding="utf-8")
     os.utime(text, ns=(before.st_atime_ns, before.st_mtime_ns))
