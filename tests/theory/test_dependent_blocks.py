@@ -95,6 +95,26 @@ def test_hitting_time_agrees_with_simulated_chains(model):
     assert hitting_time(kernel, 15, reached) == 0
 
 
+def test_models_of_one_description_keep_their_own_uniform_blocks():
+    edges = ([[0, 1], [2, 3]], [[0, 1], [1, 2]])
+    models = [
+        {"graph": "edges", "spins": 4, "edges": pairs, "coupling": 1.0, "field": 0.1}
+        for pairs in edges
+    ]
+    document, *alone = (
+        run_experiment(
+            "dependent_blocks",
+            DependentBlocks.model_validate({"models": chosen, "block_sizes": [2]}),
+            0,
+        )
+        for chosen in (models, models[:1], models[1:])
+    )
+    # The blocks by estimated correlations depend on samples drawn for the models before.
+    for claim in (0, -1):
+        measured = [part["claims"][claim]["measured"] for part in (document, *alone)]
+        assert measured[0] == "; ".join(measured[1:])
+
+
 @pytest.mark.slow
 def test_the_default_models_reproduce_two_of_four_claims():
     document = run_experiment("dependent_blocks", DependentBlocks(), 0)

@@ -68,13 +68,12 @@ def _rows(chosen: IsingModel, settings: DependentBlocks, rng: np.random.Generato
 
 
 def _beside_uniform(rows: Rows, name: str) -> Rows:
-    """The rows of one choice of blocks, each with the uniform choice's row as `uniform`."""
-    uniform = {(r["model"], r["size"]): r for r in rows if r["blocks"] == "uniform"}
-    return [
-        {**row, "uniform": uniform[row["model"], row["size"]]}
-        for row in rows
-        if row["blocks"] == name
-    ]
+    """The rows of one choice of blocks, each with the uniform choice's row as `uniform`.
+
+    Each model and size has one row of every choice. Two models may have one description.
+    """
+    chosen, uniform = ([r for r in rows if r["blocks"] == choice] for choice in (name, "uniform"))
+    return [{**row, "uniform": beside} for row, beside in zip(chosen, uniform, strict=True)]
 
 
 def _speed_claim(name: str, statement: str, rows: Rows, scope: str) -> Claim:
