@@ -10,12 +10,11 @@ from padir.theory.dependent_blocks import (
     bias,
     correlations,
     grown_blocks,
-    hitting_time,
     parallel_block_kernels,
     stationary_law,
     step_error,
 )
-from padir.theory.dynamics import block_kernel, parallel_kernel
+from padir.theory.dynamics import block_kernel, mean_hitting_time, parallel_kernel
 from padir.theory.enumeration import all_states, exact_law
 from padir.theory.ising import ising_on_graph, path_edges
 from padir.theory.masks import Masks, uniform_masks
@@ -78,10 +77,10 @@ def test_stationary_law_is_invariant(model):
     np.testing.assert_allclose(kernel.sum(axis=1), 1, atol=1e-12)
 
 
-def test_hitting_time_agrees_with_simulated_chains(model):
+def test_mean_hitting_time_agrees_with_simulated_chains(model):
     kernel = block_kernel(exact_law(model), uniform_masks(4, 2))
     reached = np.all(all_states(4) > 0, axis=1)
-    expected = hitting_time(kernel, 0, reached)
+    expected = mean_hitting_time(kernel, 0, reached)
     random, steps = np.random.default_rng(0), []
     cumulative = kernel.cumsum(axis=1)
     for _ in range(4000):
@@ -92,7 +91,7 @@ def test_hitting_time_agrees_with_simulated_chains(model):
         steps.append(count)
     error = np.std(steps) / np.sqrt(len(steps))
     assert abs(np.mean(steps) - expected) < 4 * error
-    assert hitting_time(kernel, 15, reached) == 0
+    assert mean_hitting_time(kernel, 15, reached) == 0
 
 
 def test_models_of_one_description_keep_their_own_uniform_blocks():

@@ -1,10 +1,12 @@
 """Chains as matrices: forms, spectra, stationary laws. Numbers: derived in docs/theory.md."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from padir.files import InputError
-from padir.theory import covariance, dynamics, enumeration, families, ising, masks
+from padir.theory import covariance, dynamics, enumeration, families, ising, lumped, masks
 
 
 @pytest.fixture(name="case")
@@ -164,3 +166,48 @@ def test_parallel_kernel_by_hand():
 def test_kernels_of_too_many_spins_are_refused():
     with pytest.raises(InputError, match="13 spins are too many"):
         dynamics.block_kernel(np.full(2**13, 2.0**-13), masks.uniform_masks(13, 1))
+
+
+def rational_hitting_times(kernel, reached):
+    """Mean steps to the targets from every other state, by Gauss-Jordan on fractions."""
+    rest = np.flatnonzero(~reached)
+    rows = [[Fraction(-float(kernel[i, j])) for j in rest] + [Fraction(1)] for i in rest]
+    for row, i in enumerate(rest):
+        # Rounding leaves the row's sum beside 1; what moves a state defines the chain.
+        rows[row][row] = sum(Fraction(float(kernel[i, j])) for j in range(len(kernel)) if j != i)
+    for pivot in range(len(rest)):
+        rows[pivot] = [value / rows[pivot][pivot] for value in rows[pivot]]
+        for other in set(range(len(rest))) - {pivot}:
+            factor = rows[other][pivot]
+            rows[other] = [a - factor * b for a, b in zip(rows[other], rows[pivot], strict=True)]
+    return [float(row[-1]) for row in rows]
+
+
+@pytest.mark.parametrize("coupling", [0.5, 6.0, 12.0])
+def test_hitting_times_equal_rational_arithmetic(coupling):
+    law = enumeration.exact_law(ising.ising_on_graph(3, ising.complete_edges(3), coupling, 0.1))
+    kernel = dynamics.block_kernel(law, masks.uniform_masks(3, 1))
+    reached = enumeration.all_states(3)[:, :2].sum(axis=1) == 2
+    expected = rational_hitting_times(kernel, reached)
+    times = [dynamics.mean_hitting_time(kernel, int(i), reached) for i in np.flatnonzero(~reached)]
+    assert times == pytest.approx(expected, rel=1e-12)
+    assert dynamics.mean_hitting_time(kernel, 7, reached) == 0.0
+
+
+@pytest.mark.parametrize(("coupling", "expected"), [(2.5, 7.26e16), (3.0, 2.176e20)])
+def test_hitting_times_past_the_digits_of_a_solve(coupling, expected):
+    law = enumeration.exact_law(ising.ising_on_graph(6, ising.complete_edges(6), coupling, 0.1))
+    kernel = dynamics.block_kernel(law, masks.uniform_masks(6, 2))
+    time = dynamics.mean_hitting_time(kernel, 0, np.arange(64) == 63)
+    assert time == pytest.approx(expected, rel=1e-3)
+    count = lumped.clique_gibbs(lumped.Clique(6, 6, coupling, 0.1), 2)
+    assert time == pytest.approx(dynamics.mean_hitting_time(count, 0, 6), rel=1e-10)
+
+
+def test_targets_out_of_reach_take_forever():
+    # State 2 is a trap; state 3 cannot enter it, nor can state 1.
+    kernel = np.array([[0.5, 0.2, 0.3, 0], [0, 0.5, 0, 0.5], [0, 0, 1, 0], [0, 0.5, 0, 0.5]])
+    assert dynamics.mean_hitting_time(kernel, 0, 1) == np.inf
+    assert dynamics.mean_hitting_time(kernel, 2, 1) == np.inf
+    assert dynamics.mean_hitting_time(kernel, 3, 1) == pytest.approx(2)
+    assert dynamics.mean_hitting_time(kernel, 1, 3) == pytest.approx(2)

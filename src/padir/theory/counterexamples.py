@@ -17,7 +17,6 @@ from padir.theory.lumped import (
     clique_gibbs,
     clique_parallel,
     hitting_curve,
-    mean_hitting_time,
 )
 from padir.theory.masks import Masks, all_subsets, random_adaptive_masks, uniform_masks
 from padir.theory.product_kernels import moves_bound, nearest_product
@@ -207,7 +206,7 @@ def hitting_against_coupling() -> list[tuple[float, float]]:
 def updates_at_weak_coupling() -> np.ndarray:
     """k times the mean hitting time for k = 1..10: rises with k at J = 0.02."""
     model = Clique(10, 5, 0.02, 0.1)
-    return np.array([k * mean_hitting_time(clique_gibbs(model, k), 0, 5) for k in range(1, 11)])
+    return np.array([k * dynamics.mean_hitting_time(clique_gibbs(model, k), 0, 5) for k in range(1, 11)])
 
 
 def crossover_couplings() -> list[tuple[int, float]]:
@@ -215,8 +214,8 @@ def crossover_couplings() -> list[tuple[int, float]]:
 
     def advantage(coupling: float, k: int) -> float:
         model = Clique(12, 6, coupling, 0.1)
-        gibbs = mean_hitting_time(clique_gibbs(model, k), 0, 6)
-        return float(np.log(gibbs / mean_hitting_time(clique_parallel(model), 0, 6)))
+        gibbs = dynamics.mean_hitting_time(clique_gibbs(model, k), 0, 6)
+        return float(np.log(gibbs / dynamics.mean_hitting_time(clique_parallel(model), 0, 6)))
 
     def root(k: int) -> float:
         bracket = (1e-3, 0.9)

@@ -89,20 +89,6 @@ def stationary_law(kernel: np.ndarray) -> np.ndarray:
     return law / law.sum()
 
 
-def hitting_time(kernel: np.ndarray, start: int, reached: np.ndarray) -> float:
-    """Exact mean steps from state `start` until the first visit of a target state.
-
-    Args:
-        reached: whether each state is a target, shape (X,).
-    """
-    if reached[start]:
-        return 0.0
-    rest = np.flatnonzero(~reached)
-    within = kernel[np.ix_(rest, rest)]
-    times = np.linalg.solve(np.eye(len(rest)) - within, np.ones(len(rest)))
-    return float(times[np.searchsorted(rest, start)])
-
-
 def step_error(law: np.ndarray, model: Ising, masks: Masks) -> float:
     """Mean total variation between the joint and the independent draw of a block.
 

@@ -133,24 +133,3 @@ def hitting_curve(kernel: np.ndarray, start: np.ndarray, target: int, steps: int
         law = law @ absorbing
         curve[t] = law[target]
     return curve
-
-
-def mean_hitting_time(kernel: np.ndarray, start: int, target: int) -> float:
-    """Mean steps until the first visit of `target`, by elimination without subtractions.
-
-    A linear solve loses all digits once the time passes about 1e12. Eliminating one state at a
-    time with sums of positive terms only (Grassmann, Taksar and Heyman) keeps them.
-    """
-    if start == target:
-        return 0.0
-    order = [start, *(i for i in range(len(kernel)) if i not in (start, target)), target]
-    move = kernel[np.ix_(order, order)].copy()
-    wait = np.ones(len(order))
-    last = len(order) - 1
-    for state in range(last - 1, 0, -1):
-        others = [*range(state), last]
-        leave = move[state, others].sum()
-        enter = move[others, state].copy()
-        move[np.ix_(others, others)] += np.outer(enter / leave, move[state, others])
-        wait[others] += enter * wait[state] / leave
-    return float(wait[0] / move[0, last])

@@ -10,10 +10,9 @@ from padir.theory.dependent_blocks import (
     bias,
     correlations,
     grown_blocks,
-    hitting_time,
     step_error,
 )
-from padir.theory.dynamics import block_kernel, constants, spectral_gap
+from padir.theory.dynamics import block_kernel, constants, mean_hitting_time, spectral_gap
 from padir.theory.enumeration import all_states, exact_law, exact_sample
 from padir.theory.ising import build, describe
 from padir.theory.masks import uniform_masks
@@ -59,7 +58,7 @@ def _rows(chosen: IsingModel, settings: DependentBlocks, rng: np.random.Generato
                     "size": size,
                     "blocks": name,
                     "gap": spectral_gap(law, kernel),
-                    "hitting": hitting_time(kernel, 0, larger_mode),
+                    "hitting": mean_hitting_time(kernel, 0, larger_mode),
                     "step_error": step_error(law, model, masks),
                     "bias": bias(law, model, masks),
                 }

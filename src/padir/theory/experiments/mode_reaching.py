@@ -8,13 +8,13 @@ import numpy as np
 
 from padir.config.theory import CliquePanel, ModeReaching, SeparationCase
 from padir.theory import regimes
+from padir.theory.dynamics import mean_hitting_time
 from padir.theory.ising import clique_model
 from padir.theory.lumped import (
     Clique,
     clique_gibbs,
     clique_parallel,
     hitting_curve,
-    mean_hitting_time,
 )
 from padir.theory.runs import Claim, Outcome, plain
 from padir.theory.samplers import (
