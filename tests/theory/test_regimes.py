@@ -139,6 +139,12 @@ def test_each_condition_of_assumption_6_can_fail(coupling, field, steps, holds):
     assert regime.assumption_6 == holds
 
 
+def test_a_strongly_negative_field_fails_assumptions_5_and_6():
+    regime = regimes.regime(lumped.Clique(200, 100, 0.3, -4.0), 150, 0.05, 10)
+    assert regime.field_gap == pytest.approx(-400)
+    assert (regime.assumption_5, regime.assumption_6) == (False, False)
+
+
 def test_hoeffdings_bound_has_a_separation_regime_too():
     model = lumped.Clique(1000, 40, 1.5, 0.05)
     assert 1000 * regimes.stay_failure_hoeffding(model) == pytest.approx(6e-4, rel=0.05)

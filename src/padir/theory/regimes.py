@@ -136,8 +136,10 @@ def regime(model: Clique, size: int, delta: float, steps: int) -> Regime:
     gap, margin = field_gap(model), coupling_margin(model)
     failure = stay_failure_chernoff(model)
     cover = covers_clique(model.spins, model.clique, size)
+    # A capped exponent is far above delta / 8 all the same.
     crowd = math.exp(min(700.0, math.log(2**model.clique - 2) - 2 * margin))
-    strong = math.exp(-2 * gap) <= delta / 8 and crowd <= delta / 8 and steps * failure <= delta / 2
+    smaller_mode = math.exp(min(700.0, -2 * gap))
+    strong = max(smaller_mode, crowd) <= delta / 8 and steps * failure <= delta / 2
     return Regime(
         spins=model.spins,
         clique=model.clique,
