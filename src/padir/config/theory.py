@@ -300,14 +300,17 @@ class DependentBlocks(Settings):
     """Ising models on which blocks are compared. By default: a clique among independent spins, a
     chain with alternating couplings, and a chain with equal ones."""
     block_sizes: list[BlockSize] = Field(default=[2, 4], min_length=1)
-    """Block sizes k of k-Gibbs."""
+    """Block sizes k of k-Gibbs, from 2 to one less than the spins of the smallest model."""
     samples: int = Field(default=500, ge=2, le=100_000_000)
     """Samples from which the dependence between spins is estimated."""
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "DependentBlocks":
-        largest = min(model.spins for model in self.models)
-        _check_sizes("block_sizes holds", self.block_sizes, largest)
+        # All choices of blocks of 1 spin, or of all spins, are the same.
+        largest = min(model.spins for model in self.models) - 1
+        if largest < 2:
+            raise ValueError("models: one has 2 spins: allowed is 3 or more")
+        _check_sizes("block_sizes holds", self.block_sizes, largest, least=2)
         return self
 
 

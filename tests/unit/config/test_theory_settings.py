@@ -65,6 +65,13 @@ def on_graph(graph: str, **settings: object) -> dict[str, object]:
             {"panels": [{"couplings": [0.5]}]},
             "panels: one must have two couplings or more",
         ),
+        ("dependent_blocks", {"block_sizes": [1, 4]}, "block_sizes holds 1: allowed is 2 to 6"),
+        ("dependent_blocks", {"block_sizes": [2, 7]}, "block_sizes holds 7: allowed is 2 to 6"),
+        (
+            "dependent_blocks",
+            {"models": [{"graph": "path", "spins": 2}], "block_sizes": [2]},
+            "models: one has 2 spins: allowed is 3 or more",
+        ),
         ("mask_design", on_graph("edges"), "model: edges must be given for graph edges"),
         *(
             (
