@@ -6,7 +6,7 @@ import pytest
 from padir.theory import dynamics, enumeration, ising, masks, product_kernels
 
 
-@pytest.mark.parametrize(("coupling", "expected"), [(0.5, 0.2092), (1.0, 0.3273)])
+@pytest.mark.parametrize(("coupling", "expected"), [(0.5, 0.2092), (1.0, 0.3273), (-0.5, 0.2092)])
 def test_distance_of_two_spins_has_its_closed_form(coupling, expected):
     law = enumeration.exact_law(ising.ising_on_graph(2, [(0, 1)], coupling, 0.0))
     distance, up = product_kernels.nearest_product(law, np.random.default_rng(0))
@@ -15,7 +15,9 @@ def test_distance_of_two_spins_has_its_closed_form(coupling, expected):
     assert distance == pytest.approx(product_kernels.two_spin_distance(agreement), abs=1e-9)
     # The best product law is not the product of marginals, which is further away.
     assert abs(up[0] - 0.5) > 0.05
-    assert product_kernels.product_distance(law, np.full(2, 0.5)) == pytest.approx(agreement - 0.5)
+    assert product_kernels.product_distance(law, np.full(2, 0.5)) == pytest.approx(
+        abs(agreement - 0.5)
+    )
 
 
 @pytest.mark.parametrize(("spins", "expected"), [(2, 0.4142), (3, 0.4912), (4, 0.49936)])

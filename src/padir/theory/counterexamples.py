@@ -206,7 +206,9 @@ def hitting_against_coupling() -> list[tuple[float, float]]:
 def updates_at_weak_coupling() -> np.ndarray:
     """k times the mean hitting time for k = 1..10: rises with k at J = 0.02."""
     model = Clique(10, 5, 0.02, 0.1)
-    return np.array([k * dynamics.mean_hitting_time(clique_gibbs(model, k), 0, 5) for k in range(1, 11)])
+    return np.array(
+        [k * dynamics.mean_hitting_time(clique_gibbs(model, k), 0, 5) for k in range(1, 11)]
+    )
 
 
 def crossover_couplings() -> list[tuple[int, float]]:

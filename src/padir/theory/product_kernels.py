@@ -115,5 +115,8 @@ def moves_bound(kernel: np.ndarray, state: int) -> float:
 
 
 def two_spin_distance(agreement: float) -> float:
-    """Exact smallest distance for two spins without fields that agree with probability r >= 1/2."""
-    return math.sqrt(2 * agreement) - 1
+    """Exact smallest distance for two spins without fields that agree with probability r.
+
+    Turning one spin swaps r and 1 - r and leaves product laws product laws, so the larger counts.
+    """
+    return math.sqrt(2 * max(agreement, 1 - agreement)) - 1

@@ -102,7 +102,8 @@ def _claims(
         Claim(
             "product_steps.two_spins",
             "2.4.1, appendix I",
-            "For two spins that agree with probability r the smallest distance is sqrt(2r) - 1.",
+            "For two spins that agree with probability r the smallest distance is sqrt(2r) - 1."
+            + (" At J < 0 they disagree more often: sqrt(2 - 2r) - 1." if couplings[0] < 0 else ""),
             "not stated",
             f"largest difference between search and closed form {difference:.2g}",
             "below 1e-6 at every coupling",
