@@ -5,6 +5,7 @@ import pytest
 
 from padir.files import InputError
 from padir.theory import dynamics, enumeration, generalisation, ising, masks, tensorisation
+from padir.theory.experiments.tensorisation import truth_outside
 
 
 def complete_law(n, coupling, field):
@@ -157,3 +158,17 @@ def test_adaptive_grids_are_refused(laws):
     mask = masks.random_adaptive_masks(np.random.default_rng(0), 3, masks.all_subsets(3, 1))
     with pytest.raises(InputError, match="independent of the state"):
         generalisation.Grid(laws, mask)
+
+
+@pytest.mark.parametrize("spins", [2, 3, 4])
+def test_no_grid_holds_the_truth_outside(spins):
+    truth = enumeration.exact_law(truth_outside(spins, 0.4))
+    edges = ising.complete_edges(spins)
+    distances = [
+        enumeration.total_variation(
+            truth, enumeration.exact_law(ising.ising_on_graph(spins, edges, coupling, field))
+        )
+        for coupling in (*np.linspace(-1, 1, 41), *np.linspace(0.1, 0.6, len(edges)))
+        for field in np.linspace(-1, 1, 41)
+    ]
+    assert min(distances) > 0.01

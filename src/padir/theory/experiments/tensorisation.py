@@ -9,7 +9,7 @@ from padir.config.theory import Tensorisation
 from padir.theory.dynamics import block_kernel, poincare_constant
 from padir.theory.enumeration import exact_law, kl_divergence
 from padir.theory.generalisation import Grid, coverage
-from padir.theory.ising import complete_edges, ising_on_graph
+from padir.theory.ising import Ising, complete_edges, ising_on_graph
 from padir.theory.masks import uniform_masks
 from padir.theory.runs import Claim, Outcome, share_interval
 from padir.theory.tensorisation import (
@@ -25,14 +25,14 @@ def run(settings: Tensorisation, seed: int) -> Outcome:
     n = settings.spins
     edges = complete_edges(n)
 
-    def law(coupling: float | list[float], field: float) -> np.ndarray:
+    def law(coupling: float, field: float) -> np.ndarray:
         return exact_law(ising_on_graph(n, edges, coupling, field))
 
     laws = np.stack([law(j, h) for j in settings.couplings for h in settings.fields])
     strongest = law(settings.couplings[-1], settings.fields[-1])
     truths = {
         "in the grid": law(settings.couplings[len(settings.couplings) // 2], settings.fields[-1]),
-        "outside the grid": law(np.linspace(0.1, 0.6, len(edges)).tolist(), settings.fields[-1]),
+        "outside the grid": exact_law(truth_outside(n, settings.fields[-1])),
     }
     constants = [_constants(strongest, k, settings, rng) for k in range(1, n + 1)]
     rows = []
@@ -52,6 +52,16 @@ def run(settings: Tensorisation, seed: int) -> Outcome:
         claims=[_constant_claim(constants), *_bound_claims(rows, settings)],
         dataset=dataset,
     )
+
+
+def truth_outside(spins: int, field: float) -> Ising:
+    """A model that no grid of one coupling and one field holds.
+
+    Its couplings differ; two spins have one coupling, so their fields differ.
+    """
+    edges = complete_edges(spins)
+    fields = [field, field + 0.5] if spins == 2 else field
+    return ising_on_graph(spins, edges, np.linspace(0.1, 0.6, len(edges)).tolist(), fields)
 
 
 def _constants(
