@@ -123,6 +123,17 @@ def test_parallel_sampling_must_not_arrive(parallel, passed):
     assert mode_reaching._parallel_claims([panel])[0].passed == passed
 
 
+@pytest.mark.parametrize("smallest", [1, 3])
+def test_the_weak_claim_names_the_smallest_block_size(smallest):
+    curves = [hitting("parallel", None, mean_time=2.0)]
+    curves += [hitting(f"{k}", k, mean_time=9.0 / k) for k in (smallest, 9)]
+    panel = {"curves": curves, "settings": {"clique": 6, "spins": 12, "field": 0.1}}
+    panel["settings"]["couplings"] = [0.02]
+    claim = mode_reaching._weak_claim(panel)
+    assert claim.passed
+    assert claim.test == f"parallel has a smaller exact mean time than {smallest}-Gibbs"
+
+
 def test_fast_mode_claim_fails_if_the_bound_is_violated():
     curve = {
         "sampler": "6-Gibbs", "coupling": 0.5, "step_bound": 0.9, "exact_step": 0.95,

@@ -254,7 +254,7 @@ def _weak_claim(panel: Panel) -> Claim:
         "not discussed",
         f"exact mean time: parallel {parallel['mean_time']:.3g}, "
         + ", ".join(f"k={c['k']} {c['mean_time']:.3g}" for c in gibbs),
-        "parallel has a smaller exact mean time than 1-Gibbs",
+        f"parallel has a smaller exact mean time than {gibbs[0]['k']}-Gibbs",
         bool(slower) and min(slower) == gibbs[0]["k"],
         f"{_dataset([panel])}, J = {panel['settings']['couplings'][0]:g}",
     )
