@@ -12,9 +12,7 @@ import scipy.special
 
 from padir.files import InputError
 from padir.theory.ising import check_edges
-from padir.theory.masks import check_size
-
-MAX_BLOCK = 14
+from padir.theory.masks import MAX_BLOCK, check_size
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from scipy.special import softmax
 from padir.files import InputError
 from padir.theory.enumeration import check_memory
 
+# Largest k where the 2^k states of a block are enumerated for each sample or chain.
+MAX_BLOCK = 14
 Subsets = tuple[tuple[int, ...], ...]
 
 

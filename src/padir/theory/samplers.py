@@ -21,9 +21,8 @@ from jaxtyping import Array, Float, Int8, Int32
 from padir.files import InputError
 from padir.theory.ising import Ising
 from padir.theory.lumped import Clique, log_binomial
-from padir.theory.masks import check_size
+from padir.theory.masks import MAX_BLOCK, check_size
 
-MAX_BLOCK = 14
 GROUP = 64
 Spins = Int8[Array, "B N"]
 Changed = Int32[Array, " B"]

@@ -89,23 +89,19 @@ def select(panel: dict[str, Any], estimator: str, samples: int) -> list[Point]:
     return [p for p in panel["points"] if p["estimator"] == estimator and p["samples"] == samples]
 
 
-def _standard_error(point: Point) -> float:
-    return point["standard_error"]
-
-
 def _within_noise(before: Point, after: Point) -> bool:
     """Whether the error rises by at most 3 standard errors."""
-    noise = float(np.hypot(_standard_error(before), _standard_error(after)))
+    noise = float(np.hypot(before["standard_error"], after["standard_error"]))
     return after["mean"] <= before["mean"] + 3 * noise
 
 
 def _near_theory(point: Point) -> bool:
-    tolerance = 4 * _standard_error(point) + 0.05 * point["theory"]
+    tolerance = 4 * point["standard_error"] + 0.05 * point["theory"]
     return abs(point["mean"] - point["theory"]) <= tolerance
 
 
 def _errors(line: list[Point]) -> str:
-    errors = ", ".join(f"k={p['k']} {p['mean']:.3g}±{1.96 * _standard_error(p):.2g}" for p in line)
+    errors = ", ".join(f"k={p['k']} {p['mean']:.3g}±{1.96 * p['standard_error']:.2g}" for p in line)
     diverged = sum(p["diverged"] for p in line)
     note = f" ({diverged} fits without a finite minimum excluded)" if diverged else ""
     return f"{line[0]['samples']} samples: {errors}{note}"
@@ -119,7 +115,7 @@ def _claims(
     first, last = lines[-1][0], lines[-1][-1]
     ratio = first["mean"] / last["mean"]
     noise = ratio * np.hypot(
-        _standard_error(first) / first["mean"], _standard_error(last) / last["mean"]
+        first["standard_error"] / first["mean"], last["standard_error"] / last["mean"]
     )
     averaged = select(panel, "averaged", settings.samples[-1])
     averaged_ratio = averaged[0]["mean"] / averaged[-1]["mean"]
