@@ -15,8 +15,9 @@ from padir.config.theory import EXPERIMENTS
 from padir.files import InputError, read_json, write_json
 from padir.report import theory_figures
 from padir.theory import counterexamples, experiments
+from padir.theory.covariance import information, relative_eigenvalues
 from padir.theory.enumeration import exact_law
-from padir.theory.experiments import mode_reaching
+from padir.theory.experiments import identities, mode_reaching
 from padir.theory.ising import ising_on_graph
 from padir.theory.masks import uniform_masks
 from padir.theory.runs import mean_interval, plain, run_experiment, share_interval
@@ -78,6 +79,30 @@ def verdicts(document):
 @pytest.mark.parametrize("name", ["identities", "tensorisation", "product_kernels", "mask_design"])
 def test_theorems_hold(documents, name):
     assert set(verdicts(documents[name]).values()) == {"reproduced"}
+
+
+def test_the_variance_bound_holds_at_strong_couplings():
+    # Fisher's information has a condition number of 2e14 here.
+    values = settings.Identities(models=4, coupling_scale=3.0)
+    verdict = verdicts(run_experiment("identities", values, 3))
+    assert verdict["variance_bound.fixed"] == verdict["variance_bound.adaptive"] == "reproduced"
+
+
+def test_relative_variances_equal_the_eigenvalues_and_those_of_60_digits():
+    rng = np.random.default_rng(3)
+    case = identities.random_case(rng, settings.Identities())
+    for masks in case.masks.values():
+        matrices = information(case.family, masks)
+        values = relative_eigenvalues(np.linalg.inv(matrices.hessian), matrices.fisher)
+        least, most = identities._relative_variances(case.family, masks)
+        assert (least, most) == pytest.approx((values[0], values[-1]), rel=1e-10)
+    rng = np.random.default_rng(3)
+    strong = settings.Identities(coupling_scale=3.0)
+    cases = [identities.random_case(rng, strong) for _ in range(4)]
+    largest = [identities._relative_variances(c.family, c.masks["fixed"])[1] for c in cases]
+    # By mpmath, from the same couplings and weights.
+    assert largest[0] == pytest.approx(22.419700402435, rel=1e-10)
+    assert largest[3] == pytest.approx(62.507059098717, rel=1e-10)
 
 
 def test_errata_fail_as_printed_and_hold_as_corrected(documents):
