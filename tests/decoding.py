@@ -35,7 +35,12 @@ LINES = (
 
 
 def tiny_run(
-    system: str, buckets=(16,), decoder_layers: int = 1, extra_ids: int = 0, **settings
+    system: str,
+    buckets=(16,),
+    decoder_layers: int = 1,
+    extra_ids: int = 0,
+    self_conditioning: bool = False,
+    **settings,
 ) -> TrainingRun:
     """Settings of a tiny model.
 
@@ -53,6 +58,7 @@ def tiny_run(
             "max_positions": 16,
             "length_classes": 12,
             "extra_ids": extra_ids,
+            "self_conditioning": self_conditioning,
         },
         training={"buckets": list(buckets)},
         **settings,

@@ -313,9 +313,7 @@ def test_an_edit_reruns_what_depends_on_it_and_nothing_else(jobs_after, kind):
     assert jobs_after(edit) == expected
 
 
-def test_the_bytes_of_text_decide_what_is_made_anew_and_not_its_date(
-    snakemake, stand_in, tmp_path
-):
+def test_the_bytes_of_text_decide_what_is_made_anew_and_not_its_date(snakemake, stand_in, tmp_path):
     place = tmp_path / "place"
     place.mkdir()
     splits = {}

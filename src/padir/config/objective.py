@@ -1,5 +1,6 @@
 """Settings of the training objective: corruption, prediction targets and loss weights."""
 
+from operator import not_
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
@@ -48,6 +49,12 @@ class Objective(Settings):
     unroll: Literal["argmax", "sample"] = "argmax"
     """Predictions of a stage that the next one reads. argmax: the likeliest tokens; sample: sampled
     tokens."""
+    later_weight: float = Field(default=1.0, gt=0, exclude_if=lambda weight: weight == 1)
+    """Weight of the loss of each stage after the first, where that of the first is 1; divided by
+    the mean weight."""
+    consistency: float = Field(default=0.0, ge=0, exclude_if=not_)
+    """Weight of the divergence of stage 1's prediction from the last stage's, which is held fixed,
+    at the positions in the loss of stage 1."""
     hide_stutter: bool = True
     """Whether tokens equal to their left neighbour are hidden between training stages."""
     glancing: float = Field(default=0.0, ge=0, le=1)

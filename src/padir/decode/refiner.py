@@ -52,7 +52,7 @@ class Proposal:
     opening: tuple[bool, ...] = ()
 
 
-def policies_of(settings: RefinementDecoder) -> Policies:
+def policies_of(settings: RefinementDecoder, self_conditioning: bool = False) -> Policies:
     """The policies that the settings name."""
     return Policies(
         update=UPDATES[settings.update](settings),
@@ -63,6 +63,7 @@ def policies_of(settings: RefinementDecoder) -> Policies:
         easy_first=settings.context == "easy_first",
         joint=joint_choice(settings),
         shortlist=settings.shortlist,
+        self_conditioning=self_conditioning,
     )
 
 
@@ -90,9 +91,11 @@ def predictor(
         coupled_by = "attention"
     positional_logits = model.decoder.positional_logits(length)
 
-    def predict(tokens, visible, position_keys, shortlist=None):
-        hidden, attentions = model.hidden(tokens, cross, visible, None, positional_logits)
+    def predict(tokens, visible, position_keys, shortlist=None, expected=None):
+        arguments = tokens, cross, visible, None, positional_logits, expected
+        hidden, attentions = model.hidden(*arguments)
         logits = model.logits(hidden, shortlist)
+        expected = model.expected(logits) if model.self_conditioning else None
         # From here to the shortlist's ids below, a token is its place on the last axis.
         possible, impossible = allowed, barred
         if shortlist is not None:
@@ -129,6 +132,7 @@ def predictor(
             logits if settings.replacement == "summed" or makes_shortlist else None,
             top,
             coupling,
+            expected,
         )
 
     return predict
@@ -175,7 +179,7 @@ class Refiner:
                 f" allowed are 0 and {self.longest} or more"
             )
         self.start = partial(STARTS[settings.start], seed, vocabulary_size)
-        policies = policies_of(settings)
+        policies = policies_of(settings, model.self_conditioning)
         self.joint, self.easy_first = policies.joint, policies.easy_first
         allowed = predictable(self.table_size, vocabulary_size, eos=False)
         count, longest, search = self.lengths, self.longest, settings.length_search

@@ -76,6 +76,14 @@ def cross_entropy(
     return loss
 
 
+def kl_divergence(
+    logits: Float[Array, "*axes V"], other: Float[Array, "*axes V"]
+) -> Float[Array, "*axes"]:
+    """Kullback-Leibler divergence of the second law from the first, in nats."""
+    law, other_law = jax.nn.log_softmax(logits), jax.nn.log_softmax(other)
+    return jnp.sum(jnp.exp(law) * (law - other_law), axis=-1)
+
+
 def masked_sum(values: Float[Array, "*axes"], mask: Bool[Array, "*axes"]) -> Float[Array, ""]:
     """Sum over the True positions; other values are ignored, even NaN."""
     return jnp.sum(jnp.where(mask, values, 0.0))
@@ -193,15 +201,22 @@ def stage_losses(
     hypothesis = best = corrupted.tokens
     predicted_mask = piece
     weight = corrupted.weight[:, None]
+    mean_weight = (1 + (objective.stages - 1) * objective.later_weight) / objective.stages
+    weight, first_mask = weight / mean_weight, mask
+    expected = None
+    all_logits = []
     total = tokens = critic = jnp.zeros(())
     for stage in range(objective.stages):
         stage_key = None if dropout_key is None else jax.random.fold_in(dropout_key, stage)
-        hidden, _ = model.hidden(hypothesis, cross, visible, stage_key)
+        hidden, _ = model.hidden(hypothesis, cross, visible, stage_key, expected=expected)
         logits = model.logits(hidden)
         loss = cross_entropy(logits, target, objective.label_smoothing, objective.z_loss)
         total = total + masked_sum(weight * loss, mask)
         tokens = tokens + count(mask)
         fixed = jax.lax.stop_gradient(logits)
+        all_logits.append(logits)
+        if model.self_conditioning:
+            expected = jax.lax.stop_gradient(model.expected(fixed))
         predicted = best = best_pieces(fixed, vocabulary_size)
         if objective.unroll == "sample":
             stage_key = jax.random.fold_in(corruption_key, 3 + stage)
@@ -212,7 +227,10 @@ def stage_losses(
         predicted_mask = mask & piece
         hypothesis = next_hypothesis(predicted, corrupted.tokens, piece, objective.hide_stutter)
         # Later stages correct whole hypotheses, wherever the loss of stage 1 counts.
-        mask, weight = real, jnp.ones_like(weight)
+        mask, weight = real, jnp.full_like(weight, objective.later_weight / mean_weight)
+    if objective.consistency:
+        divergence = kl_divergence(jax.lax.stop_gradient(all_logits[-1]), all_logits[0])
+        total = total + objective.consistency * masked_sum(divergence, first_mask)
     return Losses(
         token=total / objective.stages,
         length=jnp.zeros(()),
