@@ -8,9 +8,16 @@ _SAME = {
     "cmn": "zh",
     "jpn": "ja",
     "kor": "ko",
+    "tha": "th",
+    "lao": "lo",
+    "khm": "km",
+    "mya": "my",
+    "bur": "my",
 }
-"""Codes of ISO 639-2 and 639-3, by that of ISO 639-1, of languages that scoring treats apart."""
-_WITHOUT_SPACES = frozenset({"zh", "ja"})
+"""Codes of ISO 639-2 and 639-3, by that of ISO 639-1, of languages that are treated apart."""
+_SCORED_BY_CHARACTER = frozenset({"zh", "ja"})
+# Thai, Lao, Khmer and Burmese have spaces between phrases.
+_WITHOUT_SPACES = _SCORED_BY_CHARACTER | {"th", "lo", "km", "my"}
 _PACKAGED_TOKENIZER = frozenset({"ja", "ko"})
 
 
@@ -29,6 +36,11 @@ def needs_tokenizer(code: str) -> bool:
     return base_language(code) in _PACKAGED_TOKENIZER
 
 
+def scored_by_character(code: str) -> bool:
+    """Whether a language is Chinese or Japanese, of which scores count characters, not words."""
+    return base_language(code) in _SCORED_BY_CHARACTER
+
+
 def written_without_spaces(code: str) -> bool:
-    """Whether a language is Chinese or Japanese, of which characters are counted, not words."""
+    """Whether a language has no spaces between words: lengths of its lines are in characters."""
     return base_language(code) in _WITHOUT_SPACES

@@ -30,6 +30,13 @@ def test_other_languages_are_scored_by_words(code):
     assert "tok:13a" in bleu.bleu_counts(["a"], [["a"]], code).signature
 
 
+@pytest.mark.parametrize("code", ["th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bur"])
+def test_lengths_without_spaces_are_characters_and_scores_stay_by_words(code):
+    assert line_length("\u0e01\u0e02\u0e03 ab", code) == 5
+    assert words("\u0e01\u0e02\u0e03 ab", code) == ["\u0e01\u0e02\u0e03", "ab"]
+    assert "tok:13a" in bleu.bleu_counts(["a"], [["a"]], code).signature
+
+
 def config(direction):
     files = {code: f"text.{code}" for code in direction.split("-")}
     source = {split: {"files": files} for split in ("train", "valid", "test")}

@@ -8,7 +8,7 @@ import pytest
 
 from padir.cli import main
 from padir.commands import decode, train, translate
-from padir.config.data import Dataset, FilesSource
+from padir.config.data import Cleaning, Dataset, FilesSource
 from padir.data.clean import clean
 from padir.files import read_json, read_lines, write_json
 from tests.training import tiny_run
@@ -144,8 +144,9 @@ def test_stutter_of_chinese_counts_characters(tmp_path, capsys):
     assert scores["stutter"]["words"]["per_100"] == pytest.approx(100 * 3 / 18)
 
 
-def test_limits_of_length_hold_for_characters_of_text_without_spaces(tmp_path):
-    """Limits hold for characters: 250 words would pass a whole page of Chinese."""
+@pytest.mark.parametrize("language", ["zh", "th"])
+def test_limits_of_length_hold_for_characters_of_text_without_spaces(tmp_path, language):
+    """Limits hold for characters: 250 words would pass a whole page of Chinese or Thai."""
     pairs = [
         ("a b c", "我" * 250),
         ("a b c", "我" * 251),
@@ -154,14 +155,11 @@ def test_limits_of_length_hold_for_characters_of_text_without_spaces(tmp_path):
         ("a", "我们好你们好我们好你"),
     ]
     for split in ("train", "valid", "test"):
-        for side, language in enumerate(("en", "zh")):
+        for side, code in enumerate(("en", language)):
             lines = pairs if split == "train" else [(f"{split} x", f"{split}人")]
             text = "".join(f"{pair[side]}\n" for pair in lines)
-            (tmp_path / f"{split}.{language}").write_text(text, encoding="utf-8")
-    statistics = clean(Dataset.model_validate(SETTINGS).cleaning, "en-zh", tmp_path, tmp_path / "o")
+            (tmp_path / f"{split}.{code}").write_text(text, encoding="utf-8")
+    statistics = clean(Cleaning(), f"en-{language}", tmp_path, tmp_path / "o")
     dropped = statistics["splits"]["train"]["dropped"]
     reasons = {reason: each["first_lines"] for reason, each in dropped.items() if each["pairs"]}
     assert reasons == {"ratio": [1, 5], "too_long": [2]}
-
-
-SETTINGS = {"source": {"kind": "tfds", "name": "wmt17_translate/zh-en"}, "directions": ["zh-en"]}

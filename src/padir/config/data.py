@@ -185,11 +185,12 @@ class Cleaning(Settings):
     """Drop training pairs of which a side is in the validation or test split."""
     drop_empty: bool = Field(default=True, description="Drop training pairs with an empty side.")
     min_words: int = Field(default=1, ge=0, le=1_000_000)
-    """Minimum length of each side of a training pair, in words."""
+    """Minimum length of each side of a training pair, as `max_words` counts it."""
     max_words: int = Field(default=250, ge=1, le=1_000_000)
-    """Maximum length of each side of a training pair, in words (characters for zh)."""
+    """Maximum length of each side of a training pair, in words (in zh, ja, th, lo, km and my, which
+    have no spaces between words, in characters)."""
     max_ratio: float = Field(default=9.0, ge=1)
-    """Maximum ratio of the lengths of both sides, in words (characters for zh)."""
+    """Maximum ratio of the lengths of both sides, as `max_words` counts them."""
     max_bytes: int = Field(default=20_000, ge=16, le=MOST_LINE_BYTES)
     """Maximum length of a line of any split, in bytes."""
     # Not written while it says nothing: what was made without it stays valid.

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from padir.languages import written_without_spaces
+from padir.languages import scored_by_character
 from padir.score.significance import interval
 
 PER = 100.0
@@ -35,7 +35,7 @@ PER = 100.0
 def words(line: str, language: str) -> list[str | None]:
     """Words of a line in order, None for punctuation between them."""
     line = unicodedata.normalize("NFC", line).casefold()
-    if written_without_spaces(language):
+    if scored_by_character(language):
         return _characters(line)
     units: list[str | None] = []
     for piece in line.split():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from padir.files import InputError, digest
-from padir.languages import written_without_spaces
+from padir.languages import scored_by_character
 from padir.score import redundancy, significance, stutter
 from padir.score.bleu import bleu_counts, chrf_counts, paper_signature
 from padir.score.redundancy import Lexemes
@@ -134,7 +134,7 @@ def score_corpus(
         "dropped": None,
     }
     stutters: dict[str, Any] = {
-        "unit": "character" if written_without_spaces(target_language) else "word",
+        "unit": "character" if scored_by_character(target_language) else "word",
         "words": final_stutter,
         **dict.fromkeys(("words_before_drop", "tokens", "tokens_before_drop")),
         "run_lengths": _histogram(final),
