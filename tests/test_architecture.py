@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "layout": {"config"},
     "jobs": {"config", "layout"},
     "priorities": {"config"},
-    "config": {"checksums", "files"},
+    "config": {"checksums", "files", "languages"},
     "provenance": {"checksums", "files"},
     "tokens": {"ids", "shapes"},
     "vocab": {"config", "files", "ids"},

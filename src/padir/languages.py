@@ -13,6 +13,8 @@ _SAME = {
     "khm": "km",
     "mya": "my",
     "bur": "my",
+    "ron": "ro",
+    "rum": "ro",
 }
 """Codes of ISO 639-2 and 639-3, by that of ISO 639-1, of languages that are treated apart."""
 _SCORED_BY_CHARACTER = frozenset({"zh", "ja"})

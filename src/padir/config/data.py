@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from padir.config.base import Direction, FilePath, Language, Name, Settings
+from padir.languages import base_language
 
 SYNTHETIC_PAIR = "xs-xt"
 MOST_LINE_BYTES = 100_000_000
@@ -304,6 +305,12 @@ class Dataset(Settings):
             raise ValueError(
                 f"directions of synthetic data are [{SYNTHETIC_PAIR}], as the grammar reads sources"
                 f" of one side; found {', '.join(self.directions)}"
+            )
+        letters = self.cleaning.romanian_letters
+        if letters and "ro" not in map(base_language, self.pair.split("-")):
+            raise ValueError(
+                f"cleaning.romanian_letters is {letters!r}, which is for Romanian (ro, ron or rum);"
+                f" found the pair {self.pair}"
             )
         if self.extra_sources and not set(self.extra_sources.files) <= set(self.pair.split("-")):
             raise ValueError(

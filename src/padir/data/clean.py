@@ -27,6 +27,7 @@ from padir.data.parallel import BLOCK_LINES, Block, line_blocks, ordered, read_b
 from padir.data.statistics import SideCounts, SideStatistics, count_lines, fingerprint, line_length
 from padir.data.text import text_name
 from padir.files import InputError, atomic_path, sha256_file, shown
+from padir.languages import base_language
 from padir.progress import Progress
 
 REASONS = {
@@ -76,7 +77,7 @@ class Side:
     ) -> "Side":
         """The file of one side of a split."""
         name = text_name(split, language, reference)
-        letters = settings.romanian_letters if language == "ro" else None
+        letters = settings.romanian_letters if base_language(language) == "ro" else None
         return cls(raw / name, out / name, name, language, letters)
 
     def read(self, block: Block) -> tuple[list[str], tuple[int, int]]:

@@ -3,8 +3,10 @@
 import pytest
 
 from padir.config.data import Cleaning
+from padir.config.read import check_config
 from padir.data.clean import LETTERS, clean, write_letters
-from padir.files import read_lines
+from padir.files import InputError, read_lines
+from tests.unit.config.small import changed, set_value
 
 COMMA, CEDILLA = "Știți Țara, și ați ȘTIUT ȚĂRILE", "Ştiţi Ţara, şi aţi ŞTIUT ŢĂRILE"
 
@@ -53,3 +55,26 @@ def test_duplicates_are_seen_after_the_letters_are_written(tmp_path):
     assert len(read_lines(tmp_path / "as_is" / "train.ro")) == 2
     clean(Cleaning(romanian_letters="comma"), "en-ro", tmp_path, tmp_path / "out")
     assert read_lines(tmp_path / "out" / "train.ro") == ["train și"]
+
+
+@pytest.mark.parametrize("code", ["ron", "rum"])
+def test_romanian_by_any_code_is_rewritten(tmp_path, code):
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.{code}").write_text(f"{split} {CEDILLA}\n")
+        (tmp_path / f"{split}.en").write_text(f"{split}\n")
+    settings = Cleaning(romanian_letters="comma", max_ratio=100)
+    clean(settings, f"en-{code}", tmp_path, tmp_path / "out")
+    for split in ("train", "valid", "test"):
+        assert read_lines(tmp_path / "out" / f"{split}.{code}") == [f"{split} {COMMA}"]
+
+
+def test_romanian_letters_of_a_pair_without_romanian_are_refused():
+    with_letters = changed("datasets.toy.cleaning.romanian_letters", "comma")
+    with pytest.raises(InputError) as caught:
+        check_config(with_letters)
+    assert str(caught.value) == (
+        "config: datasets.toy: cleaning.romanian_letters is 'comma', which is for Romanian (ro, ron"
+        " or rum); found the pair xs-xt"
+    )
+    set_value(with_letters, "datasets.toy.cleaning.romanian_letters", None)
+    check_config(with_letters)
