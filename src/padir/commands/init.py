@@ -78,8 +78,11 @@ def main(argv: list[str]) -> int:
     splits = {**text.splits, **held_out}
     if text.unused:
         print(f"not used: {', '.join(map(shown, text.unused))}")
-    counts = count(text.splits["train"])
+    scored = {split: files for split, files in text.splits.items() if split != "train"}
+    counts = count(text.splits["train"], scored)
     print(f"text: {counts.pairs:,} pairs of {' and '.join(text.languages)}", flush=True)
+    if counts.dropped:
+        print(f"cleaning will drop {counts.dropped}", flush=True)
     prepare(1)
     machine = measure()
     print(f"machine: {machine}", flush=True)

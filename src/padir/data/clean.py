@@ -77,8 +77,13 @@ class Side:
     ) -> "Side":
         """The file of one side of a split."""
         name = text_name(split, language, reference)
+        return cls.at(settings, raw / name, out / name, language)
+
+    @classmethod
+    def at(cls, settings: Cleaning, raw: Path, out: Path, language: str) -> "Side":
+        """The file `raw`, to be written to `out`."""
         letters = settings.romanian_letters if base_language(language) == "ro" else None
-        return cls(raw / name, out / name, name, language, letters)
+        return cls(raw, out, out.name, language, letters)
 
     def read(self, block: Block) -> tuple[list[str], tuple[int, int]]:
         """The cleaned lines of a block, and how many had a carriage return or other letters."""
@@ -119,7 +124,7 @@ class Judgement:
     marks: UInt64[np.ndarray, "K 2"]
 
 
-def _rows(sides: Sequence[Side]) -> list[Rows]:
+def aligned_rows(sides: Sequence[Side]) -> list[Rows]:
     """Aligned blocks of all sides; InputError for unequal line counts or no line."""
     blocks = [line_blocks(side.raw, BLOCK_LINES) for side in sides]
     counts = [sum(block.lines for block in side_blocks) for side_blocks in blocks]
@@ -179,6 +184,11 @@ def _write(
     ]
 
 
+def line_mark(language: str, line: str) -> bytes:
+    """Fingerprint by which lines of one language are found in validation and test sets."""
+    return fingerprint(f"{language} {line}")
+
+
 def _over_bytes(line: str, limit: int) -> bool:
     # A character takes 1 to 4 bytes, so most lines need no encoding.
     return len(line) > limit or (4 * len(line) > limit and len(line.encode("utf-8")) > limit)
@@ -202,7 +212,7 @@ def clean_scored(
             if reference and not side.raw.exists():
                 break
             sides.append(side)
-    rows = _rows(sides)
+    rows = aligned_rows(sides)
     seen: set[bytes] = set()
     for row in rows:
         for side, block in zip(sides, row, strict=True):
@@ -214,7 +224,7 @@ def clean_scored(
                         f" no line of the {split} split may be dropped"
                     )
                 if line.strip():
-                    seen.add(fingerprint(f"{side.language} {line}"))
+                    seen.add(line_mark(side.language, line))
     out.mkdir(parents=True, exist_ok=True)
     blocks = (_keep(sides, (row, np.ones(row[0].lines, bool))) for row in rows)
     files = _write(sides, blocks, out)
@@ -244,26 +254,15 @@ def clean_sides(
     Raises:
         InputError: unequal line counts, or no pair is left.
     """
-    rows, label = _rows(sides), sides[0].name.partition(".")[0]
+    rows, label = aligned_rows(sides), sides[0].name.partition(".")[0]
     out = sides[0].out.parent
     total = sum(row[0].lines for row in rows)
     workers = min(workers, len(rows) // _BLOCKS_PER_WORKER)
     out.mkdir(parents=True, exist_ok=True)
-    reasons = np.zeros(total, np.uint8)
-    overlap = dict.fromkeys(scored, 0)
-    spill, known = earlier or (Spill(3, out), 0)
-    judge = partial(_judge, settings, sides, scored)
     with Progress(total, "pairs", f"clean {label}: judge") as progress:
-        for (block, *_), judgement in zip(rows, ordered(judge, rows, workers), strict=True):
-            reasons[block.first : block.first + block.lines] = judgement.reasons
-            for split, shared in judgement.overlap.items():
-                overlap[split] += shared
-            numbers = known + block.first + np.flatnonzero(judgement.reasons == KEPT)
-            if settings.drop_duplicates:
-                spill.add(np.column_stack([judgement.marks, numbers.astype(np.uint64)]))
-            progress.update(block.lines)
-    for repeated in later_repeats(spill):
-        reasons[repeated[repeated >= known] - known] = _CODES["duplicate"]
+        reasons, overlap = judge_pairs(
+            settings, sides, rows, scored, earlier or (Spill(3, out), 0), workers, progress
+        )
     kept = reasons == KEPT
     pairs_kept = int(kept.sum())
     if not pairs_kept:
@@ -277,14 +276,56 @@ def clean_sides(
         "pairs_kept": pairs_kept,
         "dropped": {
             reason: {
-                "pairs": int((dropped := reasons == code).sum()),
-                "first_lines": (np.flatnonzero(dropped)[:EXAMPLES] + 1).tolist(),
+                "pairs": count,
+                "first_lines": (np.flatnonzero(reasons == _CODES[reason])[:EXAMPLES] + 1).tolist(),
             }
-            for reason, code in _CODES.items()
+            for reason, count in dropped_pairs(reasons).items()
         },
         "pairs_sharing_a_side_with": overlap,
         "files": files,
     }
+
+
+def judge_pairs(
+    settings: Cleaning,
+    sides: Sequence[Side],
+    rows: Sequence[Rows],
+    scored: dict[str, set[bytes]],
+    earlier: tuple[Spill, int],
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> tuple[UInt8[np.ndarray, " N"], dict[str, int]]:
+    """Decide for each pair whether it is kept, in one byte of memory per pair.
+
+    Args:
+        settings, sides, scored, workers: as in `clean_sides`.
+        rows: of `aligned_rows`.
+        earlier: as in `clean_sides`; further fingerprints are added.
+
+    Returns:
+        Code of the reason to drop each pair, or `KEPT`; pairs that share a side with each split.
+    """
+    reasons = np.zeros(sum(row[0].lines for row in rows), np.uint8)
+    overlap = dict.fromkeys(scored, 0)
+    spill, known = earlier
+    judge = partial(_judge, settings, sides, scored)
+    for (block, *_), judgement in zip(rows, ordered(judge, rows, workers), strict=True):
+        reasons[block.first : block.first + block.lines] = judgement.reasons
+        for split, shared in judgement.overlap.items():
+            overlap[split] += shared
+        numbers = known + block.first + np.flatnonzero(judgement.reasons == KEPT)
+        if settings.drop_duplicates:
+            spill.add(np.column_stack([judgement.marks, numbers.astype(np.uint64)]))
+        if progress is not None:
+            progress.update(block.lines)
+    for repeated in later_repeats(spill):
+        reasons[repeated[repeated >= known] - known] = _CODES["duplicate"]
+    return reasons, overlap
+
+
+def dropped_pairs(reasons: UInt8[np.ndarray, " N"]) -> dict[str, int]:
+    """Number of pairs that each reason costs."""
+    return {reason: int((reasons == code).sum()) for reason, code in _CODES.items()}
 
 
 def _judge(
@@ -313,7 +354,7 @@ def _reason(
 ) -> str | None:
     """Why a pair is dropped regardless of other pairs, or None; counts overlap."""
     marked = zip(lines, sides, strict=True)
-    marks = {fingerprint(f"{side.language} {line}") for line, side in marked}
+    marks = {line_mark(side.language, line) for line, side in marked}
     sharing = [split for split, known in scored.items() if not marks.isdisjoint(known)]
     for split in sharing:
         overlap[split] += 1

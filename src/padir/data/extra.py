@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from padir.config.data import Cleaning, RemoteFile
-from padir.data.clean import Side, clean_sides
+from padir.data.clean import Side, clean_sides, line_mark
 from padir.data.distinct import Spill, as_rows
 from padir.data.parallel import BLOCK_LINES, line_blocks, read_block
 from padir.data.statistics import fingerprint
@@ -47,7 +47,7 @@ def clean_extra(
     """
     known = {
         split: {
-            fingerprint(f"{language} {line}")
+            line_mark(language, line)
             for lines in iter_aligned(path)
             for line in lines
             if line.strip()

@@ -4,19 +4,19 @@ Only text that is there and small is looked at: text that can fill its vocabular
 needs no check, and reading it takes time.
 """
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from padir.config.data import Dataset, FilesSource, VocabularySettings
 from padir.config.experiment import Config
 from padir.config.training import TrainingRun
-from padir.files import InputError, read_aligned
+from padir.data.kept import KeptText
+from padir.files import InputError, shown
 from padir.languages import needs_tokenizer
 from padir.planning import cost
 from padir.planning.machine import CPU_GFLOPS, has_accelerator, machine_memory
 from padir.planning.memory import about_parameters, device_memory
-from padir.vocab import Vocabulary, train_vocabulary
+from padir.planning.propose import token_lengths, trial_vocabulary
 
 # Text of so many bytes a piece fills any vocabulary: sentences of the synthetic pair and captions
 # need 30 to 60.
@@ -29,8 +29,9 @@ def check(config: Config) -> Iterator[str]:
     """Yield a warning for each setting that does not fit.
 
     Raises:
-        InputError: a vocabulary that the text cannot fill, buckets that leave most pairs out, or
-            a target language whose BLEU needs a package that is not installed.
+        InputError: text that is empty, or that cleaning drops; a vocabulary that the text cannot
+            fill, buckets that leave most pairs out, or a target language whose BLEU needs a package
+            that is not installed.
     """
     for name, dataset in config.datasets.items():
         check_tokenizers(f"config: datasets.{name}.directions", dataset.directions)
@@ -61,42 +62,47 @@ def _check_text(config: Config, name: str, dataset: Dataset) -> Iterator[str]:
     source = dataset.source
     if not isinstance(source, FilesSource):
         return
-    paths = [Path(source.folder, p) for p in source.train.files.values() if isinstance(p, str)]
-    here = [path for path in paths if path.is_file() and path.suffix != ".gz"]
+    items = source.train.files.items()
+    paths = {code: Path(source.folder, item) for code, item in items if isinstance(item, str)}
+    here = {code: p for code, p in paths.items() if p.is_file() and p.suffix != ".gz"}
+    for code, path in here.items():
+        if not path.stat().st_size:
+            raise InputError(
+                f"config: datasets.{name}.source.train.files.{code}: {shown(path)} is empty"
+            )
     if len(here) < 2:
         return
-    size = sum(path.stat().st_size for path in here)
+    size = sum(path.stat().st_size for path in here.values())
     for key in dict.fromkeys(run.vocabulary for run in config.trainings.values()):
         settings = dataset.vocabulary_named(key)
         foreign = settings.foreign_pairs or settings.extra_text
         if foreign or settings.kind == "word" or size > BYTES_PER_PIECE * settings.size:
             continue
         where = f"datasets.{name}." + (f"vocabularies.{key}" if key else "vocabulary")
-        first, second = read_aligned(*here)
-        lengths = _lengths(where, settings, first, second)
+        pairs = [(first, second) for first, second in KeptText.of(dataset.cleaning, here)]
+        if not any(line.strip() for pair in pairs for line in pair):
+            files = " and ".join(map(shown, here.values()))
+            raise InputError(f"config: datasets.{name}: cleaning leaves no text of {files}")
+        lengths = _lengths(where, settings, pairs)
         for training, run in config.trainings.items():
             if run.vocabulary == key:
                 yield from _check_buckets(training, run, lengths)
 
 
 def _lengths(
-    where: str, settings: VocabularySettings, first: Sequence[str], second: Sequence[str]
+    where: str, settings: VocabularySettings, pairs: Sequence[tuple[str, str]]
 ) -> list[int]:
     """Tokens of the longer side of each pair, EOS included, by a vocabulary of these settings.
 
     Raises:
         InputError: the text cannot fill it.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "spm.model")
-        try:
-            train_vocabulary([*first, *second], settings, path)
-        except InputError as error:
-            message = str(error).removeprefix("vocabulary.")
-            raise InputError(f"config: {where}.{message}") from error
-        vocabulary = Vocabulary.load(path)
-    sides = (vocabulary.encode(lines) for lines in (first, second))
-    return [1 + max(len(a), len(b)) for a, b in zip(*sides, strict=True)]
+    try:
+        vocabulary = trial_vocabulary([line for pair in pairs for line in pair], settings)
+    except InputError as error:
+        message = str(error).removeprefix("vocabulary.")
+        raise InputError(f"config: {where}.{message}") from error
+    return list(map(max, token_lengths(vocabulary, pairs)))
 
 
 def _check_buckets(training: str, run: TrainingRun, lengths: Sequence[int]) -> Iterator[str]:

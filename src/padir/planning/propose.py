@@ -184,22 +184,36 @@ def learn_vocabulary(lines: Sequence[str], size: int, whole: bool = True) -> tup
     Raises:
         InputError: no size fits.
     """
+    tried = size
+    while True:
+        try:
+            vocabulary = trial_vocabulary(lines, VocabularySettings(size=tried))
+            break
+        except InputError as error:
+            allowed = _ALLOWED_SIZE.search(str(error))
+            # Each bound is tried once, with a margin for what validation and test sets take.
+            if allowed is None or tried != size:
+                raise
+            limit = int(allowed[1])
+            tried = _rounded(limit * (0.9 if limit < size else 1.5))
+    fewer = tried < size and not whole
+    return size if fewer else tried, vocabulary
+
+
+def trial_vocabulary(lines: Sequence[str], settings: VocabularySettings) -> Vocabulary:
+    """A vocabulary of these settings that is not kept. Raises InputError as learning one does."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "spm.model")
-        tried = size
-        while True:
-            try:
-                train_vocabulary(lines, VocabularySettings(size=tried), path)
-                break
-            except InputError as error:
-                allowed = _ALLOWED_SIZE.search(str(error))
-                # Each bound is tried once, with a margin for lines that cleaning drops.
-                if allowed is None or tried != size:
-                    raise
-                limit = int(allowed[1])
-                tried = _rounded(limit * (0.9 if limit < size else 1.5))
-        fewer = tried < size and not whole
-        return size if fewer else tried, Vocabulary.load(path)
+        train_vocabulary(lines, settings, path)
+        return Vocabulary.load(path)
+
+
+def token_lengths(
+    vocabulary: Vocabulary, pairs: Sequence[tuple[str, str]]
+) -> list[tuple[int, int]]:
+    """Tokens of both sides of each pair, EOS included."""
+    lengths = [len(ids) + 1 for ids in vocabulary.encode([line for pair in pairs for line in pair])]
+    return list(zip(lengths[::2], lengths[1::2], strict=True))
 
 
 def _vocabulary_and_lengths(counts: Counts) -> tuple[int, list[tuple[int, int]]]:
@@ -208,8 +222,7 @@ def _vocabulary_and_lengths(counts: Counts) -> tuple[int, list[tuple[int, int]]]
     lines = [line for pair in pairs for line in pair]
     asked = min(MOST_PIECES, _rounded(PIECES_PER_ROOT * counts.words**0.5))
     size, vocabulary = learn_vocabulary(lines, asked, whole=len(pairs) == counts.pairs)
-    lengths = [len(ids) + 1 for ids in vocabulary.encode(lines)]
-    return size, list(zip(lengths[::2], lengths[1::2], strict=True))
+    return size, token_lengths(vocabulary, pairs)
 
 
 def _rounded(size: float) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from padir.config.data import Cleaning
+from padir.data.kept import KeptText
 from padir.files import InputError, iter_aligned, shown, write_lines
 from padir.vocab import sample_lines
 
@@ -48,17 +49,19 @@ class ParallelText:
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of training text.
+    """Counts of training text that cleaning keeps.
 
     Attributes:
         pairs: lines of either side.
         words: of both sides; text without spaces counts by its bytes.
         sample: pairs drawn evenly, at most `SAMPLED_PAIRS`.
+        dropped: what `most_dropped` says of the text.
     """
 
     pairs: int
     words: int
     sample: list[tuple[str, str]]
+    dropped: str | None = None
 
 
 def find_text(paths: Sequence[Path], languages: Sequence[str] | None = None) -> ParallelText:
@@ -161,26 +164,33 @@ def _by_split(folder: Path, pairs: Mapping[str, Split]) -> dict[str, Split]:
     return splits
 
 
-def count(split: Split) -> Counts:
-    """Count training text and draw a sample of it.
+def count(train: Split, scored: Mapping[str, Split] | None = None) -> Counts:
+    """Count what cleaning keeps of training text by default, and draw a sample of it.
+
+    Args:
+        train: file of each language.
+        scored: those of the validation and test splits, as far as they exist.
 
     Raises:
         InputError: line counts differ, no UTF-8, or too few pairs.
     """
+    kept = KeptText.of(Cleaning(), train, scored)
     pairs = words = 0
 
     def joined() -> Iterator[str]:
         nonlocal pairs, words
-        for line in iter_aligned(*split.values()):
+        for line in kept:
             pairs += 1
             words += sum(map(_words, line))
             yield "\n".join(line)
 
     sample = [line.split("\n") for line in sample_lines(joined(), SAMPLED_PAIRS)]
     if pairs < LEAST_PAIRS:
-        name = " and ".join(shown(path) for path in split.values())
-        raise InputError(f"{name}: {pairs} pairs, at least {LEAST_PAIRS} are needed")
-    return Counts(pairs, words, [(first, second) for first, second in sample])
+        name = " and ".join(shown(path) for path in train.values())
+        reason = f"; cleaning drops {kept.dropped}" if kept.dropped else ""
+        raise InputError(f"{name}: {pairs} pairs, at least {LEAST_PAIRS} are needed{reason}")
+    drawn = [(first, second) for first, second in sample]
+    return Counts(pairs, words, drawn, kept.dropped)
 
 
 def _words(line: str) -> int:

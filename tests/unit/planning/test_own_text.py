@@ -158,6 +158,42 @@ def test_the_time_counts_distillation_and_the_choice_of_length_rules(corpus, mon
     assert (whole - untuned) / (untuned - few) == pytest.approx(8 / 19, rel=0.1)
 
 
+def test_what_cleaning_drops_is_neither_counted_nor_sampled(corpus, capsys):
+    few, line = 300, "bal kel mil"
+    long = [f"{' '.join(WORDS[:180] * 2)} {number}" for number in range(600)]
+    for language in ("de", "en"):
+        kept = (corpus / f"train.{language}").read_text().splitlines()[:few]
+        huge, repeated = ["x" * 1_500_000], [line, line]
+        lines = "".join(f"{each}\n" for each in [*long, *kept, *huge, *repeated])
+        (corpus / f"train.{language}").write_text(lines)
+        (corpus / f"valid.{language}").write_text(f"{kept[0]}\r\n")
+    assert main(["init", "corpus"]) == 0
+    shown = capsys.readouterr().out
+    assert "text: 300 pairs of de and en" in shown
+    assert (
+        "\ncleaning will drop 603 of 903 pairs: too_many_bytes 1 (cleaning.max_bytes), too_long 600"
+        " (cleaning.max_words), overlap 1 (cleaning.drop_overlap), duplicate 1"
+        " (cleaning.drop_duplicates)\n"
+    ) in shown
+    config = load_config(["corpus.yaml"])
+    assert config.trainings["padir"].training.buckets[-1] < 64
+    assert list(fit.check(config)) == []
+    text = find_text([corpus])
+    counts = count(text.splits["train"], {"valid": text.splits["valid"]})
+    assert counts.pairs == len(counts.sample) == few
+    assert max(len(each.split()) for pair in counts.sample for each in pair) < 10
+
+
+def test_pairs_that_cleaning_drops_do_not_count_as_enough(corpus):
+    lines = read_lines(corpus / "train.en")
+    (corpus / "train.en").write_text("".join(f"{line}\n" for line in [*lines[:50], *[""] * 850]))
+    with pytest.raises(InputError) as caught:
+        count(find_text([corpus]).splits["train"])
+    needed = "50 pairs, at least 200 are needed"
+    dropped = "cleaning drops 850 of 900 pairs: empty 850 (cleaning.drop_empty)"
+    assert str(caught.value).endswith(f"train.en: {needed}; {dropped}")
+
+
 def test_a_vocabulary_is_lowered_to_what_the_text_fills(corpus):
     lines = [line for path in corpus.iterdir() for line in read_lines(path)]
     size, vocabulary = propose.learn_vocabulary(lines, 32_000)
@@ -192,8 +228,8 @@ def test_a_vocabulary_that_the_text_cannot_fill_is_refused_before_a_run(corpus):
 def test_buckets_that_leave_pairs_out_are_warned_of_or_refused(corpus, monkeypatch):
     monkeypatch.setattr(fit, "BYTES_PER_PIECE", 10_000)
     settings = check_config(own_config(corpus)).datasets["own"].vocabulary
-    sides = read_aligned(corpus / "train.de", corpus / "train.en")
-    tokens = sorted(fit._lengths("x", settings, *sides))
+    pairs = list(zip(*read_aligned(corpus / "train.de", corpus / "train.en"), strict=True))
+    tokens = sorted(fit._lengths("x", settings, pairs))
 
     def with_bucket_at(share):
         bucket = tokens[int(share * len(tokens))]
@@ -203,6 +239,38 @@ def test_buckets_that_leave_pairs_out_are_warned_of_or_refused(corpus, monkeypat
     assert "trainings.ar.training.buckets ends at" in warning and "are left out" in warning
     with pytest.raises(InputError, match="are left out; 99% have at most"):
         list(fit.check(with_bucket_at(0.2)))
+
+
+def test_the_start_check_reads_text_as_the_config_cleans_it(corpus, monkeypatch):
+    monkeypatch.setattr(fit, "BYTES_PER_PIECE", 100_000)
+    for language in ("de", "en"):
+        with (corpus / f"train.{language}").open("a") as file:
+            file.writelines(f"{' '.join(WORDS[:180] * 2)} {number}\n" for number in range(600))
+    given = own_config(corpus)
+    given["training_defaults"] = {"training": {"buckets": [64]}}
+    assert list(fit.check(check_config(given))) == []
+    given["datasets"]["own"]["cleaning"] = {"max_words": 1000}
+    [warning] = fit.check(check_config(given))
+    assert "40% of the pairs have more tokens" in warning
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_an_empty_training_file_is_named(corpus, language):
+    (corpus / f"train.{language}").write_text("")
+    with pytest.raises(InputError) as caught:
+        list(fit.check(check_config(own_config(corpus))))
+    assert str(caught.value) == (
+        f"config: datasets.own.source.train.files.{language}: {corpus}/train.{language} is empty"
+    )
+
+
+def test_text_that_cleaning_drops_whole_is_named(corpus):
+    (corpus / "train.de").write_text("\n" * 900)
+    (corpus / "train.en").write_text("bal\n" * 900)
+    with pytest.raises(InputError) as caught:
+        list(fit.check(check_config(own_config(corpus))))
+    files = f"{corpus}/train.de and {corpus}/train.en"
+    assert str(caught.value) == f"config: datasets.own: cleaning leaves no text of {files}"
 
 
 def test_a_cpu_machine_is_warned_of_excessive_memory_and_time(monkeypatch, repository):
