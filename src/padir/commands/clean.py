@@ -34,6 +34,7 @@ def main(argv: list[str]) -> int:
     from padir.config.read import read_dataset
     from padir.data.card import data_card
     from padir.data.clean import clean
+    from padir.data.kept import most_dropped
     from padir.files import (
         InputError,
         iter_aligned,
@@ -61,6 +62,10 @@ def main(argv: list[str]) -> int:
             statistics["references"][references.name] = sha256_file(references)
     write_with_checksum(out / STATISTICS_FILE, statistics)
     write_text(out / CARD_FILE, data_card(dataset, statistics))
+    train = statistics["splits"]["train"]
+    dropped = {reason: each["pairs"] for reason, each in train["dropped"].items()}
+    if lost := most_dropped(train["pairs_read"], dropped):
+        print(f"padir clean: train: dropped {lost}", file=sys.stderr)
     files = [file for split in statistics["splits"].values() for file in split["files"]]
     for file in files:
         if removed := file["carriage_returns_removed"]:

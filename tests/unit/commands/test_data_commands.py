@@ -117,6 +117,28 @@ def test_carriage_returns_are_reported(tmp_path, capsys):
     assert "train.en" not in errors
 
 
+@pytest.mark.parametrize("bad", [2, 3])
+def test_more_than_a_fifth_of_the_training_pairs_dropped_is_reported(tmp_path, capsys, bad):
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for split, pairs in (("train", 10), ("valid", 1), ("test", 1)):
+        for language in ("de", "en"):
+            lines = [f"{split} {number}" for number in range(pairs)]
+            if (split, language) == ("train", "en"):
+                lines[:bad] = ["x " * 30, *[""] * (bad - 1)]
+            write_lines(raw / f"{split}.{language}", lines)
+    files = {s: {"files": {"de": f"{s}.de", "en": f"{s}.en"}} for s in ("train", "valid", "test")}
+    spec, out = str(tmp_path / "spec.json"), str(tmp_path / "out")
+    write_json(spec, {"source": {"kind": "files", **files}, "directions": ["de-en"]})
+    assert main(["clean", "--config-dataset", spec, "--raw", str(raw), "--out", out]) == 0
+    line = (
+        "padir clean: train: dropped 3 of 10 pairs: empty 2 (cleaning.drop_empty), ratio 1"
+        " (cleaning.max_ratio)"
+    )
+    notes = [each for each in capsys.readouterr().err.splitlines() if "dropped" in each]
+    assert notes == ([line] if bad == 3 else [])
+
+
 def test_extra_sources_leave_out_known_and_scored_sentences(built, tmp_path, capsys):
     data, spec, out = built / "data", tmp_path / "extra.json", tmp_path / "out"
     old, scored = read_lines(data / "train.xs")[0], read_lines(data / "test.xs")[0]
