@@ -157,7 +157,7 @@ def test_targets_and_their_cards_come_of_the_training_s_teacher():
 
 def test_sources_of_a_training_are_those_that_its_teacher_translated():
     given = changed("datasets.real.extra_sources", {"files": {"de": "captions.de"}})
-    config, taught = check_config(given), set_value(given, "teachers.ar.extra_sources", True)
+    config, taught = check_config(SMALL), set_value(given, "teachers.ar.extra_sources", True)
     data, distilled = "results/data/real/de-en", "results/distill/real/de-en/ar/seed0"
     assert jobs.sources(config, PLACE, "padir", "train") == f"{data}/train.de"
     assert jobs.extra_path(config, PLACE, "ar") == []

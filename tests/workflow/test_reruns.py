@@ -104,7 +104,6 @@ EDITS: dict[str, tuple[Edit, dict[str, int]]] = {
         | {"score": 5},
     ),
     # The data and what is trained on them stay as they are.
-    "extra_sources_that_nobody_translates": ({"datasets": {"toy": EXTRA}}, {}),
     "extra_sources": (
         {"datasets": {"toy": EXTRA}, "teachers": {"ar": {"extra_sources": True}}},
         {"write_extra_settings": 1, "extra_sources": 1, "join_sources": 1, **DISTILL, **TAUGHT},

@@ -175,6 +175,7 @@ class Config(Settings):
                 _known(f"decoders.{name}.reranker", decoder.reranker, fresh, "AR trainings")
         for name in self.teachers:
             self._teacher_resolves(name)
+        self._extra_sources_are_read()
         self._evaluation_resolves()
         return self
 
@@ -190,12 +191,22 @@ class Config(Settings):
             raise ValueError(
                 f"teachers.{name}.row is {row.name!r}: a teacher is an AR training on raw targets"
             )
-        teacher, datasets = self.teachers[name], self.datasets
-        wanted = isinstance(teacher, ModelTeacher) and teacher.extra_sources
-        if wanted and not any(dataset.extra_sources for dataset in datasets.values()):
+
+    def _extra_sources_are_read(self) -> None:
+        """Check that datasets have extra sources if, and only if, a teacher translates them."""
+        teachers = {n: t for n, t in self.teachers.items() if isinstance(t, ModelTeacher)}
+        wanted = [name for name, teacher in teachers.items() if teacher.extra_sources]
+        given = [name for name, dataset in self.datasets.items() if dataset.extra_sources]
+        if wanted and not given:
             raise ValueError(
-                f"teachers.{name}.extra_sources is true, but no dataset has extra_sources: give"
-                f" datasets.{next(iter(datasets))}.extra_sources.files, or set it to false"
+                f"teachers.{wanted[0]}.extra_sources is true, but no dataset has extra_sources:"
+                f" give datasets.{next(iter(self.datasets))}.extra_sources.files, or set it to"
+                " false"
+            )
+        if given and not wanted:
+            raise ValueError(
+                f"datasets.{given[0]}.extra_sources is given, but no teacher translates it: set"
+                f" teachers.{next(iter(teachers), 'NAME')}.extra_sources to true, or leave it out"
             )
 
     def _files_are_of_one_direction(self, name: str) -> None:

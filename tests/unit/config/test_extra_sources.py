@@ -23,6 +23,11 @@ from tests.unit.config.test_identity import WHOLE
             r"extra_sources\.files must name languages of xs-xt, found de",
         ),
         ({"datasets.toy.extra_sources": {"files": {}}}, "at least 1"),
+        (
+            {"datasets.toy.extra_sources": {"files": {"xs": "x"}}},
+            r"^config: datasets\.toy\.extra_sources is given, but no teacher translates it: set"
+            r" teachers\.ar\.extra_sources to true, or leave it out$",
+        ),
     ],
 )
 def test_extra_sources_that_do_not_fit_are_refused(changes, expected):

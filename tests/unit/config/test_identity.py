@@ -197,8 +197,6 @@ ALL_TRAININGS = {*AR, *TAUGHT, *RAW, *OTHER, *RANKED}
         # The teacher's row and decoder; how many shards it writes changes no text.
         ("teachers.ar.row", "ar/greedy", TAUGHT),
         ("teachers.ar.shards", 5, set()),
-        # Extra sources change what their teacher's students learn, and no data.
-        ("datasets.toy.extra_sources", EXTRA, set()),
         (
             "decoders.beam",
             {"kind": "beam", "beam": 3},
@@ -375,8 +373,8 @@ def test_settings_that_say_nothing_leave_digests_as_they_were():
 
 
 def test_extra_sources_change_what_their_teacher_s_students_learn_and_nothing_else():
+    without = stages(check_config(WHOLE))
     taught = set_value(copy.deepcopy(WHOLE), "datasets.toy.extra_sources", copy.deepcopy(EXTRA))
-    without = stages(check_config(taught))
     set_value(taught, "teachers.ar.extra_sources", True)
     used = stages(check_config(taught))
     assert {name for name in used if used[name] != without[name]} == TAUGHT

@@ -98,6 +98,7 @@ def test_limits_of_a_download_are_read_and_change_no_digest():
     def config(source: dict[str, Any], extra: dict[str, Any]) -> Config:
         settings = changed("datasets.real.source.train.files.de", source)
         set_value(settings, "datasets.real.extra_sources.files.de", extra)
+        set_value(settings, "teachers.ar.extra_sources", True)
         return check_config(settings)
 
     without, limited = config(address, address), config(address | limits, address | limits)
