@@ -35,12 +35,7 @@ LINES = (
 
 
 def tiny_run(
-    system: str,
-    buckets=(16,),
-    decoder_layers: int = 1,
-    extra_ids: int = 0,
-    self_conditioning: bool = False,
-    **settings,
+    system: str, buckets=(16,), decoder_layers: int = 1, extra_ids: int = 0, **settings
 ) -> TrainingRun:
     """Settings of a tiny model.
 
@@ -58,7 +53,6 @@ def tiny_run(
             "max_positions": 16,
             "length_classes": 12,
             "extra_ids": extra_ids,
-            "self_conditioning": self_conditioning,
         },
         training={"buckets": list(buckets)},
         **settings,

@@ -49,12 +49,9 @@ class Objective(Settings):
     unroll: Literal["argmax", "sample"] = "argmax"
     """Predictions of a stage that the next one reads. argmax: the likeliest tokens; sample: sampled
     tokens."""
-    later_weight: float = Field(default=1.0, gt=0, exclude_if=lambda weight: weight == 1)
-    """Weight of the loss of each stage after the first, where that of the first is 1; divided by
-    the mean weight."""
     consistency: float = Field(default=0.0, ge=0, exclude_if=not_)
-    """Weight of the divergence of stage 1's prediction from the last stage's, which is held fixed,
-    at the positions in the loss of stage 1."""
+    """Weight of the consistency of the first stage with the last: the divergence of its prediction
+    from the last stage's, which is held fixed, at the positions in the loss of stage 1; 0: none."""
     hide_stutter: bool = True
     """Whether tokens equal to their left neighbour are hidden between training stages."""
     glancing: float = Field(default=0.0, ge=0, le=1)
@@ -89,6 +86,8 @@ class Objective(Settings):
             raise ValueError(f"time_weight {self.time_weight} needs hiding time: no time is drawn")
         if self.coupled_times and (self.hiding != "time" or self.glancing):
             raise ValueError("coupled_times needs hiding time and glancing 0")
+        if self.consistency and self.stages < 2:
+            raise ValueError("consistency needs 2 stages or more: one stage has no later one")
         if self.hiding == "context" and (self.stages > 1 or self.glancing or self.loss_on != "all"):
             raise ValueError(
                 "hiding context predicts every position from a context of its own:"

@@ -40,9 +40,6 @@ class Architecture(Settings):
     input_positions: bool = False
     """Whether a position embedding is added to each input token of a parallel decoder; without it,
     mask tokens differ only in their distance to other tokens."""
-    self_conditioning: bool = Field(default=False, exclude_if=not_)
-    """Whether each pass of a parallel decoder after the first also reads the expected embedding of
-    the last pass's prediction at each position, through a projection (Chen et al. 2022)."""
     disentangled: bool = False
     """Whether keys and values of decoder self-attention are computed from the input embeddings in
     every layer, so that a position can be predicted from any subset of the others (DisCo)."""
@@ -204,11 +201,6 @@ class TrainingRun(Settings):
                 f"decoder {name} starts from or remasks with {', '.join(sorted(read - trained))},"
                 f" but objective.corruption {self.objective.corruption} never trains that: start"
                 f" and replacement may use {', '.join(sorted(trained))}"
-            )
-        if decoder.shortlist and architecture.self_conditioning:
-            raise ValueError(
-                f"decoder {name}: shortlist {decoder.shortlist} does not fit"
-                " architecture.self_conditioning true, which reads the prediction over all tokens"
             )
         if decoder.remask == "critic" and not self.objective.critic_weight:
             raise ValueError(f"decoder {name}: remask critic needs objective.critic_weight above 0")

@@ -43,7 +43,6 @@ class Prediction(NamedTuple):
     logits: Float[Array, "B L V"] | None = None
     top_tokens: TopTokens | None = None
     coupling: Float[Array, "B L R"] | None = None
-    expected: Float[Array, "B L E"] | None = None
 
 
 class Policies(NamedTuple):
@@ -56,7 +55,6 @@ class Policies(NamedTuple):
     rescore_kept: bool = False
     easy_first: bool = False
     joint: PairwiseRepetitionPenalty | None = None
-    self_conditioning: bool = False
     shortlist: int = 0  # tokens that passes after the first choose from; 0: all
 
 
@@ -87,7 +85,6 @@ class Refinement(NamedTuple):
     shortlist: Int[Array, "B C"] | None
     passes: Int[Array, " B"]
     finished: Bool[Array, " B"]
-    expected: Float[Array, "B L E"] | None = None
 
 
 def easy_first_context(
@@ -217,8 +214,6 @@ def refinement(
     def one_pass(state: Refinement) -> Refinement:
         pass_keys = position_keys(keys, state.passes_done, length)
         within = () if state.shortlist is None else (state.shortlist,)
-        if state.expected is not None:
-            within = None, state.expected
         prediction = predict(state.inputs, visible(state), pass_keys, *within)
         view = PassView(
             state.inputs, state.hidden, state.tokens, state.log_probability,
@@ -268,7 +263,6 @@ def refinement(
                 policies.stop(state.inputs, inputs, score)
                 & ~(policies.easy_first & (state.passes_done == 0))
             ),
-            expected=prediction.expected,
         )
 
     def visible(state: Refinement) -> Bool[Array, "B L"] | Bool[Array, "B L L"]:
@@ -281,12 +275,6 @@ def refinement(
             predict, first, inside | end, position_keys(keys, jnp.int32(0), length)
         )
         summed_logits = jnp.zeros(shapes.logits.shape, shapes.logits.dtype)
-    expected = None
-    if policies.self_conditioning:
-        shapes = jax.eval_shape(
-            predict, first, inside | end, position_keys(keys, jnp.int32(0), length)
-        )
-        expected = jnp.zeros(shapes.expected.shape, shapes.expected.dtype)
     state = Refinement(
         passes_done=jnp.int32(0),
         inputs=first,
@@ -298,7 +286,6 @@ def refinement(
         shortlist=None,
         passes=jnp.zeros(batch, jnp.int32),
         finished=~jnp.any(is_piece, axis=1),
-        expected=expected,
     )
     return Passes(state, one_pass, visible)
 

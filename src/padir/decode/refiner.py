@@ -52,7 +52,7 @@ class Proposal:
     opening: tuple[bool, ...] = ()
 
 
-def policies_of(settings: RefinementDecoder, self_conditioning: bool = False) -> Policies:
+def policies_of(settings: RefinementDecoder) -> Policies:
     """The policies that the settings name."""
     return Policies(
         update=UPDATES[settings.update](settings),
@@ -63,7 +63,6 @@ def policies_of(settings: RefinementDecoder, self_conditioning: bool = False) ->
         easy_first=settings.context == "easy_first",
         joint=joint_choice(settings),
         shortlist=settings.shortlist,
-        self_conditioning=self_conditioning,
     )
 
 
@@ -91,11 +90,9 @@ def predictor(
         coupled_by = "attention"
     positional_logits = model.decoder.positional_logits(length)
 
-    def predict(tokens, visible, position_keys, shortlist=None, expected=None):
-        arguments = tokens, cross, visible, None, positional_logits, expected
-        hidden, attentions = model.hidden(*arguments)
+    def predict(tokens, visible, position_keys, shortlist=None):
+        hidden, attentions = model.hidden(tokens, cross, visible, None, positional_logits)
         logits = model.logits(hidden, shortlist)
-        expected = model.expected(logits) if model.self_conditioning else None
         # From here to the shortlist's ids below, a token is its place on the last axis.
         possible, impossible = allowed, barred
         if shortlist is not None:
@@ -132,7 +129,6 @@ def predictor(
             logits if settings.replacement == "summed" or makes_shortlist else None,
             top,
             coupling,
-            expected,
         )
 
     return predict
@@ -179,7 +175,7 @@ class Refiner:
                 f" allowed are 0 and {self.longest} or more"
             )
         self.start = partial(STARTS[settings.start], seed, vocabulary_size)
-        policies = policies_of(settings, model.self_conditioning)
+        policies = policies_of(settings)
         self.joint, self.easy_first = policies.joint, policies.easy_first
         allowed = predictable(self.table_size, vocabulary_size, eos=False)
         count, longest, search = self.lengths, self.longest, settings.length_search

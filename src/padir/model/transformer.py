@@ -80,9 +80,6 @@ class Transformer(nnx.Module):
         self.length_oracle = predictor is not None and predictor.oracle
         if predictor is not None:
             self.length_predictor = predictor(architecture, rngs)
-        self.self_conditioning = architecture.self_conditioning and not causal
-        if self.self_conditioning:
-            self.conditioning = linear(architecture.width, architecture.width, dtype, rngs)
         self.has_critic = critic
         if critic:
             self.critic = linear(architecture.width, 2, dtype, rngs)
@@ -118,10 +115,6 @@ class Transformer(nnx.Module):
             return self.embedder.attend(hidden) / jnp.sqrt(jnp.float32(self.width))
         return self.output(hidden).astype(jnp.float32)
 
-    def expected(self, logits: Logits) -> Hidden:
-        """The expected embedding of a prediction, over the whole table."""
-        return jax.nn.softmax(logits, axis=-1) @ self.embedder.embedding[...]
-
     def critic_logits(self, hidden: Hidden) -> Float[Array, "B L 2"]:
         """Float32 logits of the critic at each position; class 1 is a right prediction.
 
@@ -141,21 +134,16 @@ class Transformer(nnx.Module):
         visible: Mask | PairMask | None = None,
         key: DropoutKey = None,
         positional_logits: PositionalLogits | None = None,
-        expected: Hidden | None = None,
     ) -> tuple[Hidden, Attentions]:
         """Decoder vectors and attention weights of one pass.
 
         `visible` is where the decoder may look, for all positions or for each; by default
         wherever `tokens` is not padding. `positional_logits` are those of the decoder, computed
-        once for several passes; `expected` is what the last pass's prediction embeds to, for a
-        self-conditioned model; None: there was none.
+        once for several passes.
         """
         if visible is None:
             visible = tokens != PAD
-        x = self.embedder(tokens)
-        if expected is not None:
-            x = x + self.conditioning(expected.astype(x.dtype))
-        return self.decoder(x, visible, cross, key, positional_logits)
+        return self.decoder(self.embedder(tokens), visible, cross, key, positional_logits)
 
     def decode(
         self,

@@ -79,9 +79,9 @@ def cross_entropy(
 def kl_divergence(
     logits: Float[Array, "*axes V"], other: Float[Array, "*axes V"]
 ) -> Float[Array, "*axes"]:
-    """Kullback-Leibler divergence of the second law from the first, in nats."""
-    law, other_law = jax.nn.log_softmax(logits), jax.nn.log_softmax(other)
-    return jnp.sum(jnp.exp(law) * (law - other_law), axis=-1)
+    """Divergence KL(law of `logits` || law of `other`), in nats."""
+    log_law, log_other = jax.nn.log_softmax(logits), jax.nn.log_softmax(other)
+    return jnp.sum(jnp.exp(log_law) * (log_law - log_other), axis=-1)
 
 
 def masked_sum(values: Float[Array, "*axes"], mask: Bool[Array, "*axes"]) -> Float[Array, ""]:
@@ -201,22 +201,17 @@ def stage_losses(
     hypothesis = best = corrupted.tokens
     predicted_mask = piece
     weight = corrupted.weight[:, None]
-    mean_weight = (1 + (objective.stages - 1) * objective.later_weight) / objective.stages
-    weight, first_mask = weight / mean_weight, mask
-    expected = None
-    all_logits = []
     total = tokens = critic = jnp.zeros(())
+    first, first_mask = None, mask
     for stage in range(objective.stages):
         stage_key = None if dropout_key is None else jax.random.fold_in(dropout_key, stage)
-        hidden, _ = model.hidden(hypothesis, cross, visible, stage_key, expected=expected)
+        hidden, _ = model.hidden(hypothesis, cross, visible, stage_key)
         logits = model.logits(hidden)
         loss = cross_entropy(logits, target, objective.label_smoothing, objective.z_loss)
         total = total + masked_sum(weight * loss, mask)
         tokens = tokens + count(mask)
+        first = logits if first is None else first
         fixed = jax.lax.stop_gradient(logits)
-        all_logits.append(logits)
-        if model.self_conditioning:
-            expected = jax.lax.stop_gradient(model.expected(fixed))
         predicted = best = best_pieces(fixed, vocabulary_size)
         if objective.unroll == "sample":
             stage_key = jax.random.fold_in(corruption_key, 3 + stage)
@@ -227,9 +222,9 @@ def stage_losses(
         predicted_mask = mask & piece
         hypothesis = next_hypothesis(predicted, corrupted.tokens, piece, objective.hide_stutter)
         # Later stages correct whole hypotheses, wherever the loss of stage 1 counts.
-        mask, weight = real, jnp.full_like(weight, objective.later_weight / mean_weight)
+        mask, weight = real, jnp.ones_like(weight)
     if objective.consistency:
-        divergence = kl_divergence(jax.lax.stop_gradient(all_logits[-1]), all_logits[0])
+        divergence = kl_divergence(fixed, first)
         total = total + objective.consistency * masked_sum(divergence, first_mask)
     return Losses(
         token=total / objective.stages,

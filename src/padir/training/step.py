@@ -97,7 +97,7 @@ class Trainer:
         self._optimizer = make_optimizer(run.optimizer)
         # Validation reports plain cross-entropy, whatever training smooths, and reveals nothing: a
         # model that is wrong more often would be shown more of the targets.
-        off = {"label_smoothing": 0.0, "z_loss": 0.0, "glancing": 0.0}
+        off = {"label_smoothing": 0.0, "z_loss": 0.0, "glancing": 0.0, "consistency": 0.0}
         plain = run.objective.model_copy(update=off)
         self._plain = run.model_copy(update={"objective": plain})
         self._graph, self._abstract = nnx.split(abstract(run, table_size))

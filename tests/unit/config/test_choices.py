@@ -50,6 +50,7 @@ def test_a_decoder_s_own_settings_come_over_its_system_s():
     [
         ({"objective": {"time_weight": "linear"}}, "time_weight linear needs hiding time"),
         ({"objective": {"coupled_times": True}}, "coupled_times needs hiding time"),
+        ({"objective": {"consistency": 1, "stages": 1}}, "consistency needs 2 stages or more"),
         ({"objective": {"hiding": "context"}}, "stages 1, glancing 0 and loss_on all"),
         ({"architecture": {"disentangled": True}}, "do not go together"),
         (
