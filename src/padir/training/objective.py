@@ -202,7 +202,8 @@ def stage_losses(
     predicted_mask = piece
     weight = corrupted.weight[:, None]
     total = tokens = critic = jnp.zeros(())
-    first, first_mask = None, mask
+    predictions: list[Logits] = []
+    first_mask = mask
     for stage in range(objective.stages):
         stage_key = None if dropout_key is None else jax.random.fold_in(dropout_key, stage)
         hidden, _ = model.hidden(hypothesis, cross, visible, stage_key)
@@ -210,7 +211,7 @@ def stage_losses(
         loss = cross_entropy(logits, target, objective.label_smoothing, objective.z_loss)
         total = total + masked_sum(weight * loss, mask)
         tokens = tokens + count(mask)
-        first = logits if first is None else first
+        predictions.append(logits)
         fixed = jax.lax.stop_gradient(logits)
         predicted = best = best_pieces(fixed, vocabulary_size)
         if objective.unroll == "sample":
@@ -224,7 +225,8 @@ def stage_losses(
         # Later stages correct whole hypotheses, wherever the loss of stage 1 counts.
         mask, weight = real, jnp.ones_like(weight)
     if objective.consistency:
-        divergence = kl_divergence(fixed, first)
+        last = jax.lax.stop_gradient(predictions[-1])
+        divergence = kl_divergence(last, predictions[0])
         total = total + objective.consistency * masked_sum(divergence, first_mask)
     return Losses(
         token=total / objective.stages,
