@@ -35,6 +35,7 @@ def main(argv: list[str]) -> int:
     from padir.data.card import data_card
     from padir.data.clean import clean
     from padir.data.kept import most_dropped
+    from padir.data.text import check_references
     from padir.files import (
         InputError,
         iter_aligned,
@@ -50,6 +51,7 @@ def main(argv: list[str]) -> int:
     if raw.resolve() == out.resolve():
         raise InputError(f"{shown(raw)}: --raw and --out must be different folders")
     dataset = read_dataset(arguments.config_dataset)
+    check_references(dataset.source, raw, dataset.pair.split("-"))
     workers = arguments.threads or cores()
     cleaned = clean(dataset.cleaning, dataset.pair, raw, out, workers)
     statistics = {"digests": arguments.digests, **cleaned, "references": {}}

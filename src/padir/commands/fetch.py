@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     from padir.config.data import SyntheticSource, TfdsSource
     from padir.config.read import read_dataset
     from padir.data.synthetic import write_grammar, write_synthetic
-    from padir.data.text import SPLITS, remove_further_references, write_files_source
+    from padir.data.text import SPLITS, write_files_source
     from padir.data.tfds import write_tfds_source
     from padir.files import InputError
     from padir.launch import cores
@@ -43,7 +43,6 @@ def main(argv: list[str]) -> int:
             raise InputError(f"--grammar: source is {source.kind}; only synthetic data has one")
         write_grammar(source, arguments.grammar)
         return 0
-    remove_further_references(arguments.out, dataset.pair.split("-"))
     inputs = [arguments.config_dataset, *source.local_files()]
     seed = None
     if isinstance(source, SyntheticSource):

@@ -19,7 +19,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from padir.config.data import MOST_LINE_BYTES, MOST_UNPACKED, FilesSource, RemoteFile
+from padir.config.data import (
+    MOST_LINE_BYTES,
+    MOST_UNPACKED,
+    DataSource,
+    FilesSource,
+    RemoteFile,
+)
 from padir.files import InputError, atomic_path, decode_lines, shown, write_lines
 
 SPLITS = ("train", "valid", "test")
@@ -32,14 +38,21 @@ def text_name(split: str, language: str, reference: int = 0) -> str:
     return f"{split}.{language}" + (f".{reference}" if reference else "")
 
 
-def remove_further_references(folder: Path, languages: Iterable[str]) -> None:
-    """Remove the further references that an earlier fetch left: cleaning would read them."""
+def check_references(source: DataSource, folder: Path, languages: Iterable[str]) -> None:
+    """Refuse further references that the settings do not name, such as those of an earlier fetch.
+
+    Raises:
+        InputError: names the file.
+    """
     for split, language in itertools.product(SPLITS, languages):
-        for reference in itertools.count(1):
-            path = folder / text_name(split, language, reference)
-            if not path.exists():
-                break
-            path.unlink()
+        files = isinstance(source, FilesSource)
+        named = getattr(source, split).references.get(language, []) if files else []
+        path = folder / text_name(split, language, 1 + len(named))
+        if path.exists():
+            raise InputError(
+                f"{shown(path)}: the dataset's settings name {len(named)} further references:"
+                " delete this one, or fetch into an empty folder"
+            )
 
 
 def write_files_source(source: FilesSource, folder: Path) -> None:

@@ -73,13 +73,14 @@ def _check_text(config: Config, name: str, dataset: Dataset) -> Iterator[str]:
     if len(here) < 2:
         return
     size = sum(path.stat().st_size for path in here.values())
+    pairs: list[tuple[str, str]] = []
     for key in dict.fromkeys(run.vocabulary for run in config.trainings.values()):
         settings = dataset.vocabulary_named(key)
         foreign = settings.foreign_pairs or settings.extra_text
         if foreign or settings.kind == "word" or size > BYTES_PER_PIECE * settings.size:
             continue
         where = f"datasets.{name}." + (f"vocabularies.{key}" if key else "vocabulary")
-        pairs = [(first, second) for first, second in KeptText.of(dataset.cleaning, here)]
+        pairs = pairs or [(first, second) for first, second in KeptText.of(dataset.cleaning, here)]
         if not any(line.strip() for pair in pairs for line in pair):
             files = " and ".join(map(shown, here.values()))
             raise InputError(f"config: datasets.{name}: cleaning leaves no text of {files}")

@@ -244,8 +244,8 @@ def _faster(kind: str, point: str, threshold: float) -> Test:
             if ends is None and slow / fast > threshold:
                 needed = 100 * FEWEST_BEYOND // (100 - int(point[1:]))
                 remedy = (
-                    f"to decide, {needed:,} sentences are needed, set evaluation.latency_sentences"
-                    " and take a test set of as many"
+                    f"to decide, set evaluation.latency_sentences to {needed:,} or more, with a"
+                    " test set of as many"
                 )
                 return Finding(None, f"{text} ({len(fast_times):,} sentences; {remedy})")
         return Finding((slow / fast if ends is None else ends[0]) > threshold, text, ends)

@@ -2,14 +2,16 @@
 
 import gzip
 import hashlib
+import json
 import re
 
 import pytest
 
+from padir.commands.clean import main as clean
 from padir.commands.fetch import main as fetch
 from padir.config.data import FilesSource
 from padir.data.text import text_name, write_files_source
-from padir.files import InputError, read_json, read_lines, write_json
+from padir.files import InputError, read_lines, write_json
 
 
 def source(folder, **changes):
@@ -72,18 +74,20 @@ def test_further_references_are_copied_and_must_be_aligned(given, tmp_path):
     assert re.search(r"test: line counts differ: .*test\.de has 2, .*other has 1$", message)
 
 
-def test_a_second_fetch_leaves_no_reference_of_the_first(given, tmp_path):
+def test_references_of_an_earlier_fetch_are_not_cleaned_as_those_of_a_later_one(given, tmp_path):
     dataset, raw = tmp_path / "dataset.json", tmp_path / "raw"
     settings = {"source": source(given).model_dump(mode="json"), "directions": ["de-en"]}
-    files = settings["source"]["test"]
-    for further in (["test.en", "test.en"], []):
-        files["references"] = {"en": further}
+    command = ["--config-dataset", str(dataset)]
+    for further in (["test.en", "test.en"], ["test.en"]):
+        settings["source"]["test"]["references"] = {"en": further}
         write_json(dataset, settings)
-        fetch(["--config-dataset", str(dataset), "--out", str(raw)])
-        kept = [path.name for path in sorted(raw.glob("test.en*"))]
-        assert kept == ["test.en", "test.en.1", "test.en.2"][: 1 + len(further)]
-        outputs = read_json(raw / "provenance.json")["outputs"]
-        assert len(outputs) == 6 + len(further)
+        fetch([*command, "--out", str(raw)])
+    with pytest.raises(InputError, match=r"raw/test\.en\.2: the dataset's settings name 1 further"):
+        clean([*command, "--raw", str(raw), "--out", str(tmp_path / "data")])
+    (raw / "test.en.2").unlink()
+    assert clean([*command, "--raw", str(raw), "--out", str(tmp_path / "data")]) == 0
+    kept = map(json.loads, read_lines(tmp_path / "data/test.references.en.jsonl"))
+    assert list(kept) == [["test en 0"] * 2, ["test en 1"] * 2]
 
 
 def test_unequal_line_counts_name_both_files(given, tmp_path):

@@ -126,7 +126,7 @@ def test_few_sentences_do_not_show_a_ratio_of_high_percentiles(made_up, greedy, 
     path.write_text(json.dumps(document))
     claim = record(made_up, "latency_p99_greedy")
     assert (claim["verdict"], claim["interval"]) == (expected, None)
-    remedy = " (150 sentences; to decide, 1,000 sentences are needed"
+    remedy = " (150 sentences; to decide, set evaluation.latency_sentences to 1,000 or more"
     assert (remedy in claim["measured"]) == (greedy == 20.2)
 
 
