@@ -31,6 +31,7 @@ def main(argv: list[str]) -> int:
     from padir.cards import CARD_FILE
     from padir.checksums import write_with_checksum
     from padir.cleaned import STATISTICS_FILE
+    from padir.config.data import FilesSource
     from padir.config.read import read_dataset
     from padir.data.card import data_card
     from padir.data.clean import clean
@@ -51,7 +52,8 @@ def main(argv: list[str]) -> int:
     if raw.resolve() == out.resolve():
         raise InputError(f"{shown(raw)}: --raw and --out must be different folders")
     dataset = read_dataset(arguments.config_dataset)
-    check_references(dataset.source, raw, dataset.pair.split("-"))
+    if isinstance(dataset.source, FilesSource):
+        check_references(dataset.source, raw, dataset.pair.split("-"))
     workers = arguments.threads or cores()
     cleaned = clean(dataset.cleaning, dataset.pair, raw, out, workers)
     statistics = {"digests": arguments.digests, **cleaned, "references": {}}

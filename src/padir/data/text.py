@@ -19,13 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from padir.config.data import (
-    MOST_LINE_BYTES,
-    MOST_UNPACKED,
-    DataSource,
-    FilesSource,
-    RemoteFile,
-)
+from padir.config.data import MOST_LINE_BYTES, MOST_UNPACKED, FilesSource, RemoteFile
 from padir.files import InputError, atomic_path, decode_lines, shown, write_lines
 
 SPLITS = ("train", "valid", "test")
@@ -38,15 +32,14 @@ def text_name(split: str, language: str, reference: int = 0) -> str:
     return f"{split}.{language}" + (f".{reference}" if reference else "")
 
 
-def check_references(source: DataSource, folder: Path, languages: Iterable[str]) -> None:
-    """Refuse further references that the settings do not name, such as those of an earlier fetch.
+def check_references(source: FilesSource, folder: Path, languages: Iterable[str]) -> None:
+    """Refuse further references that the source does not name, such as those of an earlier fetch.
 
     Raises:
         InputError: names the file.
     """
     for split, language in itertools.product(SPLITS, languages):
-        files = isinstance(source, FilesSource)
-        named = getattr(source, split).references.get(language, []) if files else []
+        named = getattr(source, split).references.get(language, [])
         path = folder / text_name(split, language, 1 + len(named))
         if path.exists():
             raise InputError(
