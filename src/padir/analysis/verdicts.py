@@ -73,7 +73,7 @@ def cross_attention_closer(comparison: Mapping[str, Any]) -> dict[str, Any]:
     )
     text = "; ".join(
         f"{name.removesuffix(' mean').replace('_', ' ')} {_means(contrast)}, effect"
-        f" {contrast['effect']:.2f}, above the mean of the own sentence by"
+        f" {contrast['effect']:.2f}, difference within sentences"
         f" {contrast['within']:.4f}, permutation p {contrast['p_value']:.4f}"
         for name, contrast in zip(names, parts, strict=True)
     )

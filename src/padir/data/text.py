@@ -44,7 +44,7 @@ def check_references(source: FilesSource, folder: Path, languages: Iterable[str]
         if path.exists():
             raise InputError(
                 f"{shown(path)}: the dataset's settings name {len(named)} further references:"
-                " delete this one, or fetch into an empty folder"
+                " delete this file, or fetch into an empty folder"
             )
 
 

@@ -110,8 +110,8 @@ def _rows(results: Results, place: Place, *passes: int | None) -> list[ScoredRow
     missing = [row for row, score in zip(rows, scored, strict=True) if score is None]
     if missing:
         core = results.config.core_rows()
-        first = "" if set(missing) <= set(core) else ": add it to evaluation.core first"
-        return f"{', '.join(row.label for row in missing)} not scored{first}"
+        advice = "" if set(missing) <= set(core) else ": add it to evaluation.core first"
+        return f"{', '.join(row.label for row in missing)} not scored{advice}"
     return _in_common([row for row in scored if row is not None])
 
 

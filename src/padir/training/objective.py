@@ -29,7 +29,8 @@ class Losses(NamedTuple):
     """Sums over a batch; divide by the counts for means.
 
     Attributes:
-        token: cross-entropy in nats, averaged over stages, summed over the positions that count.
+        token: cross-entropy in nats, averaged over stages, summed over the positions that count; with
+            `consistency` also its weighted divergence, over the number of stages.
         length: cross-entropy of the length in nats, summed over sentences; 0 for AR.
         critic: cross-entropy of the critic in nats, averaged over stages, summed over pieces; 0
             without a critic.
@@ -79,7 +80,7 @@ def cross_entropy(
 def kl_divergence(
     logits: Float[Array, "*axes V"], other: Float[Array, "*axes V"]
 ) -> Float[Array, "*axes"]:
-    """Divergence KL(law of `logits` || law of `other`), in nats."""
+    """KL divergence KL(softmax(logits) || softmax(other)) at each position, in nats."""
     log_law, log_other = jax.nn.log_softmax(logits), jax.nn.log_softmax(other)
     return jnp.sum(jnp.exp(log_law) * (log_law - log_other), axis=-1)
 
