@@ -50,8 +50,9 @@ class Objective(Settings):
     """Predictions of a stage that the next one reads. argmax: the likeliest tokens; sample: sampled
     tokens."""
     consistency: float = Field(default=0.0, ge=0, exclude_if=not_)
-    """Weight of the consistency loss: the KL divergence of the first stage's prediction from the last
-    stage's, through which no gradient flows, at the positions in the loss of stage 1; 0: none."""
+    """Weight of the consistency loss: the KL divergence of the first stage's prediction from the
+    last stage's, through which no gradient flows, at the positions in the loss of stage 1; 0:
+    none."""
     hide_stutter: bool = True
     """Whether tokens equal to their left neighbour are hidden between training stages."""
     glancing: float = Field(default=0.0, ge=0, le=1)

@@ -29,8 +29,8 @@ class Losses(NamedTuple):
     """Sums over a batch; divide by the counts for means.
 
     Attributes:
-        token: cross-entropy in nats, averaged over stages, summed over the positions that count; with
-            `consistency` also its weighted divergence, over the number of stages.
+        token: cross-entropy in nats, averaged over stages, summed over the positions that count;
+            with `consistency` also its weighted divergence, over the number of stages.
         length: cross-entropy of the length in nats, summed over sentences; 0 for AR.
         critic: cross-entropy of the critic in nats, averaged over stages, summed over pieces; 0
             without a critic.
