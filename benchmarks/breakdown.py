@@ -53,8 +53,8 @@ def sentence_programs(size: engines.Size, candidates: int) -> dict[str, Engine]:
     source = np.array([[*ids[0], 1]], np.int32)
 
     def decode(passes: int) -> Engine:
-        ((_, call, _, _),) = refiner.calls(ids, passes, lengths)
-        return lambda: jax.block_until_ready(refiner.decode(*call))
+        ((_, initial, _),) = refiner.initial(ids, passes, lengths)
+        return lambda: jax.block_until_ready(refiner.decode(initial))
 
     return {
         "encoder": lambda: jax.block_until_ready(refiner._encode(source)),

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int, UInt32
 from padir.config.decoder import RefinementDecoder
 from padir.decode.lengths import SHORTEST
 from padir.decode.policies import CONSTANT_STARTS
-from padir.decode.programs import CompiledModel, pack, unpack
+from padir.decode.programs import CompiledModel, Hypotheses, pack, unpack
 from padir.model.transformer import Transformer
 
 ROOM_PER_TOKEN, ROOM = 1.5, 4
@@ -33,7 +33,7 @@ class OneCall:
         settings: of the decoder.
         start: draws initial tokens; see `padir.decode.policies.Start`.
         encode: from a model and a source to its memory, its lengths and their log-probabilities.
-        decode: as `Refiner.decode`, of a model before its other arguments.
+        decode: as `Refiner.decode`, of a model and hypotheses.
     """
 
     def __init__(
@@ -59,10 +59,8 @@ class OneCall:
             cross, *predicted = encode(model, source)
             lengths, scores = (jnp.repeat(each, settings.restarts, axis=1) for each in predicted)
             start = jnp.asarray(start if constant is None else constant)
-            tokens, log_probability, used = decode(
-                model, cross, start[:, :, :room], None, None, None, lengths, passes, keys,
-                may_repeat,
-            )  # fmt: skip
+            hypotheses = Hypotheses(cross, start[:, :, :room], lengths, passes, keys, may_repeat)
+            tokens, log_probability, used = decode(model, hypotheses)
             return pack(tokens, lengths, scores, log_probability, used)
 
         self._translate = compiled.compiled(translate, [True, True, True], fixed=1, to_host=True)

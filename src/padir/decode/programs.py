@@ -8,19 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from jax.sharding import SingleDeviceSharding
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int, UInt32
 
 from padir.config.training import TrainingRun
 from padir.decode.batches import Batch, bucket_of, finer_buckets, padded_sources, plan_batches
 from padir.devices import data_mesh, replicated, split_sentences
 from padir.launch import cpu_threads
+from padir.model.decoder import CrossMemory
 from padir.model.transformer import Transformer
 
 CPU_SENTENCES, ACCELERATOR_SENTENCES = 16, 256
@@ -98,7 +99,7 @@ class CompiledModel:
     def compiled(
         self,
         function: Callable[..., Any],
-        has_rows: Sequence[bool],
+        has_rows: Sequence[Any],
         fixed: int = 0,
         to_host: bool = False,
     ) -> Callable[..., Any]:
@@ -108,8 +109,8 @@ class CompiledModel:
             function: of the model, of arguments that are arrays, trees of arrays or None, and of
                 others that are fixed in the program. All that it returns has rows first, which
                 depend on the same rows of its arguments.
-            has_rows: of each argument of arrays, whether it has rows first, as the first one must;
-                else every device gets it whole.
+            has_rows: of each argument of arrays, or of each of its fields, whether it has rows
+                first, as the first array must; else every device gets it whole.
             fixed: number of the other arguments.
             to_host: whether the host alone reads what is returned; see `host_memory`.
         """
@@ -124,13 +125,14 @@ class CompiledModel:
         if self.devices == 1:
             return alone
         rows, whole = split_sentences(self._mesh, axis=0), replicated(self._mesh)
-        placed = (whole, *(rows if by_row else whole for by_row in has_rows))
+        by_row = jax.tree.map(lambda is_by_row: rows if is_by_row else whole, tuple(has_rows))
+        placed = (whole, *by_row)
 
         def dealt_out(*arguments):
             share = jax.shard_map(
                 lambda *arrays_of_share: merged(*arrays_of_share, *arguments[1 + arrays :]),
                 mesh=self._mesh,
-                in_specs=tuple(sharding.spec for sharding in placed),
+                in_specs=jax.tree.map(lambda sharding: sharding.spec, placed),
                 out_specs=rows.spec,
                 # Loops begin with values that are the same on all devices, and end with others.
                 check_vma=False,
@@ -175,6 +177,39 @@ def unpack(array: Int[Array, "*rows N"], *types: type[np.generic]) -> list[np.nd
     return [fetched[..., :length], *numbers]
 
 
+class Hypotheses(NamedTuple):
+    """Initial hypotheses of encoded sources, and all that their refinement reads.
+
+    Attributes:
+        cross: the encoded sources.
+        start: tokens before the first pass.
+        lengths: of the hypotheses, with EOS.
+        passes: decoder passes (T).
+        keys: of each sentence's random draws.
+        may_repeat: whether a joint choice leaves equal tokens alone, for each distance from 1;
+            None: no joint choice.
+        given: whether each token stays as it is; None: none does.
+        opening: whether each token, where it is predicted, has to be one of `openings`; None: none
+            has to.
+        openings: ids that stand at an opening; None: no opening.
+    """
+
+    cross: CrossMemory
+    start: Int[Any, "B K L"]
+    lengths: Int[Any, "B K"]
+    passes: Int[Any, ""]
+    keys: UInt32[Any, "B 2"]
+    may_repeat: Bool[Any, "B R"] | None = None
+    given: Bool[Any, "B K L"] | None = None
+    opening: Bool[Any, "B K L"] | None = None
+    openings: Bool[Any, " V"] | None = None
+
+
+HYPOTHESES_HAVE_ROWS = Hypotheses._make(
+    field not in ("passes", "openings") for field in Hypotheses._fields
+)
+
+
 class CandidateThreads:
     """A compiled decoding of candidates, in several threads where there is a single sentence.
 
@@ -182,7 +217,7 @@ class CandidateThreads:
     other, so each thread decodes its share of them.
 
     Args:
-        decode: with the arguments of `__call__`; returns arrays [B, K, ...].
+        decode: from hypotheses to arrays [B, K, ...].
         threads: on a CPU; 1 leaves every call whole.
     """
 
@@ -190,24 +225,22 @@ class CandidateThreads:
         self._decode, self._threads = decode, threads
         self._pool = ThreadPoolExecutor(threads, "padir-candidates")
 
-    def __call__(
-        self, cross, start, given, opening, openings, lengths, passes, keys, may_repeat
-    ) -> Sequence[Any]:
-        """Decode; the second axis of `start`, `given`, `opening` and `lengths` is candidates."""
-        sentences, candidates, _ = start.shape
+    def __call__(self, hypotheses: Hypotheses) -> Sequence[Any]:
+        """Decode."""
+        sentences, candidates, _ = hypotheses.start.shape
         count = min(self._threads, candidates)
         if sentences > 1 or count == 1:
-            return self._decode(
-                cross, start, given, opening, openings, lengths, passes, keys, may_repeat
-            )
+            return self._decode(hypotheses)
 
         def share(chosen: slice) -> list[np.ndarray]:
-            arrays = (None if each is None else each[:, chosen] for each in (start, given, opening))
+            by_candidate = {
+                field: array[:, chosen]
+                for field in ("start", "lengths", "given", "opening")
+                if (array := getattr(hypotheses, field)) is not None
+            }
             # A candidate draws by its number.
-            first = np.array([0, chosen.start], keys.dtype)
-            decoded = self._decode(
-                cross, *arrays, openings, lengths[:, chosen], passes, keys + first, may_repeat
-            )
+            keys = hypotheses.keys + np.array([0, chosen.start], hypotheses.keys.dtype)
+            decoded = self._decode(hypotheses._replace(keys=keys, **by_candidate))
             return [np.asarray(each) for each in decoded]
 
         ends = [candidates * number // count for number in range(count + 1)]

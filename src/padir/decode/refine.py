@@ -291,7 +291,7 @@ def refinement(
 
 
 def by_candidate(
-    state: Refinement, shape: tuple[int, int, int]
+    state: Refinement, shape: tuple[int, ...]
 ) -> tuple[Int[Array, "B K L"], Float[Array, "B K"], Int[Array, "B K"]]:
     """Tokens, their summed log-probability and the passes of each sentence's candidates."""
     return (

@@ -29,7 +29,12 @@ from padir.decode.lengths import SHORTEST, encoded_lengths
 from padir.decode.one_call import OneCall
 from padir.decode.policies import REMASKS, STARTS, STOPS, UPDATES, sentence_keys
 from padir.decode.predict import choose, forbid, predictable
-from padir.decode.programs import CandidateThreads, CompiledModel
+from padir.decode.programs import (
+    HYPOTHESES_HAVE_ROWS,
+    CandidateThreads,
+    CompiledModel,
+    Hypotheses,
+)
 from padir.decode.refine import Policies, Prediction, by_candidate, refine
 from padir.files import InputError
 from padir.ids import PAD
@@ -183,34 +188,34 @@ class Refiner:
         def encode(model: Transformer, source):
             return encoded_lengths(model, source, count, longest, search)
 
-        def arguments(
-            model, cross: CrossMemory, start, given, opening, openings, lengths, passes, keys,
-            may_repeat,
-        ):  # fmt: skip
-            """Arguments of `refine`, from those of a compiled call."""
-            sentences, candidates, length = start.shape
+        def arguments(model: Transformer, hypotheses: Hypotheses):
+            """Arguments of `refine`."""
+            sentences, candidates, length = hypotheses.start.shape
             rows = (sentences * candidates, length)
+            given = hypotheses.given
+            opening, openings = hypotheses.opening, hypotheses.openings
             barred = None
-            if openings is not None:
+            if opening is not None and openings is not None:
                 barred = opening.reshape(rows)[:, :, None] & ~openings[None, None, :]
             # Each candidate draws from its own stream: the sentence's key and the candidate's
             # number.
             number = jnp.arange(candidates, dtype=jnp.uint32)
-            key = jnp.broadcast_to(keys[:, :1], (sentences, candidates))
-            candidate_keys = jnp.stack([key, keys[:, 1:] + number[None, :]], axis=-1)
+            key = jnp.broadcast_to(hypotheses.keys[:, :1], (sentences, candidates))
+            keys = jnp.stack([key, hypotheses.keys[:, 1:] + number[None, :]], axis=-1)
+            may_repeat = hypotheses.may_repeat
             return (
-                predictor(model, cross, length, allowed, settings, barred),
-                start.reshape(rows),
-                lengths.reshape(-1),
-                passes,
+                predictor(model, hypotheses.cross, length, allowed, settings, barred),
+                hypotheses.start.reshape(rows),
+                hypotheses.lengths.reshape(-1),
+                hypotheses.passes,
                 policies,
-                candidate_keys.reshape(-1, 2),
+                keys.reshape(-1, 2),
                 None if given is None else given.reshape(rows),
                 None if may_repeat is None else jnp.repeat(may_repeat, candidates, axis=0),
             )
 
-        def decode(model, cross: CrossMemory, start, *rest):
-            return by_candidate(refine(*arguments(model, cross, start, *rest)), start.shape)
+        def decode(model: Transformer, hypotheses: Hypotheses):
+            return by_candidate(refine(*arguments(model, hypotheses)), hypotheses.start.shape)
 
         self._encode = compiled.compiled(encode, [True])
         self.arguments = arguments
@@ -222,10 +227,8 @@ class Refiner:
         self.tracers: dict[int, Callable[..., Any]] = {}
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Compile a function of the arguments of `self.arguments`."""
-        # All but `openings` and `passes`.
-        has_rows = [True, True, True, True, False, True, False, True, True]
-        return self._compiled.compiled(function, has_rows)
+        """Compile a function of a model and hypotheses; the compiled one takes hypotheses."""
+        return self._compiled.compiled(function, [HYPOTHESES_HAVE_ROWS])
 
     def batches(
         self,
@@ -249,25 +252,25 @@ class Refiner:
                 ids = sources[batch.indices[0]]
                 decoded = self._one_call(ids, source, *self.draws_and_repeats([ids], 1), passes)
             if decoded is None:
-                call, tried, scores = self._prepared(sources, batch, source, passes, lengths)
-                decoded = tried, scores, *self.decode(*call)
+                initial, scores = self._initial(sources, batch, source, passes, lengths)
+                decoded = initial.lengths, scores, *self.decode(initial)
             yield batch, candidates_of(batch, *decoded)
 
-    def calls(
+    def initial(
         self,
         sources: Sequence[Sequence[int]],
         passes: int,
         lengths: Sequence[int] | None = None,
-    ) -> Iterator[tuple[Batch, tuple[Any, ...], Int[np.ndarray, "B K"], Float[np.ndarray, "B K"]]]:
-        """What `batches` decodes: each batch, the arguments of a compiled call, and the lengths
-        tried with their log-probabilities."""
+    ) -> Iterator[tuple[Batch, Hypotheses, Float[np.ndarray, "B K"]]]:
+        """What `batches` decodes: each batch, its initial hypotheses, and the log-probabilities of
+        their lengths."""
         for batch, source in self._compiled.batches(sources):
-            yield batch, *self._prepared(sources, batch, source, passes, lengths)
+            yield batch, *self._initial(sources, batch, source, passes, lengths)
 
-    def _prepared(
+    def _initial(
         self, sources, batch: Batch, source, passes: int, lengths: Sequence[int] | None
-    ) -> tuple[tuple[Any, ...], Int[np.ndarray, "B K"], Float[np.ndarray, "B K"]]:
-        """The arguments of a compiled call, and the lengths tried with their log-probabilities."""
+    ) -> tuple[Hypotheses, Float[np.ndarray, "B K"]]:
+        """A batch's initial hypotheses, and the log-probabilities of their lengths."""
         cross, tried, scores = self._encode(source)
         tried, scores = np.array(tried), np.asarray(scores)
         if lengths is not None:
@@ -281,7 +284,7 @@ class Refiner:
         for row, index in enumerate(batch.indices):
             drawn = self.start(sources[index], tried.shape[1], self.longest)
             start[row] = drawn[:, : start.shape[2]]
-        return self._call(sources, batch, cross, start, tried, passes), tried, scores
+        return self._hypotheses(sources, batch, cross, start, tried, passes), scores
 
     def _padding(self, lengths: Int[np.ndarray, "B K"]) -> Int[np.ndarray, "B K L"]:
         length = self._compiled.padded_target(int(lengths.max()), len(lengths))
@@ -338,25 +341,22 @@ class Refiner:
                     start[row, place, : len(proposal.tokens)] = proposal.tokens
                     given[row, place, : len(proposal.given)] = proposal.given
                     opening[row, place, : len(proposal.opening)] = proposal.opening
-            call = self._call(
-                sources, batch, cross, start, lengths, passes, given,
-                *((None, None) if openings is None else (opening, openings)),
-            )  # fmt: skip
-            decoded = self.decode(*call)
+            initial = self._hypotheses(sources, batch, cross, start, lengths, passes)
+            initial = initial._replace(given=given)
+            if openings is not None:
+                initial = initial._replace(opening=opening, openings=openings)
+            decoded = self.decode(initial)
             refined = candidates_of(batch, lengths, np.zeros(lengths.shape), *decoded)
             for index, row_proposals, candidates in zip(batch.indices, rows, refined, strict=True):
                 result[index] = candidates[: len(row_proposals)]
         return result
 
-    def _call(
-        self, sources, batch: Batch, cross, start, lengths, passes, given=None, opening=None,
-        openings=None,
-    ) -> tuple[Any, ...]:  # fmt: skip
-        """Arguments of a compiled call."""
+    def _hypotheses(
+        self, sources, batch: Batch, cross: CrossMemory, start, lengths, passes: int
+    ) -> Hypotheses:
         held = [sources[index] for index in batch.indices]
         keys, may_repeat = self.draws_and_repeats(held, batch.rows)
-        count = np.int32(passes)
-        return cross, start, given, opening, openings, lengths, count, keys, may_repeat
+        return Hypotheses(cross, start, lengths, np.asarray(passes, np.int32), keys, may_repeat)
 
     def draws_and_repeats(
         self, sources: Sequence[Sequence[int]], rows: int

@@ -32,11 +32,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from padir.decode.candidates import Candidate
+from padir.decode.programs import Hypotheses
 from padir.decode.refine import by_candidate, refinement
 from padir.decode.refiner import Refiner, candidates_of
 from padir.decode.stream import MOST_CHARACTERS
 from padir.decode.translate import Translator
 from padir.ids import MASK
+from padir.model.transformer import Transformer
 
 DIGITS = 3
 
@@ -60,16 +62,16 @@ class Steps(NamedTuple):
 def _tracer(refiner: Refiner, passes: int) -> Callable[..., Any]:
     """A compiled function that runs `passes` passes and returns each state.
 
-    It takes the arguments of a call of `Refiner.calls` and returns tokens [B, K, L],
-    log-probability [B, K] and passes [B, K] of the result, as decoding does, and then the `Steps`.
+    It takes hypotheses and returns tokens [B, K, L], log-probability [B, K] and passes [B, K] of
+    the result, as decoding does, and then the `Steps`.
     """
 
-    def traced(model, cross, start, *rest):
-        sentences, count, length = start.shape
-        prepared = refinement(*refiner.arguments(model, cross, start, *rest))
+    def traced(model: Transformer, hypotheses: Hypotheses):
+        sentences, count, length = hypotheses.start.shape
+        prepared = refinement(*refiner.arguments(model, hypotheses))
 
         def traced_pass(state, _):
-            _, attentions = model.hidden(state.inputs, cross, prepared.visible(state))
+            _, attentions = model.hidden(state.inputs, hypotheses.cross, prepared.visible(state))
             attended = jnp.argmax(attentions.cross_attention[:, -1].mean(axis=1), axis=-1)
             after = prepared.one_pass(state)
             return after, Steps(after.tokens, after.log_probability, after.hidden, attended)
@@ -81,7 +83,7 @@ def _tracer(refiner: Refiner, passes: int) -> Callable[..., Any]:
         state, later = jax.lax.scan(traced_pass, state, length=passes - len(first))
         steps = jax.tree.map(lambda *parts: jnp.concatenate(parts), *first, later)
         shape = sentences, count, passes, length
-        result = by_candidate(state, start.shape)
+        result = by_candidate(state, hypotheses.start.shape)
         return *result, Steps(*(jnp.moveaxis(part, 0, 1).reshape(shape) for part in steps))
 
     return refiner.compiled(traced)
@@ -162,11 +164,11 @@ def _refined(
     if passes not in refiner.tracers:
         refiner.tracers[passes] = _tracer(refiner, passes)
     run = refiner.tracers[passes]
-    for batch, call, tried, scores in refiner.calls(sources, passes, lengths):
-        *decoded, steps = jax.device_get(run(*call))
-        start = np.asarray(call[1])
+    for batch, initial, scores in refiner.initial(sources, passes, lengths):
+        *decoded, steps = jax.device_get(run(initial))
+        start = np.asarray(initial.start)
         for row, index in enumerate(batch.indices):
-            candidates = candidates_of(batch, tried, scores, *decoded)[row]
+            candidates = candidates_of(batch, initial.lengths, scores, *decoded)[row]
             states = [
                 [
                     _state(translator, start[row, k, : candidate.length - 1], hidden=True),
