@@ -50,7 +50,8 @@ class Candidate:
         length: tokens with EOS; for PaDIR the length that was tried. A hypothesis that reached
             the limit without EOS counts its tokens only.
         log_probability: sum over the predicted tokens, natural logarithm. PaDIR: at the pass that
-            predicted them, given the tokens fed to that pass, EOS not included as it is given.
+            predicted them, given the tokens fed to that pass, EOS not included as it is given; with
+            `rescore_kept` (RDM) of the latest prediction at each position.
             Reranked: the AR model's, EOS included. Around given text: `padir.decode.pseudo`.
         length_log_probability: of the length, for PaDIR; 0 for AR.
         passes: decoder passes until nothing changed, or the most allowed; AR: one per token.

@@ -371,7 +371,8 @@ def claims_table(records: Sequence[Mapping[str, Any]]) -> Table:
         rows.append({key: v if v is None else str(v) for key, v in cells.items()})
     notes = (
         "A verdict comes from the test named, never from a person. Intervals are 95%, over"
-        " sentences unless the row says otherwise; \"not reproduced\" is meant at this scale.",
+        " sentences unless the row says otherwise; \"not reproduced\" is meant at this scale, and"
+        " an interval on both sides of the threshold leaves the claim open.",
     )  # fmt: skip
     return Table("claims", "Claims of the paper", columns, rows, notes)
 

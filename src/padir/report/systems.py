@@ -55,7 +55,8 @@ def table2(results: Results) -> Table:
         "No interval covers what another training would give: ± says how far seeds lie apart. A"
         " system with one seed has none: rankings of such systems are of these trainings only.",
         f"− PaDIR: BLEU minus that of {compared.training if compared else 'no PaDIR row'}"
-        " with as many passes, paired on the same resamples.",
+        " with as many passes, paired on the same resamples; over the seeds that both have, if"
+        " any.",
         "T: decoder passes allowed; N, one per token, for AR. Passes: those made, mean over"
         " sentences and seeds.",
         "Stutters per 100 words, before and after the final drop of repeats. p50: median latency"
@@ -101,7 +102,9 @@ def _measured(results: Results, row: ScoredRow) -> dict[str, Cell]:
     if padir is not None and padir.training != row.row.training:
         decoding = padir.decoding._replace(passes=row.row.decoding.passes)
         compared = results.row(row.place, Row(padir.training, decoding))
-        gap = None if compared is None else difference(row, compared)
+        if compared is not None:
+            common = {*row.seeds} & {*compared.seeds} or {*row.seeds, *compared.seeds}
+            gap = difference(row.with_seeds(common), compared.with_seeds(common))
     low, high = (percent(row.mean("validity", end)) for end in ("low", "high"))
     passes = row.measured("decoder_passes", "decoder_passes")
     timed = results.timed(row.place, timing_of_systems(config), row.row)

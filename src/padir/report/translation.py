@@ -22,6 +22,7 @@ from padir.report.results import (
 )
 from padir.report.tables import Cell, Column, Table
 from padir.score.rating import NOT_RUN
+from padir.score.stutter import LONGEST_WORD
 
 
 def table1(results: Results) -> Table:
@@ -49,9 +50,11 @@ def table1(results: Results) -> Table:
         f" sentences ({config.evaluation.bootstrap_samples} resamples asked for).",
         f"− baseline: BLEU minus that of {baseline.label if baseline else 'no AR row'}, paired on"
         " the same resamples.",
-        "p: paired approximate randomisation against the file named when scoring, the largest"
-        " over seeds.",
     ]
+    if any(row["p_value"] is not None for row in rows):
+        notes.append(
+            "p: paired approximate randomisation, where row and baseline have one seed each."
+        )
     scored_set = {"test": "test set", "valid": "validation set"}[config.evaluation.split]
     for place in results.places():
         score = next(row for row in results.rows.values() if row.place == place).scores[0]
@@ -77,7 +80,9 @@ def _quality_cells(
     baseline = results.baseline(place)
     gap = difference(scored, baseline) if scored and baseline and scored != baseline else None
     scores = scored.scores if scored else ()
-    p_values = [score["paired"]["p_value"] for score in scores if score.get("paired")]
+    # A score document is compared with one output of the baseline, that of its first seed.
+    one_pair = gap and baseline and len(scores) == len(baseline.seeds) == 1
+    paired = scores[0].get("paired") if one_pair and scores else None
     number = paper.number_for(results.config, paper.TABLE1, place, row)
     return {
         **row_cells(results.config, place, row),
@@ -88,7 +93,7 @@ def _quality_cells(
         "interval": bleu and bleu.ends,
         "difference": gap and gap[0],
         "difference_interval": gap and gap[1:],
-        "p_value": max(p_values) if gap and len(p_values) == len(scores) else None,
+        "p_value": paired and paired["p_value"],
         "chrf": scored and scored.mean("chrf", "score"),
         "validity": percent(scored.mean("validity", "share")) if scored else None,
         **paper.beside(bleu, number, paper.has(results.config, paper.TABLE1, place)),
@@ -112,8 +117,9 @@ def stutter_table(results: Results) -> Table:
         Column("runs", "Runs of 2/3/4+"),
     )
     notes = (
-        "Stutters per 100 words (characters for Chinese and Japanese): a word equal to the one"
-        " before it, beyond what a reference has. Before and after the final drop of repeats.",
+        "Stutters per 100 words (characters for Chinese and Japanese, where a word is up to"
+        f" {LONGEST_WORD}): a word equal to the one before it, beyond what a reference has. Before"
+        " and after the final drop of repeats.",
         "Excess, sentences with a stutter, and runs are of the text before the drop where there"
         " is one. Excess: the output's repeats per 100 words minus the references' own; the ends of"
         " its interval are the means of the seeds' own.",

@@ -7,6 +7,8 @@ the reference" (section 3.3), without a normalisation. Ours is:
   end. In Chinese and Japanese each ideograph or kana is a unit, and so is a run of other letters or
   digits.
 - A repeat is a unit equal to the unit before it with no punctuation in between ("no, no" is none).
+  As words of Chinese and Japanese have several characters, there it is also two to four units equal
+  to as many before them; the shortest counts.
 - A stutter is a repeat that the reference does not have: per unit, the output's repeats beyond
   those of the reference that has most of them.
 - Rates are per 100 units of the output, and per sentence.
@@ -18,10 +20,9 @@ token level every equal neighbour counts: the continuous repetition ratio of Gha
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from padir.languages import scored_by_character
 from padir.score.significance import interval
 
 PER = 100.0
+LONGEST_WORD = 4
+"""Characters of a repeated word of Chinese and Japanese."""
 
 
 def words(line: str, language: str) -> list[str | None]:
@@ -93,15 +96,40 @@ def _stands_alone(character: str) -> bool:
     return unicodedata.name(character, "").startswith(_ALONE)
 
 
-def repeats(units: Sequence[Any]) -> Counter[Any]:
-    """How often each unit follows itself; None never does."""
-    return Counter(b for a, b in pairwise(units) if a == b and b is not None)
+Block = tuple[Any, ...]
+"""Units that repeat together: one, or the characters of a word."""
 
 
-def run_lengths(units: Sequence[Any]) -> Counter[int]:
-    """Number of runs of 2, 3, ... equal neighbouring units."""
-    lengths = ((unit, sum(1 for _ in run)) for unit, run in groupby(units))
-    return Counter(length for unit, length in lengths if unit is not None and length > 1)
+def _blocks(units: Sequence[Any], longest: int) -> Iterator[tuple[int, Block]]:
+    """Each repeat: where it begins, and the block that it repeats, of up to `longest` units."""
+    start = 1
+    while start < len(units):
+        for size in range(1, min(longest, start) + 1):
+            block = tuple(units[start : start + size])
+            if None not in block and block == tuple(units[start - size : start]):
+                yield start, block
+                start += size
+                break
+        else:
+            start += 1
+
+
+def repeats(units: Sequence[Any], longest: int = 1) -> Counter[Block]:
+    """How often each block of up to `longest` units follows itself; None never does."""
+    return Counter(block for _, block in _blocks(units, longest))
+
+
+def run_lengths(units: Sequence[Any], longest: int = 1) -> Counter[int]:
+    """Number of runs of 2, 3, ... equal neighbouring blocks of up to `longest` units."""
+    lengths: list[int] = []
+    run = None
+    for start, block in _blocks(units, longest):
+        if run == (start, block):
+            lengths[-1] += 1
+        else:
+            lengths.append(2)
+        run = (start + len(block), block)
+    return Counter(lengths)
 
 
 @dataclass(frozen=True)
@@ -136,20 +164,21 @@ def _rate(events: Any, units: Any) -> Any:
 def word_counts(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], language: str
 ) -> StutterCounts:
-    """Count stutter at word level (character level for Chinese and Japanese).
+    """Count stutter of words; units are characters for Chinese and Japanese.
 
     Args:
         hypotheses: one sentence each.
         references: one list per reference, each as long as `hypotheses`.
         language: code of the target language.
     """
+    longest = LONGEST_WORD if scored_by_character(language) else 1
     table = np.zeros((len(hypotheses), 5))
     runs: Counter[int] = Counter()
     for row, hypothesis, *answers in zip(table, hypotheses, *references, strict=True):
         units = words(hypothesis, language)
         answer_units = [words(answer, language) for answer in answers]
-        output_repeats = repeats(units)
-        answer_repeats = [repeats(answer) for answer in answer_units]
+        output_repeats = repeats(units, longest)
+        answer_repeats = [repeats(answer, longest) for answer in answer_units]
         allowed: Counter[Any] = Counter()
         for answer in answer_repeats:
             allowed |= answer
@@ -160,7 +189,7 @@ def word_counts(
             sum(answer.total() for answer in answer_repeats),
             sum(map(_size, answer_units)),
         )
-        runs += run_lengths(units)
+        runs += run_lengths(units, longest)
     return StutterCounts(*table.T, runs=dict(sorted(runs.items())))
 
 

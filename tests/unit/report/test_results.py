@@ -47,6 +47,14 @@ def test_a_paired_difference_has_no_common_noise(made_up):
     assert difference(four, beam) == pytest.approx((-0.4, -0.4, -0.4))
 
 
+def test_a_p_value_is_of_the_difference_beside_it(made_up):
+    """A score document holds that of one seed against the baseline's first seed."""
+    shown = {row["training"]: row for row in made_up.table("table1").rows}
+    assert (shown["padir_raw"]["seeds"], shown["padir_raw"]["p_value"]) == (1, 0.01)
+    assert (shown["padir"]["seeds"], shown["padir"]["p_value"]) == (2, None)
+    assert shown["padir"]["difference"] is not None
+
+
 def test_a_part_reads_what_it_declares_and_nothing_else(made_up):
     assert made_up.load("table1").latencies == made_up.load("table1").curves == {}
     assert made_up.load("training").rows == {}

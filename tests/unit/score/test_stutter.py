@@ -53,6 +53,30 @@ def test_chinese_counts_characters():
     assert rate("我我爱天天", "我爱天天", language="zh") == 1
 
 
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "stutters", "runs"),
+    [
+        ("他们他们很高兴高兴在公园公园。", "他们很高兴在公园。", 3, {2: 3}),
+        ("他们他们他们", "他们", 2, {3: 1}),
+        # Longer words contain the repeats of shorter ones, which count.
+        ("的的的的", "的", 3, {4: 1}),
+        ("他们他们们", "他们", 2, {2: 2}),
+        ("研究研究", "研究研究", 0, {2: 1}),
+        ("研究、研究", "研究", 0, {}),
+        ("人工智能人工智能", "人工智能", 1, {2: 1}),
+        ("第二次世界第二次世界", "第二次世界", 0, {}),
+    ],
+)
+def test_chinese_counts_words_of_several_characters(hypothesis, reference, stutters, runs):
+    counts = stutter.word_counts([hypothesis], [[reference]], "zh")
+    assert counts.stutters.tolist() == [stutters]
+    assert counts.runs == runs
+
+
+def test_words_of_other_languages_repeat_alone():
+    assert rate("a man a man", "a man") == 0
+
+
 def test_japanese_counts_long_vowels_and_half_width_kana():
     references = [["コーヒー です", "カ"]]
     counts = stutter.word_counts(["コーヒーーー です", "ｶｶ"], references, "ja")
