@@ -8,8 +8,8 @@ too few sentences were timed, with the setting to change before.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,180 +17,12 @@ from padir import invocation
 from padir.config.experiment import Config
 from padir.files import InputError, write_json, write_text
 from padir.layout import places
-from padir.report import ablations, paper, verdicts
+from padir.report import verdicts
+from padir.report.claim_list import CLAIMS, Claim
 from padir.report.results import Results
 from padir.report.tables import Column, Table
 
 REPRODUCED, NOT_REPRODUCED, NOT_RUN = "reproduced", "not reproduced", "not run"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the paper, and how it is tested.
-
-    Attributes:
-        id: identifier, such as `theory.product_steps`. A claim decided by another command replaces
-            this one if its id is the same, or the same followed by a dot and more.
-        paper: the paper's number, or words where it gives none.
-        test: decides the claim from the report's results; None where another command decides it.
-        part: part of the report that shows the results behind the verdict.
-        when: whether the claim applies to a config; None if it applies to all.
-    """
-
-    id: str
-    section: str
-    statement: str
-    paper: str
-    part: str
-    test: verdicts.Test | None = None
-    when: Callable[[Config], object] | None = None
-
-    @property
-    def target(self) -> str:
-        """The target of the workflow that makes the results for a verdict."""
-        if self.part in ("ablations", "table4", "table5"):
-            return "everything"
-        return "theory" if self.part == "theorems" else "core"
-
-
-def _span(numbers: Sequence[float]) -> str:
-    return f"{min(numbers):+.2f} to {max(numbers):+.2f}"
-
-
-def _faster(point: str, times: int, search: str, test: verdicts.Test) -> Claim:
-    what = {"p50": "Median latency", "p99": "99th percentile of latency"}[point]
-    how = {"greedy": "AR decoded greedily", "beam": "AR by beam search, as in table 1"}[search]
-    return Claim(
-        f"latency_{point}_{search}",
-        "3.3, Speed",
-        f"{what}: more than {times} times AR's speed ({how}).",
-        f"> {times} (TPU v3)",
-        "latency",
-        test,
-    )
-
-
-def _ablation(id: str, section: str, statement: str, test: verdicts.Test, number="no number"):
-    return Claim(id, section, statement, number, "ablations", test)
-
-
-def _theory(name: str, section: str, statement: str, number: str) -> Claim:
-    return Claim(f"theory.{name}", section, statement, number, "theorems")
-
-
-CLAIMS = (
-    Claim(
-        *("near_ar", "3.3, table 1", "With 4 passes PaDIR is near AR in BLEU."),
-        f"{_span(paper.gaps_to_ar('T4'))} BLEU over six directions",
-        *("table1", verdicts.near_ar),
-    ),
-    Claim(
-        *("near_ar_joint", "ours", "With 4 passes and joint decoding PaDIR is near AR in BLEU."),
-        *("not in the paper", "table1", verdicts.near_ar_joint, verdicts.joint_row),
-    ),
-    Claim(
-        *("one_pass", "1", "One pass already gives reasonable translations.", "no number"),
-        *("table1", verdicts.one_pass),
-    ),
-    Claim(
-        *("saturation", "L.4, table 1", "More passes than 4 hardly add quality."),
-        f"T10 - T4: {_span(paper.gains('T4', 'T10'))} BLEU",
-        *("table1", verdicts.saturation),
-    ),
-    Claim(
-        *("early_gain", "ours", "Most of what passes add comes early.", "no number below T4"),
-        *("table1", verdicts.early_gain_larger),
-    ),
-    _faster("p50", 2, "greedy", verdicts.faster_than_greedy_p50),
-    _faster("p99", 5, "greedy", verdicts.faster_than_greedy_p99),
-    _faster("p50", 2, "beam", verdicts.faster_than_beam_p50),
-    _faster("p99", 5, "beam", verdicts.faster_than_beam_p99),
-    Claim(
-        *("stutter_final", "3.3"),
-        "Word-level stutter is at least twice AR's (as printed: final text).",
-        *(">= 2 times, all datasets", "stutter", verdicts.stutter_twice_final),
-    ),
-    Claim(
-        *("stutter_before_drop", "3.3, L.2"),
-        "Word-level stutter is at least twice AR's before repeats are dropped.",
-        *("not printed", "stutter", verdicts.stutter_twice_before_drop),
-    ),
-    _ablation(
-        *("distillation", "1", "Training on an AR model's output helps."),
-        ablations.distillation_helps,
-    ),
-    _ablation("unmasking", "1, L.2", "A small unmasking rate helps.", ablations.unmasking_helps),
-    _ablation(
-        *("positional_attention", "1", "Positional attention helps."),
-        ablations.positional_attention_helps,
-    ),
-    _ablation(
-        *("custom_vocabulary", "1", "A vocabulary learnt on the pair's own text helps."),
-        ablations.vocabulary_helps,
-    ),
-    _ablation(
-        *("second_stage", "3.2, L.1.2", "A second training stage helps."),
-        ablations.second_stage_helps,
-    ),
-    _ablation(
-        *("stutter_handling", "ours", "Remasking stutter between passes helps."),
-        *(ablations.stutter_handling_helps, "done (L.2), no claim that it helps"),
-    ),
-    _ablation(
-        *("length_candidates", "ours", "Several length candidates help."),
-        *(ablations.length_candidates_help, "done (L.1.1), no claim that they help"),
-    ),
-    _ablation(
-        *("remasking", "L.2, footnote 26", "The remasking schedule hardly matters."),
-        *(ablations.remasking_matters_little, "not visibly affected"),
-    ),
-    Claim(
-        *("self_attention", "3.4, table 4"),
-        "Self-attention is no larger between stuttering positions than between other neighbours.",
-        *("mean 0.032 against 0.033", "table4"),
-    ),
-    Claim(
-        *("cross_attention", "3.4, table 5", "Cross-attention is closer at stutters."),
-        *("total variation 0.13 against 0.23 (mean)", "table5"),
-    ),
-    _theory(
-        *("masking_more", "3.1, figures 1 and 2"),
-        *("Masking more lowers the estimation error.", "figure"),
-    ),
-    _theory(
-        *("information_matrix", "2.2.1, appendix A"),
-        *("Generalised information-matrix equality.", "exact"),
-    ),
-    _theory(
-        *("covariance_order", "2.2, theorem 2"),
-        "The estimator's covariance falls in k, in the positive-semidefinite order.",
-        "exact",
-    ),
-    _theory(
-        *("variance_bound", "2.2.2, theorems 6 and 8"),
-        "The asymptotic variance is bounded through the"
-        " Poincare constant, also for adaptive masks.",
-        "exact",
-    ),
-    _theory(
-        *("dirichlet_form", "2.2"),
-        *("The Dirichlet form identity of weighted block dynamics.", "exact"),
-    ),
-    _theory(
-        *("finite_sample_bound", "2.3, theorem 4"),
-        *("The finite-sample bound on total variation.", "bound"),
-    ),
-    _theory("convexity", "2.1", "k-MPLE is convex for Ising models.", "exact"),
-    _theory(
-        *("larger_k_is_faster", "3, L.7, figure 3"),
-        *("k-Gibbs reaches the larger mode, and faster for larger k.", "figure"),
-    ),
-    _theory(
-        *("parallel_is_slower", "3, L.7, figure 3"),
-        *("Independent parallel sampling does not reach the larger mode.", "figure"),
-    ),
-    _theory("product_steps", "2.4.1", "A parallel step is a product distribution.", "exact"),
-)
 
 
 def decide(
