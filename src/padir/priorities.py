@@ -16,20 +16,11 @@ TABLE_1_FIRST = 100
 def _behind_table1(config: Config) -> tuple[set[str], set[tuple[str, str]]]:
     """Trainings that table 1 waits for, and pairs of training and decoder: those of its rows, and
     their teachers, rerankers and warm starts."""
-    pairs = {(row.training, row.decoding.decoder) for row in config.core_rows()}
-    trainings = {training for training, _ in pairs}
-    waiting = trainings | {config.decoders[decoder].reranker for _, decoder in pairs}
-    while waiting:
-        name = waiting.pop()
-        if name is None:
-            continue
-        trainings.add(name)
-        run = config.trainings[name]
-        row = config.teacher_row(run.targets)
-        if row is not None:
-            pairs.add((row.training, row.decoding.decoder))
-        waiting |= {run.training.warm_start, row and row.training} - trainings
-    return trainings, pairs
+    core = config.core_rows()
+    trainings = set(config.trainings_behind(core))
+    taught = (config.teacher_row(config.trainings[name].targets) for name in trainings)
+    rows = [*core, *filter(None, taught)]
+    return trainings, {(row.training, row.decoding.decoder) for row in rows}
 
 
 def vocabulary_priority(config: Config, further: str) -> int:
