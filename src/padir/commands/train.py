@@ -105,10 +105,10 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
             text,
             arguments.seed,
             arguments.work,
-            arguments.warm_start,
-            arguments.threads or cores(),
-            arguments.restart,
-            arguments.wait,
+            warm_start=arguments.warm_start,
+            threads=arguments.threads or cores(),
+            restart=arguments.restart,
+            wait=arguments.wait,
         )
     except TrainingInterruption as stopped:
         # The terminal may be what was lost.

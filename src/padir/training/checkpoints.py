@@ -69,6 +69,7 @@ class WorkFolder:
         self,
         folder: Path,
         identity: Mapping[str, object],
+        *,
         first: bool = True,
         restart: bool = False,
         wait: bool = False,

@@ -77,6 +77,7 @@ def train(
     text: TrainingText,
     seed: int,
     work: Path,
+    *,
     warm_start: Path | None = None,
     threads: int = 1,
     restart: bool = False,
@@ -111,7 +112,8 @@ def train(
     }
     if start is not None:
         identity["warm_start"] = sha256_file(start.folder / MODEL_FILE)
-    with WorkFolder(work, identity, is_first_process(), restart, wait) as folder:
+    first = is_first_process()
+    with WorkFolder(work, identity, first=first, restart=restart, wait=wait) as folder:
         return Run(spec, vocabulary, text, seed, folder, start, threads).train()
 
 
