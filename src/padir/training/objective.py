@@ -6,6 +6,7 @@ the one before, as decoding passes do. No gradient flows through tokens.
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -119,10 +120,14 @@ def count(mask: Bool[Array, "*axes"]) -> Float[Array, ""]:
 
 
 def autoregressive_losses(
-    model: Transformer, run: TrainingRun, source: SourceTokens, target: Tokens, key: DropoutKey
+    model: Transformer,
+    run: TrainingRun,
+    source: SourceTokens,
+    target: Tokens,
+    dropout_key: DropoutKey,
 ) -> Losses:
     """Cross-entropy of each target token given the ones before it."""
-    encoder_key, decoder_key = split(key, 2)
+    encoder_key, decoder_key = split(dropout_key, 2)
     encoded = model.encode(source, encoder_key)
     real = target != PAD
     # Causality hides what follows, so padding needs no mask of its own.
@@ -247,12 +252,12 @@ def parallel_losses(
     source: SourceTokens,
     target: Tokens,
     corruption_key: PRNGKeyArray,
-    key: DropoutKey,
+    dropout_key: DropoutKey,
     progress: Scalar,
 ) -> Losses:
     """Cross-entropy at the positions that count, averaged over the stages, and of the length."""
     objective = run.objective
-    encoder_key, decoder_key = split(key, 2)
+    encoder_key, decoder_key = split(dropout_key, 2)
     encoded = model.encode(source, encoder_key)
     if encoded.length_logits is None:
         raise ValueError("a causal model predicts no lengths: it is not trained in parallel")
@@ -269,12 +274,21 @@ def parallel_losses(
         glance_key = jax.random.fold_in(corruption_key, 1)
         corrupted = glanced(glance_key, corrupted, target, predicted, share)
 
-    keys = corruption_key, decoder_key
-    shared = model, run, vocabulary_size, encoded.cross, target, visible, *keys
-    losses = stage_losses(*shared, corrupted)
+    losses_from = partial(
+        stage_losses,
+        model,
+        run,
+        vocabulary_size,
+        encoded.cross,
+        target,
+        visible,
+        corruption_key,
+        decoder_key,
+    )
+    losses = losses_from(corrupted)
     if objective.coupled_times:
         other = first_hypothesis(corruption_key, target, objective, vocabulary_size, second=True)
-        losses = jax.tree.map(lambda a, b: (a + b) / 2, losses, stage_losses(*shared, other))
+        losses = jax.tree.map(lambda a, b: (a + b) / 2, losses, losses_from(other))
     sentences = real[:, 0]
     if not model.length_oracle:
         length = length_cross_entropy(encoded.length_logits, jnp.sum(real, axis=1))
@@ -289,7 +303,7 @@ def batch_losses(
     source: SourceTokens,
     target: Tokens,
     corruption_key: PRNGKeyArray,
-    key: DropoutKey,
+    dropout_key: DropoutKey,
     progress: Scalar = 1.0,
 ) -> Losses:
     """The run's losses on one batch.
@@ -301,10 +315,11 @@ def batch_losses(
         source: ids, padding 0.
         target: ids with EOS, padding 0.
         corruption_key: of corruption and sampled tokens.
-        key: of dropout; None switches it off.
+        dropout_key: None switches dropout off.
         progress: share of the training steps done, which the glancing share follows.
     """
     if not run.parallel:
-        return autoregressive_losses(model, run, source, target, key)
-    keys = corruption_key, key
-    return parallel_losses(model, run, vocabulary_size, source, target, *keys, progress)
+        return autoregressive_losses(model, run, source, target, dropout_key)
+    return parallel_losses(
+        model, run, vocabulary_size, source, target, corruption_key, dropout_key, progress
+    )

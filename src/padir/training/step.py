@@ -157,7 +157,15 @@ class Trainer:
         return to_arrays(nnx.state(self.model(self._replicated(parameters)), nnx.Param))
 
     def _loss(
-        self, parameters, source, target, corruption_key, dropout_key, progress, tokens, sentences
+        self,
+        parameters,
+        source,
+        target,
+        corruption_key,
+        dropout_key,
+        progress,
+        token_count,
+        sentence_count,
     ):
         """The scalar to differentiate, and the sums to report."""
         losses = batch_losses(
@@ -173,14 +181,15 @@ class Trainer:
         objective = self.run.objective
         # Dividing by all target tokens gives a position the same weight in every batch, however
         # many positions count there.
-        loss = losses.token / tokens + objective.length_loss_weight * losses.length / sentences
-        return loss + objective.critic_weight * losses.critic / tokens, losses
+        loss = losses.token / token_count
+        loss = loss + objective.length_loss_weight * losses.length / sentence_count
+        return loss + objective.critic_weight * losses.critic / token_count, losses
 
     def _gradient(self, parameters, source, target, step, seed):
         """Gradient of the mean loss of a batch, and its sums, one micro-batch at a time."""
         corruption_key, dropout_key = jax.random.split(step_key(seed, step))
-        tokens = jnp.maximum(jnp.sum(target != 0, dtype=jnp.float32), 1.0)
-        sentences = jnp.maximum(jnp.sum(target[..., 0] != 0, dtype=jnp.float32), 1.0)
+        token_count = jnp.maximum(jnp.sum(target != 0, dtype=jnp.float32), 1.0)
+        sentence_count = jnp.maximum(jnp.sum(target[..., 0] != 0, dtype=jnp.float32), 1.0)
         # A constant without glancing, so that runs of any length share one program.
         progress = step / self.run.training.steps if self.run.objective.glancing else 1.0
         differentiate = jax.grad(self._loss, has_aux=True)
@@ -189,7 +198,7 @@ class Trainer:
             index, source, target = batch
             keys = jax.random.fold_in(corruption_key, index), jax.random.fold_in(dropout_key, index)
             gradient, losses = differentiate(
-                parameters, source, target, *keys, progress, tokens, sentences
+                parameters, source, target, *keys, progress, token_count, sentence_count
             )
             return jax.tree.map(jnp.add, carry, (gradient, losses)), None
 
