@@ -32,6 +32,8 @@ from padir.score.stutter import PER, StutterCounts, token_counts, word_counts
 
 SUMMARISED = ("self_attention", "self_right", "self_left")
 DISTANCES = ("total_variation", "cosine", "jensen_shannon")
+PROBE_SIGN = {"probe": 1}
+"""The probe as a predictor: its values grow with dependence."""
 DIGITS = 6
 """Significant digits of the numbers in the document."""
 
@@ -103,15 +105,21 @@ def analyse(
         "permutations": PERMUTATIONS,
         "top_share": TOP_SHARE,
         "passes": passes,
-        "exact": None,
+        "exact": _exact(translator, extractor, test, sources, options, resamples, report),
     }
-    if test.grammar is not None:
-        document["exact"] = _exact(extractor, translator, test, sources, options, resamples, report)
     document["claims"] = claims_of(passes[0])
     return rounded(document)
 
 
-def _pass(translator, extractor, test, sources, number, resamples, report) -> dict[str, Any]:
+def _pass(
+    translator: Translator,
+    extractor: Extractor,
+    test: TestSet,
+    sources: Sequence[Sequence[int]],
+    number: int,
+    resamples: np.ndarray,
+    report: Callable[[int], None] | None,
+) -> dict[str, Any]:
     candidates = translator.with_passes(number).candidates(sources, references=test.references[0])
     chosen = [AnalysedHypothesis.best(row, translator.rule) for row in candidates]
     tokens = [row[each.number].tokens for row, each in zip(candidates, chosen, strict=True)]
@@ -198,24 +206,26 @@ def predicted(pairs: Pairs, repeated: Repeats, resamples: np.ndarray) -> list[di
     kept = np.flatnonzero(next_to)[~repeated.licensed]
     rows = []
     stutter = repeated.stutter[~repeated.licensed]
-    names = [*PREDICTORS, "probe"]
-    for name in names:
-        if name == "distance":
-            continue
-        score = oriented(pairs.values[name][kept], PREDICTORS.get(name, 1))
+    for name, sign in (_signs("adjacent") | PROBE_SIGN).items():
+        score = oriented(pairs.values[name][kept], sign)
         rows.append(
             _row("stutter", "adjacent", name, score, stutter, pairs.sentence[kept], resamples)
         )
     for kind, chosen in (("adjacent", np.flatnonzero(next_to)), ("near", slice(None))):
         probe, sentence = pairs.values["probe"][chosen], pairs.sentence[chosen]
         strong = strongest(probe)
-        for name in PREDICTORS:
-            if (name, kind) == ("distance", "adjacent"):
-                continue
-            score = oriented(pairs.values[name][chosen], PREDICTORS[name])
+        for name, sign in _signs(kind).items():
+            score = oriented(pairs.values[name][chosen], sign)
             row = _row("probe", kind, name, score, strong, sentence, resamples)
             rows.append(row | _correlation(score, probe, sentence, resamples))
     return rows
+
+
+def _signs(kind: str) -> dict[str, int]:
+    """Signs of the predictors of a kind of pairs: adjacent ones are all at the same distance."""
+    return {
+        name: sign for name, sign in PREDICTORS.items() if (name, kind) != ("distance", "adjacent")
+    }
 
 
 def _row(target, kind, name, score, positive, sentence, resamples) -> dict[str, Any]:
@@ -228,9 +238,19 @@ def _correlation(score, graded, sentence, resamples) -> dict[str, Any]:
     return {"correlation": value, "correlation_interval": ends}
 
 
-def _exact(extractor, translator, test, sources, options, resamples, report):
+def _exact(
+    translator: Translator,
+    extractor: Extractor,
+    test: TestSet,
+    sources: Sequence[Sequence[int]],
+    options: Options,
+    resamples: np.ndarray,
+    report: Callable[[int], None] | None,
+) -> dict[str, Any] | None:
     """Compare the measures at the first pass with the exact dependence, at a reference's length;
-    None where the model can hold no such translation."""
+    None without a grammar, or where the model can hold no such translation."""
+    if test.grammar is None:
+        return None
     encode = translator.encode
     laws = [
         exact.at_likeliest_length(
@@ -252,10 +272,8 @@ def _exact(extractor, translator, test, sources, options, resamples, report):
     sentence = np.array(fits)[pairs.sentence]
     rows = []
     for kind, kept in (("adjacent", pairs.adjacent), ("near", np.ones(len(places), bool))):
-        for name in (*PREDICTORS, "probe"):
-            if (name, kind) == ("distance", "adjacent"):
-                continue
-            score = oriented(pairs.values[name][kept], PREDICTORS.get(name, 1))
+        for name, sign in (_signs(kind) | PROBE_SIGN).items():
+            score = oriented(pairs.values[name][kept], sign)
             graded, sentences = information[kept], sentence[kept]
             row = _row("exact", kind, name, score, graded > 0, sentences, resamples)
             rows.append(row | _correlation(score, graded, sentences, resamples))
