@@ -23,6 +23,7 @@ from padir.commands.arguments import BATCH, BUNDLE, DIGESTS, needed, option, rea
 from padir.launch import prepare
 
 POINTS = 100
+"""Most points of a trace: enough for a curve, and lines stay short however long the chains."""
 OPTIONS = (
     BUNDLE,
     needed("--source F", "source text, UTF-8, one sentence a line"),
@@ -61,11 +62,11 @@ OPTIONS = (
 )
 
 
-def thinned(energies, most: int = POINTS) -> list[int]:
-    """At most `most` of the steps with an energy, evenly spaced, first and last included."""
+def thinned(energies) -> list[int]:
+    """At most `POINTS` of the steps with an energy, evenly spaced, first and last included."""
     measured = [step for step, value in enumerate(energies.tolist()) if value == value]
     last = len(measured) - 1
-    return sorted({measured[round(i * last / (most - 1))] for i in range(most)})
+    return sorted({measured[round(i * last / (POINTS - 1))] for i in range(POINTS)})
 
 
 def record(

@@ -14,6 +14,9 @@ from padir.files import InputError
 from padir.theory.ising import check_edges
 from padir.theory.masks import MAX_BLOCK, check_size
 
+GRADIENT_BOUND = 1e-6
+"""Largest entry of the gradient at a minimum: far below the sampling error of the gradient."""
+
 
 @dataclass(frozen=True)
 class LocalFit:
@@ -97,9 +100,7 @@ class LocalLoss:
         return float(value), gradient / count
 
 
-def fit_local(
-    samples: np.ndarray, masks: np.ndarray, edges: Sequence[tuple[int, int]], bound: float = 1e-6
-) -> LocalFit:
+def fit_local(samples: np.ndarray, masks: np.ndarray, edges: Sequence[tuple[int, int]]) -> LocalFit:
     """Minimise the local loss with L-BFGS (Wolfe line search).
 
     Args:
@@ -108,8 +109,9 @@ def fit_local(
         edges: the known graph.
 
     Raises:
-        InputError: the gradient's largest entry stays above `bound`, or the loss still falls when
-            all parameters are doubled, so that its minimum lies at infinity (separable data).
+        InputError: the gradient's largest entry stays above `GRADIENT_BOUND`, or the loss still
+            falls when all parameters are doubled, so that its minimum lies at infinity (separable
+            data).
     """
     loss = LocalLoss(samples, masks, edges)
     result = scipy.optimize.minimize(
@@ -117,14 +119,20 @@ def fit_local(
         np.zeros(loss.spins + len(edges)),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": 2000, "maxfun": 4000, "gtol": bound / 10, "ftol": 1e-16, "maxcor": 20},
+        options={
+            "maxiter": 2000,
+            "maxfun": 4000,
+            "gtol": GRADIENT_BOUND / 10,
+            "ftol": 1e-16,
+            "maxcor": 20,
+        },
     )
     norm = float(np.abs(result.jac).max())
     # The gradient also vanishes on the way to a minimum at infinity.
-    if norm > bound or loss(2 * result.x)[0] < result.fun:
+    if norm > GRADIENT_BOUND or loss(2 * result.x)[0] < result.fun:
         raise InputError(
-            f"the local fit reached no minimum (gradient {norm:.3g}, allowed {bound:.3g}): the data"
-            " are separable or nearly so; draw more samples"
+            f"the local fit reached no minimum (gradient {norm:.3g}, allowed"
+            f" {GRADIENT_BOUND:.3g}): the data are separable or nearly so; draw more samples"
         )
     return LocalFit(result.x[: loss.spins], result.x[loss.spins :], norm)
 

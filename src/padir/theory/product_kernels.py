@@ -14,6 +14,9 @@ import scipy.optimize
 
 from padir.theory.enumeration import all_states, spin_count
 
+SWEEPS = 30
+"""Most sweeps of a descent over the spins, should it not come to rest before."""
+
 
 def product_law(up: np.ndarray) -> np.ndarray:
     """Law of independent spins; up (..., N) holds P(x_i = 1), the result (..., 2^N)."""
@@ -49,7 +52,7 @@ def best_coordinate(law: np.ndarray, up: np.ndarray, i: int) -> np.ndarray:
 
 
 def nearest_product(
-    law: np.ndarray, rng: np.random.Generator, starts: int = 48, sweeps: int = 30
+    law: np.ndarray, rng: np.random.Generator, starts: int = 48
 ) -> tuple[float, np.ndarray]:
     """Total variation to the nearest product law of a search, and that law's P(x_i = 1).
 
@@ -60,7 +63,7 @@ def nearest_product(
     up = rng.random((starts, spins))
     up[0] = law @ (all_states(spins) > 0)
     up[1 : 1 + min(spins, starts - 2)] = np.clip(up[0] + 0.2, 0, 1)
-    for _ in range(sweeps):
+    for _ in range(SWEEPS):
         before = up.copy()
         for i in range(spins):
             up[:, i] = best_coordinate(law, up, i)

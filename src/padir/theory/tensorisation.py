@@ -15,6 +15,9 @@ from padir.theory.dynamics import block_kernel, poincare_constant, spectrum
 from padir.theory.enumeration import block_sum, kl_divergence
 from padir.theory.masks import Masks
 
+STARTS = 12
+"""Starts of the search for the largest ratio, which has local maxima: four tilts, else random."""
+
 
 def _block_log_ratios(r: np.ndarray, q: np.ndarray, masks: Masks) -> np.ndarray:
     """sum_S p(S | x) log of R_S / Q_S, the ratio of block totals, shape (2^N,)."""
@@ -38,7 +41,7 @@ def tensorisation_ratio(r: np.ndarray, q: np.ndarray, masks: Masks) -> float:
 
 
 def tensorisation_lower_bound(
-    q: np.ndarray, masks: Masks, rng: np.random.Generator, starts: int = 12
+    q: np.ndarray, masks: Masks, rng: np.random.Generator
 ) -> tuple[float, np.ndarray]:
     """Largest ratio of a local search, a lower bound of C_AT(q), and the law that attains it.
 
@@ -48,7 +51,7 @@ def tensorisation_lower_bound(
     _, functions = spectrum(q, block_kernel(q, masks))
     slow = functions[:, 1]
     logits = [np.log(q) + tilt * slow for tilt in (0.3, -0.3, 1.5, -1.5)]
-    while len(logits) < starts:
+    while len(logits) < STARTS:
         logits.append(np.log(q) + rng.normal(0, 2.0, q.size))
 
     def negative(log_r: np.ndarray) -> tuple[float, np.ndarray]:
