@@ -299,7 +299,9 @@ def timed_bundles(config: Config, place: Place, timing: str) -> list[str]:
 def timed_decoders(config: Config, place: Place, timing: str) -> list[str]:
     """Tuned decoders of the rows to time."""
     rows = timed_rows(config, timing)
-    paths = (row_decoder(config, place, row, config.trainings[row[0]].first_seed) for row in rows)
+    paths = (
+        row_decoder(config, place, row, config.trainings[row.training].first_seed) for row in rows
+    )
     return list(dict.fromkeys(paths))
 
 

@@ -87,7 +87,11 @@ class Config(Settings):
         core = [row for row in self.core_rows() if self.trainings[row.training].system == "padir"]
         distilled = [row for row in core if self.trainings[row.training].targets != "raw"]
         rows = distilled or core
-        first = [row for row in rows if row[0] == rows[0][0] and row[1][0] == rows[0][1][0]]
+        first = [
+            row
+            for row in rows
+            if (row.training, row.decoding.decoder) == (rows[0].training, rows[0].decoding.decoder)
+        ]
         few = [row for row in first if (row.decoding.passes or 0) <= DEFAULT_PASSES]
         return max(few or first, key=lambda row: row.decoding.passes or 0, default=None)
 

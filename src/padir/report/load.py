@@ -12,7 +12,7 @@ from padir.config.identity import chain_digests, short_digest, teacher_seed
 from padir.config.rows import Row
 from padir.files import InputError, read_jsonl, shown
 from padir.layout import Artifact, Place
-from padir.provenance import check_written, checked_output, read_provenance
+from padir.provenance import check_written, checked_output, provenance_of, read_provenance
 from padir.report.cards import carried_digests
 from padir.report.checked import Shape, checked
 from padir.report.claim_documents import DRAWN, Analysis, Experiment
@@ -133,7 +133,7 @@ class Reader:
         card_keys = ((place, *key) for place in places for key in taught)
         return Results(
             config,
-            rows={row[:2]: ScoredRow(*row) for row in self._rows(wanted, places)},
+            rows={(scored.place, scored.row): scored for scored in self._rows(wanted, places)},
             ratings=dict(self._ratings(wanted, places)),
             latencies=dict(self._latencies(wanted, places)),
             curves=curves,
@@ -202,9 +202,7 @@ class Reader:
         lines = enumerate(read_jsonl(path), start=1)
         return [checked(path, line, shape, number) for number, line in lines]
 
-    def _rows(
-        self, wanted: Mapping[str, Artifact], places: Sequence[Place]
-    ) -> Iterator[tuple[Place, Row, tuple[Document, ...]]]:
+    def _rows(self, wanted: Mapping[str, Artifact], places: Sequence[Place]) -> Iterator[ScoredRow]:
         split = self.config.evaluation.split
         for place in places:
             documents: list[tuple[str, Document]] = []
@@ -224,7 +222,7 @@ class Reader:
             alike = self._of_one_sacrebleu(wanted, documents)
             for row, scores in by_row.items():
                 if kept := tuple(document for path, document in scores if path in alike):
-                    yield place, row, kept
+                    yield ScoredRow(place, row, kept)
 
     def _of_one_sacrebleu(
         self, wanted: Mapping[str, Artifact], scored: Sequence[tuple[str, Document]]
@@ -364,10 +362,10 @@ class Reader:
 
 def _provenance_of(path: str) -> Path:
     """Path of the provenance: for metrics that of the training, else that beside the file."""
-    is_metrics = Path(path).name == "metrics.jsonl"
-    return Path(path).with_name(
-        "provenance.json" if is_metrics else f"{Path(path).name}.provenance.json"
-    )
+    file = Path(path)
+    if file.name == "metrics.jsonl":
+        return file.with_name("provenance.json")
+    return provenance_of(file)
 
 
 def _labels(place: Place, row: Row, seed: int, split: str) -> dict[str, Any]:
