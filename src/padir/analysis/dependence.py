@@ -98,7 +98,8 @@ def measures(attentions: Attentions, distance: int) -> Measures:
     other = source[..., right, :]
     middle = (source + other) / 2
     product = jnp.sum(source * other, axis=-1)
-    # Of each position by itself: compiled once for all distances, and logarithms are what costs.
+    # Per position, not per pair: one program serves all distances, and logarithms dominate the
+    # cost.
     square = jnp.sum(source**2, axis=-1)
     information = jnp.sum(xlogy(source, source), axis=-1)
     mixed = jnp.sum(xlogy(middle, middle), axis=-1)

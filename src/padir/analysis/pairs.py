@@ -179,8 +179,12 @@ def joined(parts: Sequence[Pairs]) -> Pairs:
 
 
 class Repeats(NamedTuple):
-    """Of adjacent pairs: which repeat a token that no reference repeats, and which do one that one
-    does: these count neither as stutter nor as another pair."""
+    """Which adjacent pairs repeat a token.
+
+    Attributes:
+        stutter: the pair repeats a token that no reference repeats.
+        licensed: some reference repeats it too; such pairs are in neither group.
+    """
 
     stutter: Bool[np.ndarray, " A"]
     licensed: Bool[np.ndarray, " A"]

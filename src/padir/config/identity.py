@@ -98,8 +98,8 @@ def extra_digests(config: Config, dataset: str, language: str) -> Digests:
 
 
 def vocabulary_spec(config: Config, dataset: str, name: str | None) -> dict[str, Any]:
-    """What learning a vocabulary reads beside text: its settings, and where foreign pairs are drawn
-    the synthetic source that they are foreign to: the pair's own, or beside other data the default.
+    """What learning a vocabulary reads beside text: its settings and, with `foreign_pairs`, the
+    synthetic source that they vary: the dataset's own, or the default for real text.
 
     Args:
         name: an entry of the dataset's `vocabularies`; None: its own.

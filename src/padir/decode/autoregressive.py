@@ -49,7 +49,7 @@ def beam_step(model: Transformer, allowed):
 
     def step(tokens, position, origin, memory: Memory):
         beam, length = origin.shape[1:]
-        # Entry t * K + k of the cache is read by those whose past at t went through slot k.
+        # Cache entry t * K + k belongs to every hypothesis that passed through slot k at step t.
         readable = origin[:, :, :, None] == jnp.arange(beam)[None, None, None, :]
         readable = readable.reshape(*origin.shape[:2], length * beam)
         x = model.embedder(tokens)

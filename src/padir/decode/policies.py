@@ -101,7 +101,7 @@ class PassView(NamedTuple):
 
     def share(self, share: float | Float[Array, ""]) -> Int[Array, " B"]:
         """Number of positions in a share of each row's pieces, rounded down."""
-        # The small number takes up the rounding of the product: 0.1 * 10 pieces are 1.
+        # 1e-4 absorbs rounding: 0.1 * 10 pieces must give 1.
         return jnp.floor(share * jnp.sum(self.is_piece, axis=1) + 1e-4).astype(jnp.int32)
 
 

@@ -132,7 +132,7 @@ def nearest_to_likeliest(
         is_piece: positions that count.
         count: ids (C), at most V.
     """
-    # Against an infinite top, all of a position's logits are infinitely far behind.
+    # +inf elsewhere, so that no logit there counts as near.
     top = jnp.where(is_piece, jnp.max(logits, axis=-1), jnp.inf)
     nearest = jnp.max(logits - top[..., None], axis=1)
     return jnp.sort(top_tokens(nearest, min(count, logits.shape[-1]))[1], axis=1)
@@ -257,7 +257,8 @@ def refinement(
             summed_logits=summed_logits,
             shortlist=shortlist,
             passes=state.passes + ~kept,
-            # The first easy-first pass reads nothing, so its likeness to the second says nothing.
+            # The first easy-first pass reads no tokens, so equal inputs of passes 1 and 2 do not
+            # mean convergence.
             finished=kept
             | (
                 policies.stop(state.inputs, inputs, score)
