@@ -252,13 +252,13 @@ def _exact(
     if test.grammar is None:
         return None
     encode = translator.encode
-    laws = [
+    distributions = [
         exact.at_likeliest_length(
-            exact.target_law(test.grammar, line, options.mode_strength, encode)
+            exact.target_distribution(test.grammar, line, options.mode_strength, encode)
         )
         for line in test.lines
     ]
-    lengths = [len(next(iter(law))) + 1 for law in laws]
+    lengths = [len(next(iter(distribution))) + 1 for distribution in distributions]
     # A model reads no more than its longest target.
     fits = [index for index, length in enumerate(lengths) if length <= extractor.longest]
     if not fits:
@@ -266,7 +266,7 @@ def _exact(
     chosen = [AnalysedHypothesis(lengths[index]) for index in fits]
     number = options.passes[0]
     pairs = collect(extractor, [sources[i] for i in fits], chosen, number, report=report)
-    truth = [exact.dependence(laws[index]) for index in fits]
+    truth = [exact.dependence(distributions[index]) for index in fits]
     places = list(zip(pairs.sentence, pairs.left, pairs.left + pairs.distance, strict=True))
     information = np.array([truth[s][i, j] for s, i, j in places])
     sentence = np.array(fits)[pairs.sentence]
@@ -282,7 +282,7 @@ def _exact(
         "conditioned_on": "the source and the number of pieces, the likeliest one of its"
         " translations; all other positions averaged over",
         "sentences": len(fits),
-        "several": sum(len(laws[index]) > 1 for index in fits),
+        "several": sum(len(distributions[index]) > 1 for index in fits),
         "pairs": len(places),
         "dependent": int((information > 0).sum()),
         "mean_information": float(information.mean()),

@@ -1,10 +1,10 @@
 """Joint decoding: the likeliest sequence of a pass under a pairwise repetition penalty.
 
-A parallel pass predicts each position on its own, so its joint law is a product (paper, section
-2.4.1). Where two translations compete at neighbouring positions, both may take the same word: a
-stutter. Here the pass's probabilities are multiplied by one factor per pair of near positions,
-exp(-penalty) where their tokens are equal, else 1. The result is a Markov chain, no product. Its
-likeliest sequence is found exactly, without another pass of the decoder.
+A parallel pass predicts each position on its own, so its joint distribution is a product (paper,
+section 2.4.1). Where two translations compete at neighbouring positions, both may take the same
+word: a stutter. Here the pass's probabilities are multiplied by one factor per pair of near
+positions, exp(-penalty) where their tokens are equal, else 1. The result is a Markov chain, no
+product. Its likeliest sequence is found exactly, without another pass of the decoder.
 
 Near are neighbours (reach 1), or also positions with one between them (reach 2): a word that is
 pushed out of its neighbour's place tends to come back one place further ("a man a").

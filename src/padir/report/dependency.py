@@ -184,8 +184,8 @@ def dependency_table(results: Results) -> Table:
             "Stutter: equal neighbouring pieces. Probe: the tenth of the pairs where replacing one"
             " token changes the other's prediction most (mutual information under the model, above"
             " the rounding of 1e-6 nats). Fewer than ten pairs of a kind give no area."
-            " Exact: pairs that depend on each other under the grammar's own law of translations,"
-            " given source and length, at the first pass listed.",
+            " Exact: pairs that depend on each other under the grammar's own distribution of"
+            " translations, given source and length, at the first pass listed.",
             f"adjacent: neighbours; near: up to {', '.join(map(str, distances))} pieces apart."
             " Overlap is close to a definition of stutter: equal likeliest tokens overlap.",
         ),

@@ -255,7 +255,7 @@ def figure3(document: Document) -> Drawing:
 
 
 def product_steps(document: Document) -> Drawing:
-    """Smallest total variation from a product law to a k-Gibbs step, against the coupling."""
+    """Smallest total variation from a product distribution to a k-Gibbs step, by coupling."""
     rows, s = document["series"]["rows"], document["settings"]
     panels = []
     for key, title, bound in (
@@ -272,10 +272,10 @@ def product_steps(document: Document) -> Drawing:
                 lines.append(Line(name, s["couplings"], bounds, "dashed", k - 1))
         panels.append(Panel(title, "coupling J", "total variation", lines))
     caption = (
-        "Smallest total variation found between any product law and one step of k-Gibbs on a"
-        f" complete graph of {s['spins']} spins, h = {s['field']:g}. Dashed: proven lower bounds."
-        " With an odd number of visible spins a strongly coupled block follows them, and the"
-        " distance falls again."
+        "Smallest total variation found between any product distribution and one step of"
+        f" k-Gibbs on a complete graph of {s['spins']} spins, h = {s['field']:g}. Dashed:"
+        " proven lower bounds. With an odd number of visible spins a strongly coupled block"
+        " follows them, and the distance falls again."
     )
     title = "A parallel step against a step of k-Gibbs"
     return Drawing("product_steps", title, panels, caption)

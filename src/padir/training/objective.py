@@ -82,8 +82,8 @@ def kl_divergence(
     logits: Float[Array, "*axes V"], other: Float[Array, "*axes V"]
 ) -> Float[Array, "*axes"]:
     """KL divergence KL(softmax(logits) || softmax(other)) at each position, in nats."""
-    log_law, log_other = jax.nn.log_softmax(logits), jax.nn.log_softmax(other)
-    return jnp.sum(jnp.exp(log_law) * (log_law - log_other), axis=-1)
+    log_probability, log_other = jax.nn.log_softmax(logits), jax.nn.log_softmax(other)
+    return jnp.sum(jnp.exp(log_probability) * (log_probability - log_other), axis=-1)
 
 
 def masked_sum(values: Float[Array, "*axes"], mask: Bool[Array, "*axes"]) -> Float[Array, ""]:

@@ -138,17 +138,17 @@ def test_pairs_without_dependence_are_never_strong(made_up, strong):
         assert (row["auc"] is None) == (row["interval"] is None) == (strong < FEWEST)
 
 
-def true_information(law, i, j):
+def true_information(distribution, i, j):
     """Mutual information of two positions by going through all pairs of words."""
     joint, left, right = Counter(), Counter(), Counter()
-    for sequence, probability in law.items():
+    for sequence, probability in distribution.items():
         joint[sequence[i], sequence[j]] += probability
         left[sequence[i]] += probability
         right[sequence[j]] += probability
     return sum(p * log(p / (left[a] * right[b])) for (a, b), p in joint.items())
 
 
-def test_proxies_are_judged_against_the_grammars_own_law(tmp_path):
+def test_proxies_are_judged_against_the_grammars_own_distribution(tmp_path):
     size = SyntheticSource(
         kind="synthetic", train=1, valid=1, test=1, nouns=6, verbs=4, adjectives=3, adverbs=2,
         postpositions=2, min_words=4, max_words=9,
@@ -167,29 +167,35 @@ def test_proxies_are_judged_against_the_grammars_own_law(tmp_path):
     )
     options = document.Options((1,), 60, MODE_STRENGTH)
     exact = document.analyse(translator, extractor, test, options)["exact"]
-    # The twin: laws by hand, at their likeliest length, where the model can hold it.
-    laws = []
+    # The twin: distributions by hand, at their likeliest length, where the model can hold it.
+    distributions = []
     for translations in targets:
-        law = Counter()
+        distribution = Counter()
         for mode, line in translations.items():
-            law[tuple(line.split())] += mode_probability(mode, MODE_STRENGTH)
+            distribution[tuple(line.split())] += mode_probability(mode, MODE_STRENGTH)
         lengths = Counter()
-        for words, probability in law.items():
+        for words, probability in distribution.items():
             lengths[len(words)] += probability
         best = max(lengths, key=lambda length: (round(lengths[length], 12), -length))
-        laws.append({w: p / lengths[best] for w, p in law.items() if len(w) == best})
-    fits = [s for s, law in enumerate(laws) if len(next(iter(law))) < extractor.longest]
+        distributions.append(
+            {w: p / lengths[best] for w, p in distribution.items() if len(w) == best}
+        )
+    fits = [
+        s
+        for s, distribution in enumerate(distributions)
+        if len(next(iter(distribution))) < extractor.longest
+    ]
     assert 0 < len(fits) < len(lines)
-    chosen = [AnalysedHypothesis(len(next(iter(laws[s]))) + 1) for s in fits]
+    chosen = [AnalysedHypothesis(len(next(iter(distributions[s]))) + 1) for s in fits]
     pairs = collect(extractor, translator.encode([lines[s] for s in fits]), chosen, 1)
     places = list(zip(pairs.sentence, pairs.left, pairs.left + pairs.distance, strict=True))
-    truth = np.array([true_information(laws[fits[s]], i, j) for s, i, j in places])
+    truth = np.array([true_information(distributions[fits[s]], i, j) for s, i, j in places])
     truth[truth < 1e-12] = 0
     assert np.any((truth > 0) & (truth < 0.2)) and np.any(truth > 0.2) and np.any(truth == 0)
     assert exact["pairs"] == len(places)
     assert exact["sentences"] == len(fits)
     assert exact["dependent"] == (truth > 0).sum()
-    assert exact["several"] == sum(len(laws[s]) > 1 for s in fits)
+    assert exact["several"] == sum(len(distributions[s]) > 1 for s in fits)
     assert exact["mean_information"] == pytest.approx(truth.mean(), rel=1e-5)
     assert exact["mean_probe"] == pytest.approx(pairs.values["probe"].mean(), rel=1e-5)
     assert len(exact["prediction"]) == 2 * len(PREDICTORS) + 1

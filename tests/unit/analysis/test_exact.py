@@ -21,10 +21,10 @@ def encoder():
     return lambda lines: [[ids.setdefault(w, 8 + len(ids)) for w in line.split()] for line in lines]
 
 
-def enumerated(law, i, j):
+def enumerated(distribution, i, j):
     """Mutual information by going through all pairs of words."""
     joint, left, right = Counter(), Counter(), Counter()
-    for sequence, probability in law.items():
+    for sequence, probability in distribution.items():
         joint[sequence[i], sequence[j]] += probability
         left[sequence[i]] += probability
         right[sequence[j]] += probability
@@ -32,25 +32,25 @@ def enumerated(law, i, j):
 
 
 def test_two_words_that_go_together_and_one_that_does_not():
-    law = {(1, 1, 5): 0.25, (2, 2, 5): 0.75}
-    information = exact.dependence(law)
+    distribution = {(1, 1, 5): 0.25, (2, 2, 5): 0.75}
+    information = exact.dependence(distribution)
     entropy = -(0.25 * log(0.25) + 0.75 * log(0.75))
     assert information[0, 1] == pytest.approx(entropy)
     assert information[0, 2] == 0
     assert information[0, 0] == 0
 
 
-def test_the_law_of_a_sentence_equals_enumeration():
+def test_the_distribution_of_a_sentence_equals_enumeration():
     grammar, generator, encode = make_grammar(SETTINGS), random.Random(4), encoder()
     dependent = 0
     for _ in range(30):
         source = grammar.source(draw_sentence(generator, SETTINGS))
-        law = exact.target_law(grammar, source, 0.6, encode)
-        assert sum(law.values()) == pytest.approx(1)
+        distribution = exact.target_distribution(grammar, source, 0.6, encode)
+        assert sum(distribution.values()) == pytest.approx(1)
         lengths = Counter()
-        for sequence, probability in law.items():
+        for sequence, probability in distribution.items():
             lengths[len(sequence)] += probability
-        given = exact.at_likeliest_length(law)
+        given = exact.at_likeliest_length(distribution)
         (length,) = {len(sequence) for sequence in given}
         assert lengths[length] == pytest.approx(max(lengths.values()))
         assert sum(given.values()) == pytest.approx(1)
@@ -64,14 +64,14 @@ def test_the_law_of_a_sentence_equals_enumeration():
 
 
 def test_the_smaller_of_two_lengths_as_likely_is_taken():
-    law = {(1, 2): 0.25, (1, 3): 0.25, (4, 5, 6): 0.5}
-    assert exact.at_likeliest_length(law) == {(1, 2): 0.5, (1, 3): 0.5}
+    distribution = {(1, 2): 0.25, (1, 3): 0.25, (4, 5, 6): 0.5}
+    assert exact.at_likeliest_length(distribution) == {(1, 2): 0.5, (1, 3): 0.5}
 
 
 def test_a_strength_of_0_leaves_one_translation():
     grammar, encode = make_grammar(SETTINGS), encoder()
     source = grammar.source(draw_sentence(random.Random(1), SETTINGS))
-    given = exact.at_likeliest_length(exact.target_law(grammar, source, 0.0, encode))
+    given = exact.at_likeliest_length(exact.target_distribution(grammar, source, 0.0, encode))
     assert list(given.values()) == [1.0]
     assert not exact.dependence(given).any()
 

@@ -68,12 +68,12 @@ def plain_losses(model, run: TrainingRun, progress: float) -> dict[str, float]:
     weight = np.asarray(first.weight)[:, None]
     read = tokens.copy()
     token = critic = number = 0.0
-    laws, first_counts = [], counts
+    log_probabilities, first_counts = [], counts
     for stage in range(objective.stages):
         logits, keeps = look(read)
         token += (weight * numpy_cross_entropy(logits, TARGET))[counts].sum()
         number += counts.sum()
-        laws.append(np.asarray(jax.nn.log_softmax(logits), np.float64))
+        log_probabilities.append(np.asarray(jax.nn.log_softmax(logits), np.float64))
         best = chosen = likeliest(logits)
         if objective.unroll == "sample":
             chosen = drawn(logits, chances(3 + stage))
@@ -88,7 +88,7 @@ def plain_losses(model, run: TrainingRun, progress: float) -> dict[str, float]:
             if objective.hide_stutter and i and before[row, i] == before[row, i - 1]:
                 read[row, i] = tokens[row, i]
         counts, weight = real, 1.0
-    apart = (np.exp(laws[-1]) * (laws[-1] - laws[0])).sum(-1)
+    apart = (np.exp(log_probabilities[-1]) * (log_probabilities[-1] - log_probabilities[0])).sum(-1)
     token += objective.consistency * apart[first_counts].sum()
     return {
         "token": token / objective.stages,
