@@ -19,9 +19,9 @@ FORBIDDEN_CALLS = {"eval", "exec"}
 ALLOWED: dict[str, set[str]] = {
     "shapes": set(),
     "ids": set(),
-    "languages": set(),
     "temporary": set(),
     "files": {"temporary"},
+    "languages": {"files"},
     "bundle": {"cards", "files"},
     "cards": {"files"},
     "checksums": {"files"},

@@ -1,7 +1,12 @@
 """Codes of languages: which name the same one, and which are written without spaces."""
 
+import re
 from functools import lru_cache
+from typing import Any
 
+from padir.files import InputError
+
+_CODE = re.compile("[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}")
 _SAME = {
     "zho": "zh",
     "chi": "zh",
@@ -21,6 +26,14 @@ _SCORED_BY_CHARACTER = frozenset({"zh", "ja"})
 # Thai, Lao, Khmer and Burmese have spaces between phrases.
 _WITHOUT_SPACES = _SCORED_BY_CHARACTER | {"th", "lo", "km", "my"}
 _PACKAGED_TOKENIZER = frozenset({"ja", "ko"})
+
+
+def checked_code(code: Any) -> str:
+    """A language's code, such as de, zho or zh-CN. Raises InputError for anything else."""
+    if not isinstance(code, str) or not _CODE.fullmatch(code):
+        found = ascii(code[:40]) if isinstance(code, str) else type(code).__name__
+        raise InputError(f"found {found}, allowed: codes such as zh or de")
+    return code
 
 
 @lru_cache(maxsize=256)

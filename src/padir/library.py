@@ -203,9 +203,13 @@ def stutter(
     Args:
         hypotheses: one sentence each.
         references: one per hypothesis.
-        target_language: decides the unit: words, or characters of Chinese and Japanese.
+        target_language: code, such as en or zh; decides the unit: words, or characters of Chinese
+            and Japanese.
 
     Returns:
         The summary of `padir score`: rate per 100, its 95% interval, counts.
+
+    Raises:
+        InputError: as `padir.score`.
     """
     return score_lines(hypotheses, references, target_language)["stutter"]["words"]

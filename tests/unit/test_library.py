@@ -112,12 +112,37 @@ def test_scores_are_those_of_the_command(tmp_path, capsys):
     for texts in (("a", ["a"]), (["a"], "a")):
         with pytest.raises(InputError, match="are lists of sentences; found one text"):
             padir.score(*texts, "en")
-    with pytest.raises(InputError, match="samples is 0: allowed are 1 and more"):
+    with pytest.raises(InputError, match="samples is 0: allowed are whole numbers from 1"):
         padir.score(["a"], ["a"], "en", samples=0)
+
+
+NOT_SCORED = {
+    "padir.score([None], ['a'], 'en')": "found NoneType None, allowed are texts",
+    "padir.score(['a'], ['a'], 'en', 2.5)": "samples is 2.5: allowed are whole numbers from 1",
+    "padir.score(iter(['a']), ['a'], 'en')": "are lists of sentences; found list_iterator",
+    "padir.score(['a'], None, 'en')": "are lists of sentences; found NoneType",
+    "padir.score(['a'], ['a', ['a']], 'en')": "are lists of sentences; found one text",
+    "padir.score(['a'], ['a'], None)": "target_language: found NoneType, allowed: codes such as",
+    "padir.stutter(['a'], ['a'], 'chinese')": "target_language: found 'chinese', allowed: codes",
+    "padir.stutter(['a'], ['a'], '')": "target_language: found '', allowed: codes such as zh or de",
+}
+
+
+def test_what_cannot_be_scored_is_refused_with_what_is_allowed():
     # In a process of its own, as tests check the types of arguments.
-    program = "import padir; padir.score([None], ['a'], 'en')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stderr.endswith("InputError: found NoneType None, allowed are texts\n")
+    program = """
+import sys, padir
+for call in sys.argv[1:]:
+    try:
+        print(eval(call))
+    except padir.InputError as error:
+        print(error)
+"""
+    command = [sys.executable, "-c", program, *NOT_SCORED]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for said, message in zip(done.stdout.splitlines(), NOT_SCORED.values(), strict=True):
+        assert message in said
 
 
 def test_a_decoder_of_a_bundle_has_the_name_of_its_file(bundle, tmp_path):

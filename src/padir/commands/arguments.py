@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from padir.files import InputError, is_device, shown
+from padir.languages import checked_code
 
 # What stands behind an option in the table -> type of its value; text where it is none of these.
 TYPES = {
@@ -110,9 +111,10 @@ def thread_count(text: str) -> int:
 
 def language_code(text: str) -> str:
     """Read a language's code, such as de, zho or zh-CN; ArgumentTypeError for anything else."""
-    if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}", text):
-        raise argparse.ArgumentTypeError(f"found {text[:40]!a}, allowed: codes such as zh or de")
-    return text
+    try:
+        return checked_code(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def threads(limited: str = "CPU threads") -> Option:
