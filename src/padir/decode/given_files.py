@@ -7,6 +7,7 @@ from padir.decode.constrain import Constraints
 from padir.decode.given import GAP, Constraint, Speller
 from padir.decode.translate import Translator
 from padir.files import InputError, is_jsonl, read_aligned, shown
+from padir.ids import UNK
 
 
 def read_lines_of(*paths: Path) -> list[list[str]]:
@@ -34,7 +35,8 @@ def read_constraints(
         translator: of a parallel model.
         paths: prefix, suffix or both; or one of infill, draft and terms.
         draft_margin: as of `Constraints`.
-        warn: called with a message about lines of infill without a gap.
+        warn: called with a message about lines of infill without a gap, or about drafts that the
+            vocabulary cannot spell.
 
     Raises:
         InputError: options or files that do not fit each other, text that the model cannot
@@ -58,10 +60,14 @@ def read_constraints(
     name = " and ".join(map(shown, paths.values()))
     lines: list[Constraint | None] = []
     without_gap: list[int] = []
+    unspelt: list[int] = []
     for number, texts in enumerate(zip(*read_lines_of(*paths.values()), strict=True), start=1):
         where, text = f"{name}: line {number}", dict(zip(paths, texts, strict=True))
         if "draft" in text:
-            lines.append(speller.draft(text["draft"], where))
+            draft = speller.draft(text["draft"], where)
+            lines.append(draft)
+            if draft is not None and UNK in draft.tokens:
+                unspelt.append(number)
         elif "terms" in text:
             lines.append(speller.terms(text["terms"], where))
         elif "infill" in text:
@@ -71,9 +77,14 @@ def read_constraints(
         else:
             ends = [text.get("prefix", ""), text.get("suffix", "")]
             lines.append(speller.template(ends, where))
-    if without_gap:
-        warn(
-            f"{name}: line {without_gap[0]} has no gap (___) and is copied as it is; such lines:"
-            f" {len(without_gap)} of {len(lines)}"
-        )
+    for numbers, told in (
+        (without_gap, "has no gap (___) and is copied as it is"),
+        (
+            unspelt,
+            "holds text that this model's vocabulary cannot spell, and is replaced whatever"
+            " --draft-margin",
+        ),
+    ):
+        if numbers:
+            warn(f"{name}: line {numbers[0]} {told}; such lines: {len(numbers)} of {len(lines)}")
     return Constraints(translator, speller, lines, name, draft_margin)

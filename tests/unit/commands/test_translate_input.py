@@ -92,6 +92,20 @@ def test_lines_of_infill_without_a_gap_are_told(streamed, tmp_path):
         assert err == (f"padir translate: warning: {gaps}: {told}\n" if told else "")
 
 
+def test_drafts_that_the_vocabulary_cannot_spell_are_told(streamed, tmp_path):
+    drafts, margin = tmp_path / "drafts", ["--draft-margin", "100000"]
+    told = (
+        "line 3 holds text that this model's vocabulary cannot spell, and is replaced whatever"
+        " --draft-margin; such lines: 1 of 4"
+    )
+    for third, message in (("ba xyz", told), ("ba", None)):
+        drafts.write_text(f"ba ko\n\n{third}\nmi\n")
+        out, err = streamed(b"ba\nko\nmi\nba\n", "padir", "--draft", str(drafts), *margin)
+        assert err == (f"padir translate: warning: {drafts}: {message}\n" if message else "")
+        assert out.split("\n")[0] == "ba ko" and out.split("\n")[3] == "mi"
+        assert (out.split("\n")[2] == third) == (message is None)
+
+
 def test_a_byte_order_mark_is_taken_from_standard_input(streamed):
     marked = b"\xef\xbb\xbfba ko\n\xef\xbb\xbfmi\n"
     note = "standard input: starts with a byte order mark, which was removed\n"
