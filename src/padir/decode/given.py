@@ -23,6 +23,9 @@ GAP = re.compile(r"_{3,}")
 """Three underscores or more are one gap."""
 _CJK_LEADS = (*range(0xE3, 0xEA), 0xF0)
 """First bytes, in UTF-8, of characters of scripts without spaces."""
+_OPENERS = {"\u201c": "\u201e", "\u2018": "\u201a", "\u00ab": "\u00bb", "\u2039": "\u203a"}
+"""Quotes that open in one language and close in another, and what they close there: as in German
+low quotes and Danish guillemets."""
 Tokens = tuple[int, ...]
 
 
@@ -161,9 +164,20 @@ class Speller:
         """A hypothesis to start from in which words end where given text ends."""
         opening = [False] * len(tokens)
         for place in range(1, len(tokens)):
-            after = given[place - 1] and tokens[place - 1] not in self._brackets
-            opening[place] = after and not given[place]
+            if given[place - 1] and not given[place]:
+                opening[place] = not self._ends_open(tokens, given, place)
         return Proposal(tuple(tokens), tuple(given), tuple(opening))
+
+    def _ends_open(self, tokens: Sequence[int], given: Sequence[bool], end: int) -> bool:
+        """Whether the given text before a place ends in an opening bracket or quote, which the next
+        word joins."""
+        if tokens[end - 1] not in self._brackets:
+            return False
+        start = end
+        while start and given[start - 1]:
+            start -= 1
+        [text] = self.vocabulary.decode([tokens[start:end]])
+        return not text or _opens(text[-1], text[:-1])
 
     def fits(self, template: Template, tokens: Sequence[int]) -> bool:
         """Whether a hypothesis has a template's form, words ending where its texts end."""
@@ -209,6 +223,15 @@ class Speller:
             raise InputError(
                 f"{where}: at least {count} tokens, this model writes at most {self.most}"
             )
+
+
+def _opens(mark: str, before: str) -> bool:
+    """Whether a bracket or quote opens: one that is open before it may be what it closes."""
+    if mark not in _OPENERS:
+        return unicodedata.category(mark) in ("Ps", "Pi")
+    # After a letter or a full stop, a quote closes.
+    opened = len(re.findall(rf"(?<![\w.,!?;:]){_OPENERS[mark]}", before))
+    return opened <= before.count(mark)
 
 
 def _joins(character: str) -> bool:

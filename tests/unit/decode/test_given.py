@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from padir.config.data import VocabularySettings
 from padir.decode.given import Speller, Template
 from padir.decode.translate import Translator
+from padir.ids import FIRST_PIECE
 from padir.vocab import Vocabulary, train_vocabulary
 
 PART = st.one_of(st.none(), st.lists(st.integers(10, 12), min_size=1, max_size=2).map(tuple))
@@ -95,3 +96,43 @@ def test_an_ideograph_spelt_in_bytes_may_follow_a_given_text(tmp_path):
     for text, fits in (("你世界", True), ("你龘界", True), ("你éa", False)):
         (tokens,) = vocabulary.encode([text])
         assert speller.fits(template, tokens) is fits
+
+
+MARKED = (
+    "\u201eba\u201c ko \u201eko\u201c ba",
+    "\u201aba\u2018 ko \u201ako\u2018 ba",
+    "\u00bbba\u00ab ko \u00bbko\u00ab ba",
+    "\u00abba\u00bb ko \u201cko\u201d ba",
+    "(ba) ko. [ko] ba $ ko \u00bfba",
+)
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory):
+    """Speller of a vocabulary in which all characters are pieces, and few more."""
+    path = tmp_path_factory.mktemp("marked") / "spm.model"
+    train_vocabulary(MARKED * 20, VocabularySettings(kind="unigram", size=PIECES), path)
+    return Speller(WithVocabulary(Vocabulary.load(path)))
+
+
+@pytest.mark.parametrize(
+    ("text", "opens"),
+    [
+        ("\u201eba\u201c", False),
+        ("\u201eba.\u201c", False),
+        ("\u201aba\u2018", False),
+        ("ko \u00bbba\u00ab", False),
+        ("\u201eba\u201c ko \u201eko\u201c", False),
+        ("\u201cba\u201d", False),
+        ("\u00abba\u00bb", False),
+        ("(ba)", False),
+        ("\u201eba\u201c \u201e", True),
+        ("ba \u201c", True),
+        ("\u00abba\u00bb \u00ab", True),
+        ("ba (", True),
+    ],
+)
+def test_the_next_word_joins_a_quote_that_opens_alone(marked, text, opens):
+    tokens = [*marked.encode(text, "here"), FIRST_PIECE]
+    given_tokens = [True] * (len(tokens) - 1) + [False]
+    assert marked.proposal(tokens, given_tokens).opening[-1] is not opens
