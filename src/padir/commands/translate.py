@@ -43,7 +43,7 @@ from padir.launch import prepare
 MOST_CANDIDATES = 1_000
 CONSTRAINTS = {
     "prefix": "file of texts that the translations begin with",
-    "suffix": "file of texts that the translations end with; leading punctuation joins a word",
+    "suffix": "file of the translations' ends; closing punctuation in front joins a word",
     "infill": "file of translations with gaps to fill, each written ___ (one token or more)",
     "draft": "file of translations that are kept, or replaced where the model finds errors",
     "terms": "file of words or phrases that each translation must contain, separated by tabs",

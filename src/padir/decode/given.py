@@ -1,8 +1,8 @@
 """Constraints on the target text as tokens: templates, drafts and terms.
 
 Given texts are whole words: a space goes before each, and the token after one has to open a word,
-or be punctuation or of a script without spaces, such as Chinese. Only punctuation and such scripts,
-right after a gap, join what is before ("___."); a term always has a space before it.
+or be punctuation or of a script without spaces, such as Chinese. Only closing punctuation and such
+scripts, right after a gap, join what is before ("___."); a term always has a space before it.
 """
 
 import re
@@ -136,7 +136,7 @@ class Speller:
                 self.openings[token] = int(byte[1], 16) in _CJK_LEADS
                 continue
             self._ids[piece] = token
-            self.openings[token] = piece.startswith(SPACE) or _joins(piece[0])
+            self.openings[token] = piece.startswith(SPACE) or _may_follow(piece[0])
             if unicodedata.category(piece[-1]) in ("Ps", "Pi"):
                 self._brackets.add(token)
 
@@ -146,13 +146,13 @@ class Speller:
         Args:
             text: not empty, without spaces around it.
             where: file and line, for messages.
-            joins: whether punctuation in front, or a script without spaces, joins what is before.
+            joins: whether it joins what is before, where the vocabulary can.
 
         Raises:
             InputError: the vocabulary cannot spell it.
         """
         tokens = self.vocabulary.encode([text])[0]
-        if joins and _joins(text[0]):
+        if joins:
             first = self.vocabulary.piece(tokens[0]).removeprefix(SPACE)
             if first in self._ids or not first:
                 tokens[:1] = [self._ids[first]] if first else []
@@ -198,7 +198,7 @@ class Speller:
             if number:
                 segments.append(None)
             if part.strip():
-                joins = number > 0 and not part[0].isspace()
+                joins = number > 0 and _joins(part, "".join(parts[:number]))
                 segments.append(self.encode(part.strip(), where, joins=joins))
         if not any(segments):
             return None
@@ -234,7 +234,29 @@ def _opens(mark: str, before: str) -> bool:
     return opened <= before.count(mark)
 
 
-def _joins(character: str) -> bool:
+def _joins(text: str, before: str) -> bool:
+    """Whether a text right after a gap joins what is in it: closing punctuation and scripts without
+    spaces do.
+
+    Args:
+        text: not empty.
+        before: given text before the gap.
+    """
+    mark, after = text[0], text[1:2]
+    if not _may_follow(mark):
+        return False
+    # Those of Chinese and Japanese have no space before them.
+    if unicodedata.east_asian_width(mark) in "WF":
+        return True
+    if unicodedata.category(mark) in ("Ps", "Sc") or mark in "#@\u00bf\u00a1":
+        return False
+    if unicodedata.category(mark) == "Pi" and WITHOUT_SPACES.match(after):
+        return True
+    # A quote at the end of a word closes.
+    return not (after.isalnum() and _opens(mark, before))
+
+
+def _may_follow(character: str) -> bool:
     """Whether no space is needed before a character: punctuation, symbols, scripts without
     spaces."""
     mark = unicodedata.category(character)[0] in "PS"

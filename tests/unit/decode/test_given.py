@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from padir.config.data import VocabularySettings
-from padir.decode.given import Speller, Template
+from padir.decode.given import Speller, Template, _joins
 from padir.decode.translate import Translator
 from padir.ids import FIRST_PIECE
 from padir.vocab import Vocabulary, train_vocabulary
@@ -136,3 +136,35 @@ def test_the_next_word_joins_a_quote_that_opens_alone(marked, text, opens):
     tokens = [*marked.encode(text, "here"), FIRST_PIECE]
     given_tokens = [True] * (len(tokens) - 1) + [False]
     assert marked.proposal(tokens, given_tokens).opening[-1] is not opens
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "joins"),
+    [
+        *(("", mark + "ba", False) for mark in "([{$#@\u20ac\u00bf\u00a1\u201e\u201c\u2018\u00ab"),
+        *(("", mark + "ba", True) for mark in "\"'-.,!?)]%\u2019\u201d\u00bb"),
+        ("\u201e", "\u201c ko", True),
+        ("\u201e", "\u201cko", True),
+        ("", "\u201c, ko", True),
+        ("\u201eba\u201c", "\u201cko", False),
+        # Brackets and quotes of Chinese and Japanese.
+        ("", "\uff08\u72d7", True),
+        ("", "\u300c\u72d7", True),
+        ("", "\u201c\u72d7", True),
+        ("", "\u72d7", True),
+        ("", "ba", False),
+        ("", " .", False),
+    ],
+)
+def test_opening_punctuation_joins_no_word_before_it(before, text, joins):
+    assert _joins(text, before) is joins
+
+
+def test_an_opening_bracket_after_a_gap_has_a_space_before_it(marked):
+    [*_, piece] = marked.vocabulary.encode(["ba"])[0]
+    texts = []
+    for suffix in (")", "(ba)"):
+        template = marked.template(["ko", suffix], "here")
+        tokens, _ = template.fill([piece] * 9, template.least)
+        texts += marked.vocabulary.decode([tokens])
+    assert texts[0].endswith("a)") and texts[1].endswith("a (ba)")
