@@ -23,6 +23,8 @@ GAP = re.compile(r"_{3,}")
 """Three underscores or more are one gap."""
 _CJK_LEADS = (*range(0xE3, 0xEA), 0xF0)
 """First bytes, in UTF-8, of characters of scripts without spaces."""
+_SOUTH_EAST_ASIAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+"""A character of Thai, Lao, Burmese or Khmer, which have spaces between phrases alone."""
 _OPENERS = {"\u201c": "\u201e", "\u2018": "\u201a", "\u00ab": "\u00bb", "\u2039": "\u203a"}
 """Quotes that open in one language and close in another, and what they close there: as in German
 low quotes and Danish guillemets."""
@@ -259,5 +261,7 @@ def _joins(text: str, before: str) -> bool:
 def _may_follow(character: str) -> bool:
     """Whether no space is needed before a character: punctuation, symbols, scripts without
     spaces."""
-    mark = unicodedata.category(character)[0] in "PS"
-    return mark or WITHOUT_SPACES.match(character) is not None
+    kind = unicodedata.category(character)[0]
+    if kind == "L" and _SOUTH_EAST_ASIAN.match(character):
+        return True
+    return kind in "PS" or WITHOUT_SPACES.match(character) is not None

@@ -2,6 +2,7 @@
 
 import re
 from types import SimpleNamespace
+from unicodedata import category
 
 import numpy as np
 import pytest
@@ -168,3 +169,29 @@ def test_an_opening_bracket_after_a_gap_has_a_space_before_it(marked):
         tokens, _ = template.fill([piece] * 9, template.least)
         texts += marked.vocabulary.decode([tokens])
     assert texts[0].endswith("a)") and texts[1].endswith("a (ba)")
+
+
+SOUTH_EAST_ASIAN = {
+    "thai": ("\u0e2b\u0e21\u0e32", "\u0e27\u0e34\u0e48\u0e07"),
+    "lao": ("\u0edd\u0eb2", "\u0ec1\u0ea5\u0ec8\u0e99"),
+    "burmese": ("\u1001\u103d\u1031\u1038", "\u1015\u103c\u1031\u1038"),
+    "khmer": ("\u1786\u17d2\u1780\u17c2", "\u179a\u178f\u17cb"),
+}
+
+
+@pytest.mark.parametrize("language", SOUTH_EAST_ASIAN)
+def test_given_text_of_south_east_asia_needs_no_space_around_it(tmp_path, language):
+    first, second = SOUTH_EAST_ASIAN[language]
+    path = tmp_path / "spm.model"
+    lines = [first + second, second + first, f"{first} {second}"] * 20
+    size = max(16, FIRST_PIECE + 1 + len(set(first + second)))
+    train_vocabulary(lines, VocabularySettings(kind="unigram", size=size), path)
+    speller = Speller(WithVocabulary(Vocabulary.load(path)))
+    [line] = speller.vocabulary.encode([first + second])
+    template = speller.template([first, ""], "here")
+    assert template is not None and speller.fits(template, line)
+    assert _joins(second, first)
+    # A combining sign goes on with the letter before it.
+    pieces = map(speller.vocabulary.piece, range(FIRST_PIECE, size))
+    signs = [FIRST_PIECE + i for i, p in enumerate(pieces) if category(p[0])[0] == "M"]
+    assert signs and not speller.openings[signs].any()
