@@ -59,9 +59,10 @@ class LoadedModel:
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Piece ids of each line, none for a blank one, without a limit on the length.
 
-        White space around a line, such as the end of one from another system, is no part of it.
+        White space around a line, such as the end of one from another system, is no part of it. A
+        NUL character is a space.
         """
-        return self.vocabulary.encode([line.strip() for line in lines])
+        return self.vocabulary.encode([line.replace("\0", " ").strip() for line in lines])
 
     @cached_property
     def _rounded(self) -> Transformer:

@@ -229,6 +229,7 @@ def test_white_space_around_a_line_is_no_part_of_it(tmp_path):
     loaded = tiny_model(tmp_path / "bundle", "padir")
     around = [" ba ko", "\tba\r", "\u3000"]
     assert loaded.encode(around) == [*loaded.encode(["ba ko", "ba"]), []]
+    assert loaded.encode(["ba\0ko", "\0ba\0"]) == loaded.encode(["ba ko", "ba"])
 
 
 def test_more_candidates_than_lengths_are_refused(tmp_path):
