@@ -233,7 +233,7 @@ def _fits(loaded: LoadedModel, name: str) -> bool:
 
 def default_decoder(loaded: LoadedModel) -> str:
     """The decoder of a model when none is named: its system's, or beam search for AR. If the bundle
-    has other tuned decoders alone, the first of them that needs no reranker.
+    has other tuned decoders alone, the first of them that fits and needs no reranker.
     """
     run = loaded.spec.run
     if not run.parallel:
@@ -241,9 +241,11 @@ def default_decoder(loaded: LoadedModel) -> str:
     tuned = tuned_decoders(loaded)
     if run.system not in tuned:
         for name in tuned:
-            with suppress(InputError):
+            # What cannot be read, or does not fit, is no default.
+            with suppress(ValueError):
                 settings = read_decoder(_tuned_path(loaded, name)).settings
-                if settings.parallel and settings.reranker is None:
+                run.check_decoder(name, settings)
+                if settings.reranker is None:
                     return name
     return run.system
 

@@ -216,6 +216,9 @@ def test_the_default_is_a_tuned_decoder_where_the_system_s_own_is_not_tuned(fold
     ranked = tiny_decoder("padir", LengthRule(1.0, 0.5), name="a_ranked", reranker="ar")
     write_decoder(folder / "decoders" / "a_ranked.json", ranked)
     write_json(folder / "decoders" / "b_foreign.json", {"name": "b_foreign"})
+    for kind in ("beam", "disco"):
+        unfit = tiny_decoder(kind, LengthRule(1.0, 0.5), name=f"c_{kind}")
+        write_decoder(folder / "decoders" / f"c_{kind}.json", unfit)
     assert find_decoder(load(folder), None).name == "padir"
     masked = tiny_decoder("padir", LengthRule(1.0, 0.5), name="masked")
     write_decoder(folder / "decoders" / "masked.json", masked)
