@@ -1,4 +1,5 @@
-"""The HTTP server of `padir serve`: `GET /`, `/health` and `/openapi.json`, `POST /translate`.
+"""The HTTP server of `padir serve`: `GET` or `HEAD` of `/`, `/health` and `/openapi.json`, `POST
+/translate`.
 
 One request is translated at a time. Every answer but the page is JSON; an error is
 `{"error": TEXT}` with its status.
@@ -14,6 +15,7 @@ import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import jinja2
 
@@ -175,20 +177,24 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer `/`, `/health` and `/openapi.json`."""
+        path = self._path()
         if foreign := self._foreign():
             self._error(HTTPStatus.FORBIDDEN, foreign)
-        elif self.path == "/":
+        elif path == "/":
             self._answer(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
-        elif self.path == "/health":
+        elif path == "/health":
             self._json(HTTPStatus.OK, self.server.health())
-        elif self.path == "/openapi.json":
+        elif path == "/openapi.json":
             self._json(HTTPStatus.OK, self.server.description)
-        elif self.path == "/translate":
+        elif path == "/translate":
             self._error(HTTPStatus.METHOD_NOT_ALLOWED, "allowed is POST")
         else:
             self._error(
                 HTTPStatus.NOT_FOUND, "allowed are /, /health, /openapi.json and POST /translate"
             )
+
+    # As GET, but `_answer` leaves the body out.
+    do_HEAD = do_GET
 
     def do_POST(self) -> None:
         """Answer `/translate`."""
@@ -199,13 +205,20 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if foreign := self._foreign():
                 raise RequestError(foreign, HTTPStatus.FORBIDDEN)
-            if self.path != "/translate":
+            if self._path() != "/translate":
                 raise RequestError("allowed is POST /translate", HTTPStatus.NOT_FOUND)
             self._json(HTTPStatus.OK, self.server.translate(self._request()))
         except RequestError as error:
             self._error(error.status, str(error))
         except InputError as error:
             self._error(HTTPStatus.BAD_REQUEST, str(error))
+
+    def _path(self) -> str:
+        """The path that is asked for, without the address before it and the query after it."""
+        try:
+            return urlsplit(self.path).path or "/"
+        except ValueError:
+            return self.path
 
     def _foreign(self) -> str | None:
         """What is wrong with the name that the request gives this server. A page of another site
