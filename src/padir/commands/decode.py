@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
     from padir.cleaned import check_cleaned
     from padir.decode.given_files import read_lines_of
     from padir.decode.load import find_decoder
-    from padir.files import read_lines, shown, write_jsonl, write_lines
+    from padir.files import read_lines, write_jsonl, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
@@ -80,12 +80,6 @@ def main(argv: list[str]) -> int:
     if arguments.references and translator.needs_lengths:
         lines, references = read_lines_of(arguments.source, arguments.references)
     else:
-        if arguments.references:
-            # No error: the workflow's rule names them for every decoder.
-            warn(
-                f"--references {shown(arguments.references)} is not read: lengths are taken from"
-                " it with --oracle-length alone"
-            )
         lines = read_lines(arguments.source)
     read = [] if references is None else [arguments.references]
     label = f"decode {loaded.spec.training} {translator.decoding.label}"

@@ -62,22 +62,3 @@ def test_an_oracle_length_needs_references_and_a_decoder_of_lengths(place, tmp_p
     references = ["--references", place / "reference"]
     with pytest.raises(InputError, match="beam predicts no lengths"):
         run(decode, *decoding(place, "beam"), *written, *references)
-
-
-@pytest.mark.parametrize("name", ["T2", "beam"])
-def test_references_that_no_length_is_taken_from_are_told(place, tmp_path, capsys, name):
-    references = ["--references", place / "reference"]
-    for told, given in ((0, []), (1, references)):
-        run(
-            decode,
-            *decoding(place, name),
-            *given,
-            "--out",
-            tmp_path / "o",
-            "--text",
-            tmp_path / "t",
-        )
-        assert capsys.readouterr().err.count(f"{place / 'reference'} is not read") == told
-    oracle = [*decoding(place, "T2"), *references, "--oracle-length"]
-    run(decode, *oracle, "--out", tmp_path / "o", "--text", tmp_path / "t")
-    assert "is not read" not in capsys.readouterr().err
