@@ -49,14 +49,18 @@ def main(argv: list[str]) -> int:
             left = training.seconds_left
             state = "running" if left is None else f"running, {clock(left)} left"
         elif training.host is not None:
-            silent = clock(training.seconds_silent or 0)
+            # Clocks of machines differ.
+            silent = clock(max(0.0, training.seconds_silent or 0.0))
             place = f"on {training.host}, which is not seen from here"
             state = f"{place}: last heard of {silent} ago"
+        elif not training.begun:
+            state = "not begun with the settings of now"
         else:
             state = "stopped; the same command goes on from its last checkpoint"
         print(f"training {training.name}: {share}, {state}")
     finished = sum(training.done for training in known)
-    print(f"trainings done: {finished} of {len(known)} begun")
+    begun = sum(training.begun or training.done for training in known)
+    print(f"trainings done: {finished} of {begun} begun")
     for rule, log in run.failed:
         path = log if folder == Path.cwd() or log is None else folder / log
         where = f"; all of it: {shown(path)}" if path else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from padir.checksums import read_with_checksum
-from padir.files import InputError
+from padir.files import InputError, read_json
 from padir.locks import holder_is_alive, other_host, run_is_alive
 
 RECENT = 10
@@ -33,9 +33,11 @@ class TrainingStatus:
         step: of the last line of its metrics.
         running: whether its trainer is alive.
         seconds_left: at the speed of its last lines; None where it is unknown.
-        done: whether its bundle is there.
+        begun: whether it has a work folder of these settings.
+        done: whether its bundle of these settings is there.
         host: where it last ran, if that is another machine; whether it still does is unknown.
-        seconds_silent: since the last line of its metrics; None where there are none.
+        seconds_silent: since the last line of its metrics, or since it took its work folder; None
+            where there is neither.
     """
 
     name: str
@@ -43,31 +45,72 @@ class TrainingStatus:
     step: int
     running: bool
     seconds_left: float | None
+    begun: bool
     done: bool
     host: str | None
     seconds_silent: float | None
 
 
 def trainings(results: Path) -> Iterator[TrainingStatus]:
-    """Every started training."""
+    """Every training that has a folder, by the settings that its spec has now."""
     for spec in sorted(results.glob("runs/*/*/*/spec.json")):
         place = spec.parent
         try:
-            steps = int(read_with_checksum(spec, "")["run"]["training"]["steps"])
+            content = read_with_checksum(spec, "")
+            steps = int(content["run"]["training"]["steps"])
         except (InputError, KeyError, TypeError, ValueError):
             continue
+        digest = _training_digest(content)
         for seed in sorted(place.glob("seed*")):
-            works = sorted(seed.glob("work/*/metrics.jsonl"), key=lambda path: path.stat().st_mtime)
-            lines = _records(works[-1]) if works else []
-            step = lines[-1]["step"] if lines else 0
-            lock = works[-1].parent / "lock" if works else None
-            running = lock is not None and holder_is_alive(lock)
-            host = other_host(lock) if lock is not None else None
-            silent = time.time() - works[-1].stat().st_mtime if works else None
             name = " ".join([*place.relative_to(results / "runs").parts, seed.name])
-            done = (seed / "bundle/model.safetensors").is_file()
-            left = _seconds_left(lines, steps) if running else None
-            yield TrainingStatus(name, steps, step, running, left, done, host, silent)
+            yield _training_status(name, seed, digest, steps)
+
+
+def _training_status(name: str, seed: Path, digest: str | None, steps: int) -> TrainingStatus:
+    """The state of one seed. Without a digest its latest work folder and any bundle count."""
+    works = f"work/{digest or '*'}"
+    written = [*seed.glob(f"{works}/metrics.jsonl"), *seed.glob(f"{works}/lock")]
+    latest = max(written, key=lambda path: path.stat().st_mtime, default=None)
+    lines: list[dict[str, Any]] = []
+    running, host, silent = False, None, None
+    if latest is not None:
+        # A trainer that has written no metrics yet has its lock alone.
+        metrics, lock = latest.parent / "metrics.jsonl", latest.parent / "lock"
+        lines = _records(metrics) if metrics.is_file() else []
+        running, host = holder_is_alive(lock), other_host(lock)
+        silent = time.time() - (metrics if metrics.is_file() else lock).stat().st_mtime
+    return TrainingStatus(
+        name,
+        steps,
+        step=lines[-1]["step"] if lines else 0,
+        running=running,
+        seconds_left=_seconds_left(lines, steps) if running else None,
+        begun=latest is not None,
+        done=_is_done(seed / "bundle", digest),
+        host=host,
+        seconds_silent=silent,
+    )
+
+
+def _training_digest(spec: Any) -> str | None:
+    """Digest of all that a training depends on, which names its work folder; None where its spec
+    has none."""
+    try:
+        return spec["digests"]["training"] or None
+    except (KeyError, TypeError):
+        return None
+
+
+def _is_done(bundle: Path, digest: str | None) -> bool:
+    """Whether a bundle is there, of a training of this digest if it is known."""
+    if not (bundle / "model.safetensors").is_file():
+        return False
+    if digest is None:
+        return True
+    try:
+        return _training_digest(read_json(bundle / "spec.json")["run_spec"]) == digest
+    except (InputError, KeyError, TypeError):
+        return False
 
 
 def _records(path: Path) -> list[dict[str, Any]]:

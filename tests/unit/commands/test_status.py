@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -111,6 +112,47 @@ def test_a_training_on_another_host_is_not_called_stopped(place, capsys):
     said = capsys.readouterr().out
     assert "30 of 100 steps, on node17, which is not seen from here: last heard of 00:0" in said
     assert "stopped" not in said
+
+
+def test_clocks_that_differ_give_no_negative_age(place, capsys):
+    [work] = place.glob("results/**/work/abc")
+    (work / "lock").write_text(json.dumps({"host": "node17", "process": 1}))
+    os.utime(work / "metrics.jsonl", (time.time() + 3600,) * 2)
+    main(["status"])
+    assert "last heard of 00:00 ago" in capsys.readouterr().out
+
+
+def test_a_trainer_without_metrics_runs(place, capsys):
+    [metrics] = place.glob("results/**/metrics.jsonl")
+    metrics.unlink()
+    hold(place, os.getpid())
+    main(["status"])
+    said = capsys.readouterr().out
+    assert "toy xs-xt padir seed0: 0 of 100 steps, running\n" in said
+    assert "trainings done: 0 of 1 begun" in said
+
+
+def test_settings_that_changed_since_show_neither_earlier_progress_nor_an_earlier_bundle(
+    place, capsys
+):
+    [seed] = place.glob("results/runs/toy/xs-xt/padir/seed0")
+    spec = {"run": {"training": {"steps": 40}}, "digests": {"training": "new"}}
+    (seed.parent / "spec.json").write_text(json.dumps(spec))
+    bundle = seed / "bundle"
+    bundle.mkdir()
+    (bundle / "model.safetensors").touch()
+    earlier = {"run_spec": {"digests": {"training": "abc"}}}
+    (bundle / "spec.json").write_text(json.dumps(earlier))
+    hold(place, os.getpid())
+    main(["status"])
+    said = capsys.readouterr().out
+    assert "seed0: 0 of 40 steps, not begun with the settings of now" in said
+    assert "trainings done: 0 of 0 begun" in said
+    # The bundle of the settings of now, though its work folder is gone.
+    (bundle / "spec.json").write_text(json.dumps({"run_spec": spec}))
+    main(["status"])
+    said = capsys.readouterr().out
+    assert "trainings done: 1 of 1 begun" in said and "not begun" not in said
 
 
 def test_a_live_run_tells_what_runs_and_what_is_left(place, capsys):
