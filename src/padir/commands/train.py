@@ -13,14 +13,18 @@ examples:
 """
 
 import argparse
+import os
 import shlex
 import sys
 from contextlib import suppress
+from os.path import realpath
+from pathlib import Path
 
 from padir.commands.arguments import needed, option, read_arguments, threads
 from padir.files import InputError
 from padir.launch import AUTOMATIC, cores, join, prepare
 
+METRICS_FILE = "metrics.jsonl"
 OPTIONS = (
     needed("--spec F", "spec.json with the settings of the training"),
     needed("--vocabulary F", "SentencePiece model of the vocabulary"),
@@ -65,6 +69,7 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Run the verb; exit status 143 after a requested stop, with a checkpoint saved."""
     arguments = read_arguments("train", __doc__, OPTIONS, argv)
+    _check_out(arguments)
     prepare(arguments.threads)
     try:
         group = join(arguments.distributed)
@@ -77,6 +82,42 @@ def main(argv: list[str]) -> int:
             # The exact command, which under Snakemake nobody typed.
             again = shlex.join(["padir", "train", *argv, "--restart"])
             raise InputError(str(error).replace("`padir train --restart`", f"`{again}`")) from error
+
+
+def _check_out(arguments: argparse.Namespace) -> None:
+    """Refuse, before any work, a folder of the bundle in which it would overwrite the file of
+    another option, and one that is no folder of its own."""
+    from padir.bundle import PARTS
+    from padir.cards import CARD_FILE
+    from padir.files import shown
+
+    out: Path = arguments.out
+    where = f"--out {shown(out)}"
+    if os.path.lexists(out) and not os.path.isdir(out):
+        raise InputError(f"{where}: is no folder, allowed is a folder or a new one")
+    if realpath(out) == realpath(arguments.work):
+        raise InputError(f"{where}: is the folder of --work, allowed is another one")
+    written = [out / name for name in (*PARTS, CARD_FILE)]
+    written += [_beside(out) / name for name in (METRICS_FILE, "provenance.json")]
+    read = {
+        member.name: [getattr(arguments, member.name.strip("-").replace("-", "_"))]
+        for member in OPTIONS
+        if member.settings.get("metavar") == "F"
+    }
+    if arguments.warm_start is not None:
+        read["--warm-start"] = [arguments.warm_start / name for name in (*PARTS, CARD_FILE)]
+    for option_name, paths in read.items():
+        for path in paths:
+            if realpath(path) in map(realpath, written):
+                raise InputError(
+                    f"{where}: would overwrite {shown(path)}, a file of {option_name}; allowed is a"
+                    " folder without such files"
+                )
+
+
+def _beside(out: Path) -> Path:
+    """The folder of provenance and metrics: that of a bundle of the workflow, or the bundle's."""
+    return out.parent if out.name == "bundle" else out
 
 
 def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
@@ -134,8 +175,8 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
     }
     card = model_card(spec, arguments.seed, trained.summary, trained.valid, trained.steps_chosen)
     write_bundle(arguments.out, trained.arrays, content, arguments.vocabulary, card)
-    beside = arguments.out.parent if arguments.out.name == "bundle" else arguments.out
-    write_jsonl(beside / "metrics.jsonl", read_jsonl(arguments.work / "metrics.jsonl"))
+    beside = _beside(arguments.out)
+    write_jsonl(beside / METRICS_FILE, read_jsonl(arguments.work / METRICS_FILE))
     inputs = [arguments.spec, arguments.vocabulary, *vars(text).values()]
     if arguments.warm_start:
         inputs.append(arguments.warm_start / MODEL_FILE)
@@ -143,7 +184,7 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
         beside,
         ["train", *argv],
         inputs=inputs,
-        outputs=[beside / "metrics.jsonl"],
+        outputs=[beside / METRICS_FILE],
         spec=written_spec,
         seed=arguments.seed,
         digests=spec.digests,

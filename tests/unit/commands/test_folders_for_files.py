@@ -55,6 +55,44 @@ def test_a_part_of_a_bundle_is_not_written_over(tmp_path):
             read_arguments("decode", "", [BUNDLE, written], words)
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("spec.json", ["--spec", "{}"]),
+        ("spm.model", ["--vocabulary", "{}"]),
+        ("README.md", ["--train-source", "{}"]),
+        ("provenance.json", ["--valid-target", "{}"]),
+        ("model.safetensors", ["--warm-start", "out"]),
+    ],
+)
+def test_a_trained_bundle_does_not_overwrite_what_training_reads(
+    tmp_path, monkeypatch, capsys, name, words
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text("mine")
+    files = ("spec", "vocabulary", "train-source", "train-target", "valid-source", "valid-target")
+    given = [word for each in files for word in (f"--{each}", "absent")]
+    given += ["--work", "work", "--out", "./out", *(word.format(f"out/{name}") for word in words)]
+    assert main(["train", *given]) == 2
+    message = f"--out out: would overwrite out/{name}, a file of {words[0]}; allowed is a folder"
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "out" / name).read_text() == "mine" and not (tmp_path / "work").exists()
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [("file", "is no folder, allowed"), ("work", "is the folder of --work, allowed is another")],
+)
+def test_a_bundle_needs_a_folder_of_its_own(tmp_path, monkeypatch, capsys, out, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("mine")
+    files = ("spec", "vocabulary", "train-source", "train-target", "valid-source", "valid-target")
+    given = [word for each in files for word in (f"--{each}", "absent")]
+    assert main(["train", *given, "--work", "work", "--out", out]) == 2
+    assert f"--out {out}: {message}" in capsys.readouterr().err
+
+
 def test_a_device_may_be_written_twice():
     options = [each for verb, each in options_of_files() if verb == "decode" and each.written]
     words = [word for each in options for word in (each.name, "/dev/null")]
