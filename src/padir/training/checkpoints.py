@@ -4,7 +4,9 @@ lock                    held by the running trainer
 identity.json           what the folder belongs to: spec, data and seed digests
 checkpoints/{step}/     Orbax: parameters, optimizer state, step
 saved/{step}.json       SHA-256 of a checkpoint's files, and the sums of metrics not yet reported
-candidates/{step}.*     parameters that validation may choose, with their loss and SHA-256
+                        (with the steps of the candidates that there were)
+candidates/{step}.*     parameters that validation may choose, with their loss and SHA-256, or an
+                        empty {step}.dropped where better ones took their place
                         (records of these two folders carry a checksum of their own)
 unreadable/{step}/      damaged checkpoints that an older one replaced
 metrics.jsonl           one line per report; lines past a resumed checkpoint are cut off
@@ -168,6 +170,7 @@ class WorkFolder:
             return
         record = {"step": step, "progress": dict(progress)}
         if self.first:
+            record["candidates"] = self._candidate_steps()
             write_with_checksum(self._record(step), record)
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
         with FullDisk(self._checkpoints / str(step), size):
@@ -264,6 +267,11 @@ class WorkFolder:
                 if path.is_file():
                     sha256_now(path)
         # Candidates of earlier steps are part of what a run resumes from.
+        path = self._record(step)
+        recorded = read_record(path).get("candidates", []) if path.exists() else []
+        for candidate in sorted(set(recorded) - set(self._candidate_steps())):
+            if not self._dropped(candidate).exists():
+                return f"candidates/{candidate}.json, which it needs, is missing"
         for candidate in self._candidate_steps():
             if candidate <= step and (damaged := self._damaged_candidate(candidate)):
                 return f"candidates/{damaged.name}, which it needs, is damaged"
@@ -305,14 +313,20 @@ class WorkFolder:
             write_bytes(self._candidates / f"{step}.safetensors", content)
             record = {"step": step, "loss": loss, "sha256": hashlib.sha256(content).hexdigest()}
             write_with_checksum(self._candidates / f"{step}.json", record)
+            self._dropped(step).unlink(missing_ok=True)
         for candidate in losses:
-            if candidate not in best:
+            if candidate not in best and (self._candidates / f"{candidate}.json").exists():
+                # First, so that after a kill it does not count as missing.
+                write_bytes(self._dropped(candidate), b"")
                 self._drop_candidate(candidate)
 
     def _drop_candidate(self, step: int) -> None:
         # The loss goes first: a candidate without it does not count.
         (self._candidates / f"{step}.json").unlink(missing_ok=True)
         (self._candidates / f"{step}.safetensors").unlink(missing_ok=True)
+
+    def _dropped(self, step: int) -> Path:
+        return self._candidates / f"{step}.dropped"
 
     def candidates(self) -> dict[int, float]:
         """Validation loss of each kept step. Raises InputError where a record is damaged."""

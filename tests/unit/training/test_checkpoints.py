@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from padir.checksums import write_with_checksum
 from padir.files import InputError, read_jsonl
 from padir.training.checkpoints import WorkFolder
 from padir.training.step import TrainState
@@ -177,6 +178,33 @@ def test_a_damaged_candidate_leads_to_the_checkpoint_before_it(folder: Path, cap
         restored(folder)
 
 
+def test_a_missing_candidate_leads_to_the_checkpoint_before_it(folder: Path, capsys) -> None:
+    for path in (folder / "candidates").glob("7.*"):
+        path.unlink()
+    assert restored(folder) == 4
+    assert "candidates/7.json, which it needs, is missing" in capsys.readouterr().err
+
+
+def test_a_candidate_that_a_better_one_replaced_is_not_missing(folder: Path) -> None:
+    with WorkFolder(folder, IDENTITY) as work:
+        work.add_candidate(9, 1.0, ARRAYS, keep=2)
+        assert list(work.candidates()) == [7, 9]
+    # Killed here, and again after it resumed.
+    for _ in range(2):
+        assert restored(folder) == 8
+        with WorkFolder(folder, IDENTITY) as work:
+            work.forget_after(8)
+            assert list(work.candidates()) == [7]
+
+
+def test_a_work_folder_that_does_not_record_its_candidates_is_read(folder: Path) -> None:
+    for path in (folder / "saved").glob("*.json"):
+        record = read_record(path)
+        del record["candidates"]
+        write_with_checksum(path, record)
+    assert restored(folder) == 8
+
+
 def test_a_candidate_of_a_checkpoint_s_own_step_is_part_of_it(folder: Path) -> None:
     with WorkFolder(folder, IDENTITY) as work:
         work.add_candidate(8, 1.0, ARRAYS, keep=3)
@@ -222,6 +250,7 @@ def test_no_flipped_bit_of_a_record_changes_what_is_read(template: Path, monkeyp
 def test_a_record_of_an_earlier_version_is_read(folder: Path, name: str) -> None:
     record = json.loads((folder / name).read_text())
     del record["checksum"]
+    record.pop("candidates", None)
     (folder / name).write_text(json.dumps(record))
     assert restored(folder) == 8
 
