@@ -73,6 +73,21 @@ def on_any_process(flag: bool) -> bool:
     return bool(np.any(multihost_utils.process_allgather(np.array(flag))))
 
 
+def gathered(values: list[bytes]) -> list[list[bytes]]:
+    """The values of each process, in their order; a collective call of all processes.
+
+    Args:
+        values: as many, of the same length, on every process.
+    """
+    if jax.process_count() == 1:
+        return [values]
+    from jax.experimental import multihost_utils
+
+    own = np.array([list(value) for value in values], np.uint8)
+    every = np.asarray(multihost_utils.process_allgather(own), np.uint8)
+    return [[bytes(value) for value in process] for process in every]
+
+
 def wait_for_all(name: str) -> None:
     """Barrier: wait until every process has reached this call."""
     if jax.process_count() > 1:

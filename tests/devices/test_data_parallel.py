@@ -95,6 +95,16 @@ def test_a_wrong_work_folder_gives_every_process_a_line(tmp_path):
     assert other == 75 and "process 0 of 2 (on 127.0.0.1) has ended" in referred
 
 
+def test_processes_that_differ_train_nothing(tmp_path):
+    command = ["sh", "-c", 'exec "$@" --seed 7', "sh"]
+    with start(tmp_path, tiny_spec("ar", steps=4), 2, before=[["env"], command]) as training:
+        ends = training.ends()
+    said = [line for _, lines in ends for line in lines]
+    assert any("--distributed: seed of process 1 differs from that of process 0" in x for x in said)
+    assert all(status in (2, 75) for status, _ in ends)
+    assert not (tmp_path / "bundle").exists() and not (tmp_path / "work/checkpoints").exists()
+
+
 def test_a_missing_process_ends_the_others_in_one_line():
     code = f"from padir import launch; launch.join('127.0.0.1:{free_port()},2,0')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,

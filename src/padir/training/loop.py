@@ -23,6 +23,7 @@ from padir.devices import is_first_process, on_any_process
 from padir.files import InputError, sha256_file, shown
 from padir.model.parameters import table_size
 from padir.progress import Progress
+from padir.training.agreement import check_agreement
 from padir.training.checkpoints import WorkFolder
 from padir.training.metrics import EventFile
 from padir.training.optimizer import learning_rate
@@ -112,6 +113,7 @@ def train(
     }
     if start is not None:
         identity["warm_start"] = sha256_file(start.folder / MODEL_FILE)
+    check_agreement(identity)
     first = is_first_process()
     with WorkFolder(work, identity, first=first, restart=restart, wait=wait) as folder:
         return Run(spec, vocabulary, text, seed, folder, start, threads).train()
