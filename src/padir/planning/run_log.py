@@ -120,7 +120,8 @@ class RunLog(logging.Handler):
         self.native, self.stream = native, stream
         self.live = stream.isatty() and os.environ.get("TERM") != "dumb"
         self.jobs: dict[str, int] = {}
-        self.total = self.failed = 0
+        self.total = 0
+        self.failed: set[int] = set()
         self.began = 0.0
         self.running: dict[int, Job] = {}
         self.ended: dict[str, list[float]] = defaultdict(list)
@@ -168,6 +169,8 @@ class RunLog(logging.Handler):
             output = list(fields["output"])
             job = Job(fields["rule_name"], name, log, output, time.monotonic())
             self.running[fields["jobid"]] = job
+            # Tried again.
+            self.failed.discard(fields["jobid"])
         elif event == "job_finished" and fields["job_id"] in self.running:
             job = self.running.pop(fields["job_id"])
             self.ended[job.rule].append(time.monotonic() - job.began)
@@ -198,7 +201,7 @@ class RunLog(logging.Handler):
         after = f" after {in_words(time.monotonic() - job.began)}" if job else ""
         if self.interrupted:
             return self._print(f"interrupted: {name}{after}")
-        self.failed += 1
+        self.failed.add(fields["jobid"])
         log = fields["log"][0] if fields["log"] else None
         self._print(f"FAILED: {name}{after}" + (f"; log: {log}" if log else ""))
         lines = last_lines(Path(log), SEARCHED_LINES) if log else []
@@ -280,7 +283,7 @@ class RunLog(logging.Handler):
         page = f"; report: {Path(self.page).absolute()}" if self.page else ""
         if self.done >= self.total:
             return f"{self.total} jobs in {took}{page}"
-        failed = f", {self.failed} failed" if self.failed else ""
+        failed = f", {len(self.failed)} failed" if self.failed else ""
         return (
             f"stopped after {took}: {self.done} of {self.total} jobs done{failed}; "
             f"the same command goes on from here{page}"

@@ -169,6 +169,17 @@ def test_a_failure_shows_the_end_of_the_log(run, log):
     assert run.lines == ["3 jobs", failed, *reason, end]
 
 
+def test_a_job_that_is_tried_again_fails_once_or_not_at_all(run, log):
+    run.begin(4)
+    for job in (1, 1, 2):
+        run.start(job, log)
+        run.fail(job, log)
+    run.start(2, log)
+    run.say("job_finished", job_id=2)
+    run.handler.close()
+    assert ": 1 of 4 jobs done, 1 failed; the same command" in run.lines[-1]
+
+
 def test_the_error_line_of_a_verb_is_reported_though_other_messages_follow(run, log):
     log.write_text("begun\npadir train: error: no space\n" + "Exception ignored\n" * 30)
     run.begin()
