@@ -10,6 +10,7 @@ examples:
   padir doctor --results /scratch/results
 """
 
+import os
 import platform
 import shlex
 import shutil
@@ -119,6 +120,11 @@ def check_results(folder: Path) -> Iterator[Finding]:
     """Whether results can be written, and how much room there is."""
     place = folder.absolute()
     while not place.exists():
+        # Nothing can be made through a link that leads nowhere.
+        if place.is_symlink():
+            text = f"{shown(place)}: links to {os.readlink(place)}, which does not exist"
+            yield Finding("fix", f"{text}; make that folder, or remove the link")
+            return
         place = place.parent
     try:
         with tempfile.TemporaryFile(dir=place):

@@ -95,6 +95,14 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     )
 
 
+def test_a_link_to_a_folder_that_is_not_there_is_to_be_fixed(tmp_path):
+    (tmp_path / "results").symlink_to(tmp_path / "gone")
+    (finding,) = doctor.check_results(tmp_path / "results")
+    assert finding.grade == "fix"
+    assert finding.text.endswith(f"links to {tmp_path / 'gone'}, which does not exist; make that"
+                                 " folder, or remove the link")  # fmt: skip
+
+
 def test_a_full_disk_is_to_be_fixed(tmp_path, monkeypatch):
     usage = doctor.shutil.disk_usage(tmp_path)._replace(free=10**6)
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: usage)
