@@ -1,7 +1,8 @@
 """Print the jobs of a config with their size, without running anything.
 
 Exact: jobs, steps, parameters (up to the vocabulary's size, which is taken as asked for). At
-most: padded tokens, of full batches; a batch has a multiple of 8 pairs, or fewer than 8.
+most: padded tokens, of full batches; a batch has a multiple of 8 pairs, or fewer than 8, and one
+pair at least, however long.
 Estimated, and each line says from what: floating-point operations, hours, dollars, disk,
 memory. Hours are the operations of matrix products, divided by --gflops for training and by
 --decode-gflops for distillation and decoding; dollars are hours times --usd-per-hour. Memory is
@@ -103,7 +104,7 @@ def training_plans(
                     seeds=len(run.seeds),
                     steps=run.training.steps,
                     parameters=size.parameters,
-                    tokens=run.training.steps * run.training.batch_tokens,
+                    tokens=run.training.steps * cost.batch_tokens(run.training),
                     flops=cost.training_flops(run, size),
                     memory=device_memory(run, size.parameters, size.table, devices),
                 )

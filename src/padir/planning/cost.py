@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from padir.config.decoder import RefinementDecoder, SearchDecoder
-from padir.config.training import TrainingRun
+from padir.config.training import Training, TrainingRun
 
 FLOAT_BYTES = 4
 CHECKPOINTS = 2
@@ -51,6 +51,11 @@ def parameter_counts(run: TrainingRun, vocabulary: int) -> Size:
     return Size(sum(leaves), rows * run.architecture.width, encoder)
 
 
+def batch_tokens(training: Training) -> int:
+    """Most padded target tokens of a batch, which has one pair at least, however long."""
+    return max(training.batch_tokens, training.buckets[-1])
+
+
 def training_flops(run: TrainingRun, size: Size) -> float:
     """Operations of one training: 6 per parameter and position, 2 forward and 4 backward.
 
@@ -59,7 +64,7 @@ def training_flops(run: TrainingRun, size: Size) -> float:
     each = 3 * (size.encoder + run.decoder_passes * size.after_encoder)
     if run.parallel and run.objective.glancing:
         each += size.after_encoder  # The pass that finds errors has no gradient.
-    return 2.0 * each * run.training.steps * run.training.batch_tokens
+    return 2.0 * each * run.training.steps * batch_tokens(run.training)
 
 
 def decoding_flops(

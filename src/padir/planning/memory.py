@@ -61,7 +61,8 @@ def device_memory(run: TrainingRun, parameters: int, table: int, devices: int) -
     """
     architecture, training = run.architecture, run.training
     length = training.buckets[-1]
-    tokens = -(-training.batch_tokens // (devices * training.accumulate))
+    # One pair at least, however long.
+    tokens = max(length, -(-training.batch_tokens // (devices * training.accumulate)))
     moments = 2.0 if run.optimizer.kind == "adam" else 0.1
     share = devices if training.shard_parameters else 1
     layer = layer_values(architecture, length)

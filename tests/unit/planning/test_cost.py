@@ -1,15 +1,19 @@
 """What decoding, scoring and files cost, against numbers worked out by hand."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
+from padir.commands.plan import training_plans
 from padir.config.decoder import RefinementDecoder, SearchDecoder
+from padir.config.experiment import Config
 from padir.config.objective import Objective
 from padir.config.training import Architecture, Optimizer, Training, TrainingRun
 from padir.decode import tune
 from padir.decode.translate import Hypothesis
 from padir.planning import cost
+from padir.planning.memory import device_memory
 
 # 6 parameters in the encoder, 12 in the decoder, and a table of 5.
 SIZE = cost.Size(18 + 5, 5, 6)
@@ -31,6 +35,18 @@ def test_a_second_stage_costs_one_more_decoder_pass_and_glancing_one_without_a_g
     glanced = {"corruption": "mask", "hiding": "uniform_count", "loss_on": "hidden"}
     more = flops(**glanced, glancing=0.5) - flops(**glanced)
     assert more == pytest.approx(2 * tokens * (12 + 5))
+
+
+def test_a_batch_has_at_least_one_pair_of_the_longest_bucket():
+    small = TrainingRun(training=Training(steps=10_001, batch_tokens=32, buckets=[16, 64]))
+    whole = TrainingRun(training=Training(steps=10_001, batch_tokens=64, buckets=[16, 64]))
+    sizes = {("toy", "ar"): SIZE}
+    assert cost.training_flops(small, SIZE) == cost.training_flops(whole, SIZE)
+    assert device_memory(small, 18, 5, 2) == device_memory(whole, 18, 5, 1)
+    settings = SimpleNamespace(directions=["xs-xt"])
+    config = Config.model_construct(datasets={"toy": settings}, trainings={"ar": small})
+    [plan] = training_plans(config, sizes)
+    assert plan.tokens == 10_001 * 64
 
 
 def test_a_step_has_a_pass_with_a_gradient_for_each_stage_and_time():
