@@ -8,7 +8,7 @@ from pathlib import Path
 
 from padir.config.data import Cleaning
 from padir.data.kept import KeptText
-from padir.files import InputError, iter_aligned, shown, write_lines
+from padir.files import InputError, count_aligned, iter_aligned, shown, write_lines
 from padir.vocab import sample_lines
 
 # Split -> how the names of its files begin.
@@ -172,8 +172,10 @@ def count(train: Split, scored: Mapping[str, Split] | None = None) -> Counts:
         scored: those of the validation and test splits, as far as they exist.
 
     Raises:
-        InputError: line counts differ, no UTF-8, or too few pairs.
+        InputError: line counts differ, no UTF-8, too few pairs, or a scored split without lines.
     """
+    for split, files in (scored or {}).items():
+        _check_scored(split, files)
     kept = KeptText.of(Cleaning(), train, scored)
     pairs = words = 0
 
@@ -191,6 +193,18 @@ def count(train: Split, scored: Mapping[str, Split] | None = None) -> Counts:
         raise InputError(f"{name}: {pairs} pairs, at least {LEAST_PAIRS} are needed{reason}")
     drawn = [(first, second) for first, second in sample]
     return Counts(pairs, words, drawn, kept.dropped)
+
+
+def _check_scored(split: str, files: Split) -> None:
+    """Check a validation or test set that the user has. Raises InputError where it is empty or not
+    aligned."""
+    advice = f"mend the {split} set, or move its files away: padir init draws one"
+    try:
+        pairs = count_aligned(*files.values())
+    except InputError as error:
+        raise InputError(f"{error}; {advice}") from error
+    if not pairs:
+        raise InputError(f"{' and '.join(map(shown, files.values()))}: no line; {advice}")
 
 
 def _words(line: str) -> int:

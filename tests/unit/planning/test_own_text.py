@@ -126,6 +126,23 @@ def test_input_that_is_not_parallel_text_is_refused_in_one_line(arguments, messa
     assert not Path("data").exists() and not list(Path().glob("*.yaml"))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "line counts differ: corpus/dev.de has 60, corpus/dev.en has 0"),
+     (None, "corpus/dev.de and corpus/dev.en: no line")],
+)  # fmt: skip
+def test_a_given_validation_set_that_is_empty_or_not_aligned_is_refused(
+    corpus, capsys, text, message
+):
+    write_pairs(corpus, "dev", 0 if text is None else 60)
+    (corpus / "dev.en").write_text(text or "")
+    assert main(["init", "corpus"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    advice = "mend the valid set, or move its files away: padir init draws one"
+    assert line.endswith(f"{message}; {advice}")
+    assert not list(Path().glob("*.yaml"))
+
+
 def test_an_absolute_folder_may_lack_one_held_out_set(corpus):
     write_pairs(corpus, "test", 60, seed=1)
     assert main(["init", str(corpus)]) == 0
