@@ -15,6 +15,7 @@ from padir.ids import EOS
 
 # Batches hold a multiple of this many sentences, so that 1, 2, 4 and 8 devices share them evenly.
 ROW_UNIT = 8
+NOTED_SHARE = 0.05
 _CHUNK = 1 << 20
 
 
@@ -100,6 +101,7 @@ class BatchPlan:
     Attributes:
         too_long: pairs that fit no bucket; training leaves them out.
         empty: pairs with an empty side, however long the other; training leaves them out.
+        warning: how many pairs are too long, where they are more than `NOTED_SHARE`; else "".
         steps_per_epoch: the same for every epoch.
     """
 
@@ -109,6 +111,12 @@ class BatchPlan:
         which = _buckets(training, pairs)
         self.too_long = int(np.sum(which == len(training.buckets)))
         self.empty = int(np.sum(which == len(training.buckets) + 1))
+        self.warning = ""
+        if self.too_long > NOTED_SHARE * len(which):
+            self.warning = (
+                f"{self.too_long / len(which):.0%} of the pairs have more than"
+                f" {training.buckets[-1]} tokens (training.buckets) and are left out"
+            )
         # Four bytes for a pair's number: there may be tens of millions.
         members = [
             np.flatnonzero(which == i).astype(np.int32) for i in range(len(training.buckets))

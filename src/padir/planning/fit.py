@@ -1,17 +1,19 @@
 """Checks before a run whether a config fits its text and this machine.
 
-Only text that is there and small is looked at: text that can fill its vocabulary many times over
-needs no check, and reading it takes time.
+Only text that is there is looked at. Text that can fill its vocabulary many times over is only
+sampled: its words are the least tokens that it can have.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 
-from padir.config.data import Dataset, FilesSource, VocabularySettings
+from padir.config.data import Cleaning, Dataset, FilesSource, VocabularySettings
 from padir.config.experiment import Config
 from padir.config.training import TrainingRun
 from padir.data.kept import KeptText
-from padir.files import InputError, shown
+from padir.files import InputError, reading, shown
 from padir.languages import needs_tokenizer
 from padir.planning import cost
 from padir.planning.machine import CPU_GFLOPS, has_accelerator, machine_memory
@@ -21,6 +23,7 @@ from padir.planning.propose import token_lengths, trial_vocabulary
 # Text of so many bytes a piece fills any vocabulary: sentences of the synthetic pair and captions
 # need 30 to 60.
 BYTES_PER_PIECE = 100
+READ_PAIRS = 300_000
 LONG_HOURS = 100.0
 WARNED_SHARE, REFUSED_SHARE = 0.05, 0.5
 
@@ -74,10 +77,15 @@ def _check_text(config: Config, name: str, dataset: Dataset) -> Iterator[str]:
         return
     size = sum(path.stat().st_size for path in here.values())
     pairs: list[tuple[str, str]] = []
+    least: list[int] = []
     for key in dict.fromkeys(run.vocabulary for run in config.trainings.values()):
         settings = dataset.vocabulary_named(key)
         foreign = settings.foreign_pairs or settings.extra_text
         if foreign or settings.kind == "word" or size > BYTES_PER_PIECE * settings.size:
+            least = least or _least_lengths(dataset.cleaning, here.values())
+            for training, run in config.trainings.items():
+                if run.vocabulary == key:
+                    yield from _check_buckets(training, run, least, "words and EOS")
             continue
         where = f"datasets.{name}." + (f"vocabularies.{key}" if key else "vocabulary")
         pairs = pairs or [(first, second) for first, second in KeptText.of(dataset.cleaning, here)]
@@ -106,7 +114,23 @@ def _lengths(
     return list(map(max, token_lengths(vocabulary, pairs)))
 
 
-def _check_buckets(training: str, run: TrainingRun, lengths: Sequence[int]) -> Iterator[str]:
+def _least_lengths(cleaning: Cleaning, paths: Iterable[Path]) -> list[int]:
+    """Words of the longer side of each pair and EOS: it has at least so many tokens, whatever the
+    vocabulary. Of the first `READ_PAIRS` pairs, without those that cleaning drops by words."""
+    lengths = []
+    with ExitStack() as stack:
+        files = [stack.enter_context(reading(path)) for path in paths]
+        for pair in islice(zip(*files, strict=False), READ_PAIRS):
+            # Only spaces end a piece of the vocabulary.
+            words = [len(list(filter(None, line.rstrip().split(b" ")))) for line in pair]
+            if cleaning.min_words <= min(words) and max(words) <= cleaning.max_words:
+                lengths.append(max(words) + 1)
+    return lengths
+
+
+def _check_buckets(
+    training: str, run: TrainingRun, lengths: Sequence[int], unit: str = "tokens"
+) -> Iterator[str]:
     last = run.training.buckets[-1]
     share = sum(length > last for length in lengths) / max(1, len(lengths))
     if share <= WARNED_SHARE:
@@ -114,7 +138,7 @@ def _check_buckets(training: str, run: TrainingRun, lengths: Sequence[int]) -> I
     holds = sorted(lengths)[int(0.99 * (len(lengths) - 1))]
     message = (
         f"trainings.{training}.training.buckets ends at {last}: {100 * share:.0f}% of the pairs"
-        f" have more tokens and are left out; 99% have at most {holds}"
+        f" have more {unit} and are left out; 99% have at most {holds}"
     )
     if share > REFUSED_SHARE:
         raise InputError(f"config: {message}")

@@ -23,6 +23,7 @@ LEAST_PAIRS = {"tiny": 0, "small": 10_000, "base": 100_000, "paper": 1_000_000}
 FEWEST_STEPS = 300
 # Share of the pairs that each bucket holds.
 BUCKET_SHARES = (0.2, 0.4, 0.6, 0.8, 0.93, 0.995)
+LONGEST_BUCKET = 256
 # Besides training and decoding: start of the processes, vocabulary, compilation, validation.
 OTHER_SECONDS = 190.0
 # Decoding, compiled for few sentences, reaches this share of the rate of training.
@@ -77,11 +78,18 @@ def propose(
         size: name of a preset; None: the largest that fits text, machine and time.
 
     Raises:
-        InputError: the size does not fit the machine's memory.
+        InputError: the size does not fit the machine's memory; most pairs are too long.
     """
     vocabulary, lengths = _vocabulary_and_lengths(counts)
     longest = sorted(max(pair) for pair in lengths)
     buckets = _buckets(longest)
+    left_out = sum(length > buckets[-1] for length in longest) / len(longest)
+    if left_out > 0.5:
+        raise InputError(
+            f"{100 * left_out:.0f}% of the pairs have more than {buckets[-1]} tokens, the longest"
+            " that padir init proposes: split the lines into sentences, or write training.buckets"
+            " and architecture.max_positions into a config of your own (config/README.md)"
+        )
     # Room for sentences longer than those of the text.
     positions = max(32, -(-3 * buckets[-1] // 2 // 16) * 16)
     tokens = tuple(sum(side) / len(lengths) for side in zip(*lengths, strict=True))
@@ -167,7 +175,7 @@ def _run(name: str, system: str, buckets: list[int], positions: int) -> Training
 def _buckets(longest: Sequence[int]) -> list[int]:
     """Even lengths that hold growing shares of the pairs; `longest` rises."""
     at = [longest[min(int(share * len(longest)), len(longest) - 1)] for share in BUCKET_SHARES]
-    return sorted({min(256, max(4, length + length % 2)) for length in at})
+    return sorted({min(LONGEST_BUCKET, max(4, length + length % 2)) for length in at})
 
 
 def learn_vocabulary(lines: Sequence[str], size: int, whole: bool = True) -> tuple[int, Vocabulary]:

@@ -6,6 +6,7 @@ Paper: sections L.1.2 and L.2.
 
 import math
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -169,6 +170,8 @@ class Run:
             self.plan = BatchPlan(self.pairs, self.training, seed)
         except ValueError as error:
             raise InputError(f"{shown(text.train_source)}: {error}") from error
+        if work.first and self.plan.warning:
+            print(f"{self.label}: {self.plan.warning}", file=sys.stderr)
         self.valid_batches = [
             (valid.source.padded(rows, bucket), valid.target.padded(rows, bucket))
             for bucket, rows in in_order(valid, self.training)

@@ -258,6 +258,21 @@ def test_buckets_that_leave_pairs_out_are_warned_of_or_refused(corpus, monkeypat
         list(fit.check(with_bucket_at(0.2)))
 
 
+def test_buckets_of_text_that_fills_any_vocabulary_are_checked_by_its_words(corpus):
+    # Pairs have 3 to 9 words, and EOS.
+    [warning] = fit.check(own_config(corpus, training_defaults={"training": {"buckets": [8]}}))
+    assert "of the pairs have more words and EOS and are left out" in warning
+    with pytest.raises(InputError, match="have more words and EOS and are left out"):
+        list(fit.check(own_config(corpus, training_defaults={"training": {"buckets": [5]}})))
+
+
+def test_text_of_documents_is_refused(corpus):
+    counts = count(find_text([corpus]).splits["train"])
+    sample = [(" ".join([first] * 60), second) for first, second in counts.sample]
+    with pytest.raises(InputError, match=r"\d+% of the pairs have more than 256 tokens.*: split"):
+        propose.propose(replace(counts, sample=sample), CPU, minutes=4.0)
+
+
 def test_the_start_check_reads_text_as_the_config_cleans_it(corpus, monkeypatch):
     monkeypatch.setattr(fit, "BYTES_PER_PIECE", 100_000)
     for language in ("de", "en"):

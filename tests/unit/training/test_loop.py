@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -61,6 +62,15 @@ def test_training_writes_bundle_metrics_and_card(tmp_path: Path) -> None:
     lines = [json.loads(x) for x in (tmp_path / "work" / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "valid_loss" in line] == [5, 10, 12]
     assert list((tmp_path / "work" / "tensorboard").iterdir())
+
+
+def test_a_line_says_how_many_pairs_are_too_long(tmp_path: Path, capsys) -> None:
+    write_toy(tmp_path)
+    arguments = train_arguments(tmp_path, tiny_spec("ar", steps=4, buckets=[6]))
+    assert main(arguments) == 0
+    said = re.findall(r"^train ar seed 0: .* left out$", capsys.readouterr().err, re.MULTILINE)
+    [line] = said
+    assert re.search(r": [3-5]\d% of the pairs have more than 6 tokens \(training.buckets\)", line)
 
 
 def test_tensorboard_groups_losses_and_leaves_other_names(tmp_path: Path) -> None:
