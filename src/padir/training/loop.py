@@ -28,10 +28,8 @@ from padir.training.agreement import check_agreement
 from padir.training.checkpoints import WorkFolder
 from padir.training.metrics import EventFile
 from padir.training.optimizer import learning_rate
-from padir.training.step import Losses, Totals, Trainer, TrainState, means
+from padir.training.step import REPORT_STEPS, Losses, Totals, Trainer, TrainState, means
 from padir.vocab import Vocabulary
-
-REPORT_STEPS = 50
 
 
 class TrainingInterruption(Exception):

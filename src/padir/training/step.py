@@ -14,7 +14,7 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
-from padir.config.training import TrainingRun
+from padir.config.training import Training, TrainingRun
 from padir.devices import (
     data_mesh,
     padded_rows,
@@ -29,6 +29,8 @@ from padir.training.optimizer import make_optimizer
 
 # Steps are counted from 0; validation's corruption uses this number instead.
 VALIDATION_STEP = 2**31 - 1
+REPORT_STEPS = 50
+"""Steps of a line of metrics."""
 
 
 class TrainState(NamedTuple):
@@ -56,6 +58,13 @@ class Totals(NamedTuple):
 def step_key(seed: UInt32[Array, ""], step: Int[Array, ""]) -> PRNGKeyArray:
     """Random key of one step of one run."""
     return jax.random.fold_in(jax.random.key(seed), step)
+
+
+def most_steps(training: Training) -> int:
+    """Most steps of one call, which is padded to so many: none goes past a report, a validation or
+    a checkpoint."""
+    pauses = REPORT_STEPS, training.validate_every, training.checkpoint_every
+    return min(training.dispatch_steps, *pauses)
 
 
 def micro_batches(
@@ -251,9 +260,9 @@ class Trainer:
         Args:
             state: is consumed.
             source, target: [steps, sentences, tokens] ids.
-            rates: learning rate of each step; at most `training.dispatch_steps`.
+            rates: learning rate of each step; at most `most_steps` of the training.
         """
-        micro, capacity = self.run.training.accumulate, self.run.training.dispatch_steps
+        micro, capacity = self.run.training.accumulate, most_steps(self.run.training)
         count = len(source)
         padded = np.zeros(capacity, np.float32)
         padded[:count] = rates

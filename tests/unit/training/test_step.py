@@ -28,6 +28,19 @@ def test_steps_in_one_call_equal_steps_one_by_one() -> None:
     assert trainer.traces == 1
 
 
+def test_a_call_has_no_room_for_steps_past_the_next_pause(monkeypatch) -> None:
+    def asked(ids, capacity, *rest):
+        raise LookupError(capacity)
+
+    monkeypatch.setattr("padir.training.step.micro_batches", asked)
+    for more, most in (({}, 5), ({"validate_every": 1000, "checkpoint_every": 1000}, 50)):
+        run = tiny_run(**{"dispatch_steps": 1_000_000, "checkpoint_every": 6} | more)
+        trainer = Trainer(run, VOCABULARY, VOCABULARY, 0)
+        with pytest.raises(LookupError) as caught:
+            trainer.steps(trainer.initial_state(), *batch(2), [0.01, 0.02])
+        assert caught.value.args == (most,)
+
+
 def test_a_step_is_compiled_once_per_shape() -> None:
     trainer = Trainer(tiny_run(), VOCABULARY, VOCABULARY, 0)
     state = trainer.initial_state()
