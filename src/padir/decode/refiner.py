@@ -117,13 +117,9 @@ def predictor(
             weights = attentions.cross_attention[:, -1].mean(axis=1)
             coupling = overlap(weights, settings.joint_reach)
         elif coupled_by is not None:
-            log_probability = jax.nn.log_softmax(logits, axis=-1)
+            all_log = jax.nn.log_softmax(logits, axis=-1)
             by_prediction = coupled_by == "predictions"
-            coupling = (
-                overlap(jnp.exp(log_probability), 1)
-                if by_prediction
-                else lesser_entropy(log_probability)
-            )
+            coupling = overlap(jnp.exp(all_log), 1) if by_prediction else lesser_entropy(all_log)
         top = None if joint is None else top_k_tokens(logits, joint.top_k)
         if shortlist is not None:
             token = jnp.take_along_axis(shortlist, token, axis=1)

@@ -105,8 +105,8 @@ def test_a_training_that_outlived_its_settings_overwrites_no_bundle(tmp_path, mo
     arguments = train_arguments(tmp_path, tiny_spec("ar", steps=3))
     finish = loop.train
 
-    def other_settings_meanwhile(*given):
-        trained = finish(*given)
+    def other_settings_meanwhile(*given, **named):
+        trained = finish(*given, **named)
         spec = tiny_spec("ar", steps=4).model_dump(mode="json")
         (tmp_path / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
         return trained

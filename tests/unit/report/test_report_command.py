@@ -43,7 +43,7 @@ def test_table1_by_hand(report, tmp_path):
     line = rows(tmp_path / "report/tables/table1.csv")[6]
     assert (line["training"], line["T"], line["hypotheses"]) == ("padir", "4", "5")
     assert float(line["bleu"]) == pytest.approx(39.6)
-    assert float(line["p_value"]) == pytest.approx(0.02)
+    assert line["p_value"] == ""
     assert float(line["validity"]) == pytest.approx(75.0)
     assert line["paper"] == "" and line["status"] == ""
     beam = rows(tmp_path / "report/tables/table1.csv")[1]
