@@ -10,6 +10,8 @@ import jax
 import pytest
 
 from padir.decode.candidates import LengthRule
+from padir.decode.constrain import Constraints
+from padir.decode.given import Speller
 from padir.decode.load import load
 from padir.decode.rerank import Reranker
 from padir.decode.translate import Translator
@@ -45,6 +47,16 @@ def translations(folder: Path) -> dict:
             hypothesis.record(number) for number, hypothesis in enumerate(several)
         ]
         report[f"all lines {name}"] = devices_in_use()
+        if name == "padir":
+            # Given tokens have rows; the ids that may follow them have none.
+            speller = Speller(translator)
+            template = speller.template(["ba", "ko", ""], "here")
+            holed = [template if line else None for line in SOURCES]
+            filled = Constraints(translator, speller, holed, "lines")
+            report["records"]["infill"] = [
+                hypothesis.record(number)
+                for number, hypothesis in enumerate(filled.translate(translator.encode(SOURCES)))
+            ]
         del translator, reranker
     return report
 

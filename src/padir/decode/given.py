@@ -1,8 +1,9 @@
 """Constraints on the target text as tokens: templates, drafts and terms.
 
 Given texts are whole words: a space goes before each, and the token after one has to open a word,
-or be punctuation or of a script without spaces, such as Chinese. Only closing punctuation and such
-scripts, right after a gap, join what is before ("___."); a term always has a space before it.
+or be punctuation or of a script without spaces, such as Chinese. Only punctuation and such scripts,
+right after a gap, join what is before ("___."), of a suffix only closing punctuation; a term always
+has a space before it.
 """
 
 import re
@@ -28,6 +29,8 @@ _SOUTH_EAST_ASIAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 _OPENERS = {"\u201c": "\u201e", "\u2018": "\u201a", "\u00ab": "\u00bb", "\u2039": "\u203a"}
 """Quotes that open in one language and close in another, and what they close there: as in German
 low quotes and Danish guillemets."""
+_CLOSERS = {"\u201c": "\u201d", "\u2018": "\u2019", "\u00ab": "\u00bb", "\u2039": "\u203a"}
+"""The same quotes, and what closes them where they open: as in English and French."""
 Tokens = tuple[int, ...]
 
 
@@ -179,7 +182,10 @@ class Speller:
         while start and given[start - 1]:
             start -= 1
         [text] = self.vocabulary.decode([tokens[start:end]])
-        return not text or _opens(text[-1], text[:-1])
+        # A quote right after a letter of a spaced script closes, though it may open elsewhere.
+        mark, before = text[-1:], text[:-1]
+        letter = before[-1:].isalpha() and not _may_follow(before[-1])
+        return not text or (_opens(mark, before) and not (letter and mark in _OPENERS))
 
     def fits(self, template: Template, tokens: Sequence[int]) -> bool:
         """Whether a hypothesis has a template's form, words ending where its texts end."""
@@ -189,8 +195,16 @@ class Speller:
         opening = self.proposal(tokens, given).opening
         return all(self.openings[t] for t, opens in zip(tokens, opening, strict=True) if opens)
 
-    def template(self, parts: Sequence[str], where: str) -> Template | None:
+    def template(
+        self, parts: Sequence[str], where: str, has_suffix: bool = False
+    ) -> Template | None:
         """Encode a template: texts around gaps, empty beside an outer gap; None if all are empty.
+
+        Args:
+            parts: the texts.
+            where: file and line, for messages.
+            has_suffix: whether the last text is a suffix, a line of its own that says of no space
+                before it.
 
         Raises:
             InputError: no spelling, or too long for the model.
@@ -200,7 +214,9 @@ class Speller:
             if number:
                 segments.append(None)
             if part.strip():
-                joins = number > 0 and _joins(part, "".join(parts[:number]))
+                joins = number > 0 and _may_follow(part[0])
+                if has_suffix:
+                    joins = joins and _closes("".join(parts[:number]), part)
                 segments.append(self.encode(part.strip(), where, joins=joins))
         if not any(segments):
             return None
@@ -236,26 +252,26 @@ def _opens(mark: str, before: str) -> bool:
     return opened <= before.count(mark)
 
 
-def _joins(text: str, before: str) -> bool:
-    """Whether a text right after a gap joins what is in it: closing punctuation and scripts without
-    spaces do.
+def _closes(before: str, suffix: str) -> bool:
+    """Whether the punctuation at the front of a suffix closes what is before it, or is of a script
+    without spaces; opening brackets and quotes, currency signs and # @ have a space before them.
 
     Args:
-        text: not empty.
         before: given text before the gap.
+        suffix: begins with a mark or a character of a script without spaces.
     """
-    mark, after = text[0], text[1:2]
-    if not _may_follow(mark):
-        return False
+    mark, rest = suffix[0], suffix[1:]
+    kind = unicodedata.category(mark)
     # Those of Chinese and Japanese have no space before them.
     if unicodedata.east_asian_width(mark) in "WF":
         return True
-    if unicodedata.category(mark) in ("Ps", "Sc") or mark in "#@\u00bf\u00a1":
+    if kind in ("Ps", "Sc") or mark in "#@\u00bf\u00a1":
         return False
-    if unicodedata.category(mark) == "Pi" and WITHOUT_SPACES.match(after):
+    if kind != "Pi" or any(map(WITHOUT_SPACES.match, rest)):
         return True
     # A quote at the end of a word closes.
-    return not (after.isalnum() and _opens(mark, before))
+    begins = rest[:1].isalnum() or unicodedata.category(rest[:1] or " ") in ("Ps", "Pi")
+    return not ((begins or _CLOSERS.get(mark, mark) in rest) and _opens(mark, before))
 
 
 def _may_follow(character: str) -> bool:

@@ -76,7 +76,7 @@ def read_constraints(
                 without_gap.append(number)
         else:
             ends = [text.get("prefix", ""), text.get("suffix", "")]
-            lines.append(speller.template(ends, where))
+            lines.append(speller.template(ends, where, has_suffix=True))
     for numbers, told in (
         (without_gap, "has no gap (___) and is copied as it is"),
         (

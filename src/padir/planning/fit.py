@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from padir.config.data import Cleaning, Dataset, FilesSource, VocabularySettings
 from padir.config.experiment import Config
@@ -23,9 +24,18 @@ from padir.planning.propose import token_lengths, trial_vocabulary
 # Text of so many bytes a piece fills any vocabulary: sentences of the synthetic pair and captions
 # need 30 to 60.
 BYTES_PER_PIECE = 100
-READ_PAIRS = 300_000
+READ_PAIRS = 50_000
 LONG_HOURS = 100.0
 WARNED_SHARE, REFUSED_SHARE = 0.05, 0.5
+
+
+class Lengths(NamedTuple):
+    """Lengths of the longer side of each pair, EOS included, in some unit; `first` counts the pairs
+    that were read of a text that goes on, 0 where all were."""
+
+    values: list[int]
+    unit: str = "tokens"
+    first: int = 0
 
 
 def check(config: Config) -> Iterator[str]:
@@ -77,15 +87,15 @@ def _check_text(config: Config, name: str, dataset: Dataset) -> Iterator[str]:
         return
     size = sum(path.stat().st_size for path in here.values())
     pairs: list[tuple[str, str]] = []
-    least: list[int] = []
+    words: Lengths | None = None
     for key in dict.fromkeys(run.vocabulary for run in config.trainings.values()):
         settings = dataset.vocabulary_named(key)
         foreign = settings.foreign_pairs or settings.extra_text
         if foreign or settings.kind == "word" or size > BYTES_PER_PIECE * settings.size:
-            least = least or _least_lengths(dataset.cleaning, here.values())
+            words = words or _word_counts(dataset.cleaning, here.values())
             for training, run in config.trainings.items():
                 if run.vocabulary == key:
-                    yield from _check_buckets(training, run, least, "words and EOS")
+                    yield from _check_buckets(training, run, words)
             continue
         where = f"datasets.{name}." + (f"vocabularies.{key}" if key else "vocabulary")
         pairs = pairs or [(first, second) for first, second in KeptText.of(dataset.cleaning, here)]
@@ -95,7 +105,7 @@ def _check_text(config: Config, name: str, dataset: Dataset) -> Iterator[str]:
         lengths = _lengths(where, settings, pairs)
         for training, run in config.trainings.items():
             if run.vocabulary == key:
-                yield from _check_buckets(training, run, lengths)
+                yield from _check_buckets(training, run, Lengths(lengths))
 
 
 def _lengths(
@@ -114,33 +124,35 @@ def _lengths(
     return list(map(max, token_lengths(vocabulary, pairs)))
 
 
-def _least_lengths(cleaning: Cleaning, paths: Iterable[Path]) -> list[int]:
-    """Words of the longer side of each pair and EOS: it has at least so many tokens, whatever the
-    vocabulary. Of the first `READ_PAIRS` pairs, without those that cleaning drops by words."""
-    lengths = []
+def _word_counts(cleaning: Cleaning, paths: Iterable[Path]) -> Lengths:
+    """Words and EOS: a side has at least so many tokens, whatever the vocabulary. Of the first
+    `READ_PAIRS` pairs, without those that cleaning drops by words."""
+    lengths, read = [], 0
     with ExitStack() as stack:
         files = [stack.enter_context(reading(path)) for path in paths]
         for pair in islice(zip(*files, strict=False), READ_PAIRS):
+            read += 1
             # Only spaces end a piece of the vocabulary.
             words = [len(list(filter(None, line.rstrip().split(b" ")))) for line in pair]
             if cleaning.min_words <= min(words) and max(words) <= cleaning.max_words:
                 lengths.append(max(words) + 1)
-    return lengths
+    return Lengths(lengths, "words and EOS", read if read == READ_PAIRS else 0)
 
 
-def _check_buckets(
-    training: str, run: TrainingRun, lengths: Sequence[int], unit: str = "tokens"
-) -> Iterator[str]:
+def _check_buckets(training: str, run: TrainingRun, lengths: Lengths) -> Iterator[str]:
+    """Warn of pairs that the buckets leave out. Raises InputError where most are left out, but of
+    text of which the first pairs alone were read: they may be unlike the others."""
     last = run.training.buckets[-1]
-    share = sum(length > last for length in lengths) / max(1, len(lengths))
+    share = sum(length > last for length in lengths.values) / max(1, len(lengths.values))
     if share <= WARNED_SHARE:
         return
-    holds = sorted(lengths)[int(0.99 * (len(lengths) - 1))]
+    holds = sorted(lengths.values)[int(0.99 * (len(lengths.values) - 1))]
+    which = f"first {lengths.first:,} pairs" if lengths.first else "pairs"
     message = (
-        f"trainings.{training}.training.buckets ends at {last}: {100 * share:.0f}% of the pairs"
-        f" have more {unit} and are left out; 99% have at most {holds}"
+        f"trainings.{training}.training.buckets ends at {last}: {100 * share:.0f}% of the {which}"
+        f" have more {lengths.unit} and are left out; 99% have at most {holds}"
     )
-    if share > REFUSED_SHARE:
+    if not lengths.first and share > REFUSED_SHARE:
         raise InputError(f"config: {message}")
     yield message
 

@@ -204,7 +204,7 @@ def claims_table(records: Sequence[Mapping[str, Any]]) -> Table:
     notes = (
         "A verdict comes from the test named, never from a person. Intervals are 95%, over"
         " sentences unless the row says otherwise; \"not reproduced\" is meant at this scale, and"
-        " an interval on both sides of the threshold leaves the claim open.",
+        " does not say that a claim is refuted: seeds may be too few to tell.",
     )  # fmt: skip
     return Table("claims", "Claims of the paper", columns, rows, notes)
 

@@ -27,7 +27,7 @@ MARKS = {REPRODUCED: ("yes", "✓"), NOT_REPRODUCED: ("no", "✗"), NOT_RUN: ("o
 CLAIMS = Section(
     "Claims of the paper",
     'A verdict comes from the test named with it. "Not reproduced" is meant at this scale of model'
-    " and data; an interval on both sides of the threshold leaves the claim open.",
+    " and data, and does not say that a claim is refuted: seeds may be too few to tell.",
 )
 # The figure that stands with the headline claims.
 MAIN_FIGURE = "quality_passes"

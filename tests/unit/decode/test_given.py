@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from padir.config.data import VocabularySettings
-from padir.decode.given import Speller, Template, _joins
+from padir.decode.given import Speller, Template, _closes
 from padir.decode.translate import Translator
 from padir.ids import FIRST_PIECE
 from padir.vocab import Vocabulary, train_vocabulary
@@ -125,6 +125,7 @@ def marked(tmp_path_factory):
         ("ko \u00bbba\u00ab", False),
         ("\u201eba\u201c ko \u201eko\u201c", False),
         ("\u201cba\u201d", False),
+        ("ba\u201c", False),
         ("\u00abba\u00bb", False),
         ("(ba)", False),
         ("\u201eba\u201c \u201e", True),
@@ -140,10 +141,16 @@ def test_the_next_word_joins_a_quote_that_opens_alone(marked, text, opens):
 
 
 @pytest.mark.parametrize(
-    ("before", "text", "joins"),
+    ("before", "suffix", "closes"),
     [
         *(("", mark + "ba", False) for mark in "([{$#@\u20ac\u00bf\u00a1\u201e\u201c\u2018\u00ab"),
         *(("", mark + "ba", True) for mark in "\"'-.,!?)]%\u2019\u201d\u00bb"),
+        # French, Spanish, and a quote in a quote.
+        ("", "\u00ab ba \u00bb", False),
+        ("", "\u00ab\u00a0ba\u00a0\u00bb", False),
+        ("", "\u00ab\u00bfba?\u00bb", False),
+        ("", "\u201c\u2018ba\u2019 ko\u201d", False),
+        ("", "\u201cA\u80a1\u201d", True),
         ("\u201e", "\u201c ko", True),
         ("\u201e", "\u201cko", True),
         ("", "\u201c, ko", True),
@@ -153,22 +160,30 @@ def test_the_next_word_joins_a_quote_that_opens_alone(marked, text, opens):
         ("", "\u300c\u72d7", True),
         ("", "\u201c\u72d7", True),
         ("", "\u72d7", True),
-        ("", "ba", False),
-        ("", " .", False),
     ],
 )
-def test_opening_punctuation_joins_no_word_before_it(before, text, joins):
-    assert _joins(text, before) is joins
+def test_only_closing_punctuation_in_front_of_a_suffix_joins(before, suffix, closes):
+    assert _closes(before, suffix) is closes
 
 
-def test_an_opening_bracket_after_a_gap_has_a_space_before_it(marked):
+@pytest.mark.parametrize(
+    ("text", "has_suffix", "end"),
+    [
+        (")", True, "a)"),
+        ("(ba)", True, "a (ba)"),
+        # A line with gaps has the space itself, or has none.
+        ("(ba)", False, "a(ba)"),
+        (" (ba)", False, "a (ba)"),
+        ("$ ko", False, "a$ ko"),
+        ("ba", False, "a ba"),
+        (" .", True, "a ."),
+    ],
+)
+def test_an_opening_bracket_of_a_suffix_has_a_space_before_it(marked, text, has_suffix, end):
     [*_, piece] = marked.vocabulary.encode(["ba"])[0]
-    texts = []
-    for suffix in (")", "(ba)"):
-        template = marked.template(["ko", suffix], "here")
-        tokens, _ = template.fill([piece] * 9, template.least)
-        texts += marked.vocabulary.decode([tokens])
-    assert texts[0].endswith("a)") and texts[1].endswith("a (ba)")
+    template = marked.template(["ko", text], "here", has_suffix)
+    tokens, _ = template.fill([piece] * 9, template.least)
+    assert marked.vocabulary.decode([tokens])[0].endswith(end)
 
 
 SOUTH_EAST_ASIAN = {
@@ -190,7 +205,7 @@ def test_given_text_of_south_east_asia_needs_no_space_around_it(tmp_path, langua
     [line] = speller.vocabulary.encode([first + second])
     template = speller.template([first, ""], "here")
     assert template is not None and speller.fits(template, line)
-    assert _joins(second, first)
+    assert _closes(first, second)
     # A combining sign goes on with the letter before it.
     pieces = map(speller.vocabulary.piece, range(FIRST_PIECE, size))
     signs = [FIRST_PIECE + i for i, p in enumerate(pieces) if category(p[0])[0] == "M"]

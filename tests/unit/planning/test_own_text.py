@@ -258,12 +258,15 @@ def test_buckets_that_leave_pairs_out_are_warned_of_or_refused(corpus, monkeypat
         list(fit.check(with_bucket_at(0.2)))
 
 
-def test_buckets_of_text_that_fills_any_vocabulary_are_checked_by_its_words(corpus):
+def test_buckets_of_text_that_fills_any_vocabulary_are_checked_by_its_words(corpus, monkeypatch):
     # Pairs have 3 to 9 words, and EOS.
     [warning] = fit.check(own_config(corpus, training_defaults={"training": {"buckets": [8]}}))
     assert "of the pairs have more words and EOS and are left out" in warning
     with pytest.raises(InputError, match="have more words and EOS and are left out"):
         list(fit.check(own_config(corpus, training_defaults={"training": {"buckets": [5]}})))
+    monkeypatch.setattr(fit, "READ_PAIRS", 40)
+    [warning] = fit.check(own_config(corpus, training_defaults={"training": {"buckets": [5]}}))
+    assert "of the first 40 pairs have more words and EOS and are left out" in warning
 
 
 def test_text_of_documents_is_refused(corpus):

@@ -185,6 +185,15 @@ def test_a_missing_candidate_leads_to_the_checkpoint_before_it(folder: Path, cap
     assert "candidates/7.json, which it needs, is missing" in capsys.readouterr().err
 
 
+def test_a_dropped_candidate_that_came_back_can_be_missing(folder: Path, capsys) -> None:
+    (folder / "candidates/7.dropped").touch()
+    with WorkFolder(folder, IDENTITY) as work:
+        work.add_candidate(7, 3.0, ARRAYS, keep=2)
+    (folder / "candidates/7.json").unlink()
+    assert restored(folder) == 4
+    assert "candidates/7.json, which it needs, is missing" in capsys.readouterr().err
+
+
 def test_a_candidate_that_a_better_one_replaced_is_not_missing(folder: Path) -> None:
     with WorkFolder(folder, IDENTITY) as work:
         work.add_candidate(9, 1.0, ARRAYS, keep=2)
