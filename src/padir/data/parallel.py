@@ -93,5 +93,6 @@ def ordered(function: Callable[[T], R], items: Iterable[T], workers: int) -> Ite
                 "a worker process died, perhaps for want of memory; use fewer --threads"
             ) from error
         finally:
-            for future in pending:
-                future.cancel()
+            # Not one by one: Python 3.11.2 waits for ever for a cancelled future that it had not
+            # handed out.
+            pool.shutdown(cancel_futures=True)

@@ -1,5 +1,8 @@
 """Files in blocks: every cut gives the lines that the whole file has."""
 
+import subprocess
+import sys
+
 import pytest
 
 from padir.data import parallel
@@ -31,3 +34,36 @@ def test_errors_name_the_line_of_the_file(tmp_path):
         read_block(path, line_blocks(path, 3)[-1])
     with pytest.raises(InputError, match="missing: cannot read: No such file"):
         line_blocks(tmp_path / "missing", 3)
+
+
+AN_ERROR_AND_A_WAITING_ITEM = """
+import multiprocessing.connection as connection
+import operator
+import time
+from functools import partial
+from padir.data.parallel import ordered
+
+def late(objects, *more, wait=connection.wait, **named):
+    # The pool's thread comes late, so that the last item is never begun.
+    ready = wait(objects, *more, **named)
+    time.sleep(0.3 if len(objects) > 2 else 0)
+    return ready
+
+def items():
+    yield from (0, 1, 2, 3)
+    time.sleep(4)
+    yield 4
+
+connection.wait = late
+try:
+    list(ordered(partial(operator.truediv, 1), items(), 2))
+except ZeroDivisionError:
+    print("raised")
+"""
+
+
+def test_an_error_ends_beside_an_item_that_was_never_begun():
+    """With Python 3.11.2 it waited for ever."""
+    command = [sys.executable, "-c", AN_ERROR_AND_A_WAITING_ITEM]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == "raised\n"
