@@ -15,7 +15,8 @@ from padir.ids import EOS
 
 # Batches hold a multiple of this many sentences, so that 1, 2, 4 and 8 devices share them evenly.
 ROW_UNIT = 8
-NOTED_SHARE = 0.05
+WARNED_SHARE = 0.05
+"""Share of pairs that fit no bucket above which a warning says so."""
 _CHUNK = 1 << 20
 
 
@@ -101,7 +102,7 @@ class BatchPlan:
     Attributes:
         too_long: pairs that fit no bucket; training leaves them out.
         empty: pairs with an empty side, however long the other; training leaves them out.
-        warning: how many pairs are too long, where they are more than `NOTED_SHARE`; else "".
+        warning: how many pairs are too long, where they are more than `WARNED_SHARE`; else "".
         steps_per_epoch: the same for every epoch.
     """
 
@@ -112,7 +113,7 @@ class BatchPlan:
         self.too_long = int(np.sum(which == len(training.buckets)))
         self.empty = int(np.sum(which == len(training.buckets) + 1))
         self.warning = ""
-        if self.too_long > NOTED_SHARE * len(which):
+        if self.too_long > WARNED_SHARE * len(which):
             self.warning = (
                 f"{self.too_long / len(which):.0%} of the pairs have more than"
                 f" {training.buckets[-1]} tokens (training.buckets) and are left out"

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from padir.config.data import Cleaning, Dataset, FilesSource, VocabularySettings
 from padir.config.experiment import Config
 from padir.config.training import TrainingRun
+from padir.data.batches import WARNED_SHARE
 from padir.data.kept import KeptText
 from padir.files import InputError, reading, shown
 from padir.languages import needs_tokenizer
@@ -26,12 +27,17 @@ from padir.planning.propose import token_lengths, trial_vocabulary
 BYTES_PER_PIECE = 100
 READ_PAIRS = 50_000
 LONG_HOURS = 100.0
-WARNED_SHARE, REFUSED_SHARE = 0.05, 0.5
+REFUSED_SHARE = 0.5
 
 
 class Lengths(NamedTuple):
-    """Lengths of the longer side of each pair, EOS included, in some unit; `first` counts the pairs
-    that were read of a text that goes on, 0 where all were."""
+    """Lengths of the longer side of each pair, EOS included.
+
+    Attributes:
+        values: one per pair.
+        unit: in which they are counted.
+        first: pairs that were read, where the text has more; 0 where all were.
+    """
 
     values: list[int]
     unit: str = "tokens"
