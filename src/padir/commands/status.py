@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
             place = f"on {training.host}, which is not seen from here"
             state = f"{place}: last heard of {silent} ago"
         elif not training.begun:
-            state = "not begun with the settings of now"
+            state = "not begun with the current settings"
         else:
             state = "stopped; the same command goes on from its last checkpoint"
         print(f"training {training.name}: {share}, {state}")

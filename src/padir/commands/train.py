@@ -85,8 +85,8 @@ def main(argv: list[str]) -> int:
 
 
 def _check_out(arguments: argparse.Namespace) -> None:
-    """Refuse, before any work, a folder of the bundle in which it would overwrite the file of
-    another option, and one that is no folder of its own."""
+    """Check --out before any work. Raises InputError where it is a file or the work folder, or
+    where the bundle would overwrite a file that another option names."""
     from padir.bundle import PARTS
     from padir.cards import CARD_FILE
     from padir.files import shown
@@ -94,7 +94,7 @@ def _check_out(arguments: argparse.Namespace) -> None:
     out: Path = arguments.out
     where = f"--out {shown(out)}"
     if os.path.lexists(out) and not os.path.isdir(out):
-        raise InputError(f"{where}: is no folder, allowed is a folder or a new one")
+        raise InputError(f"{where}: is a file; allowed is a folder, or a name that is not taken")
     if realpath(out) == realpath(arguments.work):
         raise InputError(f"{where}: is the folder of --work, allowed is another one")
     written = [out / name for name in (*PARTS, CARD_FILE)]

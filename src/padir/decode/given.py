@@ -2,8 +2,8 @@
 
 Given texts are whole words: a space goes before each, and the token after one has to open a word,
 or be punctuation or of a script without spaces, such as Chinese. Only punctuation and such scripts,
-right after a gap, join what is before ("___."), of a suffix only closing punctuation; a term always
-has a space before it.
+right after a gap, join what is before ("___."). At the front of a suffix only closing punctuation
+and such scripts do. A term always has a space before it.
 """
 
 import re
@@ -203,8 +203,8 @@ class Speller:
         Args:
             parts: the texts.
             where: file and line, for messages.
-            has_suffix: whether the last text is a suffix, a line of its own that says of no space
-                before it.
+            has_suffix: whether the last text is a suffix: its line cannot show whether a space is
+                before it, so the punctuation at its front decides.
 
         Raises:
             InputError: no spelling, or too long for the model.
@@ -244,7 +244,7 @@ class Speller:
 
 
 def _opens(mark: str, before: str) -> bool:
-    """Whether a bracket or quote opens: one that is open before it may be what it closes."""
+    """Whether a bracket or quote opens, or closes one of `before`."""
     if mark not in _OPENERS:
         return unicodedata.category(mark) in ("Ps", "Pi")
     # After a letter or a full stop, a quote closes.

@@ -77,14 +77,12 @@ def read_constraints(
         else:
             ends = [text.get("prefix", ""), text.get("suffix", "")]
             lines.append(speller.template(ends, where, has_suffix=True))
-    for numbers, told in (
-        (without_gap, "has no gap (___) and is copied as it is"),
-        (
-            unspelt,
-            "holds text that this model's vocabulary cannot spell, and is replaced whatever"
-            " --draft-margin",
-        ),
-    ):
+    warnings = {
+        "has no gap (___) and is copied as it is": without_gap,
+        "holds text that this model's vocabulary cannot spell, and is replaced whatever"
+        " --draft-margin": unspelt,
+    }
+    for what, numbers in warnings.items():
         if numbers:
-            warn(f"{name}: line {numbers[0]} {told}; such lines: {len(numbers)} of {len(lines)}")
+            warn(f"{name}: line {numbers[0]} {what}; such lines: {len(numbers)} of {len(lines)}")
     return Constraints(translator, speller, lines, name, draft_margin)

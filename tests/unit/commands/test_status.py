@@ -146,9 +146,9 @@ def test_settings_that_changed_since_show_neither_earlier_progress_nor_an_earlie
     hold(place, os.getpid())
     main(["status"])
     said = capsys.readouterr().out
-    assert "seed0: 0 of 40 steps, not begun with the settings of now" in said
+    assert "seed0: 0 of 40 steps, not begun with the current settings" in said
     assert "trainings done: 0 of 0 begun" in said
-    # The bundle of the settings of now, though its work folder is gone.
+    # The bundle of the current settings, though its work folder is gone.
     (bundle / "spec.json").write_text(json.dumps({"run_spec": spec}))
     main(["status"])
     said = capsys.readouterr().out
