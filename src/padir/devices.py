@@ -74,10 +74,10 @@ def on_any_process(flag: bool) -> bool:
 
 
 def gathered(values: list[bytes]) -> list[list[bytes]]:
-    """The values of each process, in their order; a collective call of all processes.
+    """The values of each process, by its number; a collective call of all processes.
 
     Args:
-        values: as many, of the same length, on every process.
+        values: every process gives as many, and all have one length.
     """
     if jax.process_count() == 1:
         return [values]

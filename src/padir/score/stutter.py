@@ -7,8 +7,8 @@ the reference" (section 3.3), without a normalisation. Ours is:
   end. In Chinese and Japanese each ideograph or kana is a unit, and so is a run of other letters or
   digits.
 - A repeat is a unit equal to the unit before it with no punctuation in between ("no, no" is none).
-  As words of Chinese and Japanese have several characters, there it is also two to four units equal
-  to as many before them; the shortest counts.
+  In Chinese and Japanese, where a word may have several characters, it is also a sequence of two to
+  four units equal to the sequence before it; of several that fit the shortest counts.
 - A stutter is a repeat that the reference does not have: per unit, the output's repeats beyond
   those of the reference that has most of them.
 - Rates are per 100 units of the output, and per sentence.

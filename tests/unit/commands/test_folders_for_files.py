@@ -82,7 +82,10 @@ def test_a_trained_bundle_does_not_overwrite_what_training_reads(
 
 @pytest.mark.parametrize(
     ("out", "message"),
-    [("file", "is a file; allowed is a folder"), ("work", "is the folder of --work, allowed is another")],
+    [
+        ("file", "is a file; allowed is a folder"),
+        ("work", "is the folder of --work, allowed is another"),
+    ],
 )
 def test_a_bundle_needs_a_folder_of_its_own(tmp_path, monkeypatch, capsys, out, message):
     monkeypatch.chdir(tmp_path)
