@@ -110,6 +110,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stderr is None:
         # The caller closed it: `print` would write what is meant for it to the output.
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    elif argv is None:
+        # Unbuffered (PYTHONUNBUFFERED), a line and its end are written one after the other, and a
+        # thread that ends the process would come between them.
+        sys.stderr.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
     try:
         if argv is None:
             _hear_interrupts(command)

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import socket
 import subprocess
 import sys
 
@@ -95,6 +96,18 @@ def test_the_installed_command_fails_in_one_line_without_traceback(tmp_path):
     assert done.stderr == (
         f"padir plan: error: {tmp_path / 'none.yaml'}: cannot read: No such file or directory\n"
     )
+
+
+def test_a_line_and_its_end_are_written_at_once_without_a_buffer_too():
+    command = [sys.executable, "-u", "-m", "padir", "nothing"]
+    # Each write is a message of its own.
+    read, write = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with read, write:
+        assert subprocess.run(command, stderr=write, check=False).returncode == 2
+        read.setblocking(False)
+        assert re.fullmatch(rb"padir: error: no verb 'nothing'.*\n", read.recv(1000))
+        with pytest.raises(BlockingIOError):
+            read.recv(1000)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
