@@ -288,6 +288,7 @@ def _claim(name: str, helps: bool, function: str) -> Test:
 
 
 distillation_helps = _claim("distillation", True, "distillation_helps")
+masking_ratio_helps = _claim("masking_ratio", True, "masking_ratio_helps")
 unmasking_helps = _claim("unmasking", True, "unmasking_helps")
 positional_attention_helps = _claim("positional_attention", True, "positional_attention_helps")
 vocabulary_helps = _claim("vocabulary", True, "vocabulary_helps")

@@ -206,7 +206,7 @@ def claims_table(records: Sequence[Mapping[str, Any]]) -> Table:
         " sentences unless the row says otherwise; \"not reproduced\" is meant at this scale, and"
         " does not say that a claim is refuted: seeds may be too few to tell.",
     )  # fmt: skip
-    return Table("claims", "Claims of the paper", columns, rows, notes)
+    return Table("claims", "Claims of the paper and ours", columns, rows, notes)
 
 
 def interval_text(ends: Any) -> str | None:

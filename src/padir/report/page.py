@@ -25,7 +25,7 @@ from padir.report.theme import COLOURS, Picture
 
 MARKS = {REPRODUCED: ("yes", "✓"), NOT_REPRODUCED: ("no", "✗"), NOT_RUN: ("open", "○")}
 CLAIMS = Section(
-    "Claims of the paper",
+    "Claims of the paper and ours",
     'A verdict comes from the test named with it. "Not reproduced" is meant at this scale of model'
     " and data, and does not say that a claim is refuted: seeds may be too few to tell.",
 )

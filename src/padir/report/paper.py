@@ -70,9 +70,9 @@ def printed(table: Numbers, place: tuple[str, str]) -> Mapping[tuple[str, str], 
     return table.get((place[0][:5].lower(), place[1]), {})
 
 
-def gaps_to_ar(passes: str) -> list[float]:
-    """PaDIR minus AR in table 1, over the six directions."""
-    return [row["padir", passes] - row["ar", "beam"] for row in TABLE1.values()]
+def gaps_to_ar(table: Numbers, passes: str) -> list[float]:
+    """PaDIR minus AR in table 1 or 3, over the six directions."""
+    return [row["padir", passes] - row["ar", "beam"] for row in table.values()]
 
 
 def gains(first: str, second: str) -> list[float]:

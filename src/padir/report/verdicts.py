@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from padir.config.decoder import RefinementDecoder
+from padir.config.evaluation import BleurtScorer
 from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.layout import Place
@@ -29,8 +30,10 @@ from padir.score.significance import (
 )
 
 NEAR_AR_MARGIN = 1.5
+NEAR_AR_BLEURT_MARGIN = 3.0
 ONE_PASS_SHARE = 0.8
 SATURATION_GAIN = 0.5
+PASSES_RATIO = 7.0
 P50_RATIO = 2.0
 P99_RATIO = 5.0
 STUTTER_RATIO = 2.0
@@ -76,9 +79,13 @@ def at_candidates_passes(text: str, config: Config) -> str:
 
 def lacking(part: str, config: Config) -> str | None:
     """What a config needs before the claims of a part of the report can be decided."""
-    given = {"theorems": config.theory.seeds, "ablations": config.evaluation.ablations}
-    key = {"theorems": "theory.seeds", "ablations": "evaluation.ablations"}.get(part)
-    return None if key is None or given[part] else f"the config has no {key}: add it first"
+    needed = {
+        "theorems": ("theory.seeds", config.theory.seeds),
+        "ablations": ("evaluation.ablations", config.evaluation.ablations),
+        "table3": ("evaluation.scorers", config.evaluation.scorers),
+    }
+    key, given = needed.get(part, ("", True))
+    return None if given else f"the config has no {key}: add it first"
 
 
 def joint_row(config: Config) -> Row | None:
@@ -186,6 +193,35 @@ def near_ar_joint(results: Results, place: Place) -> Finding:
     return _near(results, place, scored)
 
 
+def near_ar_bleurt(results: Results, place: Place) -> Finding:
+    """The interval of BLEURT(PaDIR T4) - BLEURT(AR) lies above -3 (the paper's widest: -2.98)."""
+    config = results.config
+    candidate, baseline = config.candidate(), config.baseline()
+    scorers = config.evaluation.scorers.items()
+    scorer = next((name for name, of in scorers if isinstance(of, BleurtScorer)), None)
+    if scorer is None:
+        return Finding(None, "evaluation.scorers has none of kind bleurt: add it first")
+    if candidate is None or baseline is None:
+        return Finding(None, "no PaDIR training or no baseline in the config")
+    rows, estimates = [], []
+    for row in (candidate, baseline):
+        scored, rating = results.row(place, row), results.ratings.get((place, row, scorer))
+        if scored is None or rating is None or rating.seeds < len(scored.seeds):
+            return Finding(None, f"{row.label} not rated by {scorer}")
+        if rating.estimate is None:
+            return Finding(None, f"{row.label} not rated by {scorer}: {rating.reason}")
+        if reason := too_bad(scored):
+            return Finding(None, reason)
+        rows.append(scored)
+        estimates.append(rating.estimate)
+    value, ends, over = _combined(rows, estimates, [1.0, -1.0])
+    text = "; ".join(
+        f"{row.row.label} {rating.text()}" for row, rating in zip(rows, estimates, strict=True)
+    )
+    text += f"; difference {value:.2f}{over}"
+    return Finding(ends[0] > -NEAR_AR_BLEURT_MARGIN, text, ends, rows[0].seeds)
+
+
 def one_pass(results: Results, place: Place) -> Finding:
     """The interval of BLEU(T1) - 0.8 BLEU(T4) lies above 0: one pass keeps four fifths."""
     rows = _passes_compared(results, place, 1, None)
@@ -221,6 +257,23 @@ def early_gain_larger(results: Results, place: Place) -> Finding:
         f"{middle} - T1 = {halfway - first:.2f}, T10 - {middle} = {last - halfway:.2f} BLEU{over}"
     )
     return Finding(ends[0] > 0, text, ends, rows[0].seeds)
+
+
+def fewer_passes(results: Results, place: Place) -> Finding:
+    """The interval of passes(AR) - 7 passes(PaDIR T4), means over sentences, lies above 0."""
+    rows, baseline = _rows(results, place, None), results.baseline(place)
+    if isinstance(rows, str) or baseline is None:
+        return Finding(None, rows if isinstance(rows, str) else "AR not scored")
+    rows = _in_common([baseline, rows[0]])
+    theirs, ours = (row.measured("decoder_passes", "decoder_passes") for row in rows)
+    if theirs is None or ours is None:
+        return Finding(None, "decoder passes not counted")
+    _, ends, over = _combined(rows, [theirs, ours], [1.0, -PASSES_RATIO])
+    text = (
+        f"{rows[0].row.label} {theirs.text()} / {rows[1].row.label} {ours.text()} passes ="
+        f" {theirs.value / ours.value:.2f}{over}"
+    )
+    return Finding(ends[0] > 0, text, ends, rows[1].seeds)
 
 
 def _faster(kind: str, point: str, threshold: float) -> Test:

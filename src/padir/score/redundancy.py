@@ -7,14 +7,17 @@ Their thresholds are not in the text at hand; ours are:
 - Units are the words of `padir.score.stutter`. Each is compared with the nearest earlier unit that
   equals it or is related to it; adjacent units without punctuation in between are continuous.
 - Redundant are occurrences beyond those of the reference that has most of them, per kind and word
-  (per lexeme for synonyms), as with stutter. Continuous repetition equals stutter.
+  (per lexeme for synonyms), as with stutter. Continuous repetition equals stutter
+  where the units are words. In Chinese and Japanese they are characters: a repeated word of
+  several is stutter, and here discontinuous repetition.
 - Related words share a lexeme of the synthetic pair's lexicon: another register or inflection. On
   real text they share a stem: at least four initial letters, with at most three more in each. That
   finds "play" and "playing" but no true synonym, so the column says what it counted.
 
 Dropped words (under-translation; Tu et al. 2016) are source lexemes that the output of the
 synthetic pair has less often than the source. On real text the length ratio to the references
-stands in. Removing repeats afterwards lowers continuous repetition only and adds no dropped word.
+stands in. Where the units are words, removing repeats afterwards lowers continuous repetition only
+and adds no dropped word.
 """
 
 from collections import Counter

@@ -75,7 +75,7 @@ def test_the_papers_tables_have_its_printed_numbers():
     assert paper.TABLE3["wmt14", "en-de"]["ar", "beam"] == 74.97
     assert paper.printed(paper.TABLE1, ("wmt14_small", "de-en"))["ar", "beam"] == 33.50
     assert not paper.printed(paper.TABLE1, ("toy", "de-en"))
-    assert min(paper.gaps_to_ar("T4")) == pytest.approx(-1.35)
+    assert min(paper.gaps_to_ar(paper.TABLE1, "T4")) == pytest.approx(-1.35)
 
 
 def test_table_1_has_every_row_of_the_papers_and_says_what_was_not_run(wmt):
@@ -198,6 +198,26 @@ def test_without_a_scorer_there_is_no_table_3(made_up):
     assert {row["score"] for row in table.rows} == {row["status"] for row in table.rows}
     assert {row["score"] for row in table.rows} == {"not run"}
     assert any("names no checkpoint" in note for note in table.notes)
+
+
+def near_ar_in_bleurt(wmt) -> dict:
+    claims = (claim for claim in wmt.claims() if claim["id"] == "near_ar_bleurt")
+    return next(claim for claim in claims if claim["dataset"] == "wmt14 de-en")
+
+
+def test_near_ar_in_bleurt_needs_every_seed_and_flips_at_its_margin(wmt):
+    rate(wmt, "ar/beam", 73.0)
+    rate(wmt, "padir/padir/T4", 70.2, 0)
+    assert near_ar_in_bleurt(wmt)["measured"] == "padir padir T4 not rated by bleurt"
+    rate(wmt, "padir/padir/T4", None, 1)
+    assert near_ar_in_bleurt(wmt)["measured"].endswith("by bleurt: no folder BLEURT-20")
+    for score, verdict in ((70.2, "reproduced"), (69.8, "not reproduced")):
+        for seed in (0, 1):
+            rate(wmt, "padir/padir/T4", score, seed)
+        claim = near_ar_in_bleurt(wmt)
+        assert claim["verdict"] == verdict
+        assert claim["interval"] == pytest.approx([score - 73.0] * 2)
+    assert min(paper.gaps_to_ar(paper.TABLE3, "T4")) == pytest.approx(-2.98)
 
 
 def test_a_row_that_one_seed_lacks_is_not_run(wmt):
