@@ -51,8 +51,8 @@ class Objective(Settings):
     tokens."""
     consistency: float = Field(default=0.0, ge=0, exclude_if=not_)
     """Weight of the consistency loss: the KL divergence of the first stage's prediction from the
-    last stage's, through which no gradient flows, at the positions in the loss of stage 1; 0:
-    none."""
+    last stage's, through which no gradient flows, at the positions in the loss of stage 1, added
+    before the mean over stages; 0: none."""
     hide_stutter: bool = True
     """Whether tokens equal to their left neighbour are hidden between training stages."""
     glancing: float = Field(default=0.0, ge=0, le=1)

@@ -166,7 +166,9 @@ class Embedding(nnx.Module):
 
     def __call__(self, ids: Int[Array, "*axes"]) -> Float[Array, "*axes E"]:
         """The rows at `ids`; an id past the table gives the zero vector."""
-        return self.embedding[...].astype(self.dtype).at[ids].get(mode="fill", fill_value=0)
+        # Rounded after the choice of rows: gradients of one row, thousands for EOS, are summed in
+        # the dtype of the table that rows are chosen from, and bfloat16 loses most of them.
+        return self.embedding[...].at[ids].get(mode="fill", fill_value=0).astype(self.dtype)
 
     def attend(self, x: Float[Array, "*axes E"]) -> Float[Array, "*axes V"]:
         """Products of `x` with every row, in float32."""

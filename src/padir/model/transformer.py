@@ -22,7 +22,7 @@ from padir.model.decoder import (
     PositionalLogits,
 )
 from padir.model.encoder import Encoder
-from padir.model.layers import Embedding, linear
+from padir.model.layers import FLOAT32, Embedding, as_weights, linear, product
 from padir.model.length import PREDICTORS, LengthInput
 from padir.shapes import DropoutKey, Hidden, LengthLogits, Logits, Mask, SourceTokens, Tokens
 
@@ -113,7 +113,7 @@ class Transformer(nnx.Module):
             return jnp.einsum("ble,ebc->blc", hidden, kernel, preferred_element_type=jnp.float32)
         if self.tied:
             return self.embedder.attend(hidden) / jnp.sqrt(jnp.float32(self.width))
-        return self.output(hidden).astype(jnp.float32)
+        return product(hidden, as_weights(self.output.kernel[...], hidden.dtype), FLOAT32)
 
     def critic_logits(self, hidden: Hidden) -> Float[Array, "B L 2"]:
         """Float32 logits of the critic at each position; class 1 is a right prediction.
@@ -125,7 +125,8 @@ class Transformer(nnx.Module):
         """
         if not self.has_critic:
             raise ValueError("this model has no critic: objective.critic_weight is 0")
-        return self.critic(jax.lax.stop_gradient(hidden)).astype(jnp.float32)
+        kernel = as_weights(self.critic.kernel[...], hidden.dtype)
+        return product(jax.lax.stop_gradient(hidden), kernel, FLOAT32)
 
     def hidden(
         self,

@@ -66,7 +66,7 @@ def device_memory(run: TrainingRun, parameters: int, table: int, devices: int) -
     moments = 2.0 if run.optimizer.kind == "adam" else 0.1
     share = devices if training.shard_parameters else 1
     layer = layer_values(architecture, length)
-    attentions = 3 if run.parallel and architecture.positional_attention else 2
+    attentions = _attentions(run)
     decoder_layer = layer + (attentions - 1) * (layer - 3 * architecture.feed_forward_width)
     kept = layer * architecture.encoder_layers + decoder_layer * architecture.decoder_layers
     if architecture.rematerialise:
@@ -82,6 +82,13 @@ def device_memory(run: TrainingRun, parameters: int, table: int, devices: int) -
     )
 
 
+def _attentions(run: TrainingRun) -> int:
+    """Attentions of a decoder layer: to the hypothesis, to the source, and positional."""
+    architecture = run.architecture
+    positional = architecture.positional_attention and not architecture.disentangled
+    return 3 if run.parallel and positional else 2
+
+
 def about_parameters(run: TrainingRun, vocabulary: int) -> Size:
     """Parameters of a model, within a few per cent: matrices and embeddings alone, without JAX.
 
@@ -91,7 +98,7 @@ def about_parameters(run: TrainingRun, vocabulary: int) -> Size:
     attention = 4 * architecture.width * architecture.heads * architecture.head_width
     gated = architecture.activation == "gated_gelu"
     feed_forward = (3 if gated else 2) * architecture.width * architecture.feed_forward_width
-    attentions = 3 if run.parallel and architecture.positional_attention else 2
+    attentions = _attentions(run)
     encoder = architecture.encoder_layers * (attention + feed_forward)
     decoder = architecture.decoder_layers * (attentions * attention + feed_forward)
     table = (vocabulary + architecture.extra_ids) * architecture.width

@@ -146,6 +146,25 @@ def test_bfloat16_stays_near_float32_and_keeps_float32_parameters() -> None:
     assert float(jnp.abs(a - b).max()) < 0.1 * float(jnp.abs(a).max())
 
 
+def test_gradients_of_a_frequent_token_are_summed_in_float32() -> None:
+    # Added one by one in bfloat16, 4,096 equal gradients would come to 256 of them.
+    model = build(run("padir", compute_dtype="bfloat16"), 40)
+    tokens = jnp.full((4096, 1), 9, jnp.int32)
+    gradient = nnx.grad(lambda model: jnp.sum(model.embedder(tokens).astype(jnp.float32)))(model)
+    np.testing.assert_array_equal(gradient.embedder.embedding[...][9], 4096.0)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_logits_of_bfloat16_vectors_are_summed_and_kept_in_float32(tied) -> None:
+    model = build(run("padir", compute_dtype="bfloat16", tied_output=tied), 40)
+    hidden = jax.random.normal(jax.random.key(1), (2, 50, 16)).astype(jnp.bfloat16)
+    kernel = model.embedder.embedding[...].T / 4 if tied else model.output.kernel[...]
+    exact = np.asarray(hidden, np.float64) @ np.asarray(kernel.astype(jnp.bfloat16), np.float64)
+    chosen = jnp.tile(jnp.arange(40), (2, 1))
+    for logits in (model.logits(hidden), model.logits(hidden, chosen)):
+        np.testing.assert_allclose(logits, exact, atol=1e-5)
+
+
 def test_the_critic_is_a_head_of_its_own_that_trains_nothing_below() -> None:
     plain = build(run("padir"), 40)
     with pytest.raises(ValueError, match="no critic"):
