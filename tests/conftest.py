@@ -31,6 +31,10 @@ os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.05"
 # Commands that tests start come from the environment that runs the tests.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
+# Services that tests start are on this machine, where no proxy reaches them.
+for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+    del os.environ[name]
+
 # Under nohup, or in the background of a script, these are ignored, and so they would be by commands
 # that tests start and interrupt.
 for number, handler in (

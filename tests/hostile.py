@@ -66,7 +66,7 @@ def _audit(event: str, arguments: tuple) -> None:
     if event in _STARTS:
         # Fixed words: git for the commit in a provenance file, uname for its machine.
         words = arguments[1] if event == "subprocess.Popen" else arguments
-        if words != ["uname", "-p"] and words[:2] != ["git", "-C"]:
+        if words != ["uname", "-p"] and words[:3] != ["git", "--no-optional-locks", "-C"]:
             _watches[-1].started.append(f"{event} {words}")
     elif event == "open":
         path, _, flags = arguments

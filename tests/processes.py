@@ -106,7 +106,8 @@ def start(
 def train(folder: Path, spec: RunSpec, processes: int = 1, devices: int = 1) -> None:
     """Train to the end."""
     with start(folder, spec, processes, devices) as training:
-        assert training.ends() == [(0, [])] * processes
+        ends = training.ends()
+        assert ends == [(0, [])] * processes, ends
     provenance = json.loads((folder / "provenance.json").read_text())
     assert len(provenance["devices"]) == devices * processes
 

@@ -183,7 +183,9 @@ def _run(arguments: list[str], is_process: bool) -> int:
 def _say(message: str) -> None:
     """Write to stderr; errors such as a closed terminal or a full disk are ignored."""
     with suppress(OSError):
-        print(message, file=sys.stderr, flush=True)
+        # In one write, as `main` asks for: `print` would write the end of several lines alone.
+        sys.stderr.write(f"{message}\n")
+        sys.stderr.flush()
 
 
 def _restart_with_allocator() -> None:

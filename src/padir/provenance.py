@@ -33,9 +33,16 @@ def git_state(folder: Path | None = None) -> dict[str, object]:
     """
 
     def git(*arguments: str) -> str | None:
+        # `status` would lock the index for a moment, and refuse what the user commits then.
         try:
             process = subprocess.run(
-                ["git", "-C", str(folder or Path(__file__).parent), *arguments],
+                [
+                    "git",
+                    "--no-optional-locks",
+                    "-C",
+                    str(folder or Path(__file__).parent),
+                    *arguments,
+                ],
                 capture_output=True,
                 text=True,
                 check=True,

@@ -110,6 +110,24 @@ def test_a_line_and_its_end_are_written_at_once_without_a_buffer_too():
             read.recv(1000)
 
 
+def test_an_error_of_several_lines_is_written_at_once():
+    fails = "raise InputError('one\\ntwo')"
+    script = f"""
+import types
+from padir import cli
+from padir.files import InputError
+def main(rest): {fails}
+cli.importlib.import_module = lambda name: types.SimpleNamespace(main=main)
+cli.sys.argv = ["padir", "status"]
+cli.main()
+"""
+    read, write = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with read, write:
+        subprocess.run([sys.executable, "-c", script], stderr=write, check=True)
+        read.setblocking(False)
+        assert read.recv(1000) == b"padir status: error: one\npadir status: error: two\n"
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
 def test_help_on_a_full_disk_is_one_line(arguments):
     command = [sys.executable, "-m", "padir", *arguments]

@@ -1,12 +1,13 @@
 """Locks: one holder, waiting, removed folders; runs of Snakemake and what killed ones leave."""
 
+import io
 import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
-import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,19 @@ def holder():
         process.wait()
 
 
+class Stderr(io.StringIO):
+    """Does something as soon as a lock says that it waits."""
+
+    def __init__(self, do: Callable[[], object]):
+        super().__init__()
+        self.do = do
+
+    def write(self, text: str) -> int:
+        if "waiting for it to end" in text:
+            self.do()
+        return super().write(text)
+
+
 def test_a_held_lock_is_refused_and_its_holder_named(tmp_path, holder):
     process = holder(tmp_path / "lock")
     where = rf"in use \(process {process.pid} on {platform.node()}\); wait for it, or stop it"
@@ -58,16 +72,18 @@ def test_a_held_lock_is_refused_and_its_holder_named(tmp_path, holder):
     assert json.loads((tmp_path / "lock").read_text())["process"] == os.getpid()
 
 
-def test_a_waiting_lock_reports_once_and_is_acquired(tmp_path, holder, capsys):
+def test_a_waiting_lock_reports_once_and_is_acquired(tmp_path, holder, monkeypatch):
     process = holder(tmp_path / "lock")
-    threading.Timer(1.2, process.stdin.close).start()
+    monkeypatch.setattr(sys, "stderr", stderr := Stderr(process.stdin.close))
     with Lock(tmp_path / "lock", "in use", wait=True) as lock:
         assert process.wait(10) == 0
         assert lock.waited
-    assert capsys.readouterr().err.count("waiting for it to end") == 1
+    assert stderr.getvalue().count("waiting for it to end") == 1
 
 
-def test_a_lock_whose_folder_its_holder_removes_is_taken_in_a_new_one(tmp_path, holder):
+def test_a_lock_whose_folder_its_holder_removes_is_taken_in_a_new_one(
+    tmp_path, holder, monkeypatch
+):
     folder = tmp_path / "work"
     process = holder(folder / "lock")
 
@@ -75,7 +91,7 @@ def test_a_lock_whose_folder_its_holder_removes_is_taken_in_a_new_one(tmp_path, 
         shutil.rmtree(folder)
         process.stdin.close()
 
-    threading.Timer(0.5, finish).start()
+    monkeypatch.setattr(sys, "stderr", Stderr(finish))
     with Lock(folder / "lock", "in use", wait=True), pytest.raises(InputError, match="in use"):
         Lock(folder / "lock", "in use")
 

@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
     from padir.files import shown
     from padir.invocation import place_options, words
     from padir.planning.run_log import live_states
-    from padir.planning.status import last_line, last_lines, run_status, trainings
+    from padir.planning.status import changed_at, last_line, last_lines, run_status, trainings
     from padir.progress import clock
 
     results: Path = arguments.results
@@ -66,7 +66,7 @@ def main(argv: list[str]) -> int:
         where = f"; all of it: {shown(path)}" if path else ""
         said = last_line(path) if path else ""
         print(f"failed: {rule}: {said or 'no message'}{where}")
-    tables = sorted(results.glob("report/tables/*.md"), key=lambda path: path.stat().st_mtime)
+    tables = sorted(results.glob("report/tables/*.md"), key=changed_at)
     for path in tables[:1]:
         print(f"tables: {len(tables)} in {path.parent}, the first: {path}")
     if not tables:

@@ -270,12 +270,17 @@ class RunLog(logging.Handler):
 
     def close(self) -> None:
         """Say how the run ended."""
-        if self.total and not self.closing.is_set():
-            self.closing.set()
-            with suppress(OSError):
-                self.state_file.unlink(missing_ok=True)
-            with suppress(OSError, ValueError):
-                self._print(self._outcome(in_words(time.monotonic() - self.began)))
+        # The thread that ticks may be about to put the state file in place.
+        self.acquire()
+        try:
+            if self.total and not self.closing.is_set():
+                self.closing.set()
+                with suppress(OSError):
+                    self.state_file.unlink(missing_ok=True)
+                with suppress(OSError, ValueError):
+                    self._print(self._outcome(in_words(time.monotonic() - self.began)))
+        finally:
+            self.release()
         self.native.close()
         super().close()
 

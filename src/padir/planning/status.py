@@ -66,11 +66,19 @@ def trainings(results: Path) -> Iterator[TrainingStatus]:
             yield _training_status(name, seed, digest, steps)
 
 
+def changed_at(path: Path) -> float:
+    """When a file changed, for sorting; 0 for one that a run has removed meanwhile."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
 def _training_status(name: str, seed: Path, digest: str | None, steps: int) -> TrainingStatus:
     """The state of one seed. Without a digest its latest work folder and any bundle count."""
     works = f"work/{digest or '*'}"
     written = [*seed.glob(f"{works}/metrics.jsonl"), *seed.glob(f"{works}/lock")]
-    latest = max(written, key=lambda path: path.stat().st_mtime, default=None)
+    latest = max(written, key=changed_at, default=None)
     lines: list[dict[str, Any]] = []
     running, host, silent = False, None, None
     if latest is not None:
@@ -158,7 +166,7 @@ class RunStatus:
 def run_status(folder: Path) -> RunStatus:
     """The state of the last run in a working folder."""
     state = folder / ".snakemake"
-    logs = sorted(state.glob("log/*.log"), key=lambda path: path.stat().st_mtime, reverse=True)
+    logs = sorted(state.glob("log/*.log"), key=changed_at, reverse=True)
     texts = (path.read_text(encoding="utf-8", errors="replace") for path in logs)
     text = next(filter(RAN.search, texts), "")
     counted = re.findall(r"^(\d+) of (\d+) steps \(.*\) done$", text, re.MULTILINE)

@@ -50,8 +50,14 @@ class Run:
 
 
 @pytest.fixture
-def run(monkeypatch):
-    monkeypatch.setattr(run_log, "PLAIN_SECONDS", 3600)
+def no_time_passes(monkeypatch):
+    """By the clock of the run's log, whatever the machine does; nothing is shown by itself."""
+    monkeypatch.setattr(run_log, "time", SimpleNamespace(monotonic=lambda: 100.0, time=time.time))
+    monkeypatch.setattr(run_log.RunLog, "_tick", lambda self: None)
+
+
+@pytest.fixture
+def run(no_time_passes):
     made = Run(io.StringIO())
     yield made
     made.handler.close()
@@ -130,7 +136,7 @@ def test_what_runs_and_what_is_left_stands_in_a_file_while_the_run_lasts(
     assert run.lines[:1] == ["3 jobs"] and len(run.lines) == 2
 
 
-def test_a_terminal_has_one_line_that_is_written_anew(monkeypatch, log):
+def test_a_terminal_has_one_line_that_is_written_anew(no_time_passes, monkeypatch, log):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
     run = Run(Terminal())
