@@ -178,11 +178,24 @@ def _errors(document: Document, name: str, truth: str, number: int) -> Drawing:
         f"Squared error of k-pseudolikelihood against k. Truth: {series['model']};"
         f" P(all +) = {masses['all_plus']:.3f}, P(all -) = {masses['all_minus']:.3f};"
         f" {series['parameters']} free parameters (every field and coupling)."
-        f" {settings['trials']} data sets per point, 95% intervals of the mean; dashed: trace of"
-        f" the asymptotic covariance over the sample count. Seed {document['seed']}."
+        f" {settings['trials']} data sets per point{_left_out(series['points'])}, 95% intervals of"
+        " the mean; dashed: trace of the asymptotic covariance over the sample count. Seed"
+        f" {document['seed']}."
     )
     title = f"Figure {number}: estimation error against masking, {truth} truth"
     return Drawing(name, title, panels, caption)
+
+
+def _left_out(points: Sequence[Mapping[str, Any]]) -> str:
+    """How many fits the means leave out, if any: those without a finite minimum."""
+    worst = max(points, key=lambda point: point["diverged"])
+    if not worst["diverged"]:
+        return ""
+    total = sum(point["diverged"] for point in points)
+    return (
+        f", without {total} fits that have no finite minimum (most at k = {worst['k']},"
+        f" {worst['samples']:,} samples: mean of {worst['trials'] - worst['diverged']})"
+    )
 
 
 def figure1(document: Document) -> Drawing:
@@ -259,8 +272,8 @@ def product_steps(document: Document) -> Drawing:
     rows, s = document["series"]["rows"], document["settings"]
     panels = []
     for key, title, bound in (
-        ("given_found", "given the block (worst surroundings)", "given_bound"),
-        ("averaged_found", "averaged over the block", None),
+        ("given_found", "given the block, worst surroundings", "given_bound"),
+        ("averaged_found", "averaged over the block, worst state", None),
     ):
         lines = []
         for k in range(1, s["spins"] + 1):
@@ -273,9 +286,9 @@ def product_steps(document: Document) -> Drawing:
         panels.append(Panel(title, "coupling J", "total variation", lines))
     caption = (
         "Smallest total variation found between any product distribution and one step of"
-        f" k-Gibbs on a complete graph of {s['spins']} spins, h = {s['field']:g}. Dashed:"
-        " proven lower bounds. With an odd number of visible spins a strongly coupled block"
-        " follows them, and the distance falls again."
+        f" k-Gibbs on a complete graph of {s['spins']} spins, h = {s['field']:g}; the largest over"
+        " all states before the step. Dashed: proven lower bounds. With an odd number of visible"
+        " spins a strongly coupled block follows them: given the block, the distance falls again."
     )
     title = "A parallel step against a step of k-Gibbs"
     return Drawing("product_steps", title, panels, caption)

@@ -54,8 +54,8 @@ def _order_claims(settings: Errata, rng: np.random.Generator) -> list[Claim]:
     hessians = f"Hessian at k = 1, 2, 3: {', '.join(f'{h:.4f}' for h in tied)}"
     averaged = examples.averaged_relative_variance()
     violations, pairs, one_mask = examples.averaged_order_violations(rng, settings.models)
-    overlap = sum(len(block) for block in all_subsets(3, 2)) / 3
-    covered = f"positions covered {overlap} times on average"
+    times = [sum(i in block for block in all_subsets(3, 2)) for i in range(3)]
+    covered = f"the positions lie in {', '.join(map(str, times))} masks"
     return [
         *_corrected(
             "masks_cover",
@@ -65,13 +65,13 @@ def _order_claims(settings: Errata, rng: np.random.Generator) -> list[Claim]:
                 "The masks partition the positions.",
                 covered,
                 "each position lies in exactly one of the k-subsets",
-                overlap == 1,
+                all(count == 1 for count in times),
             ),
             (
                 "The masks cover the positions and may overlap, as k-subsets do.",
                 covered,
                 "each position lies in at least one mask",
-                overlap >= 1,
+                min(times) >= 1,
             ),
         ),
         *_corrected(

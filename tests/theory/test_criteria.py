@@ -1,0 +1,111 @@
+"""Criteria of theory claims: each passes on correct numbers and fails on wrong ones."""
+
+import numpy as np
+import pytest
+
+from padir.config import theory as settings
+from padir.report import theory_figures
+from padir.theory.dynamics import block_kernel, parallel_kernel
+from padir.theory.enumeration import exact_law
+from padir.theory.experiments import errata, estimation, product_kernels
+from padir.theory.ising import complete_edges, ising_on_graph
+from padir.theory.masks import uniform_masks
+from padir.theory.product_kernels import nearest_product
+
+
+def estimation_claims(samples):
+    truth = settings.IsingModel(spins=3, coupling=1.0, field=0.1)
+    values = settings.Estimation(peaky=truth, samples=[samples], block_sizes=[1, 3], trials=300)
+    panel = estimation._panel(truth, values, np.random.default_rng(0))
+    claims = estimation._claims("peaky", "figure 2", "L.6", panel, values)
+    return panel["points"], {claim.id: claim for claim in claims}
+
+
+def test_a_fit_without_a_minimum_is_outside_every_bound():
+    points, claims = estimation_claims(300)
+    first = points[0]
+    both = first["diverged"] + points[2]["diverged"]
+    assert first["diverged"] > 30
+    assert first["markov_share"] <= 1 - first["diverged"] / 300
+    assert not claims["markov_bound.peaky"].passed
+    assert not claims["asymptotic_normality.peaky"].passed
+    assert f"{both} fits without" in claims["asymptotic_normality.peaky"].measured
+    caption = theory_figures._left_out(points)
+    assert f"most at k = 1, 300 samples: mean of {300 - first['diverged']}" in caption
+
+
+def test_many_samples_are_normal_and_within_the_bound():
+    points, claims = estimation_claims(16_000)
+    assert claims["markov_bound.peaky"].passed
+    assert claims["asymptotic_normality.peaky"].passed
+    assert theory_figures._left_out(points) == ""
+
+
+@pytest.mark.parametrize(
+    ("matrix", "passed"),
+    [([4.0, 1.0, 1.0], True), ([2.0, 2.0, 2.0], False), ([5.0, 0.5, 0.5], False)],
+)
+def test_normality_needs_the_covariance_not_only_its_trace(matrix, passed):
+    deviation = np.random.default_rng(0).normal(size=(1000, 3)) * np.sqrt([4.0, 1.0, 1.0])
+    error = np.sum(deviation**2, axis=1)
+    point = {"trials": 1000, "diverged": 0, "mean": float(error.mean()), "theory": 6.0}
+    point["standard_error"] = float(error.std(ddof=1)) / 1000**0.5
+    point |= estimation._normality(deviation, np.diag(matrix), 1000)
+    assert estimation._is_normal(point) == passed
+
+
+def test_normality_needs_normal_estimates_and_an_error_that_is_not_lost_in_noise():
+    point = {"trials": 300, "diverged": 0, "mean": 3.0, "theory": 3.0, "standard_error": 0.1}
+    point |= {"least_variance": 1.0, "most_variance": 1.0, "ellipsoid_share": 0.95}
+    assert estimation._is_normal(point)
+    assert not estimation._is_normal({**point, "ellipsoid_share": 0.85})
+    assert not estimation._is_normal({**point, "standard_error": 0.2})
+
+
+def complete(spins, coupling, field=0.0):
+    return ising_on_graph(spins, complete_edges(spins), coupling, field)
+
+
+def test_the_worst_state_of_an_averaged_step_is_the_balanced_one():
+    rng = np.random.default_rng(0)
+    law = exact_law(complete(4, 0.7))
+    kernel = block_kernel(law, uniform_masks(4, 1))
+    every = [nearest_product(row, rng, starts=24)[0] for row in kernel]
+    assert np.argmax(every) in (0b0011, 0b0101, 0b0110, 0b1001, 0b1010, 0b1100)
+    row = product_kernels._row(law, 0.7, 1, rng)
+    assert row["averaged_found"] == pytest.approx(max(every), abs=1e-3)
+
+
+@pytest.mark.parametrize("field", [0.0, 0.3])
+def test_laws_that_turn_into_each_other_are_searched_once(field):
+    kernel = block_kernel(exact_law(complete(4, 0.7, field)), uniform_masks(4, 2))
+    states = kernel[[0b0000, 0b0001, 0b0011, 0b0111, 0b1111]]
+    assert len(product_kernels._different(states)) == (5 if field else 4)
+
+
+@pytest.mark.parametrize(("coupling", "field", "passed"), [(0.4, 0.1, True), (0.2, 0.1, False)])
+def test_a_parallel_step_draws_from_the_conditionals_of_the_joint_law(coupling, field, passed):
+    law = exact_law(complete(3, 0.4, 0.1))
+    kernel = parallel_kernel(complete(3, coupling, field))
+    distance = product_kernels._distance_from_conditionals(kernel, law)
+    assert product_kernels._parallel_claim(distance).passed == passed
+
+
+@pytest.mark.parametrize(("one_step", "passed"), [(0.01, True), (0.0, False)])
+def test_a_product_law_at_one_coupling_is_noticed(one_step, passed):
+    values = settings.ProductKernels(spins=2, couplings=[0.0, 0.3, 1.0])
+    # A search that stops early finds a distance where there is none.
+    found = {"given_found": 2e-6, "given_bound": 0.1, "averaged_found": 0.1}
+    rows = [
+        {**found, "k": k, "coupling": j, "given_marginals": one_step if j == 0.3 else 0.2}
+        for j in values.couplings
+        for k in (1, 2)
+    ]
+    assert product_kernels._claims(values, rows, [(0.3, 0.1, 0.1)])[0].passed == passed
+
+
+def test_masks_must_cover_each_position(monkeypatch):
+    # Once each on average, and one position never.
+    monkeypatch.setattr(errata, "all_subsets", lambda spins, size: ((0, 1), (0,)))
+    claims = errata._order_claims(settings.Errata(models=5), np.random.default_rng(0))
+    assert [bool(claim.passed) for claim in claims[:2]] == [False, False]
