@@ -5,12 +5,13 @@ import pytest
 
 from padir.config import theory as settings
 from padir.report import theory_figures
-from padir.theory.dynamics import block_kernel, parallel_kernel
+from padir.theory.dynamics import block_kernel, parallel_kernel, poincare_constant
 from padir.theory.enumeration import exact_law
-from padir.theory.experiments import errata, estimation, product_kernels
+from padir.theory.experiments import errata, estimation, product_kernels, tensorisation
 from padir.theory.ising import complete_edges, ising_on_graph
 from padir.theory.masks import uniform_masks
 from padir.theory.product_kernels import nearest_product
+from padir.theory.runs import share_interval
 
 
 def estimation_claims(samples):
@@ -109,3 +110,46 @@ def test_masks_must_cover_each_position(monkeypatch):
     monkeypatch.setattr(errata, "all_subsets", lambda spins, size: ((0, 1), (0,)))
     claims = errata._order_claims(settings.Errata(models=5), np.random.default_rng(0))
     assert [bool(claim.passed) for claim in claims[:2]] == [False, False]
+
+
+@pytest.mark.parametrize(("still", "sizes"), [(0.0, (1, 2, 3)), (0.2, (3,)), (0.8, (1, 2))])
+def test_a_chain_that_stands_still_contracts_too_little(monkeypatch, still, sizes):
+    law = exact_law(complete(3, 0.5, 0.4))
+    values = settings.Tensorisation(random_laws=20)
+    constants = []
+    for k in sizes:
+        constant = poincare_constant(law, block_kernel(law, uniform_masks(3, k)))
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                tensorisation,
+                "block_kernel",
+                lambda q, masks: still * np.eye(q.size) + (1 - still) * block_kernel(q, masks),
+            )
+            patch.setattr(
+                tensorisation, "poincare_constant", lambda q, kernel, constant=constant: constant
+            )
+            rng = np.random.default_rng(0)
+            constants.append(tensorisation._constants(law, k, values, rng))
+    assert bool(tensorisation._constant_claim(constants).passed) == (still == 0)
+
+
+def coverage_row(bound, off_truth):
+    return {
+        "k": 1, "data": "in the grid", "samples": 1000, "distance": 0.1, "off_truth": off_truth,
+        "covered": {"model_free": 0.97, "uniform": 0.95, "realizable": 0.96, "paper": 1.0},
+        "model_free": 0.5, "realizable": bound, "paper": 90.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("bound", "off_truth", "passed"), [(0.9, 0.1, True), (1.2, 0.1, False), (0.9, 0.0, False)]
+)
+def test_a_bound_that_no_fit_could_break_is_not_reproduced(bound, off_truth, passed):
+    values = settings.Tensorisation(samples=[1000], trials=100)
+    free, realizable, paper, _ = tensorisation._bound_claims(
+        [coverage_row(bound, off_truth)], values
+    )
+    assert realizable.passed == passed
+    assert free.measured.endswith("smallest coverage 0.950")
+    assert free.interval == share_interval(95, 100)
+    assert "fits off the truth: none" in paper.measured
