@@ -7,7 +7,7 @@ from padir.config import theory as settings
 from padir.report import theory_figures
 from padir.theory.dynamics import block_kernel, parallel_kernel, poincare_constant
 from padir.theory.enumeration import exact_law
-from padir.theory.experiments import errata, estimation, product_kernels, tensorisation
+from padir.theory.experiments import errata, estimation, identities, product_kernels, tensorisation
 from padir.theory.ising import complete_edges, ising_on_graph
 from padir.theory.masks import uniform_masks
 from padir.theory.product_kernels import nearest_product
@@ -125,9 +125,7 @@ def test_a_chain_that_stands_still_contracts_too_little(monkeypatch, still, size
                 "block_kernel",
                 lambda q, masks: still * np.eye(q.size) + (1 - still) * block_kernel(q, masks),
             )
-            patch.setattr(
-                tensorisation, "poincare_constant", lambda q, kernel, constant=constant: constant
-            )
+            patch.setattr(tensorisation, "poincare_constant", lambda *_, c=constant: c)
             rng = np.random.default_rng(0)
             constants.append(tensorisation._constants(law, k, values, rng))
     assert bool(tensorisation._constant_claim(constants).passed) == (still == 0)
@@ -153,3 +151,12 @@ def test_a_bound_that_no_fit_could_break_is_not_reproduced(bound, off_truth, pas
     assert free.measured.endswith("smallest coverage 0.950")
     assert free.interval == share_interval(95, 100)
     assert "fits off the truth: none" in paper.measured
+
+
+def test_dependence_must_worsen_all_three(monkeypatch):
+    claim = identities._dependence_claim()
+    assert claim.passed
+    assert "Poincare constant 4, 8.62, 25.1, 345, 6.25e+03;" in claim.measured
+    # Masks of all spins: one step is enough at every coupling.
+    monkeypatch.setattr(identities, "uniform_masks", lambda spins, size: uniform_masks(spins, 4))
+    assert not identities._dependence_claim().passed
