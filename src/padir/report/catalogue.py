@@ -64,7 +64,10 @@ SECTIONS: dict[str, Section] = {
         " finds, and, on the synthetic pair, what is true.",
     ),
     "theory": Section(
-        "Theory", "The paper's statements about Ising models, checked by exact computation."
+        "Theory",
+        "Statements of the paper and its slides about Ising models, and our corrections. Most are"
+        " checked by exact enumeration, those about estimates from data and about simulated chains"
+        " by simulation.",
     ),
 }
 

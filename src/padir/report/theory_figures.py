@@ -369,4 +369,5 @@ def theorem_table(documents: Sequence[Document]) -> Table:
         limits = "" if interval is None else f"[{interval[0]:.4g}, {interval[1]:.4g}]"
         seeds = ", ".join(map(str, claim["seeds"]))
         rows.append({**{key: claim[key] for key in keys}, "interval": limits, "seeds": seeds})
-    return Table("theorems", "Statements of sections 2 and 3.1, computed exactly", columns, rows)
+    title = "Statements of the paper and its slides about Ising models, and our corrections"
+    return Table("theorems", title, columns, rows)
