@@ -183,7 +183,8 @@ def _allowed(annotation: Any, metadata: list[Any]) -> str:
             case MinLen(length):
                 limits.append(f"at least {length}")
             case MaxLen(length):
-                limits.append(f"at most {length} characters")
+                unit = "" if get_origin(annotation) is list else " characters"
+                limits.append(f"at most {length}{unit}")
     return ", ".join([_type(annotation), *limits])
 
 

@@ -128,6 +128,8 @@ def _sentence(
             allowed = ROWS
         case "too_short":
             allowed = f"at least {context['min_length']} entries"
+        case "too_long":
+            allowed = f"at most {context['max_length']} entries"
         case _:
             allowed = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
     return f"found {excerpt(problem['input'])}", allowed

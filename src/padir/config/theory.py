@@ -129,9 +129,10 @@ class CliquePanel(Settings):
 
     spins: int = Field(default=12, ge=2, le=1000, description="Number of spins (N).")
     clique: int = Field(default=6, ge=2, le=1_000, description="Number of spins in the clique (m).")
-    couplings: list[float] = Field(default=[0.3, 0.5, 0.7], min_length=1)
+    couplings: list[Annotated[float, Field(gt=0)]] = Field(default=[0.3, 0.5, 0.7], min_length=1)
     """Couplings J of the edges of the clique, in ascending order; one model for each."""
-    field: float = Field(default=0.1, description="External field h of each spin in the clique.")
+    field: float = Field(default=0.1, gt=0)
+    """External field h of each spin in the clique; above 0: all +1 is the larger mode."""
     outside_field: float = 0.0
     """External field h of each independent spin, outside the clique."""
     block_sizes: list[BlockSize] = Field(default=[1, 3, 6, 9, 11], min_length=2)
@@ -149,6 +150,19 @@ class CliquePanel(Settings):
         return self
 
 
+class WeakPanel(CliquePanel):
+    """Last panel of figure 3, where parallel sampling is faster than k-Gibbs with a small k."""
+
+    couplings: list[Annotated[float, Field(gt=0)]] = Field(
+        default=[0.02], min_length=1, max_length=1
+    )
+    """The weak coupling J of the edges of the clique."""
+    block_sizes: list[BlockSize] = Field(default=[1, 3, 6, 9], min_length=2)
+    """Block sizes k of k-Gibbs, in ascending order."""
+    steps: int = Field(default=20, ge=1, le=1_000_000)
+    """Steps of each simulated chain."""
+
+
 class SeparationCase(Settings):
     """A model for the corollary that separates k-Gibbs from parallel sampling (appendix H)."""
 
@@ -156,7 +170,8 @@ class SeparationCase(Settings):
     clique: int = Field(default=12, ge=2, le=1_000_000)
     """Number of spins in the clique (m)."""
     coupling: float = Field(default=2.0, gt=0, description="Coupling J of the edges of the clique.")
-    field: float = Field(default=0.16, description="External field h of each spin in the clique.")
+    field: float = Field(default=0.16, gt=0)
+    """External field h of each spin in the clique; above 0: all +1 is the larger mode."""
     block_size: int = Field(default=299, ge=1, le=1_000_000, description="Block size k of k-Gibbs.")
     delta: float = Field(default=0.2, gt=0, lt=1)
     """Failure probability delta of the corollary."""
@@ -183,8 +198,8 @@ class ModeReaching(Settings):
         min_length=1,
     )
     """Panels of figure 3: one clique size with its couplings each."""
-    weak: CliquePanel = CliquePanel(couplings=[0.02], block_sizes=[1, 3, 6, 9], steps=20)
-    """Panel with weak coupling, where parallel sampling is faster than k-Gibbs with a small k."""
+    weak: WeakPanel = WeakPanel()
+    """Panel with weak coupling."""
     separation: list[SeparationCase] = Field(
         default=[
             SeparationCase(),
@@ -310,6 +325,14 @@ class DependentBlocks(Settings):
         largest = min(model.spins for model in self.models) - 1
         if largest < 2:
             raise ValueError("models: one has 2 spins: allowed is 3 or more")
+        for model in self.models:
+            for key, value in (("coupling", model.coupling), ("field", model.field)):
+                values = value if isinstance(value, list) else [value]
+                if min(values) < 0 or max(values) == 0:
+                    raise ValueError(
+                        f"models: one has {key} {value}: allowed is 0 or more, with one above 0,"
+                        " as all +1 is the larger mode"
+                    )
         _check_sizes("block_sizes holds", self.block_sizes, largest, least=2)
         return self
 

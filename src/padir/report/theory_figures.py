@@ -242,7 +242,7 @@ def figure3(document: Document) -> Drawing:
             f" {s['chains']} chains"
         )
         model = f"N = {s['spins']}, m = {s['clique']}"
-        note = " (weak coupling: order reverses)" if group is weak else ""
+        note = " (weak coupling)" if group is weak else ""
         for coupling in s["couplings"]:
             lines = []
             curves = [c for c in group["curves"] if c["coupling"] == coupling]

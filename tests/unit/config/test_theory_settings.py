@@ -65,6 +65,32 @@ def on_graph(graph: str, **settings: object) -> dict[str, object]:
             {"panels": [{"couplings": [0.5]}]},
             "panels: one must have two couplings or more",
         ),
+        (
+            "mode_reaching",
+            {"weak": {"couplings": [0.02, 0.05]}},
+            "weak.couplings: found [0.02, 0.05]; allowed: at most 1 entries",
+        ),
+        ("mode_reaching", {"weak": {"couplings": [0]}}, "weak.couplings.0: found 0; allowed: grea"),
+        ("mode_reaching", {"panels": [{"field": -0.1}]}, "panels.0.field: found -0.1; allowed: gr"),
+        (
+            "mode_reaching",
+            {"panels": [{"couplings": [-0.1, 0.5]}]},
+            "panels.0.couplings.0: found -0.1; allowed: greater than 0",
+        ),
+        ("mode_reaching", {"separation": [{"field": 0}]}, "separation.0.field: found 0; allowed: "),
+        *(
+            (
+                "dependent_blocks",
+                {"models": [{"graph": "path", "spins": 4, **wrong}], "block_sizes": [2]},
+                f"models: one has {shown}: allowed is 0 or more, with one above 0",
+            )
+            for wrong, shown in (
+                ({"coupling": -1}, "coupling -1.0"),
+                ({"coupling": 0}, "coupling 0.0"),
+                ({"field": [0.2, 0, 0, -0.1]}, "field [0.2, 0.0, 0.0, -0.1]"),
+                ({"field": 0}, "field 0.0"),
+            )
+        ),
         ("dependent_blocks", {"block_sizes": [1, 4]}, "block_sizes holds 1: allowed is 2 to 6"),
         ("dependent_blocks", {"block_sizes": [2, 7]}, "block_sizes holds 7: allowed is 2 to 6"),
         (
