@@ -88,7 +88,7 @@ def test_mean_hitting_time_stays_positive_where_a_solve_loses_its_digits():
     assert time > 1e30
 
 
-def test_weak_coupling_reverses_the_order():
+def test_parallel_sampling_overtakes_small_blocks_at_weak_coupling():
     model = lumped.Clique(12, 6, 0.02, 0.1)
     start = np.eye(7)[0]
     parallel = lumped.hitting_curve(lumped.clique_parallel(model), start, 6, 10)[-1]

@@ -23,6 +23,7 @@ from padir.theory.product_kernels import moves_bound, nearest_product
 from padir.theory.tensorisation import tensorisation_ratio
 
 COUPLINGS = (0.02, 0.1, 0.2, 0.3, 0.5, 0.7)
+RATE_COUPLINGS = (0.5, 1.0, 2.0, 5.0)
 
 
 def tied_path_hessians() -> np.ndarray:
@@ -174,18 +175,20 @@ def tensorisation_of_fit() -> tuple[float, float]:
     return 3.0, tensorisation_ratio(truth, fitted, uniform_masks(3, 1))
 
 
-def hoeffding_floor() -> list[tuple[int, float, float, float]]:
-    """(m, printed bound, Chernoff bound, exp(-m/2)) at a very strong coupling."""
-    models = [Clique(m, m, 5.0, 0.0) for m in (8, 16, 32)]
-    return [
-        (
-            model.clique,
-            regimes.stay_failure_hoeffding(model),
-            regimes.stay_failure_chernoff(model),
-            float(np.exp(-model.clique / 2)),
-        )
-        for model in models
-    ]
+def stay_failure_rates() -> dict[int, dict[str, np.ndarray]]:
+    """Probability to leave sum(x_C) <= -2 in one step, exact and bounded, by m, along J."""
+    ways = {
+        "exact": regimes.stay_failure_exact,
+        "Chernoff": regimes.stay_failure_chernoff,
+        "Hoeffding": regimes.stay_failure_hoeffding,
+    }
+    return {
+        m: {
+            name: np.array([rate(Clique(m, m, coupling, 0.0)) for coupling in RATE_COUPLINGS])
+            for name, rate in ways.items()
+        }
+        for m in (8, 16, 32)
+    }
 
 
 def clique_regimes() -> dict[str, regimes.Regime]:

@@ -43,6 +43,11 @@ class Clique:
             if not math.isfinite(getattr(self, name)):
                 raise InputError(f"{name} is {getattr(self, name)}: must be finite")
 
+    @property
+    def fields(self) -> np.ndarray:
+        """h of every spin, those of the clique first, shape (N,)."""
+        return np.repeat([self.field, self.outside_field], [self.clique, self.spins - self.clique])
+
     def log_energy(self, plus: np.ndarray) -> np.ndarray:
         """Log-weight of one clique configuration with that many plus spins."""
         total = 2.0 * np.asarray(plus) - self.clique

@@ -18,6 +18,29 @@ from padir.theory.masks import check_size
 
 
 @dataclass(frozen=True)
+class UnequalClique:
+    """Equation 6 with any fields.
+
+    Attributes:
+        clique: m, the size of the clique, which is on the first spins.
+        coupling: J inside the clique.
+        fields: h, shape (N,).
+    """
+
+    clique: int
+    coupling: float
+    fields: np.ndarray
+
+    @property
+    def spins(self) -> int:
+        """Number of spins N."""
+        return len(self.fields)
+
+
+AnyClique = Clique | UnequalClique
+
+
+@dataclass(frozen=True)
 class Regime:
     """Constants of one model, for one k, failure probability and step budget.
 
@@ -44,16 +67,14 @@ class Regime:
     assumption_7: bool
 
 
-def field_gap(model: Clique) -> float:
+def field_gap(model: AnyClique) -> float:
     """h_G: the sum of the clique's fields."""
-    return float(np.full(model.clique, model.field).sum())
+    return float(model.fields[: model.clique].sum())
 
 
-def coupling_margin(model: Clique) -> float:
+def coupling_margin(model: AnyClique) -> float:
     """J_0 = (m - 1) J - |h|_1, with the fields of all spins."""
-    outside = (model.spins - model.clique) * abs(model.outside_field)
-    norm = float(np.full(model.clique, abs(model.field)).sum()) + outside
-    return (model.clique - 1) * model.coupling - norm
+    return (model.clique - 1) * model.coupling - float(np.abs(model.fields).sum())
 
 
 def covers_clique(spins: int, clique: int, size: int) -> float:
@@ -63,7 +84,7 @@ def covers_clique(spins: int, clique: int, size: int) -> float:
     return float(np.exp(log_share))
 
 
-def fast_step_probability(model: Clique, size: int) -> float:
+def fast_step_probability(model: AnyClique, size: int) -> float:
     """Proposition F: from any state one k-Gibbs step lands in R1 with at least this probability.
 
     Raises:
@@ -88,23 +109,23 @@ def steps_with_confidence(step_probability: float, delta: float) -> int:
     return math.ceil(math.log(delta) / math.log1p(-step_probability))
 
 
-def stay_failure_hoeffding(model: Clique) -> float:
+def stay_failure_hoeffding(model: AnyClique) -> float:
     """Proposition G's route: exp(-(tau - 2)^2 / (2 m)) with tau = sum tanh(J - h_i); 1 if vacuous.
 
     Never below exp(-m / 2), however strong the coupling.
     """
-    tau = float(np.tanh(model.coupling - np.full(model.clique, model.field)).sum())
+    tau = float(np.tanh(model.coupling - model.fields[: model.clique]).sum())
     return math.exp(-((tau - 2) ** 2) / (2 * model.clique)) if tau > 2 else 1.0
 
 
-def stay_failure_chernoff(model: Clique) -> float:
+def stay_failure_chernoff(model: AnyClique) -> float:
     """inf over lambda of E exp(lambda (sum - threshold)), at the largest local fields.
 
     With m even the sum is even: the other spins sum to -1 at most, and leaving means sum >= 0. With
     m odd the sum is at most -3, the others sum to -2 at most, and leaving means sum >= -1.
     """
     odd = model.clique % 2
-    worst = np.full(model.clique, model.field) - (1 + odd) * model.coupling
+    worst = model.fields[: model.clique] - (1 + odd) * model.coupling
     threshold = -float(odd)
 
     def exponent(rate: float) -> float:
@@ -129,6 +150,58 @@ def stay_failure_exact(model: Clique) -> float:
 def slow_steps(stay_failure: float, delta: float) -> int:
     """Steps for which sum <= -2 persists with probability 1 - delta (proposition G)."""
     return math.floor(min(delta / stay_failure, 1e15)) if stay_failure > 0 else 10**15
+
+
+def leave_probability(kernel: np.ndarray, inside: np.ndarray, steps: int) -> float:
+    """P(a chain leaves a set within so many steps) from the worst start in the set.
+
+    The powers are sums of positive terms only, so that a small probability keeps its digits.
+
+    Args:
+        kernel: transition matrix, shape (X, X).
+        inside: whether each state is in the set, shape (X,).
+    """
+    left = kernel[np.ix_(inside, ~inside)].sum(axis=1)
+    absorbing = np.block([[kernel[np.ix_(inside, inside)], left[:, None]], [0 * left, 1.0]])
+    return float(np.linalg.matrix_power(absorbing, steps)[:-1, -1].max())
+
+
+@dataclass(frozen=True)
+class Slow:
+    """Proposition G on one model.
+
+    Attributes:
+        exact: probability to leave sum(x_C) <= -2 in one step, from the worst start.
+        chernoff, hoeffding: bounds of it.
+        steps, hoeffding_steps: steps T that Chernoff's bound promises, and Hoeffding's.
+        leave: exact probability to leave within `steps`, from the worst start.
+    """
+
+    exact: float
+    chernoff: float
+    hoeffding: float
+    steps: int
+    hoeffding_steps: int
+    leave: float
+
+
+def slow(model: AnyClique, kernel: np.ndarray, below: np.ndarray, delta: float) -> Slow:
+    """Proposition G against an exact chain.
+
+    Args:
+        kernel: transition matrix of independent parallel sampling, shape (X, X).
+        below: whether sum(x_C) <= -2 in each state, shape (X,).
+    """
+    chernoff, hoeffding = stay_failure_chernoff(model), stay_failure_hoeffding(model)
+    steps = slow_steps(chernoff, delta)
+    return Slow(
+        exact=leave_probability(kernel, below, 1),
+        chernoff=chernoff,
+        hoeffding=hoeffding,
+        steps=steps,
+        hoeffding_steps=slow_steps(hoeffding, delta),
+        leave=leave_probability(kernel, below, steps),
+    )
 
 
 def regime(model: Clique, size: int, delta: float, steps: int) -> Regime:
