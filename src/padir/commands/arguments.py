@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ class Option:
     most: int = MOST
     positive: bool = False
     written: bool = False
+    beside: str = ""
 
 
 def option(
@@ -50,6 +52,7 @@ def option(
     most: int = MOST,
     positive: bool = False,
     written: bool = False,
+    beside: str = "",
     **settings: Any,
 ) -> Option:
     """An optional argument.
@@ -62,6 +65,7 @@ def option(
         least, most: smallest and largest integer allowed, checked where there is a smallest one.
         positive: whether only finite numbers above 0 are allowed.
         written: whether the command writes the file.
+        beside: suffix of a second file that the command writes then, such as .json.
         group: title of a group of options, `ONE_OF` or `AT_MOST_ONE_OF`.
         settings: further ones of argparse.
     """
@@ -77,7 +81,8 @@ def option(
         settings["default"] = default
         shown = " ".join(map(str, default)) if isinstance(default, list) else default
         meaning += f" (default {shown})"
-    return Option(name, {"help": meaning, **settings}, least, group, most, positive, written)
+    settings = {"help": meaning, **settings}
+    return Option(name, settings, least, group, most, positive, written, beside)
 
 
 def needed(usage: str, meaning: str, **settings: Any) -> Option:
@@ -251,30 +256,36 @@ def _check_files(arguments: argparse.Namespace, options: Sequence[Option]) -> No
     from padir.bundle import PARTS
 
     files: dict[Option, list[Path]] = {}
-    parts: dict[Option, list[Path]] = {}
+    # Parts of bundles, and files where an option takes a name or JSON text as well.
+    others: dict[Option, list[Path]] = {}
     for member in options:
         value = _value(arguments, member)
         kind = member.settings.get("metavar")
-        if value is None or kind not in ("F", "BUNDLE"):
+        if value is None:
             continue
-        paths = [Path(path) for path in (value if isinstance(value, list) else [value])]
         if kind == "F":
-            files[member] = paths
-        else:
-            parts[member] = [folder / part for folder in paths for part in PARTS]
+            files[member] = [Path(path) for path in (value if isinstance(value, list) else [value])]
+            if member.beside:
+                files[member].append(Path(f"{value}{member.beside}"))
+        elif kind == "BUNDLE":
+            folders = value if isinstance(value, list) else [value]
+            others[member] = [folder / part for folder in folders for part in PARTS]
+        elif kind in ("NAME_OR_FILE", "JSON") and isinstance(value, str) and isfile(value):
+            others[member] = [Path(value)]
     for member, paths in files.items():
         for path in paths:
             # A name that is too long says so where it is opened.
             with suppress(OSError):
                 if path.is_dir():
                     raise InputError(f"{member.name} {shown(path)}: is a folder, allowed is a file")
-        if not member.written or is_device(paths[0]):
-            continue
-        for other, read in (files | parts).items():
-            if other is not member and paths[0].resolve() in map(Path.resolve, read):
-                raise InputError(
-                    f"{member.name} {paths[0]}: is a file of {other.name}, allowed is another one"
-                )
+            if not member.written or is_device(path):
+                continue
+            for other, read in (files | others).items():
+                if other is not member and path.resolve() in map(Path.resolve, read):
+                    raise InputError(
+                        f"{member.name} {shown(path)}: is a file of {other.name}, allowed is"
+                        " another one"
+                    )
 
 
 def add(parser: argparse.ArgumentParser, *options: Option) -> None:

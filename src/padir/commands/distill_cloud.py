@@ -63,6 +63,8 @@ def main(argv: list[str]) -> int:
     task = Task.of(teacher, arguments.source_language, arguments.target_language)
     limits = Limits.of(teacher)
     path = Path(teacher.ledger).expanduser()
+    if arguments.out.resolve() == path.resolve():
+        raise InputError(f"--out {shown(arguments.out)}: is the ledger, allowed is another file")
     with Ledger(path) as ledger:
         ledger.settle()
         number = ledger.task(task)

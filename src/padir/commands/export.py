@@ -21,7 +21,13 @@ from padir.launch import prepare
 OPTIONS = (
     needed("--model BUNDLE", "folder of the model bundle"),
     option("--hub DIR", "folder to write the bundle to for a model hub", group=ONE_OF),
-    option("--program F", "file to write the decoding program to", group=ONE_OF, written=True),
+    option(
+        "--program F",
+        "file to write the decoding program to; F.json describes it",
+        group=ONE_OF,
+        written=True,
+        beside=".json",
+    ),
     option("--license ID", "licence of the model, such as apache-2.0; required by --hub"),
     option(
         "--decoder NAME_OR_FILE",

@@ -18,7 +18,10 @@ OPTIONS = (
     DATASET,
     option("--out DIR", "folder to write the raw text to", group=ONE_OF),
     option(
-        "--grammar F", "write only the grammar of the synthetic pair, to this file", group=ONE_OF
+        "--grammar F",
+        "write only the grammar of the synthetic pair, to this file",
+        group=ONE_OF,
+        written=True,
     ),
     threads("processes that read TFDS datasets"),
 )

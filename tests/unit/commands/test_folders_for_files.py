@@ -2,12 +2,16 @@
 
 import importlib
 import pkgutil
+from pathlib import Path
 
 import pytest
 
 from padir import commands
 from padir.cli import main
-from padir.commands.arguments import BUNDLE, Option, option, read_arguments
+from padir.commands.arguments import BUNDLE, Option, decoder_options, option, read_arguments
+from padir.commands.export import OPTIONS as EXPORT
+from padir.config.read import cloud_teacher
+from padir.distill.ledger import Ledger
 from padir.files import InputError
 from tests.decoding import tiny_model
 
@@ -53,6 +57,50 @@ def test_a_part_of_a_bundle_is_not_written_over(tmp_path):
         words = ["--bundle", str(tmp_path), "--text", str(tmp_path / "." / part)]
         with pytest.raises(InputError, match=f"{part}: is a file of --bundle, allowed is an"):
             read_arguments("decode", "", [BUNDLE, written], words)
+
+
+@pytest.mark.parametrize(
+    "read", [decoder_options()[0], option("--teacher JSON", "")], ids=["decoder", "teacher"]
+)
+def test_a_file_that_stands_for_a_name_or_json_is_not_written_over(tmp_path, read):
+    written, file = option("--out F", "", written=True), tmp_path / "file"
+    words = [read.name, str(file), "--out", str(file)]
+    # What no file has is a name or JSON text.
+    read_arguments("distill", "", [read, written], words)
+    file.write_text("{}")
+    with pytest.raises(InputError, match=f"{file}: is a file of {read.name}, allowed is an"):
+        read_arguments("distill", "", [read, written], words)
+
+
+@pytest.mark.parametrize(
+    ("program", "read"), [("decoder", ["--decoder", "decoder.json"]), ("bundle/spec", [])]
+)
+def test_the_description_of_a_program_overwrites_nothing_that_is_read(
+    tmp_path, monkeypatch, program, read
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "decoder.json").write_text("{}")
+    words = ["--model", "bundle", "--program", program, *read]
+    with pytest.raises(InputError, match=f"--program {program}.json: is a file of --"):
+        read_arguments("export", "", EXPORT, words)
+    (tmp_path / "new.json").mkdir()
+    with pytest.raises(InputError, match=r"--program new\.json: is a folder"):
+        read_arguments("export", "", EXPORT, ["--model", "bundle", "--program", "new", *read])
+
+
+@pytest.mark.parametrize("teacher", [[], ["--teacher", '{"ledger": "l/ledger"}']])
+def test_translations_do_not_overwrite_the_ledger(tmp_path, monkeypatch, capsys, teacher):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ledger = Path("l/ledger" if teacher else cloud_teacher(None, {}).ledger).expanduser()
+    (tmp_path / "text").write_text("\n")
+    with Ledger(ledger):
+        pass
+    before = ledger.read_bytes()
+    words = ["--source", "text", "--source-language", "de", "--target-language", "en", *teacher]
+    assert main(["distill-cloud", *words, "--out", str(ledger)]) == 2
+    assert f"--out {ledger}: is the ledger, allowed is another file" in capsys.readouterr().err
+    assert ledger.read_bytes() == before
 
 
 @pytest.mark.parametrize(
