@@ -208,7 +208,9 @@ def is_note(line: str) -> bool:
     progress = re.match(r"[\w:. ]+: [\d,]+/[\d,]+ (pairs|sentences|steps) in [\d:]+", line)
     ends = "which was removed", "all that this model reads", "training leaves their pairs out"
     ends += "and not timed", "and not analysed", "(training.buckets) and are left out"
-    cleaned = re.match(r"padir clean: \S+: (dropped [\d,]+ of|removed a carriage return)", line)
+    cleaned = re.match(
+        r"padir clean: \S+: (dropped [\d,]+ of|removed a (carriage return|byte order mark))", line
+    )
     return bool(progress or cleaned) or ": warning: " in line or line.endswith(ends)
 
 

@@ -2,7 +2,7 @@
 
 The settings say which training pairs are dropped: empty, too long, of too different lengths,
 overlapping with valid or test, duplicate. Valid and test sets are kept whole: defects there are
-errors. A carriage return at the end of a line is removed and counted.
+errors. A carriage return at the end of a line and U+FEFF at its start are removed and counted.
 
 In: the dataset's settings and the folder of `padir fetch`. Out: the same files cleaned; of valid
 and test all references of a sentence as one JSON list (SPLIT.references.LANGUAGE.jsonl);
@@ -31,12 +31,11 @@ def main(argv: list[str]) -> int:
     from padir.cards import CARD_FILE
     from padir.checksums import write_with_checksum
     from padir.cleaned import STATISTICS_FILE
-    from padir.config.data import FilesSource
     from padir.config.read import read_dataset
     from padir.data.card import data_card
     from padir.data.clean import clean
     from padir.data.kept import most_dropped
-    from padir.data.text import check_references
+    from padir.data.text import check_own_text, check_references, text_files
     from padir.files import (
         InputError,
         iter_aligned,
@@ -52,18 +51,22 @@ def main(argv: list[str]) -> int:
     if raw.resolve() == out.resolve():
         raise InputError(f"{shown(raw)}: --raw and --out must be different folders")
     dataset = read_dataset(arguments.config_dataset)
-    if isinstance(dataset.source, FilesSource):
-        check_references(dataset.source, raw, dataset.pair.split("-"))
+    check_references(dataset.source, dataset.pair, raw)
+    references = {
+        (split, language): out / f"{split}.references.{language}.jsonl"
+        for split in ("valid", "test")
+        for language in dataset.pair.split("-")
+    }
+    written = [*text_files(dataset.source, dataset.pair, out), *references.values()]
+    check_own_text(dataset.source, written)
     workers = arguments.threads or cores()
     cleaned = clean(dataset.cleaning, dataset.pair, raw, out, workers)
     statistics = {"digests": arguments.digests, **cleaned, "references": {}}
-    for split in ("valid", "test"):
+    for (split, language), path in references.items():
         names = [file["file"] for file in statistics["splits"][split]["files"]]
-        for language in dataset.pair.split("-"):
-            texts = [out / name for name in names if name.split(".")[1] == language]
-            references = out / f"{split}.references.{language}.jsonl"
-            write_jsonl(references, iter_aligned(*texts))
-            statistics["references"][references.name] = sha256_file(references)
+        texts = [out / name for name in names if name.split(".")[1] == language]
+        write_jsonl(path, iter_aligned(*texts))
+        statistics["references"][path.name] = sha256_file(path)
     write_with_checksum(out / STATISTICS_FILE, statistics)
     write_text(out / CARD_FILE, data_card(dataset, statistics))
     train = statistics["splits"]["train"]
@@ -72,11 +75,12 @@ def main(argv: list[str]) -> int:
         print(f"padir clean: train: dropped {lost}", file=sys.stderr)
     files = [file for split in statistics["splits"].values() for file in split["files"]]
     for file in files:
-        if removed := file["carriage_returns_removed"]:
-            print(
-                f"padir clean: {file['file']}: removed a carriage return from {removed} lines",
-                file=sys.stderr,
-            )
+        for what in ("carriage return", "byte order mark"):
+            if removed := file.get(f"{what.replace(' ', '_')}s_removed"):
+                print(
+                    f"padir clean: {file['file']}: removed a {what} from {removed} lines",
+                    file=sys.stderr,
+                )
     write_provenance(
         out,
         ["clean", *argv],

@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
     from padir.config.data import SyntheticSource, TfdsSource
     from padir.config.read import read_dataset
     from padir.data.synthetic import write_grammar, write_synthetic
-    from padir.data.text import SPLITS, write_files_source
+    from padir.data.text import check_own_text, text_files, write_files_source
     from padir.data.tfds import write_tfds_source
     from padir.files import InputError
     from padir.launch import cores
@@ -46,6 +46,8 @@ def main(argv: list[str]) -> int:
             raise InputError(f"--grammar: source is {source.kind}; only synthetic data has one")
         write_grammar(source, arguments.grammar)
         return 0
+    outputs = sorted(text_files(source, dataset.pair, arguments.out))
+    check_own_text(source, outputs)
     inputs = [arguments.config_dataset, *source.local_files()]
     seed = None
     if isinstance(source, SyntheticSource):
@@ -60,7 +62,7 @@ def main(argv: list[str]) -> int:
         arguments.out,
         ["fetch", *argv],
         inputs=inputs,
-        outputs=sorted(path for split in SPLITS for path in arguments.out.glob(f"{split}.*")),
+        outputs=outputs,
         spec=dataset.model_dump(mode="json"),
         seed=seed,
     )

@@ -70,6 +70,11 @@ class SyntheticSource(Settings):
         """Local files of the data: none, as the grammar generates it."""
         return []
 
+    def further_references(self, split: str, language: str) -> int:
+        """How many files of references a side of a split has besides the first."""
+        is_scored = split != "train" and language == SYNTHETIC_PAIR.split("-")[1]
+        return self.references - 1 if is_scored else 0
+
     @model_validator(mode="after")
     def _ordered(self) -> "SyntheticSource":
         if self.min_words > self.max_words:
@@ -135,6 +140,10 @@ class FilesSource(Settings):
         ]
         return [Path(self.folder, item) for item in named if isinstance(item, str)]
 
+    def further_references(self, split: str, language: str) -> int:
+        """How many files of references a side of a split has besides the first."""
+        return len(getattr(self, split).references.get(language, []))
+
 
 class TfdsSource(Settings):
     """A translation dataset of TensorFlow Datasets, such as the paper's three (section L.2)."""
@@ -170,6 +179,10 @@ class TfdsSource(Settings):
     def local_files(self) -> list[Path]:
         """Files that must exist beforehand: none, as the folder may still be filled."""
         return []
+
+    def further_references(self, split: str, language: str) -> int:
+        """How many files of references a side of a split has besides the first: none."""
+        return 0
 
 
 DataSource = Annotated[SyntheticSource | FilesSource | TfdsSource, Field(discriminator="kind")]

@@ -2,7 +2,7 @@
 
 A training pair is dropped for the first reason that holds, in the order of `REASONS`. Validation
 and test sets stay whole, so that scores on them stay comparable. In every file a carriage return
-at a line's end is removed and counted.
+at a line's end and a byte order mark (U+FEFF) at its start are removed and counted.
 
 Files spell Romanian s and t with a mark below in two ways: with a comma, the standard, or with a
 cedilla, from older encodings. For models and BLEU these are different words, so `write_letters`
@@ -85,19 +85,19 @@ class Side:
         letters = settings.romanian_letters if base_language(language) == "ro" else None
         return cls(raw, out, out.name, language, letters)
 
-    def read(self, block: Block) -> tuple[list[str], tuple[int, int]]:
-        """The cleaned lines of a block, and how many had a carriage return or other letters."""
-        lines, carriage_returns, letters_changed = [], 0, 0
+    def read(self, block: Block) -> tuple[list[str], tuple[int, int, int]]:
+        """The cleaned lines of a block, and how many lost a CR, lost U+FEFF, have other letters."""
+        lines, carriage_returns, byte_order_marks, letters_changed = [], 0, 0, 0
         for line in read_block(self.raw, block):
-            if line.endswith("\r"):
-                carriage_returns += 1
-                line = line[:-1]
-            if self.letters is not None:
-                rewritten = write_letters(line, self.letters)
-                letters_changed += rewritten != line
-                line = rewritten
-            lines.append(line)
-        return lines, (carriage_returns, letters_changed)
+            ended = line.removesuffix("\r")
+            # It may become the first line, and a file must not begin with a byte order mark.
+            begun = ended.lstrip("\ufeff")
+            written = begun if self.letters is None else write_letters(begun, self.letters)
+            carriage_returns += ended != line
+            byte_order_marks += begun != ended
+            letters_changed += written != begun
+            lines.append(written)
+        return lines, (carriage_returns, byte_order_marks, letters_changed)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class SideBlock:
 
     text: bytes
     counts: SideCounts
-    changed: tuple[int, int]
+    changed: tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _write(
 ) -> list[dict[str, Any]]:
     """Write the sides' files together; return the statistics and digest of each."""
     statistics = [SideStatistics(side.language, out) for side in sides]
-    changed = np.zeros((len(sides), 2), np.int64)
+    changed = np.zeros((len(sides), 3), np.int64)
     with ExitStack() as stack:
         files = [
             stack.enter_context(stack.enter_context(atomic_path(side.out)).open("wb"))
@@ -177,7 +177,8 @@ def _write(
             "file": side.name,
             "sha256": sha256_file(side.out),
             "carriage_returns_removed": int(counts[0]),
-            **({} if side.letters is None else {"romanian_lines_changed": int(counts[1])}),
+            **({"byte_order_marks_removed": int(counts[1])} if counts[1] else {}),
+            **({} if side.letters is None else {"romanian_lines_changed": int(counts[2])}),
             **side_statistics.summary(),
         }
         for side, side_statistics, counts in zip(sides, statistics, changed, strict=True)
@@ -353,8 +354,7 @@ def _reason(
     overlap: dict[str, int],
 ) -> str | None:
     """Why a pair is dropped regardless of other pairs, or None; counts overlap."""
-    marked = zip(lines, sides, strict=True)
-    marks = {line_mark(side.language, line) for line, side in marked}
+    marks = {line_mark(side.language, line) for line, side in zip(lines, sides, strict=True)}
     sharing = [split for split, known in scored.items() if not marks.isdisjoint(known)]
     for split in sharing:
         overlap[split] += 1

@@ -19,7 +19,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from padir.config.data import MOST_LINE_BYTES, MOST_UNPACKED, FilesSource, RemoteFile
+from padir.config.data import (
+    MOST_LINE_BYTES,
+    MOST_UNPACKED,
+    DataSource,
+    FilesSource,
+    RemoteFile,
+)
 from padir.files import InputError, atomic_path, decode_lines, shown, write_lines
 
 SPLITS = ("train", "valid", "test")
@@ -32,19 +38,39 @@ def text_name(split: str, language: str, reference: int = 0) -> str:
     return f"{split}.{language}" + (f".{reference}" if reference else "")
 
 
-def check_references(source: FilesSource, folder: Path, languages: Iterable[str]) -> None:
-    """Refuse further references that the source does not name, such as those of an earlier fetch.
+def text_files(source: DataSource, pair: str, folder: Path) -> list[Path]:
+    """The files of all splits of a language pair in a folder."""
+    return [
+        folder / text_name(split, language, reference)
+        for split, language in itertools.product(SPLITS, pair.split("-"))
+        for reference in range(1 + source.further_references(split, language))
+    ]
+
+
+def check_references(source: DataSource, pair: str, folder: Path) -> None:
+    """Refuse further references that the source does not have, such as those of an earlier fetch.
 
     Raises:
         InputError: names the file.
     """
-    for split, language in itertools.product(SPLITS, languages):
-        named = getattr(source, split).references.get(language, [])
-        path = folder / text_name(split, language, 1 + len(named))
+    for split, language in itertools.product(SPLITS, pair.split("-")):
+        number = source.further_references(split, language)
+        path = folder / text_name(split, language, 1 + number)
         if path.exists():
             raise InputError(
-                f"{shown(path)}: the dataset's settings name {len(named)} further references:"
+                f"{shown(path)}: the dataset's settings have {number} further references:"
                 " delete this file, or fetch into an empty folder"
+            )
+
+
+def check_own_text(source: DataSource, targets: Iterable[Path]) -> None:
+    """Refuse to write files from which the source is read. Raises InputError that names one."""
+    read = {path.resolve() for path in source.local_files()}
+    for path in targets:
+        if path.resolve() in read:
+            raise InputError(
+                f"{shown(path)}: is a file of the given text, which stays as it is; --out names"
+                " another folder"
             )
 
 

@@ -89,6 +89,7 @@ def test_provenance_names_command_seed_and_inputs(built):
     assert fetched["seed"] == 3
     # Again, beside files of others: only what fetch itself wrote is named.
     (built / "raw" / "notes").mkdir()
+    (built / "raw" / "train.notes").write_text("mine")
     raw, settings = str(built / "raw"), str(built / "dataset.json")
     assert main(["fetch", "--config-dataset", settings, "--out", raw]) == 0
     assert read_json(built / "raw" / "provenance.json")["outputs"] == fetched["outputs"]
@@ -101,10 +102,11 @@ def test_provenance_names_command_seed_and_inputs(built):
     assert (built / "spm.model.provenance.json").exists()
 
 
-def test_carriage_returns_are_reported(tmp_path, capsys):
+def test_carriage_returns_and_byte_order_marks_are_reported(tmp_path, capsys):
     for split in ("train", "valid", "test"):
         (tmp_path / f"{split}.de").write_bytes(f"{split} a\r\n{split} b\r\n".encode())
         (tmp_path / f"{split}.en").write_bytes(f"{split} c\n{split} d\n".encode())
+    (tmp_path / "valid.en").write_bytes("valid c\n\ufeffvalid d\n".encode())
     files = {s: {"files": {"de": f"{s}.de", "en": f"{s}.en"}} for s in ("train", "valid", "test")}
     source = {"kind": "files", "folder": str(tmp_path), **files}
     spec, raw, out = (str(tmp_path / name) for name in ("spec.json", "raw", "out"))
@@ -114,6 +116,7 @@ def test_carriage_returns_are_reported(tmp_path, capsys):
     assert read_lines(f"{out}/train.de") == ["train a", "train b"]
     errors = capsys.readouterr().err
     assert "padir clean: train.de: removed a carriage return from 2 lines" in errors
+    assert "padir clean: valid.en: removed a byte order mark from 1 lines" in errors
     assert "train.en" not in errors
 
 

@@ -168,6 +168,22 @@ def test_carriage_returns_are_removed_and_counted(run, tmp_path):
     assert removed["test.de"] == removed["test.en"] == 2
 
 
+def test_no_line_begins_with_a_byte_order_mark(run, tmp_path):
+    # The first line is dropped, so that the second becomes the first.
+    train = [("", "x"), ("\ufeff\ufeffa\r", "b"), ("c\ufeffd", "e"), ("\ufeff", "y")]
+    kept, statistics = run(train, test=[("t", "u"), ("t", "\ufeffu")])
+    assert kept == [("a", "b"), ("c\ufeffd", "e")]
+    assert counts(statistics) == {"empty": (2, [1, 4])}
+    assert read_lines(tmp_path / "out" / "test.en") == ["u", "u"]
+    removed = {
+        file["file"]: file["byte_order_marks_removed"]
+        for split in statistics["splits"].values()
+        for file in split["files"]
+        if "byte_order_marks_removed" in file
+    }
+    assert removed == {"train.de": 2, "test.en": 1}
+
+
 def test_unicode_line_separators_stay_inside(run):
     pairs = [("a\u2028b\x85c", "d\x0ce\u2029f"), ("g", "h")]
     assert run(pairs)[0] == pairs

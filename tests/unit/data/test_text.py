@@ -11,7 +11,7 @@ from padir.commands.clean import main as clean
 from padir.commands.fetch import main as fetch
 from padir.config.data import FilesSource
 from padir.data.text import text_name, write_files_source
-from padir.files import InputError, read_lines, write_json
+from padir.files import InputError, read_json, read_lines, write_json, write_lines
 
 
 def source(folder, **changes):
@@ -82,12 +82,63 @@ def test_references_of_an_earlier_fetch_are_not_cleaned_as_those_of_a_later_one(
         settings["source"]["test"]["references"] = {"en": further}
         write_json(dataset, settings)
         fetch([*command, "--out", str(raw)])
-    with pytest.raises(InputError, match=r"raw/test\.en\.2: the dataset's settings name 1 further"):
+    with pytest.raises(InputError, match=r"raw/test\.en\.2: the dataset's settings have 1 further"):
         clean([*command, "--raw", str(raw), "--out", str(tmp_path / "data")])
     (raw / "test.en.2").unlink()
     assert clean([*command, "--raw", str(raw), "--out", str(tmp_path / "data")]) == 0
     kept = map(json.loads, read_lines(tmp_path / "data/test.references.en.jsonl"))
     assert list(kept) == [["test en 0"] * 2, ["test en 1"] * 2]
+
+
+SYNTHETIC = {"kind": "synthetic", "train": 30, "valid": 5, "test": 5}
+TFDS = {"kind": "tfds", "name": "wmt16_translate/ro-en"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "pair", "file", "number"),
+    [({**SYNTHETIC, "references": 2}, "xs-xt", "valid.xt.2", 1), (TFDS, "en-ro", "test.ro.1", 0)],
+)
+def test_generated_and_prepared_text_has_no_references_of_earlier_text(
+    tmp_path, settings, pair, file, number
+):
+    dataset, raw = tmp_path / "dataset.json", tmp_path / "raw"
+    command = ["--config-dataset", str(dataset)]
+    write_json(dataset, {"source": {**SYNTHETIC, "references": 4}, "directions": ["xs-xt"]})
+    fetch([*command, "--out", str(raw)])
+    write_json(dataset, {"source": settings, "directions": [pair]})
+    if settings["kind"] == "synthetic":
+        fetch([*command, "--out", str(raw)])
+        outputs = read_json(raw / "provenance.json")["outputs"]
+        assert {"test.xt", "test.xt.1"} == {name for name in outputs if name.startswith("test.xt")}
+    else:
+        write_lines(raw / file, ["stale"])
+    with pytest.raises(InputError, match=f"{file}: the dataset's settings have {number} further"):
+        clean([*command, "--raw", str(raw), "--out", str(tmp_path / "data")])
+
+
+def test_no_text_of_ones_own_is_overwritten(given, tmp_path):
+    dataset, other = tmp_path / "dataset.json", tmp_path / "other.json"
+    settings = source(given).model_dump(mode="json")
+    write_json(dataset, {"source": settings, "directions": ["de-en"]})
+    # What is called train.de is its validation text.
+    for split, name in (("train", "valid"), ("valid", "train")):
+        settings[split]["files"] = {each: f"{name}.{each}" for each in ("de", "en")}
+    write_json(other, {"source": settings, "directions": ["de-en"]})
+    before = {path: path.read_bytes() for path in given.iterdir()}
+    assert fetch(["--config-dataset", str(dataset), "--out", str(tmp_path / "raw")]) == 0
+    (tmp_path / "link").symlink_to(given)
+    written = [
+        (fetch, ["--config-dataset", str(other), "--out", str(given)]),
+        (fetch, ["--config-dataset", str(other), "--out", str(tmp_path / "link")]),
+        (
+            clean,
+            ["--config-dataset", str(dataset), "--raw", str(tmp_path / "raw"), "--out", str(given)],
+        ),
+    ]
+    for command, words in written:
+        with pytest.raises(InputError, match="is a file of the given text, which stays as it is"):
+            command(words)
+        assert {path: path.read_bytes() for path in given.iterdir()} == before
 
 
 def test_unequal_line_counts_name_both_files(given, tmp_path):
