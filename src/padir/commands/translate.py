@@ -22,10 +22,13 @@ a draft, which is replaced if it seems to have errors (PaDIR and SUNDAE):
 """
 
 import argparse
+import io
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 from padir.commands import options
 from padir.commands.arguments import (
@@ -138,6 +141,9 @@ def input_lines() -> Iterator[str]:
     from padir.files import InputError, decode_lines
 
     try:
+        # Where reading does not block, what has not come yet would pass for the end.
+        with suppress(io.UnsupportedOperation):
+            os.set_blocking(sys.stdin.buffer.fileno(), True)
         yield from decode_lines(
             sys.stdin.buffer, "standard input", strip_bom=True, nul_as_space=True
         )

@@ -76,16 +76,17 @@ def batch_arriving_lines(lines: Iterable[str], most: int) -> Iterator[list[str]]
     A slow input is answered line by line, a fast one in groups. Groups change no translation.
 
     Raises:
-        InputError, OSError: what reading raised, once all lines before it were yielded.
+        BaseException: what reading raised, once all lines before it were yielded.
     """
-    waiting: queue.Queue[str | Exception | None] = queue.Queue(2 * most)
+    waiting: queue.Queue[str | BaseException | None] = queue.Queue(2 * most)
 
     def read() -> None:
-        end: Exception | None = None
+        end: BaseException | None = None
         try:
             for line in lines:
                 waiting.put(line)
-        except (InputError, OSError) as error:
+        # Any error: without an end, whoever takes the lines would wait for ever.
+        except BaseException as error:
             end = error
         waiting.put(end)
 

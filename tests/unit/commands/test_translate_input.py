@@ -2,7 +2,9 @@
 `padir tune` makes of an empty file."""
 
 import io
+import os
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -33,6 +35,25 @@ def streamed(monkeypatch, capfd, bundles):
         return capfd.readouterr()
 
     return call
+
+
+def test_input_that_does_not_block_is_read_to_its_end(monkeypatch):
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+
+    def end():
+        os.write(write, b" ta\n")
+        os.close(write)
+
+    with open(read) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        os.write(write, b"ba ko mi\nre su")
+        lines = translate.input_lines()
+        assert next(lines) == "ba ko mi"
+        timer = threading.Timer(0.3, end)
+        timer.start()
+        assert list(lines) == ["re su ta"]
+        timer.join()
 
 
 @pytest.mark.parametrize("system", ["ar", "padir"])

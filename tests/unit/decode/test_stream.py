@@ -28,15 +28,16 @@ def test_a_line_is_answered_before_the_next_one_comes():
     assert list(groups) == []
 
 
-def test_lines_before_an_error_come_first():
+@pytest.mark.parametrize("error", [InputError, OSError, MemoryError, SystemExit])
+def test_lines_before_an_error_come_first(error):
     def lines():
         yield from ("a", "b")
-        raise InputError("line 3: not valid UTF-8")
+        raise error("line 3")
 
     received = []
-    with pytest.raises(InputError, match="line 3"):
+    with pytest.raises(error, match="line 3"):
         received += [line for group in [*batch_arriving_lines(lines(), 2)] for line in group]
     groups = batch_arriving_lines(lines(), 1)
     assert [next(groups), next(groups)] == [["a"], ["b"]]
-    with pytest.raises(InputError, match="line 3"):
+    with pytest.raises(error, match="line 3"):
         next(groups)
