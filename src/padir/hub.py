@@ -6,7 +6,7 @@ from padir.bundle import DECODERS, MODEL_FILE, SPEC_FILE, VOCABULARY_FILE
 from padir.cards import CARD_FILE, without_head
 from padir.files import InputError, iter_lines, read_bytes, shown, write_bytes, write_text
 from padir.library import Model
-from padir.model.card import metadata
+from padir.model.card import LICENSE_NOTE, metadata
 from padir.temporary import temporary_folder
 
 
@@ -15,10 +15,13 @@ def write_hub_folder(model: Model, folder: Path, license: str) -> None:
     The folder is a bundle too.
 
     Raises:
-        InputError: the folder exists and is not empty, or is the bundle's own.
+        InputError: the folder exists and is not empty, or is the current one.
     """
+    given, folder = folder, folder.resolve()
+    if folder == Path.cwd():
+        raise InputError(f"{shown(given)}: is the current folder; name a new folder")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{shown(folder)}: exists and is not empty; name a new folder")
+        raise InputError(f"{shown(given)}: exists and is not empty; name a new folder")
     bundle = model.loaded.folder
     text = "".join(f"{line}\n" for line in iter_lines(bundle / CARD_FILE))
     decoders = [
@@ -43,6 +46,7 @@ def hub_card(model: Model, license: str, text: str) -> str:
         text: of the bundle's card; its own metadata, if any, give way.
     """
     text = without_head(text).strip()
+    text = text.replace(LICENSE_NOTE, "The `license` above is that of the model.")
     steps = ", steps=4" if model.parallel else ""
     return (
         f"{metadata(model.loaded.spec, license)}\n{text}\n\n"

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -187,12 +187,13 @@ def _passes(decoder: TunedDecoder, steps: int | None) -> int | None:
 
 
 def load(folder: str | Path) -> Model:
-    """Load a model bundle.
+    """Load a model bundle, which is found again after a change of the working folder.
 
     Raises:
         InputError: not a whole bundle of ours.
     """
-    return Model(load_bundle(Path(folder)))
+    loaded = load_bundle(Path(folder))
+    return Model(replace(loaded, folder=loaded.folder.absolute()))
 
 
 def stutter(

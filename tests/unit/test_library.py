@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -184,6 +185,26 @@ def test_a_hub_folder_is_a_bundle_with_metadata(bundle, model, tmp_path, monkeyp
     assert padir.load(folder).translate(LINES[:2], steps=2) == model.translate(LINES[:2], steps=2)
     with pytest.raises(InputError, match="exists and is not empty"):
         write_hub_folder(model, folder, "cc-by-2.0")
+
+
+def test_a_hub_folder_may_be_linked_to_and_is_not_the_current_one(model, tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    write_hub_folder(model, tmp_path / "link", "cc-by-2.0")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "empty" / "spec.json").is_file()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(InputError, match=r"^\.: is the current folder; name a new folder$"):
+        write_hub_folder(model, Path(), "cc-by-2.0")
+
+
+def test_a_model_finds_its_files_from_another_folder(bundle, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(bundle.parent)
+    moved = padir.load(bundle.name)
+    monkeypatch.chdir(tmp_path)
+    assert moved.decoders() == model.decoders()
+    assert moved.translate(LINES, steps=2) == model.translate(LINES, steps=2)
+    write_hub_folder(moved, tmp_path / "hub", "cc-by-2.0")
 
 
 def test_a_card_in_another_encoding_is_refused(bundle, tmp_path):

@@ -47,9 +47,10 @@ def main(argv: list[str]) -> int:
     arguments = read_arguments("export", __doc__, OPTIONS, argv)
     prepare()
     from padir.config.data import check_license
+    from padir.decode.load import load
     from padir.files import InputError
     from padir.hub import write_hub_folder
-    from padir.library import load
+    from padir.library import Model
 
     if arguments.hub is not None:
         if arguments.decoder is not None or arguments.steps is not None:
@@ -63,14 +64,14 @@ def main(argv: list[str]) -> int:
             check_license(arguments.license)
         except ValueError as error:
             raise InputError(f"--license: {error}") from error
-        write_hub_folder(load(arguments.model), arguments.hub, arguments.license)
+        write_hub_folder(Model(load(arguments.model)), arguments.hub, arguments.license)
         print(f"{arguments.hub}: a bundle with a hub's card")
         return 0
     if arguments.license is not None:
         raise InputError("--license applies to --hub alone: a program has no card")
     from padir.decode.export import write_program
 
-    model = load(arguments.model)
+    model = Model(load(arguments.model))
     write_program(model.translator(arguments.decoder, arguments.steps), arguments.program)
     print(f"{arguments.program}: a program; what goes in and out: {arguments.program}.json")
     return 0

@@ -24,10 +24,11 @@ def main(argv: list[str]) -> int:
     """Load, listen, answer until interrupted."""
     arguments = read_arguments("serve", __doc__, OPTIONS, argv)
     prepare(arguments.threads)
-    from padir.library import load
+    from padir.decode.load import load
+    from padir.library import Model
     from padir.server.api import Server
 
-    with Server(load(arguments.model), arguments.host, arguments.port) as server:
+    with Server(Model(load(arguments.model)), arguments.host, arguments.port) as server:
         print(f"{server.url} (Ctrl-C ends)", flush=True)
         server.serve_forever()
     return 0

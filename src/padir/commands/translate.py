@@ -185,11 +185,11 @@ def open_translator(arguments: argparse.Namespace):
     for parts that do not fit each other."""
     from dataclasses import replace
 
-    from padir.decode.load import find_decoder
+    from padir.decode.load import find_decoder, load
     from padir.files import InputError
-    from padir.library import load
+    from padir.library import Model
 
-    model = load(arguments.model)
+    model = Model(load(arguments.model))
     beam, decoder = arguments.beam, arguments.decoder
     if beam is not None:
         decoder = find_decoder(model.loaded, decoder, "beam")

@@ -7,6 +7,10 @@ from padir.config.data import GENERATED_LICENSE, SYNTHETIC_PAIR
 from padir.config.systems import SYSTEMS
 from padir.config.training import RunSpec
 
+LICENSE_NOTE = (
+    "The `license` above is that of the dataset; `padir export --hub` states the model's."
+)
+
 
 def model_card(
     spec: RunSpec,
@@ -70,7 +74,7 @@ def model_card(
         f"    padir translate --model FOLDER{option} < source.txt > translation.txt\n\n"
         "The files are `model.safetensors` (parameters), `spec.json` (settings) and `spm.model`\n"
         "(vocabulary). Quality on the test set is in the report of the experiment, not here.\n"
-        "The `license` above is that of the dataset; `padir export --hub` states the model's.\n"
+        f"{LICENSE_NOTE}\n"
         f"{license_section(license)}"
     )
 

@@ -41,6 +41,8 @@ def test_a_card_for_a_hub_has_one_block_of_metadata_with_the_licence() -> None:
         assert card.startswith("---\n") and card.count("\n---\n") == 1
         assert yaml.safe_load(card.split("---\n")[1])["license"] == "cc-by-4.0"
         assert card.count(f"# {spec.training}: ") == 1
+        assert "`license` above is that of the model." in card
+        assert "that of the dataset;" in written and "that of the dataset;" not in card
 
 
 def test_the_card_counts_pairs_with_an_empty_side() -> None:
