@@ -8,6 +8,9 @@ each character of the line occurred in training, except that:
 * U+2581 comes back as a space, since SentencePiece writes spaces as that character inside pieces;
 * without byte fallback, a run of unseen characters becomes one UNK and comes back as " \u2047 ".
   U+2585 counts as unseen always, as SentencePiece learns from no sentence that holds it;
+* a line does not begin with U+FEFF when it comes back, as a file could not begin with that line;
+* nothing is learnt from the name of a special or reserved token in text, such as `</s>`: without
+  byte fallback it is unseen (of unigram and bpe, where its characters stand nowhere else);
 * vocabularies of kind `word` hold the words of the training text, split at spaces: a run of other
   words is one UNK.
 """
@@ -59,7 +62,8 @@ def train_vocabulary(
 
     Raises:
         InputError: no text; of unigram or bpe, more pieces asked for than the text allows, or
-            fewer than its characters need; the message names the largest or smallest size.
+            fewer than its characters need; the message names the largest or smallest size; of
+            word, a word that is too long for SentencePiece to read it again.
     """
     # Text that padir clean did not write, such as extra_text, may have carriage returns.
     lines = (line.removesuffix("\r") for line in lines)
@@ -96,7 +100,23 @@ def train_vocabulary(
         )
     except RuntimeError as error:
         raise InputError(_training_failure(settings, str(error))) from error
+    if _processor(model.getvalue()) is None:
+        longest = max((word for line in sample for word in line.split(" ")), key=len)
+        raise InputError(
+            f"vocabulary of kind {settings.kind}: the word {shown(longest[:20])}... of"
+            f" {len(longest):,} characters is too long for a piece: leave its line out, or choose"
+            " kind unigram or bpe"
+        )
     write_bytes(path, model.getvalue())
+
+
+def _processor(content: bytes) -> sentencepiece.SentencePieceProcessor | None:
+    """A model that is read from its bytes; None where they are none that can be read."""
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        return processor if content and processor.load_from_serialized_proto(content) else None
+    except RuntimeError:
+        return None
 
 
 def _training_failure(settings: VocabularySettings, message: str) -> str:
@@ -135,12 +155,8 @@ class Vocabulary:
             InputError: unreadable, not a SentencePiece model, or one with other special ids.
         """
         content = read_bytes(path)
-        processor = sentencepiece.SentencePieceProcessor()
-        try:
-            valid = bool(content) and processor.load_from_serialized_proto(content)
-        except RuntimeError:
-            valid = False
-        if not valid:
+        processor = _processor(content)
+        if processor is None:
             raise InputError(f"{shown(path)}: damaged or not a SentencePiece model")
         symbols = tuple(
             processor.id_to_piece(i) for i in range(min(FIRST_PIECE, processor.get_piece_size()))
@@ -162,7 +178,7 @@ class Vocabulary:
         """Text of each sequence up to its first EOS; always one line each.
 
         Special ids read as nothing, but for UNK, which reads " \u2047 ". Newline and NUL, which a
-        model with byte fallback can spell, read as spaces.
+        model with byte fallback can spell, read as spaces. U+FEFF at the start is left out.
 
         Raises:
             IndexError: an id outside 0 to size - 1.
@@ -170,7 +186,7 @@ class Vocabulary:
         kept = [self._until_end(sequence) for sequence in ids]
         one_by_one = len(kept) < MIN_BATCH
         texts = map(self._processor.decode, kept) if one_by_one else self._processor.decode(kept)
-        return [text.translate(_NOT_IN_LINES) for text in texts]
+        return [text.translate(_NOT_IN_LINES).lstrip("\ufeff") for text in texts]
 
     def _until_end(self, sequence: Sequence[int] | np.ndarray) -> list[int]:
         kept = []

@@ -182,6 +182,22 @@ def test_byte_fallback_spells_unknown_characters(tmp_path):
     assert vocabulary.decode([[ids["<0xFF>"]]]) == ["\ufffd"]
 
 
+def test_no_line_begins_with_a_byte_order_mark(tmp_path):
+    settings = VocabularySettings(kind="word", size=100)
+    train_vocabulary(["\ufeffka ro", "ka\ufeff"], settings, tmp_path / "m")
+    vocabulary = Vocabulary.load(tmp_path / "m")
+    ids = vocabulary.encode(["\ufeffka ro", "ro \ufeffka ka\ufeff"])
+    assert vocabulary.decode(ids) == ["ka ro", "ro \ufeffka ka\ufeff"]
+
+
+def test_a_word_that_could_not_be_read_again_is_refused(tmp_path):
+    settings = VocabularySettings(kind="word", size=100)
+    message = "kind word: the word o{20}... of 20,000 characters is too long for a piece"
+    with pytest.raises(InputError, match=message) as caught:
+        train_vocabulary(["ka ro", "ka " + "o" * 20_000], settings, tmp_path / "m")
+    assert "\n" not in str(caught.value) and not (tmp_path / "m").exists()
+
+
 @pytest.mark.parametrize("content", [b"", b"no model", b"\x0a\x05"])
 def test_a_damaged_vocabulary_is_refused(tmp_path, content):
     (tmp_path / "spm.model").write_bytes(content)
