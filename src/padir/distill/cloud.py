@@ -5,6 +5,7 @@ order of the lines and the number of processes.
 """
 
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -20,9 +21,16 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 from padir.distill.estimate import windows
 from padir.distill.ledger import Ledger, Limits
 from padir.distill.ledger_reader import Task
-from padir.distill.packing import Line, is_blank, pack, read_sources, text_digest
+from padir.distill.packing import (
+    Line,
+    is_blank,
+    pack,
+    read_sources,
+    source_lines,
+    text_digest,
+)
 from padir.distill.service import CallError, Failure, Service
-from padir.files import InputError, iter_lines, shown
+from padir.files import InputError, shown
 
 # Bounds of the random waits after a failure that cost nothing: 11 of them take 223 seconds on
 # average, which outlasts the quota of a minute.
@@ -297,7 +305,7 @@ def one_line(text: str) -> str:
 
     Line ends become spaces; NUL and byte order marks are removed.
     """
-    return text.replace("\0", "").replace("\ufeff", "").replace("\n", " ")
+    return re.sub(r"\r\n?|\n", " ", text.replace("\0", "").replace("\ufeff", ""))
 
 
 def read_translations(
@@ -322,7 +330,7 @@ def read_translations(
     """
     number = ledger.task(task)
     left_out = set() if empty is None else ledger.left_out(number)
-    for window in windows(enumerate(iter_lines(path), start=1)):
+    for window in windows(source_lines(path)):
         digests = {line: text_digest(text) for line, text in window if not is_blank(text)}
         translations = ledger.translations(number, list(digests.values()))
         for line, _ in window:

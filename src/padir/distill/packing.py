@@ -38,13 +38,19 @@ def is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
+def source_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a file, from 1, without the carriage return that ends one. Raises
+    InputError where it is unreadable or no text."""
+    return enumerate((line.removesuffix("\r") for line in iter_lines(path)), start=1)
+
+
 def read_sources(path: str | os.PathLike[str]) -> Iterator[Line]:
     """The lines of a file that a service has to translate.
 
     Raises:
         InputError: unreadable, no text, or a line is longer than a request may be.
     """
-    for number, text in enumerate(iter_lines(path), start=1):
+    for number, text in source_lines(path):
         if is_blank(text):
             continue
         if len(text) > REQUEST_CHARACTERS:

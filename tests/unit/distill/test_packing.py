@@ -58,7 +58,7 @@ def test_blank_lines_are_not_sent_and_a_long_one_is_named(tmp_path):
     lines = list(read_sources(path))
     assert [(line.number, line.text[:4]) for line in lines] == [
         (1, "one"),
-        (4, "two\r"),
+        (4, "two"),
         (6, "xxxx"),
     ]
     assert lines[0].digest == hashlib.sha256(b"one").digest()
@@ -75,3 +75,10 @@ def test_an_estimate_counts_each_line_once_over_all_files(tmp_path):
     assert counted == Estimate(lines=4, characters=3 + 5 + 4 + 4, paid_lines=1)
     write_lines(tmp_path / "empty", [])
     assert estimate([tmp_path / "empty"], known.intersection) == Estimate(0, 0, 0)
+
+
+def test_a_carriage_return_that_ends_a_line_is_no_part_of_it(tmp_path):
+    (tmp_path / "unix").write_bytes(b"eins\n\nzwei\rdrei\n")
+    (tmp_path / "windows").write_bytes(b"eins\r\n\r\nzwei\rdrei\r\n")
+    assert list(read_sources(tmp_path / "windows")) == list(read_sources(tmp_path / "unix"))
+    assert [line.text for line in read_sources(tmp_path / "windows")] == ["eins", "zwei\rdrei"]
