@@ -25,11 +25,12 @@ from types import FrameType
 from typing import Any
 
 from padir.commands.arguments import Option, needed, option, read_arguments
-from padir.files import InputError, shown
+from padir.files import InputError, digest, shown
 from padir.remote.engines import ENGINES, Request
 
 PLACE = "what the engine is told"
 PACE = "patience"
+DAY = 86_400
 OPTIONS = (
     option("--engine NAME", f"where to run: {', '.join(ENGINES)}", choices=[*ENGINES]),
     needed("--handle F", "the job's handle; F.lock and, on Slurm, its output lie beside it"),
@@ -74,6 +75,9 @@ def main(argv: list[str]) -> int:
     from padir.remote.follow import Follower, Pace, cancelling
     from padir.remote.handle import Phase, new_handle, read_handle
 
+    for name in ("poll", "timeout"):
+        if getattr(arguments, name) > DAY:
+            raise InputError(f"--{name} is {getattr(arguments, name):g}: allowed are up to {DAY} s")
     path = arguments.handle
     pace = Pace(arguments.poll, arguments.timeout, arguments.patience, arguments.attempts)
     lock = path.with_name(f"{path.name}.lock")
@@ -186,4 +190,10 @@ def _manifest(path: Path) -> dict[str, Any]:
     if not fits:
         allowed = "kind: Job with metadata and spec.template.spec.containers"
         raise InputError(f"{shown(path)}: found another document, allowed: one with {allowed}")
+    try:
+        digest(manifest)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{shown(path)}: holds what JSON does not ({error}); put a date in quotes"
+        ) from error
     return manifest

@@ -1,8 +1,8 @@
 """The handle of a job elsewhere: a small file that says which name it has, and how far it is.
 
 It is written before each step that an engine hears of, so that whoever starts again knows what may
-have happened. It holds no option of the engine beyond where the job is, and no value of the
-command that looks like a secret.
+have happened. It holds no option of the engine beyond where the job is, and of the command no
+secret that `shown_command` knows by its form or the name before it.
 """
 
 import re
@@ -17,6 +17,7 @@ from padir.files import InputError, digest, read_json, shown, write_json
 
 FORMAT = 1
 _SECRET = re.compile(r"(?i)(token|secret|password|passwd|credential|key)[^=]*(=|$)")
+_WITHIN = re.compile(r"(?i)(://[^\s/:@]*:)[^\s/]+(?=@)|(\bbearer\s+)[\w.~+/=-]+")
 
 
 class Phase(Enum):
@@ -67,12 +68,13 @@ class Handle:
 
 
 def shown_command(command: Sequence[str]) -> str:
-    """A command for messages, without values that look like secrets.
-
-    Those are what stands behind a word like `--api-key`, or behind `=` in a word like `API_KEY=`.
+    """A command for messages, without these secrets: what stands behind a word like `--api-key` or
+    behind `=` in a word like `API_KEY=`, the password of an address such as https://user:password@
+    and what follows `Bearer`. A secret elsewhere is shown.
     """
     words, hide = [], False
     for word in command:
+        word = _WITHIN.sub(r"\1\2...", word)
         match = _SECRET.search(word)
         words.append("..." if hide else word[: match.end()] if match else word)
         hide = not hide and word.startswith("-") and match is not None and match[2] == ""

@@ -1,10 +1,12 @@
 """`padir launch` submits each job once, whatever is killed, and says what it cannot launch."""
 
 import os
+import shlex
 
 import pytest
 
 from padir.cli import main
+from padir.remote.handle import shown_command
 from tests.engines import PENDING, WORDS
 from tests.launching import ALL, COMMAND, GIVEN, LINE, UNIQUE, handle, kill, last, launch, start
 
@@ -180,6 +182,8 @@ def test_the_name_is_the_same_for_the_same_command_and_handle(engines):
         (["--engine", "slurm"], "the command is missing"),
         (["--", "x"], "--engine is missing: allowed are queued-resources, xpk"),
         (["--engine", "slurm", "--poll", "0", "--", "x"], "--poll is 0.0: allowed are numbers"),
+        (["--engine", "slurm", "--poll", "1e12", "--", "x"], "--poll is 1e+12: allowed are up to"),
+        (["--engine", "slurm", "--timeout", "1e12", "--", "x"], "--timeout is 1e+12: allowed are"),
         (["--engine", "slurm", "--patience", "nan", "--", "x"], "--patience is nan: allowed"),
         (["--engine", "slurm", "--attempts", "0", "--", "x"], "--attempts is 0: allowed are 1"),
         (["--cancel"], "h.json: there is no handle of a launched command"),
@@ -195,12 +199,23 @@ def test_the_name_is_the_same_for_the_same_command_and_handle(engines):
             ["--engine", "kubernetes", "--cluster", "c", "--manifest", "odd.yaml", "--", "x"],
             "odd.yaml: found another document, allowed: one with kind: Job with metadata",
         ),
+        (
+            ["--engine", "kubernetes", "--cluster", "c", "--manifest", "date.yaml", "--", "x"],
+            "date.yaml: holds what JSON does not (Object of type date is not JSON",
+        ),
+        (
+            ["--engine", "kubernetes", "--cluster", "c", "--manifest", "nan.yaml", "--", "x"],
+            "nan.yaml: holds what JSON does not (Out of range float values",
+        ),
     ],
 )
 def test_what_cannot_be_launched_is_one_line(engines, tmp_path, words, message, capsys):
     (tmp_path / "service.yaml").write_text("kind: Service\n")
     spec = "spec: {template: {spec: {containers: [{}]}}}"
     (tmp_path / "odd.yaml").write_text(f"kind: Job\nmetadata: train\n{spec}\n")
+    for name, value in (("date", "2026-01-01"), ("nan", ".nan")):
+        text = f"kind: Job\nmetadata: {{name: x, since: {value}}}\n{spec}\n"
+        (tmp_path / f"{name}.yaml").write_text(text)
     assert main(["launch", "--handle", "h.json", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
@@ -237,6 +252,20 @@ def test_no_secret_is_written_or_shown(engines, tmp_path, monkeypatch, capsys):
     # The engine gets them.
     (called,) = engines.calls("sky", "jobs", "launch")
     assert "canary-option" in called[-2] and "canary-word" in called[-1]
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("https://bob:canary@host/a:b@c", "https://bob:...@host/a:b@c"),
+        ("ftp://bob:can@ary@host", "ftp://bob:...@host"),
+        ("curl -H 'Authorization: Bearer can-ary.1+/=' x", "curl -H 'Authorization: Bearer ...' x"),
+        ("http://host:80/a", "http://host:80/a"),
+        ("the bearers of it", "the bearers of it"),
+    ],
+)
+def test_passwords_of_addresses_and_bearers_are_left_out(word, shown):
+    assert shown_command([word]) == shlex.join([shown])
 
 
 def test_a_kubernetes_job_without_ready_pods_waits(engines, capsys):
