@@ -3,6 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,15 +81,16 @@ def batch_arriving_lines(lines: Iterable[str], most: int) -> Iterator[list[str]]
     """
     waiting: queue.Queue[str | BaseException | None] = queue.Queue(2 * most)
 
+    def end(_: object, error: BaseException | None, __: object) -> bool:
+        # With any error: whoever takes the lines waits until there is an end.
+        waiting.put(error)
+        return True
+
     def read() -> None:
-        end: BaseException | None = None
-        try:
+        with ExitStack() as stack:
+            stack.push(end)
             for line in lines:
                 waiting.put(line)
-        # Any error: without an end, whoever takes the lines would wait for ever.
-        except BaseException as error:
-            end = error
-        waiting.put(end)
 
     threading.Thread(target=read, daemon=True).start()
     limit, item = 1, waiting.get()
