@@ -115,9 +115,12 @@ def read_handle(path: Path) -> Handle | None:
     Raises:
         InputError: no handle, or one of another version.
     """
-    if not path.exists():
+    try:
+        value = read_json(path)
+    except InputError:
+        if path.exists():
+            raise
         return None
-    value = read_json(path)
     try:
         if value.pop("format") != FORMAT:
             raise ValueError

@@ -103,12 +103,13 @@ def test_killed_between_done_and_freed_it_frees(engines):
     assert handle()["phase"] == "done"
 
 
+@pytest.mark.parametrize("more", [[], ["--forget"]])
 @pytest.mark.parametrize("engine", SPARE)
-def test_two_launches_at_once_submit_one_job(engines, engine):
-    engines.plan("running done", looks=["", "block"])
-    first = start(engine)
+def test_two_launches_at_once_submit_one_job(engines, engine, more):
+    engines.plan("running done", "running done", looks=["", "block"])
+    first = start(engine, *more)
     engines.reached()
-    second = start(engine)
+    second = start(engine, *more)
     assert second.stderr is not None
     line = second.stderr.readline()
     assert "another padir launch is using h.json" in line and f"process {first.pid}" in line
@@ -117,6 +118,19 @@ def test_two_launches_at_once_submit_one_job(engines, engine):
         process.communicate()
         assert process.returncode == 0
     assert engines.book["submissions"] == 1
+
+
+def test_a_launch_that_waited_for_another_command_is_submitted(engines):
+    engines.plan("running done", "running done", looks=["", "block"])
+    first = start("slurm", "--forget")
+    engines.reached()
+    second = start("slurm", "--forget", "--option=--other")
+    assert second.stderr is not None and "waiting for it" in second.stderr.readline()
+    engines.release()
+    for process in (first, second):
+        process.communicate()
+        assert process.returncode == 0
+    assert engines.book["submissions"] == 2
 
 
 @pytest.mark.parametrize("engine", ["slurm", "skypilot"])
