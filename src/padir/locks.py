@@ -13,6 +13,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
 from padir.files import InputError, shown
 from padir.provenance import is_whole
@@ -22,6 +23,9 @@ WAIT_SECONDS = 0.5
 CLOCK_SECONDS = 60.0
 """By which clocks of several hosts may differ."""
 RUNS = "padir.runs"
+ATTEMPTS = 10
+"""Trials of what other processes make fail for a moment."""
+MOMENT_SECONDS = 0.02
 
 
 class Lock:
@@ -53,8 +57,7 @@ class Lock:
 
     def _opened(self, path: Path, what: str, wait: bool) -> bool:
         """Lock the file; whether it still stands at its path."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 - held open
+        self._file = _open(path)
         while not try_lock(self._file.fileno(), fcntl.LOCK_EX):
             if not wait:
                 message = f"{what}{self._holder()}; wait for it, or stop it"
@@ -64,7 +67,10 @@ class Lock:
                 print(f"{what}{self._holder()}; waiting for it to end", file=sys.stderr, flush=True)
             self.waited = True
             time.sleep(WAIT_SECONDS)
-        return path.exists() and os.path.samestat(path.stat(), os.fstat(self._file.fileno()))
+        try:
+            return os.path.samestat(path.stat(), os.fstat(self._file.fileno()))
+        except FileNotFoundError:
+            return False
 
     def _holder(self) -> str:
         """The holder's process and host, where the file tells."""
@@ -107,7 +113,12 @@ class Run:
         # A damaged name of a host is one more name.
         self._file = open(state / RUNS, "a+", encoding="utf-8", errors="replace")  # noqa: SIM115
         here = platform.node()
-        self._alone = try_lock(self._file.fileno(), fcntl.LOCK_EX)
+        # Again, as `run_is_alive` holds the lock for a moment.
+        for _ in range(ATTEMPTS):
+            self._alone = try_lock(self._file.fileno(), fcntl.LOCK_EX)
+            if self._alone:
+                break
+            time.sleep(MOMENT_SECONDS)
         if self._alone:
             self._file.seek(0)
             elsewhere = {*self._file.read().split()} - {here}
@@ -206,6 +217,18 @@ def run_is_alive(state: Path) -> bool:
             return not try_lock(file.fileno(), fcntl.LOCK_EX)
     except OSError:
         return False
+
+
+def _open(path: Path, attempts: int = ATTEMPTS) -> TextIO:
+    """Open a file, made with its folder; again where another process removes that meanwhile."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return open(path, "a+", encoding="utf-8")
+    # FileExistsError: there when `mkdir` made it, gone when it looked what was there.
+    except (FileNotFoundError, FileExistsError):
+        if attempts == 1:
+            raise
+    return _open(path, attempts - 1)
 
 
 def try_lock(descriptor: int, kind: int) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from padir.files import InputError
-from padir.locks import Lock, Run
+from padir.locks import Lock, Run, try_lock
 from padir.provenance import write_provenance
 
 HOLD = """
@@ -94,6 +94,39 @@ def test_a_lock_whose_folder_its_holder_removes_is_taken_in_a_new_one(
     monkeypatch.setattr(sys, "stderr", Stderr(finish))
     with Lock(folder / "lock", "in use", wait=True), pytest.raises(InputError, match="in use"):
         Lock(folder / "lock", "in use")
+
+
+def test_a_folder_that_its_holder_removes_while_the_lock_is_opened_is_made_again(
+    tmp_path, monkeypatch
+):
+    folder, mkdir = tmp_path / "work", Path.mkdir
+    calls = []
+
+    def raced(self, *given, **named):
+        calls.append(self)
+        mkdir(self, *given, **named)
+        if len(calls) == 1:
+            self.rmdir()
+        if len(calls) == 2:
+            raise FileExistsError(self)
+
+    monkeypatch.setattr(Path, "mkdir", raced)
+    with Lock(folder / "lock", "in use"):
+        assert calls == [folder] * 3
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        Lock(tmp_path / "file/lock", "in use")
+
+
+def test_a_look_at_a_killed_run_does_not_keep_its_lock(tmp_path, monkeypatch):
+    Run(tmp_path)
+    left = tmp_path / "locks" / "0.output.lock"
+    left.parent.mkdir()
+    left.write_text("results/a\n")
+    looks = [False, False]
+    monkeypatch.setattr("padir.locks.try_lock", lambda *of: looks.pop() if looks else try_lock(*of))
+    Run(tmp_path)
+    assert not left.exists()
 
 
 def test_locks_of_killed_runs_are_removed_and_those_of_live_ones_stay(tmp_path, holder, capsys):

@@ -7,7 +7,7 @@ up when the disk is full so that paid translations can be written.
 import fcntl
 import os
 import secrets
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 from padir.locks import try_lock
@@ -79,30 +79,15 @@ def is_alive_readonly(ledger: Path, name: str) -> bool:
     except PermissionError:
         return True
     try:
-        # Shared, so that two readers do not see each other. A writer that asks at the same moment
-        # takes the process for alive, and asks again.
+        # Shared, so that two that ask at the same moment do not see each other.
         return not try_lock(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
 
 
 def is_alive(ledger: Path, name: str) -> bool:
-    """Whether the named process is at work; removes the file of a dead one.
-
-    A file that may not be opened counts as a process at work.
-    """
-    path = _path(ledger, name)
-    try:
-        descriptor = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        return False
-    except PermissionError:
-        return True
-    try:
-        if not try_lock(descriptor, fcntl.LOCK_EX):
-            return True
-        with suppress(FileNotFoundError):
-            path.unlink()
-        return False
-    finally:
-        os.close(descriptor)
+    """As `is_alive_readonly`; removes the file of a dead process, whose name no other one gets."""
+    alive = is_alive_readonly(ledger, name)
+    if not alive:
+        _path(ledger, name).unlink(missing_ok=True)
+    return alive

@@ -1,5 +1,6 @@
 """The ledger: what it promises when processes die, share it, or the disk is full."""
 
+import fcntl
 import shutil
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ from padir.distill.ledger import Ledger, LimitReached, Limits
 from padir.distill.ledger_reader import DiskFull, LedgerReader, Task
 from padir.distill.packing import Line, text_digest
 from padir.files import InputError
+from padir.locks import try_lock
 
 TASK = Task("somebody", "some/model", "de", "en")
 FREE = Limits(usd=1e9, usd_per_million=10.0, characters_per_minute=10**9)
@@ -208,7 +210,12 @@ def test_the_reservation_of_a_killed_process_does_not_count(path):
     subprocess.run([sys.executable, "-c", code, str(path)], check=False)
     with Ledger(path) as ledger:
         assert ledger._db.execute("SELECT usd FROM reservations").fetchall() == [(0.9,)]
-        ledger.reserve("somebody", 1.0, limits)
+        (left,) = path.parent.glob("*.owner-*")
+        # Another process, which asks at the same moment.
+        with open(left) as asking:
+            assert try_lock(asking.fileno(), fcntl.LOCK_SH)
+            ledger.reserve("somebody", 1.0, limits)
+        assert not left.exists()
 
 
 def test_a_minute_s_budget_is_shared_and_a_large_request_waits_only_for_its_turn(path):
