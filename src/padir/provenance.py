@@ -90,7 +90,7 @@ def write_provenance(
     output: Path,
     argv: Iterable[str],
     *,
-    inputs: Iterable[Path] = (),
+    inputs: Iterable[Path] | Mapping[Path, str] = (),
     outputs: Iterable[Path] = (),
     spec: Mapping[str, object] | None = None,
     seed: int | None = None,
@@ -103,7 +103,8 @@ def write_provenance(
     Args:
         output: the written folder or file.
         argv: the command line, verb first.
-        inputs: files that were read; each is listed with its SHA-256.
+        inputs: files that were read; each is listed with its SHA-256, which is taken now if it is
+            not given: a file may change between its reading and the end of a long command.
         outputs: further files that the command wrote. `checked_output` verifies them, and
             `output` if it is a file, by the SHA-256 that is kept under their names.
         spec: the settings that were used; their digest is kept.
@@ -119,12 +120,14 @@ def write_provenance(
     path = output / "provenance.json" if output.is_dir() else provenance_of(output)
     if is_device(output):
         return path
+    if not isinstance(inputs, Mapping):
+        inputs = {file: sha256_file(file) for file in inputs}
     written = [*([output] if output.is_file() else []), *outputs]
     content = {
         "command": ["padir", *argv],
         "git": git_state(),
         "spec": None if spec is None else digest(spec),
-        "inputs": {str(file): sha256_file(file) for file in inputs},
+        "inputs": {str(file): sha256 for file, sha256 in inputs.items()},
         "outputs": {file.name: sha256_file(file) for file in written if not is_device(file)},
         "seed": seed,
         "packages": {name: package_version(name) for name in PACKAGES},

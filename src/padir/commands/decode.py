@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
     from padir.cleaned import check_cleaned
     from padir.decode.given_files import read_lines_of
     from padir.decode.load import find_decoder
-    from padir.files import read_lines, write_jsonl, write_lines
+    from padir.files import read_lines, sha256_file, write_jsonl, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance
 
@@ -77,11 +77,15 @@ def main(argv: list[str]) -> int:
     def warn(message: str) -> None:
         print(f"padir decode: {message}", file=sys.stderr)
 
+    read = [arguments.source]
     if arguments.references and translator.needs_lengths:
-        lines, references = read_lines_of(arguments.source, arguments.references)
+        read.append(arguments.references)
+    # Now: what an edit makes of them meanwhile is not what was translated.
+    inputs = {path: sha256_file(path) for path in (*read, *translator.files)}
+    if len(read) > 1:
+        lines, references = read_lines_of(*read)
     else:
         lines = read_lines(arguments.source)
-    read = [] if references is None else [arguments.references]
     label = f"decode {loaded.spec.training} {translator.decoding.label}"
     with Progress(len(lines), "sentences", label) as progress:
         hypotheses = translator.translate(
@@ -92,7 +96,7 @@ def main(argv: list[str]) -> int:
     write_provenance(
         arguments.out,
         ["decode", *argv],
-        inputs=[arguments.source, *read, *translator.files],
+        inputs=inputs,
         outputs=[arguments.text],
         spec=loaded.spec.model_dump(mode="json"),
         seed=loaded.seed,

@@ -122,10 +122,10 @@ def _beside(out: Path) -> Path:
 
 def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
     """Train, alone or with others; the first process writes the bundle."""
-    from padir.bundle import MODEL_FILE, write_bundle
+    from padir.bundle import write_bundle
     from padir.cleaned import check_cleaned
     from padir.config.read import read_spec
-    from padir.files import read_jsonl, shown, write_jsonl
+    from padir.files import read_jsonl, sha256_file, shown, write_jsonl
     from padir.model.card import model_card
     from padir.provenance import check_written, write_provenance
     from padir.training.loop import TrainingInterruption, TrainingText, train
@@ -158,11 +158,18 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
         return 143
     if not first:
         return 0
-    # A training that outlived its workflow must not overwrite what later settings made.
+    # A training that outlived its workflow must not overwrite what later settings or text made.
+    changed = [
+        path
+        for path, sha256 in trained.inputs.items()
+        if path.is_file() and sha256_file(path) != sha256
+    ]
     if arguments.spec.is_file() and read_spec(arguments.spec) != spec:
+        changed.append(arguments.spec)
+    if changed:
         raise InputError(
-            f"{shown(arguments.spec)}: changed while the training ran: its bundle is not written;"
-            f" {shown(arguments.work)} keeps it for the settings that it began with"
+            f"{shown(changed[0])}: changed while the training ran: its bundle is not written;"
+            f" {shown(arguments.work)} keeps it for the settings and text that it began with"
         )
     written_spec = spec.model_dump(mode="json")
     content = {
@@ -177,13 +184,10 @@ def _train(arguments: argparse.Namespace, argv: list[str], first: bool) -> int:
     write_bundle(arguments.out, trained.arrays, content, arguments.vocabulary, card)
     beside = _beside(arguments.out)
     write_jsonl(beside / METRICS_FILE, read_jsonl(arguments.work / METRICS_FILE))
-    inputs = [arguments.spec, arguments.vocabulary, *vars(text).values()]
-    if arguments.warm_start:
-        inputs.append(arguments.warm_start / MODEL_FILE)
     write_provenance(
         beside,
         ["train", *argv],
-        inputs=inputs,
+        inputs={arguments.spec: sha256_file(arguments.spec), **trained.inputs},
         outputs=[beside / METRICS_FILE],
         spec=written_spec,
         seed=arguments.seed,

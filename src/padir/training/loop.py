@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,7 @@ class TrainingResult:
         table_size: rows of the embedding table.
         valid: mean validation losses at the last step.
         summary: counts for the model card.
+        inputs: SHA-256 of the files that it was trained on.
     """
 
     arrays: dict[str, np.ndarray]
@@ -69,6 +70,7 @@ class TrainingResult:
     table_size: int
     valid: dict[str, float]
     summary: dict[str, Any]
+    inputs: dict[Path, str] = field(default_factory=dict)
 
 
 def train(
@@ -103,19 +105,21 @@ def train(
     """
     vocabulary = Vocabulary.load(vocabulary_path)
     start = read_warm_start(spec, vocabulary_path, warm_start)
+    files = {"vocabulary": vocabulary_path, **vars(text)}
+    if start is not None:
+        files["warm_start"] = start.folder / MODEL_FILE
+    inputs = {path: sha256_file(path) for path in files.values()}
     identity = {
         "training": spec.identity,
-        "vocabulary": sha256_file(vocabulary_path),
         "table_size": table_size(spec.run.architecture, vocabulary.size),
         "seed": seed,
-        **{name: sha256_file(path) for name, path in vars(text).items()},
+        **{name: inputs[path] for name, path in files.items()},
     }
-    if start is not None:
-        identity["warm_start"] = sha256_file(start.folder / MODEL_FILE)
     check_agreement(identity)
     first = is_first_process()
     with WorkFolder(work, identity, first=first, restart=restart, wait=wait) as folder:
-        return Run(spec, vocabulary, text, seed, folder, start, threads).train()
+        trained = Run(spec, vocabulary, text, seed, folder, start, threads).train()
+    return replace(trained, inputs=inputs)
 
 
 def read_warm_start(spec: RunSpec, vocabulary: Path, folder: Path | None) -> Bundle | None:

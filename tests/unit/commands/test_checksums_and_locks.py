@@ -1,5 +1,6 @@
 """Damaged decoders and hypotheses are refused; a second distillation waits for the first."""
 
+import hashlib
 import io
 import json
 import shutil
@@ -11,6 +12,7 @@ import pytest
 
 from padir.commands import decode, distill, score, train, tune
 from padir.decode.load import find_decoder, load
+from padir.decode.translate import Translator
 from padir.files import InputError, read_json, write_json, write_lines
 from padir.locks import Lock
 from padir.training import loop
@@ -115,6 +117,48 @@ def test_a_training_that_outlived_its_settings_overwrites_no_bundle(tmp_path, mo
     with pytest.raises(InputError, match=r"/spec\.json: changed while the training ran: "):
         run(train, *arguments)
     assert not (tmp_path / "bundle").exists()
+
+
+@pytest.mark.parametrize("name", ["train.source", "valid.target", "spm.model"])
+def test_a_bundle_is_not_written_over_text_that_changed_while_it_was_trained(
+    tmp_path, monkeypatch, name
+):
+    write_toy(tmp_path)
+    arguments = train_arguments(tmp_path, tiny_spec("ar", steps=3))
+    path = tmp_path / name
+    content, finish = path.read_bytes(), loop.Run.train
+
+    def edited_meanwhile(self):
+        path.write_bytes(content + b"ba\n")
+        return finish(self)
+
+    monkeypatch.setattr(loop.Run, "train", edited_meanwhile)
+    with pytest.raises(InputError, match=rf"/{name}: changed while the training ran: "):
+        run(train, *arguments)
+    assert not (tmp_path / "bundle").exists()
+    # Nothing is lost, nor trained again.
+    path.write_bytes(content)
+    monkeypatch.setattr(loop.Run, "train", finish)
+    monkeypatch.setattr(loop.Trainer, "steps", None)
+    assert run(train, *arguments) == 0
+    inputs = read_json(tmp_path / "provenance.json")["inputs"]
+    assert inputs[str(path)] == hashlib.sha256(content).hexdigest()
+
+
+def test_provenance_of_hypotheses_names_the_text_that_was_translated(place, tmp_path, monkeypatch):
+    source = tmp_path / "source"
+    write_lines(source, LINES)
+    before, translate = hashlib.sha256(source.read_bytes()).hexdigest(), Translator.translate
+
+    def edited_meanwhile(self, *given, **named):
+        write_lines(source, LINES[::-1])
+        return translate(self, *given, **named)
+
+    monkeypatch.setattr(Translator, "translate", edited_meanwhile)
+    out = tmp_path / "out.jsonl"
+    arguments = [*decoding(place, "ar"), "--source", source, "--out", out]
+    assert run(decode, *arguments, "--text", tmp_path / "out.txt") == 0
+    assert read_json(tmp_path / "out.jsonl.provenance.json")["inputs"][str(source)] == before
 
 
 def test_a_second_distillation_waits_and_takes_what_the_first_wrote(place, tmp_path, monkeypatch):
