@@ -6,6 +6,7 @@
 import os
 import re
 import sys
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,43 @@ def prepare(threads: int | None = None) -> None:
             raise RuntimeError("the number of threads must be set before JAX computes anything")
     import jax
 
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "padir" / "compiled"
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    # No home folder is known where the user has none.
+    if caches.startswith("~"):
+        return
+    cache = Path(caches) / "padir" / "compiled"
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    _replace_damaged(cache)
+
+
+def _replace_damaged(cache: Path) -> None:
+    """Compile anew what the cache cannot give back; JAX would warn of it at every start.
+
+    JAX writes entries in place, and none that is there: one that a full disk or a kill cut short
+    would stay.
+    """
+    from jax._src import compilation_cache
+
+    # No public interface reaches single entries; without this one JAX warns as before.
+    read = getattr(compilation_cache, "get_executable_and_time", None)
+    if read is None or hasattr(read, "__wrapped__"):
+        return
+
+    @wraps(read)
+    def read_or_remove(key: str, *given: Any, **named: Any) -> Any:
+        try:
+            return read(key, *given, **named)
+        # Whatever a compression or a device finds wrong.
+        except Exception:
+            entry = cache / f"{key}-cache"
+            if not entry.is_file():
+                raise
+            entry.unlink(missing_ok=True)
+            return None, None
+
+    compilation_cache.get_executable_and_time = read_or_remove
 
 
 def cores() -> int:

@@ -16,7 +16,6 @@ examples:
 
 import signal
 import sys
-from pathlib import Path
 from types import FrameType
 
 from padir.commands.arguments import needed, option, read_arguments
@@ -62,7 +61,7 @@ def main(argv: list[str]) -> int:
     teacher = cloud_teacher(arguments.teacher, changes)
     task = Task.of(teacher, arguments.source_language, arguments.target_language)
     limits = Limits.of(teacher)
-    path = Path(teacher.ledger).expanduser()
+    path = teacher.ledger_path
     if arguments.out.resolve() == path.resolve():
         raise InputError(f"--out {shown(arguments.out)}: is the ledger, allowed is another file")
     with Ledger(path) as ledger:

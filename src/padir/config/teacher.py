@@ -2,13 +2,14 @@
 
 import os
 from ipaddress import ip_address
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from padir.config.base import FilePath, Settings
 from padir.config.rows import RowText
+from padir.files import InputError
 
 
 class ModelTeacher(Settings):
@@ -71,6 +72,17 @@ class CloudTeacher(Settings):
     endpoint: str | None = None
     """ADDRESS:PORT of a test server on this machine, used without credentials; null: the real
     service."""
+
+    @property
+    def ledger_path(self) -> Path:
+        """The ledger, with a home folder for `~`. Raises InputError where none is known."""
+        path = os.path.expanduser(self.ledger)
+        if path.startswith("~"):
+            raise InputError(
+                f"ledger is {self.ledger!r}, and no home folder is known: set HOME, or give the"
+                " ledger's path in full"
+            )
+        return Path(path)
 
     @model_validator(mode="after")
     def _is_safe(self) -> "CloudTeacher":

@@ -117,7 +117,7 @@ def plan_lines(config: Config, results: Path) -> list[str]:
     for name, teacher in config.teachers.items():
         if name not in used or not isinstance(teacher, CloudTeacher):
             continue
-        ledger = open_to_read(Path(teacher.ledger).expanduser())
+        ledger = open_to_read(teacher.ledger_path)
         with ledger or nullcontext():
             dollars, counted = 0.0, True
             for dataset, settings in config.datasets.items():

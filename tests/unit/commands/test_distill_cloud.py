@@ -55,6 +55,14 @@ def arguments(tmp_path):
     return make
 
 
+def test_without_a_home_folder_the_ledger_is_asked_for(arguments, monkeypatch, capsys):
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert main(arguments(ledger="~/ledger.sqlite")) == 2
+    assert "ledger is '~/ledger.sqlite', and no home folder is known: set HOME" in (
+        capsys.readouterr().err
+    )
+
+
 def test_without_a_limit_nothing_is_sent_and_with_one_the_text_is_written(
     arguments, tmp_path, capsys
 ):
