@@ -16,6 +16,7 @@ examples:
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from padir.commands import options
@@ -92,6 +93,7 @@ def main(argv: list[str]) -> int:
         )
         return 0
 
+    before = _written(arguments.out)
     prepare(arguments.threads)
     from padir.decode.load import find_decoder
     from padir.distill.teacher import distill
@@ -109,7 +111,9 @@ def main(argv: list[str]) -> int:
     command = ["distill", *argv]
     # A killed Snakemake leaves its jobs at work; the same command again must not repeat theirs.
     with Lock(work / "lock", "another distillation is using this folder", wait=True) as lock:
-        if lock.waited and was_written_by(arguments.out, command):
+        # They may have ended while this one loaded its model.
+        others = lock.waited or _written(arguments.out) != before
+        if others and was_written_by(arguments.out, command):
             shutil.rmtree(work, ignore_errors=True)
             return 0
         with Progress(len(sources), "sentences", label) as progress:
@@ -135,6 +139,15 @@ def main(argv: list[str]) -> int:
             file=sys.stderr,
         )
     return 0
+
+
+def _written(out: Path) -> int | None:
+    """When the provenance of a file was last written, in nanoseconds; None where there is none."""
+    from padir.provenance import provenance_of
+
+    with suppress(FileNotFoundError):
+        return provenance_of(out).stat().st_mtime_ns
+    return None
 
 
 def join(parts: Sequence[Path], out: Path) -> None:

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from padir.commands import decode, distill, score, train, tune
+from padir.commands import decode, distill, options, score, train, tune
 from padir.decode.load import find_decoder, load
 from padir.decode.translate import Translator
 from padir.files import InputError, read_json, write_json, write_lines
@@ -179,4 +179,27 @@ def test_a_second_distillation_waits_and_takes_what_the_first_wrote(place, tmp_p
     second.join(60)
     assert statuses == [0] and out.read_bytes() == written
     assert "another distillation is using this folder (process " in said.getvalue()
+    assert not (tmp_path / "out.parts").exists()
+
+
+def test_a_distillation_takes_what_another_one_wrote_while_it_loaded(place, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    arguments = [*decoding(place, "ar"), "--out", out]
+    assert run(distill, *arguments) == 0
+    written = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr("padir.distill.teacher.distill", None)  # A call would fail.
+    # What was there before is made again.
+    with pytest.raises(TypeError):
+        run(distill, *arguments)
+    for path in written:
+        path.unlink()
+    open_bundle = options.open_bundle
+
+    def ended_meanwhile(*given):
+        for path, content in written.items():
+            path.write_bytes(content)
+        return open_bundle(*given)
+
+    monkeypatch.setattr(options, "open_bundle", ended_meanwhile)
+    assert run(distill, *arguments) == 0
     assert not (tmp_path / "out.parts").exists()
