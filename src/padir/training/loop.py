@@ -116,10 +116,9 @@ def train(
         **{name: inputs[path] for name, path in files.items()},
     }
     check_agreement(identity)
-    first = is_first_process()
-    with WorkFolder(work, identity, first=first, restart=restart, wait=wait) as folder:
-        trained = Run(spec, vocabulary, text, seed, folder, start, threads).train()
-    return replace(trained, inputs=inputs)
+    with WorkFolder(work, identity, first=is_first_process(), restart=restart, wait=wait) as folder:
+        run = Run(spec, vocabulary, text, seed, folder, start, threads)
+        return replace(run.train(), inputs=inputs)
 
 
 def read_warm_start(spec: RunSpec, vocabulary: Path, folder: Path | None) -> Bundle | None:

@@ -11,15 +11,13 @@ import sys
 import pytest
 
 from padir.cli import main
-from padir.config.identity import training_digests
-from padir.config.read import check_config, cloud_teacher
+from padir.config.read import cloud_teacher
 from padir.config.teacher import CloudTeacher
 from padir.distill import owners, service
 from padir.distill.ledger import Ledger
 from padir.distill.ledger_reader import Task
 from padir.files import InputError, read_lines, write_lines
 from tests.translation_server import FORBIDDEN, Behaviour, TranslationServer, translation
-from tests.unit.config.small import changed
 
 LINES = ["Guten Tag.", "", "Auf Wiedersehen.", "Guten Tag."]
 
@@ -387,18 +385,3 @@ def test_a_ledger_that_may_not_be_written_is_one_line(arguments, tmp_path, capsy
         pytest.skip("this user may write everything")
     assert main(line) == 2
     assert "cannot use the ledger: attempt to write a readonly" in capsys.readouterr().err
-
-
-def test_money_and_speed_train_nothing_anew_and_another_teacher_does():
-    def trained(**settings):
-        given = changed("teachers", {"ar": {"kind": "cloud", **settings}})
-        return training_digests(check_config(given), "real", "de-en", "padir")["training"]
-
-    free = {"max_usd": 5, "ledger": "x.sqlite", "concurrency": 1, "project": "p"}
-    free["refused"] = "leave_empty"
-    assert trained() == trained(**free)
-    assert trained() != trained(endpoint="127.0.0.1:80")
-    other = changed("teachers", {"ar": {"kind": "files", "train": "t", "valid": "v"}})
-    other["datasets"] = {"real": other["datasets"]["real"] | {"directions": ["de-en"]}}
-    digests = training_digests(check_config(other), "real", "de-en", "padir")
-    assert trained() != digests["training"]
