@@ -6,6 +6,7 @@
 import os
 import re
 import sys
+import zlib
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -57,12 +58,17 @@ def _replace_damaged(cache: Path) -> None:
     if read is None or hasattr(read, "__wrapped__"):
         return
 
+    compressions = (getattr(compilation_cache, name, None) for name in ("zstd", "zstandard"))
+    damage = (
+        *(OSError, ValueError, RuntimeError, zlib.error),
+        *(compression.ZstdError for compression in compressions if compression),
+    )
+
     @wraps(read)
     def read_or_remove(key: str, *given: Any, **named: Any) -> Any:
         try:
             return read(key, *given, **named)
-        # Whatever a compression or a device finds wrong.
-        except Exception:
+        except damage:
             entry = cache / f"{key}-cache"
             if not entry.is_file():
                 raise
