@@ -181,11 +181,16 @@ def _allowed(annotation: Any, metadata: list[Any]) -> str:
             case Lt(bound):
                 limits.append(f"< {bound:,}")
             case MinLen(length):
-                limits.append(f"at least {length}")
+                limits.append(f"at least {length} {_unit(annotation, length)}")
             case MaxLen(length):
-                unit = "" if get_origin(annotation) is list else " characters"
-                limits.append(f"at most {length}{unit}")
+                limits.append(f"at most {length} {_unit(annotation, length)}")
     return ", ".join([_type(annotation), *limits])
+
+
+def _unit(annotation: Any, number: int) -> str:
+    """What the limits of a length count."""
+    one, more = ("character", "characters") if annotation is str else ("entry", "entries")
+    return one if number == 1 else more
 
 
 def _type(annotation: Any) -> str:
@@ -199,7 +204,10 @@ def _type(annotation: Any) -> str:
     if origin is dict:
         return f"mapping of {_type(arguments[1])}"
     if origin is list:
-        return f"list of {_type(arguments[0])}"
+        item = arguments[0]
+        fields = get_args(item)[1:] if get_origin(item) is Annotated else ()
+        limits = [limit for field in fields for limit in getattr(field, "metadata", ())]
+        return f"list of {_allowed(item, limits)}"
     names = {int: "integer", float: "number", bool: "`true` or `false`", str: "text"}
     names[type(None)] = "null"
     return names.get(annotation, "settings")

@@ -144,8 +144,11 @@ def _dropped(train: dict[str, Any]) -> str:
 
 def _files(splits: dict[str, Any]) -> str:
     rows: list[list[object]] = [
-        [file["file"], file["sha256"], file["carriage_returns_removed"]]
+        [
+            *(file["file"], file["sha256"], file["carriage_returns_removed"]),
+            file.get("byte_order_marks_removed", 0),
+        ]
         for statistics in splits.values()
         for file in statistics["files"]
     ]
-    return _table(["file", "SHA-256", "carriage returns removed"], rows)
+    return _table(["file", "SHA-256", "carriage returns removed", "U+FEFF removed"], rows)

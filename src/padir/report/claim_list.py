@@ -155,7 +155,7 @@ CLAIMS = (
         "ours",
         "Some unmasked tokens in the first training stage help.",
         ablations.unmasking_helps,
-        paper="done (L.2), no claim that they help",
+        paper="used (L.2); not claimed to help",
     ),
     _ablation(
         "positional_attention",
@@ -177,14 +177,14 @@ CLAIMS = (
         "ours",
         "Remasking stutter between passes helps.",
         ablations.stutter_handling_helps,
-        paper="done (L.2), no claim that it helps",
+        paper="used (L.2); not claimed to help",
     ),
     _ablation(
         "length_candidates",
         "ours",
         "Several length candidates help.",
         ablations.length_candidates_help,
-        paper="done (L.1.1), no claim that they help",
+        paper="used (L.1.1); not claimed to help",
     ),
     _ablation(
         "remasking",

@@ -40,6 +40,10 @@ class Estimate:
         """The interval."""
         return self.low, self.high
 
+    def of_seeds(self, kept: Sequence[int]) -> "Estimate":
+        """The mean over some of the seeds, by their places in `by_seed`."""
+        return estimate([*self.by_seed[list(kept)]], self.replicates_by_seed[list(kept)])
+
     def text(self) -> str:
         """Such as `26.10 [25.02, 27.31]`."""
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"

@@ -16,6 +16,7 @@ GROUPS = {
 # The group of a claim by the part that it is decided from.
 GROUP_OF = {
     "table1": "quality",
+    "table3": "quality",
     "latency": "speed",
     "stutter": "stutter",
     "ablations": "ablations",

@@ -214,6 +214,11 @@ def near_ar_bleurt(results: Results, place: Place) -> Finding:
             return Finding(None, reason)
         rows.append(scored)
         estimates.append(rating.estimate)
+    whole, rows = rows, _in_common(rows)
+    estimates = [
+        rated.of_seeds([row.seeds.index(seed) for seed in kept.seeds])
+        for rated, row, kept in zip(estimates, whole, rows, strict=True)
+    ]
     value, ends, over = _combined(rows, estimates, [1.0, -1.0])
     text = "; ".join(
         f"{row.row.label} {rating.text()}" for row, rating in zip(rows, estimates, strict=True)

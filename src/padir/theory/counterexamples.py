@@ -200,10 +200,11 @@ def clique_regimes() -> dict[str, regimes.Regime]:
     }
 
 
-def hitting_against_coupling() -> list[tuple[float, float]]:
-    """(J, P(larger mode within 10 steps of 9-Gibbs)) from the smaller mode; not monotone."""
-    kernels = [(j, clique_gibbs(Clique(12, 6, j, 0.1), 9)) for j in COUPLINGS]
-    return [(j, float(hitting_curve(k, np.eye(7)[0], 6, 10)[-1])) for j, k in kernels]
+def hitting_against_coupling(k: int) -> list[tuple[float, float]]:
+    """(J, P(larger mode within 10 steps of k-Gibbs)) from the smaller mode; not monotone for k up
+    to the clique's size of 6."""
+    kernels = [(j, clique_gibbs(Clique(12, 6, j, 0.1), k)) for j in COUPLINGS]
+    return [(j, float(hitting_curve(kernel, np.eye(7)[0], 6, 10)[-1])) for j, kernel in kernels]
 
 
 def updates_at_weak_coupling() -> np.ndarray:

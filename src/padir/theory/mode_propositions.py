@@ -99,10 +99,11 @@ def slow_claim(
             f" {c['stay_hoeffding']:.2g}"
             for c in parallel
         ),
-        "T is 1 step or more by both bounds in each model of the corollary; there and with unequal"
-        " fields the exact probability to leave within T steps from the worst start is at most"
-        " delta; in all models exact epsilon <= Chernoff's <= Hoeffding's",
-        all(s.hoeffding_steps >= 1 for s in lumped)
+        "T is 1 step or more by Chernoff's bound, and Hoeffding's epsilon below 1, in each model of"
+        " the corollary; there and with unequal fields the exact probability to leave within T"
+        " steps from the worst start is at most delta; in all models exact epsilon <= Chernoff's"
+        " <= Hoeffding's",
+        all(s.steps >= 1 and s.hoeffding < 1 for s in lumped)
         and all(s.leave <= c["delta"] for c, s in zip(cases, lumped, strict=True))
         and all(s.leave <= delta for s in enumerated)
         and all(

@@ -16,7 +16,7 @@ from padir.report.catalogue import artifacts, parts
 from padir.report.load import command_for
 from padir.report.paper import beside
 from padir.report.results import Estimate
-from tests.unit.report.conftest import CORE, NOISE
+from tests.unit.report.conftest import CORE, NOISE, TRAININGS
 
 SIGNATURE = "BLEURT|BLEURT-20|x"
 
@@ -218,6 +218,21 @@ def test_near_ar_in_bleurt_needs_every_seed_and_flips_at_its_margin(wmt):
         assert claim["verdict"] == verdict
         assert claim["interval"] == pytest.approx([score - 73.0] * 2)
     assert min(paper.gaps_to_ar(paper.TABLE3, "T4")) == pytest.approx(-2.98)
+
+
+def test_near_ar_in_bleurt_is_over_the_seeds_of_both(wmt):
+    wmt.train(ar={**TRAININGS["ar"], "seeds": [0, 1, 2]})
+    wmt.train(padir={**TRAININGS["padir"], "seeds": [0, 1, 2, 3, 4]})
+    for seed in range(5):
+        scores = 37.0, 38.5, 38.6, 45.0, 45.0
+        wmt.score("padir/padir/T4", seed, bleu=scores[seed])
+        rate(wmt, "padir/padir/T4", scores[seed], seed)
+    for seed in range(3):
+        wmt.score("ar/beam", seed, bleu=40.0)
+        rate(wmt, "ar/beam", 40.0, seed)
+    claim = near_ar_in_bleurt(wmt)
+    assert (claim["verdict"], claim["seeds"]) == ("not reproduced", [0, 1, 2])
+    assert "difference -1.97; interval over sentences and 3 seeds" in claim["measured"]
 
 
 def test_a_row_that_one_seed_lacks_is_not_run(wmt):

@@ -144,7 +144,7 @@ def _constant_claim(constants: list[dict[str, Any]]) -> Claim:
             f" {c['upper']:.3f}"
             for c in constants
         )
-        + "; KL after a step exceeds what C_AT leaves by at most"
+        + "; KL after one step minus (1 - 1/C_AT) times KL before: at most"
         f" {max(max(c['excess'], c['independent_excess']) for c in constants):.2g}",
         "Poincare constant and N/k <= largest ratio found <= proven bound; no law violates the"
         " inequality, nor the contraction with the proven bound, with N/k for independent spins,"
@@ -186,7 +186,8 @@ def _bound_claims(rows: list[dict[str, Any]], settings: Tensorisation) -> list[C
             section,
             statement,
             paper,
-            f"bound {values}; below 1, with fits off the truth: {informative or 'none'};"
+            f"bound {values}; rows that could break it (bound below 1, some fits"
+            f" differ from the truth): {informative or 'none'};"
             f" smallest coverage {share:.3f}",
             f"coverage at least {goal:g}{test}",
             share >= goal and passed,
@@ -213,7 +214,8 @@ def _bound_claims(rows: list[dict[str, Any]], settings: Tensorisation) -> list[C
             "If the truth is in the family, the bound needs no term in the number of sequences.",
             "not stated",
             realizable,
-            "; some row informs: a bound below 1, and fits off the truth",
+            "; at least one row could break the bound (bound below 1, some fits differ from the"
+            " truth)",
             bool(_informative(realizable, "realizable")),
         ),
         claim(
