@@ -41,6 +41,7 @@ class Option:
     positive: bool = False
     written: bool = False
     beside: str = ""
+    decoder: bool = False
 
 
 def option(
@@ -53,6 +54,7 @@ def option(
     positive: bool = False,
     written: bool = False,
     beside: str = "",
+    decoder: bool = False,
     **settings: Any,
 ) -> Option:
     """An optional argument.
@@ -66,6 +68,7 @@ def option(
         positive: whether only finite numbers above 0 are allowed.
         written: whether the command writes the file.
         beside: suffix of a second file that the command writes then, such as .json.
+        decoder: whether the file may replace one of a bundle's decoders.
         group: title of a group of options, `ONE_OF` or `AT_MOST_ONE_OF`.
         settings: further ones of argparse.
     """
@@ -82,7 +85,7 @@ def option(
         shown = " ".join(map(str, default)) if isinstance(default, list) else default
         meaning += f" (default {shown})"
     settings = {"help": meaning, **settings}
-    return Option(name, settings, least, group, most, positive, written, beside)
+    return Option(name, settings, least, group, most, positive, written, beside, decoder)
 
 
 def needed(usage: str, meaning: str, **settings: Any) -> Option:
@@ -252,24 +255,26 @@ def _value(arguments: argparse.Namespace, member: Option) -> Any:
 
 def _check_files(arguments: argparse.Namespace, options: Sequence[Option]) -> None:
     """Refuse, before any work, a folder in place of a file, and a file to write that is also the
-    file of another option or part of a bundle."""
-    from padir.bundle import PARTS
+    file of another option, part of a bundle, or one of its decoders."""
+    from padir.bundle import DECODERS, PARTS
 
     files: dict[Option, list[Path]] = {}
-    # Parts of bundles, and files where an option takes a name or JSON text as well.
+    # Parts of bundles, folders of decoders, and files where an option takes other text as well.
     others: dict[Option, list[Path]] = {}
     for member in options:
         value = _value(arguments, member)
-        kind = member.settings.get("metavar")
+        kind = member.settings.get("metavar") or ""
         if value is None:
             continue
         if kind == "F":
             files[member] = [Path(path) for path in (value if isinstance(value, list) else [value])]
             if member.beside:
                 files[member].append(Path(f"{value}{member.beside}"))
-        elif kind == "BUNDLE":
+        elif kind.startswith("BUNDLE"):
             folders = value if isinstance(value, list) else [value]
-            others[member] = [folder / part for folder in folders for part in PARTS]
+            if ":" in kind:
+                folders = [Path(text.rpartition(":")[0]) for text in folders]
+            others[member] = [folder / part for folder in folders for part in (*PARTS, DECODERS)]
         elif kind in ("NAME_OR_FILE", "JSON") and isinstance(value, str) and isfile(value):
             others[member] = [Path(value)]
     for member, paths in files.items():
@@ -280,8 +285,11 @@ def _check_files(arguments: argparse.Namespace, options: Sequence[Option]) -> No
                     raise InputError(f"{member.name} {shown(path)}: is a folder, allowed is a file")
             if not member.written or is_device(path):
                 continue
+            taken = {path.resolve()}
+            if isfile(path) and not member.decoder:
+                taken.add(path.resolve().parent)
             for other, read in (files | others).items():
-                if other is not member and path.resolve() in map(Path.resolve, read):
+                if other is not member and taken.intersection(map(Path.resolve, read)):
                     raise InputError(
                         f"{member.name} {shown(path)}: is a file of {other.name}, allowed is"
                         " another one"

@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
         for language in dataset.pair.split("-")
     }
     written = [*text_files(dataset.source, dataset.pair, out), *references.values()]
-    check_own_text(dataset.source, written)
+    check_own_text(dataset, written)
     workers = arguments.threads or cores()
     cleaned = clean(dataset.cleaning, dataset.pair, raw, out, workers)
     statistics = {"digests": arguments.digests, **cleaned, "references": {}}

@@ -35,6 +35,7 @@ def main(argv: list[str]) -> int:
     from padir.cleaned import check_cleaned
     from padir.config.read import read_dataset
     from padir.data.extra import clean_extra
+    from padir.data.text import check_own_text, text_name
     from padir.files import InputError, shown
     from padir.launch import cores
     from padir.provenance import write_provenance
@@ -48,6 +49,8 @@ def main(argv: list[str]) -> int:
             f"{shown(arguments.config_dataset)}: extra_sources.files has no {language!r}, allowed:"
             f" {', '.join(there) or 'none, as there are no extra_sources'}"
         )
+    out = arguments.out / text_name("extra", language)
+    check_own_text(dataset, [out])
     scored = {"valid": arguments.valid, "test": arguments.test}
     check_cleaned(arguments.train, *scored.values())
     workers = arguments.threads or cores()
@@ -55,13 +58,13 @@ def main(argv: list[str]) -> int:
         dataset.cleaning, language, file, arguments.train, scored, arguments.out, workers
     )
     name = file.name if isinstance(file, Path) else file.url
-    path = arguments.out / f"extra.{language}.statistics.json"
+    path = out.with_name(f"{out.name}.statistics.json")
     write_with_checksum(
         path, {"digests": arguments.digests, "language": language, "file": name, **statistics}
     )
     read = [arguments.config_dataset, arguments.train, *scored.values()]
     write_provenance(
-        arguments.out / f"extra.{language}",
+        out,
         ["extra-sources", *argv],
         inputs=[*read, file] if isinstance(file, Path) else read,
         spec=dataset.model_dump(mode="json"),

@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
         write_grammar(source, arguments.grammar)
         return 0
     outputs = sorted(text_files(source, dataset.pair, arguments.out))
-    check_own_text(source, outputs)
+    check_own_text(dataset, outputs)
     inputs = [arguments.config_dataset, *source.local_files()]
     seed = None
     if isinstance(source, SyntheticSource):

@@ -70,6 +70,8 @@ def main(argv: list[str]) -> int:
     if out.exists() and not arguments.force:
         raise InputError(f"{shown(out)}: exists; --force replaces it, --name names another dataset")
     text = find_text(arguments.text, arguments.languages)
+    if text.holds(out):
+        raise InputError(f"--out {shown(out)}: is a file of the given text, allowed is another one")
     directions = checked_directions(arguments.directions, text.languages)
     check_tokenizers("--directions", directions)
     folder = Path("data", name)

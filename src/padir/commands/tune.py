@@ -24,7 +24,7 @@ OPTIONS = (
     *decoder_options(),
     needed("--source F", "validation sources, one sentence a line"),
     needed("--references F ...", "validation references, one file for each set of references"),
-    needed("--out F", "JSON file to write the tuned decoder to", written=True),
+    needed("--out F", "JSON file to write the tuned decoder to", written=True, decoder=True),
     DIGESTS,
     *BATCH,
 )

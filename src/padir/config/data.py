@@ -358,6 +358,11 @@ class Dataset(Settings):
         folder = self.source.folder if isinstance(self.source, FilesSource) else "."
         return Path(folder, item) if isinstance(item, str) else item
 
+    def local_files(self) -> list[Path]:
+        """Local files of source and extra source text."""
+        extra = map(self.extra_file, self.extra_sources.files if self.extra_sources else ())
+        return [*self.source.local_files(), *(file for file in extra if isinstance(file, Path))]
+
     @property
     def stated_license(self) -> str | None:
         """The licence that cards name; of generated text the project's, unless another is set."""

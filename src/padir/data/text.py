@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from padir.config.data import (
     MOST_LINE_BYTES,
     MOST_UNPACKED,
+    Dataset,
     DataSource,
     FilesSource,
     RemoteFile,
@@ -63,13 +64,13 @@ def check_references(source: DataSource, pair: str, folder: Path) -> None:
             )
 
 
-def check_own_text(source: DataSource, targets: Iterable[Path]) -> None:
-    """Refuse to write files from which the source is read. Raises InputError that names one."""
-    read = {path.resolve() for path in source.local_files()}
+def check_own_text(dataset: Dataset, targets: Iterable[Path]) -> None:
+    """Refuse to write files from which a dataset is read. Raises InputError that names one."""
+    read = {path.resolve() for path in dataset.local_files()}
     for path in targets:
         if path.resolve() in read:
             raise InputError(
-                f"{shown(path)}: is a file of the given text, which stays as it is; --out names"
+                f"{shown(path)}: is one of your own text files and is not overwritten: give --out"
                 " another folder"
             )
 

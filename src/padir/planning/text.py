@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from padir.config.data import Cleaning
@@ -45,6 +46,11 @@ class ParallelText:
     languages: tuple[str, str]
     splits: Mapping[str, Split]
     unused: Sequence[Path] = ()
+
+    def holds(self, path: Path) -> bool:
+        """Whether a path is that of one of these files."""
+        files = chain(self.unused, *(files.values() for files in self.splits.values()))
+        return path.resolve() in map(Path.resolve, files)
 
 
 @dataclass(frozen=True)
@@ -230,9 +236,8 @@ def held_out_files(
         split: {language: folder / f"{split}.{language}" for language in languages}
         for split in ("train", *missing)
     }
-    given = {path.resolve() for files in text.splits.values() for path in files.values()}
     for path in (path for files in paths.values() for path in files.values()):
-        if path.resolve() in given:
+        if text.holds(path):
             raise InputError(
                 f"{shown(path)}: is a file of the given text, which stays as it is; --name names"
                 " the dataset otherwise"

@@ -10,6 +10,7 @@ from padir import commands
 from padir.cli import main
 from padir.commands.arguments import BUNDLE, Option, decoder_options, option, read_arguments
 from padir.commands.export import OPTIONS as EXPORT
+from padir.commands.tune import OPTIONS as TUNE
 from padir.config.read import cloud_teacher
 from padir.distill.ledger import Ledger
 from padir.files import InputError
@@ -57,6 +58,30 @@ def test_a_part_of_a_bundle_is_not_written_over(tmp_path):
         words = ["--bundle", str(tmp_path), "--text", str(tmp_path / "." / part)]
         with pytest.raises(InputError, match=f"{part}: is a file of --bundle, allowed is an"):
             read_arguments("decode", "", [BUNDLE, written], words)
+
+
+@pytest.mark.parametrize("verb", ["decode", "latency"])
+def test_a_bundle_of_any_option_and_its_decoders_are_not_written_over(tmp_path, verb):
+    table = importlib.import_module(f"padir.commands.{verb}").OPTIONS
+    bundle = ["--rows", f"{tmp_path}:padir.T4"] if verb == "latency" else ["--bundle", tmp_path]
+    words = [*map(str, bundle), *(["--text", "t"] if verb == "decode" else []), "--source", "s"]
+    (tmp_path / "decoders").mkdir()
+    new, mine = tmp_path / "decoders/new.json", tmp_path / "decoders/mine.json"
+    mine.write_text("{}")
+    read_arguments(verb, "", table, [*words, "--out", str(new)])
+    for part in (mine, tmp_path / "spec.json"):
+        with pytest.raises(InputError, match=f"{part}: is a file of {words[0]}, allowed is an"):
+            read_arguments(verb, "", table, [*words, "--out", str(part)])
+
+
+def test_tuning_may_replace_a_decoder_of_the_bundle(tmp_path):
+    (tmp_path / "decoders").mkdir()
+    mine = tmp_path / "decoders/mine.json"
+    mine.write_text("{}")
+    words = ["--bundle", str(tmp_path), "--source", "s", "--references", "r", "--out"]
+    read_arguments("tune", "", TUNE, [*words, str(mine)])
+    with pytest.raises(InputError, match=r"spm\.model: is a file of --bundle, allowed is an"):
+        read_arguments("tune", "", TUNE, [*words, str(tmp_path / "spm.model")])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from padir.commands.clean import main as clean
+from padir.commands.extra_sources import main as extra_sources
 from padir.commands.fetch import main as fetch
 from padir.config.data import FilesSource
 from padir.data.text import text_name, write_files_source
@@ -136,9 +137,25 @@ def test_no_text_of_ones_own_is_overwritten(given, tmp_path):
         ),
     ]
     for command, words in written:
-        with pytest.raises(InputError, match="is a file of the given text, which stays as it is"):
+        with pytest.raises(InputError, match="is one of your own text files and is not overwr"):
             command(words)
         assert {path: path.read_bytes() for path in given.iterdir()} == before
+
+
+def test_no_extra_text_of_ones_own_is_overwritten(given, tmp_path):
+    dataset, own = tmp_path / "dataset.json", given / "extra.de"
+    files = source(given).model_dump(mode="json")
+    own.write_text("ein Hund\n")
+    read = ["--train", "train.de", "--valid", "valid", "--test", "test"]
+    words = ["--config-dataset", str(dataset), "--language", "de", *read, "--out", str(given)]
+    for name in ("extra.de", "train.de"):
+        # What is called extra.de may also be training text.
+        files["train"]["files"]["de"] = "extra.de" if name == "train.de" else "train.de"
+        extra = {"files": {"de": name}}
+        write_json(dataset, {"source": files, "directions": ["de-en"], "extra_sources": extra})
+        with pytest.raises(InputError, match=f"{own}: is one of your own text files and is not o"):
+            extra_sources(words)
+        assert own.read_text() == "ein Hund\n"
 
 
 def test_unequal_line_counts_name_both_files(given, tmp_path):

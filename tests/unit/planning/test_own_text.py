@@ -14,7 +14,7 @@ from padir.planning import fit, propose
 from padir.planning.cost import parameter_counts
 from padir.planning.machine import Machine
 from padir.planning.memory import about_parameters
-from padir.planning.text import count, find_text, held_out_files, hold_out
+from padir.planning.text import count, find_text
 
 CPU = Machine(cores=2, memory=8 * 10**9, kind="cpu", accelerators=0, gflops=20.0)
 WORDS = ["".join(letters) for letters in itertools.product("bkmrst", "aeiou", "lnp", "aou")]
@@ -325,58 +325,6 @@ def test_parameters_without_jax_are_nearly_those_of_the_model(repository):
         exact = parameter_counts(config.trainings[name], 1000)
         about = about_parameters(config.trainings[name], 1000)
         assert about.parameters == pytest.approx(exact.parameters, rel=0.05)
-
-
-def test_held_out_files_keep_pairs_together(corpus):
-    lines = [f"s{number % 250}" for number in range(1000)]
-    (corpus / "train.de").write_text("".join(f"{line}\n" for line in lines))
-    (corpus / "train.en").write_text("".join(f"{line.upper()}\n" for line in lines))
-    text = find_text([corpus])
-    written = held_out_files(text, ["test"], corpus / "out")
-    hold_out(text, ["test"], written)
-    source, target = read_aligned(*written["test"].values())
-    assert len(source) == len(set(source)) == 12
-    assert [line.upper() for line in source] == target
-    assert not set(source) & set(read_lines(written["train"]["de"]))
-
-
-def test_held_out_sets_have_text_on_both_sides_and_no_line_that_cleaning_refuses(corpus):
-    for path in corpus.iterdir():
-        path.unlink()
-    sides = [(f"s{number}", f"T{number}") for number in range(1000)]
-    sides += [(f"empty{number}", "  ") for number in range(500)]
-    sides += [(f"long{number}", "x" * 20_001) for number in range(50)]
-    for side, language in enumerate(("de", "en")):
-        (corpus / f"train.{language}").write_text("".join(f"{pair[side]}\n" for pair in sides))
-    text = find_text([corpus])
-    written = held_out_files(text, ["valid", "test"], corpus / "out")
-    hold_out(text, ["valid", "test"], written)
-    for split in ("valid", "test"):
-        source, target = read_aligned(*written[split].values())
-        assert len(source) == 50
-        assert all(line[0] == "s" for line in source)
-        assert [line.replace("s", "T") for line in source] == target
-    assert len(read_lines(written["train"]["de"])) == len(sides) - 100
-
-
-def test_init_never_writes_over_text(corpus, capsys):
-    own = Path("data/corpus")
-    own.mkdir(parents=True)
-    for language in ("de", "en"):
-        lines = (f"{language} word {number}\n" for number in range(600))
-        (own / f"train.{language}").write_text("".join(lines))
-    before = {path: path.read_bytes() for path in own.iterdir()}
-    # With --force, too.
-    for force in ([], ["--force"]):
-        assert main(["init", "data/corpus", "--size", "tiny", *force]) == 2
-        assert "data/corpus/train.de: is a file of the given text" in capsys.readouterr().err
-        assert {path: path.read_bytes() for path in own.iterdir()} == before
-    other = ["init", "data/corpus", "--size", "tiny", "--name", "other"]
-    assert main(other) == 0
-    # Another text of that name, for another config.
-    assert main([*other, "--out", "another.yaml"]) == 2
-    assert "data/other/train.de: exists; --force replaces it" in capsys.readouterr().err
-    assert not Path("another.yaml").exists()
 
 
 def test_parts_of_a_training_text_are_not_dropped_and_other_files_are_named(corpus):
