@@ -264,8 +264,7 @@ def hold_out(text: ParallelText, missing: Sequence[str], paths: Mapping[str, Spl
         InputError: too little text, or a file cannot be written.
     """
     train = text.splits["train"]
-    pairs = iter_aligned(*train.values())
-    sources = list(dict.fromkeys(pair[0] for pair in pairs if _scorable(pair)))
+    sources = list(dict.fromkeys(pair[0] for pair in _pairs(train) if _scorable(pair)))
     held = held_out(len(sources))
     if not held:
         raise InputError(
@@ -283,7 +282,7 @@ def hold_out(text: ParallelText, missing: Sequence[str], paths: Mapping[str, Spl
 
     def lines(split: str, side: int) -> Iterator[str]:
         seen: set[str] = set()
-        for pair in iter_aligned(*train.values()):
+        for pair in _pairs(train):
             if drawn.get(pair[0], "train") != split:
                 continue
             if split != "train":
@@ -295,6 +294,12 @@ def hold_out(text: ParallelText, missing: Sequence[str], paths: Mapping[str, Spl
     for split, files in paths.items():
         for side, path in enumerate(files.values()):
             write_lines(path, lines(split, side))
+
+
+def _pairs(files: Split) -> Iterator[list[str]]:
+    """Pairs without U+FEFF at the start of lines: no file may begin with it."""
+    for pair in iter_aligned(*files.values()):
+        yield [line.lstrip("\ufeff") for line in pair]
 
 
 def _scorable(pair: Sequence[str]) -> bool:

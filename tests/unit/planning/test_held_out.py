@@ -51,6 +51,20 @@ def test_held_out_sets_have_text_on_both_sides_and_no_line_that_cleaning_refuses
     assert len(read_lines(written["train"]["de"])) == len(sides) - 100
 
 
+def test_no_line_of_a_drawn_split_begins_with_a_byte_order_mark(corpus):
+    for language in ("de", "en"):
+        lines = [f"\ufeff{language} {number}" for number in range(100)]
+        # A file may not begin with it.
+        lines[0] = lines[0].removeprefix("\ufeff")
+        (corpus / f"train.{language}").write_text("".join(f"{line}\n" for line in lines))
+    text = find_text([corpus])
+    written = held_out_files(text, ["valid", "test"], corpus / "out")
+    hold_out(text, ["valid", "test"], written)
+    for language in ("de", "en"):
+        drawn = [line for files in written.values() for line in read_lines(files[language])]
+        assert sorted(drawn) == sorted(f"{language} {number}" for number in range(100))
+
+
 def test_init_never_writes_over_text(corpus, capsys):
     own = Path("data/corpus")
     own.mkdir(parents=True)
