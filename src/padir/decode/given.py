@@ -31,6 +31,8 @@ _OPENERS = {"\u201c": "\u201e", "\u2018": "\u201a", "\u00ab": "\u00bb", "\u2039"
 low quotes and Danish guillemets."""
 _CLOSERS = {"\u201c": "\u201d", "\u2018": "\u2019", "\u00ab": "\u00bb", "\u2039": "\u203a"}
 """The same quotes, and what closes them where they open: as in English and French."""
+_MARK = "\ufeff"
+"""What given texts do not begin with, as no decoded line does."""
 Tokens = tuple[int, ...]
 
 
@@ -149,7 +151,7 @@ class Speller:
         """Tokens of a given text.
 
         Args:
-            text: not empty, without spaces around it.
+            text: not empty, without spaces around it or U+FEFF in front.
             where: file and line, for messages.
             joins: whether it joins what is before, where the vocabulary can.
 
@@ -210,7 +212,8 @@ class Speller:
             InputError: no spelling, or too long for the model.
         """
         segments: list[Tokens | None] = []
-        for number, part in enumerate(parts):
+        for number, given in enumerate(parts):
+            part = given.lstrip(_MARK)
             if number:
                 segments.append(None)
             if part.strip():
@@ -226,13 +229,14 @@ class Speller:
 
     def draft(self, text: str, where: str) -> Draft | None:
         """Read a draft; None where it is empty. Raises InputError: too long for the model."""
-        tokens = self.vocabulary.encode([text.strip()])[0]
+        tokens = self.vocabulary.encode([text.lstrip(_MARK).strip()])[0]
         self._check(len(tokens), where)
         return Draft(tuple(tokens)) if tokens else None
 
     def terms(self, text: str, where: str) -> Terms | None:
         """Read terms between tabs; None where there are none. Raises as `template`."""
-        terms = tuple(self.encode(t.strip(), where) for t in text.split("\t") if t.strip())
+        texts = (term.lstrip(_MARK).strip() for term in text.split("\t"))
+        terms = tuple(self.encode(term, where) for term in texts if term)
         self._check(sum(map(len, terms)), where)
         return Terms(terms) if terms else None
 

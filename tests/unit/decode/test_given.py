@@ -55,6 +55,22 @@ class WithVocabulary(Translator):
         self.loaded = SimpleNamespace(vocabulary=vocabulary)
 
 
+def test_a_byte_order_mark_in_front_of_given_text_is_left_out(tmp_path):
+    settings = VocabularySettings(size=277, byte_fallback=True)
+    train_vocabulary(["a dog runs, a cat runs."] * 20, settings, tmp_path / "spm.model")
+    translator = WithVocabulary(Vocabulary.load(tmp_path / "spm.model"))
+    translator.refiner = SimpleNamespace(longest=30, table_size=277)
+    speller = Speller(translator)
+    mark = "\ufeff"
+    for parts in (["a dog", ""], ["", "runs."], ["a", ", a cat"], ["", " a cat", ""]):
+        given = [mark * 2 + part for part in parts]
+        assert speller.template(given, "line 1") == speller.template(parts, "line 1") is not None
+    assert speller.template([mark, ""], "line 1") is None
+    assert speller.terms(f"{mark}a\t{mark}\t{mark} cat", "") == speller.terms("a\tcat", "")
+    assert speller.draft(f"{mark} a dog", "line 1") == speller.draft("a dog", "line 1")
+    assert speller.draft(mark, "line 1") is None
+
+
 CHINESE = ("狗在雪地里跑。", "他在雪地里。", "狗跑。", "他跑步。", "雪里有狗。")
 
 
