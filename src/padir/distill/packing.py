@@ -39,9 +39,9 @@ def is_blank(text: str) -> bool:
 
 
 def source_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """The numbered lines of a file, from 1, without the carriage return that ends one. Raises
-    InputError where it is unreadable or no text."""
-    return enumerate((line.removesuffix("\r") for line in iter_lines(path)), start=1)
+    """The numbered lines of a file, from 1, without the carriage returns that end them.
+    Raises InputError where it is unreadable or no text."""
+    return enumerate((line.rstrip("\r") for line in iter_lines(path)), start=1)
 
 
 def read_sources(path: str | os.PathLike[str]) -> Iterator[Line]:

@@ -79,6 +79,6 @@ def test_an_estimate_counts_each_line_once_over_all_files(tmp_path):
 
 def test_a_carriage_return_that_ends_a_line_is_no_part_of_it(tmp_path):
     (tmp_path / "unix").write_bytes(b"eins\n\nzwei\rdrei\n")
-    (tmp_path / "windows").write_bytes(b"eins\r\n\r\nzwei\rdrei\r\n")
+    (tmp_path / "windows").write_bytes(b"eins\r\r\n\r\nzwei\rdrei\r\n")
     assert list(read_sources(tmp_path / "windows")) == list(read_sources(tmp_path / "unix"))
     assert [line.text for line in read_sources(tmp_path / "windows")] == ["eins", "zwei\rdrei"]
