@@ -49,9 +49,10 @@ OPTIONS = (
            " --option=--spot; may be repeated", default=None, group=PLACE, action="append"),
     option("--attempts N", "most submissions of a job that is preempted", default=3, least=1,
            group=PACE),
-    option("--poll X", "most seconds between two looks", default=60.0, group=PACE, positive=True),
-    option("--timeout X", "seconds in which a call of the engine must answer; submission has ten"
-           " times as many", default=120.0, group=PACE, positive=True),
+    option("--poll X", f"most seconds between two looks, up to {DAY:,}", default=60.0, group=PACE,
+           positive=True),
+    option("--timeout X", f"seconds in which a call of the engine must answer, up to {DAY:,};"
+           " submission has ten times as many", default=120.0, group=PACE, positive=True),
     option("--patience X", "seconds without a usable answer after which to give up", default=3600.0,
            group=PACE, positive=True),
     Option("command", {"help": "what to run, after --", "nargs": "*", "metavar": "COMMAND"}),
@@ -201,6 +202,7 @@ def _manifest(path: Path) -> dict[str, Any]:
         digest(manifest)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{shown(path)}: holds what JSON does not ({error}); put a date in quotes"
+            f"{shown(path)}: cannot be written as JSON ({error}): quote dates, use text as keys, no"
+            " .nan or .inf"
         ) from error
     return manifest

@@ -70,14 +70,15 @@ class Handle:
 def shown_command(command: Sequence[str]) -> str:
     """A command for messages, without these secrets: what stands behind a word like `--api-key` or
     behind `=` in a word like `API_KEY=`, the password of an address such as https://user:password@
-    and what follows `Bearer`. A secret elsewhere is shown.
+    and what follows `Bearer`, in its word or as the next one. A secret elsewhere is shown.
     """
     words, hide = [], False
     for word in command:
         word = _WITHIN.sub(r"\1\2...", word)
         match = _SECRET.search(word)
         words.append("..." if hide else word[: match.end()] if match else word)
-        hide = not hide and word.startswith("-") and match is not None and match[2] == ""
+        named = not hide and word.startswith("-") and match is not None and match[2] == ""
+        hide = named or re.search(r"(?i)\bbearer\s*$", word) is not None
         if match and match[2]:
             words[-1] += "..."
     return shlex.join(words)

@@ -215,11 +215,12 @@ def test_the_name_is_the_same_for_the_same_command_and_handle(engines):
         ),
         (
             ["--engine", "kubernetes", "--cluster", "c", "--manifest", "date.yaml", "--", "x"],
-            "date.yaml: holds what JSON does not (Object of type date is not JSON",
+            "date.yaml: cannot be written as JSON (Object of type date is not JSON serializable):"
+            " quote dates, use text as keys, no .nan or .inf",
         ),
         (
             ["--engine", "kubernetes", "--cluster", "c", "--manifest", "nan.yaml", "--", "x"],
-            "nan.yaml: holds what JSON does not (Out of range float values",
+            "nan.yaml: cannot be written as JSON (Out of range float values",
         ),
     ],
 )
@@ -280,6 +281,19 @@ def test_no_secret_is_written_or_shown(engines, tmp_path, monkeypatch, capsys):
 )
 def test_passwords_of_addresses_and_bearers_are_left_out(word, shown):
     assert shown_command([word]) == shlex.join([shown])
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("-H Authorization: Bearer canary x", "-H Authorization: Bearer ... x"),
+        ("-H 'Authorization: Bearer' canary x", "-H 'Authorization: Bearer' ... x"),
+        ("--token bearer canary x", "--token ... ... x"),
+        ("forbearer x", "forbearer x"),
+    ],
+)
+def test_the_word_after_bearer_is_left_out(command, shown):
+    assert shown_command(shlex.split(command)) == shown
 
 
 def test_a_kubernetes_job_without_ready_pods_waits(engines, capsys):
