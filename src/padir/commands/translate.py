@@ -28,7 +28,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from padir.commands import options
 from padir.commands.arguments import (
@@ -121,19 +121,33 @@ def main(argv: list[str]) -> int:
     best = arguments.nbest or (MOST_CANDIDATES if arguments.json else 0)
     groups = batch_arriving_lines(input_lines(), arguments.chunk)
     out = sys.stdout.buffer
-    for translation in translated(translator, groups, warn, constraints, best):
-        if arguments.json:
-            text = json.dumps(translation.record(), ensure_ascii=False)
-        elif arguments.nbest:
-            texts = [each.text.replace("\t", " ") for each in translation.alternatives]
-            text = "\t".join(texts)
-        else:
-            text = translation.hypothesis.hypothesis
-        out.write(text.encode("utf-8") + b"\n")
-        out.flush()
-        if arguments.trace:
-            show_passes(translator, translation.source)
+    with blocking_input():
+        for translation in translated(translator, groups, warn, constraints, best):
+            if arguments.json:
+                text = json.dumps(translation.record(), ensure_ascii=False)
+            elif arguments.nbest:
+                texts = [each.text.replace("\t", " ") for each in translation.alternatives]
+                text = "\t".join(texts)
+            else:
+                text = translation.hypothesis.hypothesis
+            out.write(text.encode("utf-8") + b"\n")
+            out.flush()
+            if arguments.trace:
+                show_passes(translator, translation.source)
     return 0
+
+
+@contextmanager
+def blocking_input() -> Iterator[None]:
+    """Let standard input block: what has not come yet would pass for its end. Afterwards it is as
+    before, as others may hold the same pipe."""
+    with ExitStack() as stack:
+        with suppress(io.UnsupportedOperation):
+            number = sys.stdin.buffer.fileno()
+            if not os.get_blocking(number):
+                os.set_blocking(number, True)
+                stack.callback(os.set_blocking, number, False)
+        yield
 
 
 def input_lines() -> Iterator[str]:
@@ -141,9 +155,6 @@ def input_lines() -> Iterator[str]:
     from padir.files import InputError, decode_lines
 
     try:
-        # Where reading does not block, what has not come yet would pass for the end.
-        with suppress(io.UnsupportedOperation):
-            os.set_blocking(sys.stdin.buffer.fileno(), True)
         yield from decode_lines(
             sys.stdin.buffer, "standard input", strip_bom=True, nul_as_space=True
         )

@@ -82,7 +82,7 @@ def batch_arriving_lines(lines: Iterable[str], most: int) -> Iterator[list[str]]
     waiting: queue.Queue[str | BaseException | None] = queue.Queue(2 * most)
 
     def end(_: object, error: BaseException | None, __: object) -> bool:
-        # With any error: whoever takes the lines waits until there is an end.
+        # Also after an error: the consumer blocks until it gets an end mark.
         waiting.put(error)
         return True
 

@@ -48,12 +48,15 @@ def test_input_that_does_not_block_is_read_to_its_end(monkeypatch):
     with open(read) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
         os.write(write, b"ba ko mi\nre su")
-        lines = translate.input_lines()
-        assert next(lines) == "ba ko mi"
-        timer = threading.Timer(0.3, end)
-        timer.start()
-        assert list(lines) == ["re su ta"]
-        timer.join()
+        with translate.blocking_input():
+            lines = translate.input_lines()
+            assert next(lines) == "ba ko mi"
+            timer = threading.Timer(0.3, end)
+            timer.start()
+            assert list(lines) == ["re su ta"]
+            timer.join()
+        # The pipe is the caller's, too.
+        assert not os.get_blocking(read)
 
 
 @pytest.mark.parametrize("system", ["ar", "padir"])
