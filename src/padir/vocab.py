@@ -101,11 +101,12 @@ def train_vocabulary(
     except RuntimeError as error:
         raise InputError(_training_failure(settings, str(error))) from error
     if _processor(model.getvalue()) is None:
+        if settings.kind != "word":
+            raise InputError(_training_failure(settings, "the trained model cannot be read back"))
         longest = max((word for line in sample for word in line.split(" ")), key=len)
         raise InputError(
-            f"vocabulary of kind {settings.kind}: the word {shown(longest[:20])}... of"
-            f" {len(longest):,} characters is too long for a piece: leave its line out, or choose"
-            " kind unigram or bpe"
+            f"vocabulary of kind word: the word {shown(longest[:20])}... of {len(longest):,}"
+            " characters is too long for a piece: leave its line out, or choose kind unigram or bpe"
         )
     write_bytes(path, model.getvalue())
 

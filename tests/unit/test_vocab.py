@@ -198,6 +198,14 @@ def test_a_word_that_could_not_be_read_again_is_refused(tmp_path):
     assert "\n" not in str(caught.value) and not (tmp_path / "m").exists()
 
 
+def test_no_word_is_blamed_where_words_are_no_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr("padir.vocab._processor", lambda content: None)
+    settings = VocabularySettings(kind="unigram", size=26)
+    with pytest.raises(InputError, match="kind unigram, size 26: the trained model cannot be read"):
+        train_vocabulary(LINES, settings, tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
 @pytest.mark.parametrize("content", [b"", b"no model", b"\x0a\x05"])
 def test_a_damaged_vocabulary_is_refused(tmp_path, content):
     (tmp_path / "spm.model").write_bytes(content)

@@ -167,8 +167,7 @@ def run_status(folder: Path) -> RunStatus:
     """The state of the last run in a working folder."""
     state = folder / ".snakemake"
     logs = sorted(state.glob("log/*.log"), key=changed_at, reverse=True)
-    texts = (path.read_text(encoding="utf-8", errors="replace") for path in logs)
-    text = next(filter(RAN.search, texts), "")
+    text = next(filter(RAN.search, map(_text, logs)), "")
     counted = re.findall(r"^(\d+) of (\d+) steps \(.*\) done$", text, re.MULTILINE)
     total = re.search(r"^total +(\d+)$", text, re.MULTILINE)
     done, jobs = map(int, counted[-1]) if counted else (None, None)
@@ -182,6 +181,14 @@ def run_status(folder: Path) -> RunStatus:
         jobs,
         _failed_jobs(text),
     )
+
+
+def _text(log: Path) -> str:
+    """What a log says; "" where there is none, such as one that a run has removed meanwhile."""
+    try:
+        return log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _failed_jobs(text: str) -> list[tuple[str, Path | None]]:
@@ -235,8 +242,4 @@ def last_line(path: Path) -> str:
 
 def last_lines(path: Path, count: int) -> list[str]:
     """The last lines of a log that are not empty, none where there is no log."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    return [line.strip() for line in lines if line.strip()][-count:]
+    return [line.strip() for line in _text(path).splitlines() if line.strip()][-count:]

@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -259,3 +260,20 @@ def test_a_live_run_is_not_called_dead(place):
         [finding] = check_run(place / "results")
         assert (finding.grade, "at work" in finding.text) == ("ok", True)
     assert not run_status(place).alive
+
+
+def test_a_log_that_vanishes_while_it_is_read_is_passed_over(place, monkeypatch):
+    logs = place / ".snakemake/log"
+    logs.mkdir(exist_ok=True)
+    for day, text in enumerate(("Job stats:\ntotal    7\n", "Job stats:\ntotal    8\n")):
+        (logs / f"{day}.log").write_text(text)
+        os.utime(logs / f"{day}.log", (day, day))
+    read = Path.read_text
+
+    def vanishing(path, **options):
+        if path.name == "1.log":
+            path.unlink()
+        return read(path, **options)
+
+    monkeypatch.setattr(Path, "read_text", vanishing)
+    assert run_status(place).jobs == 7
