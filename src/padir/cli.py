@@ -7,6 +7,7 @@ one line on stderr with exit status 2; anything else is a defect and keeps its t
 import difflib
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -110,10 +111,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stderr is None:
         # The caller closed it: `print` would write what is meant for it to the output.
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    elif argv is None:
+    elif argv is None and isinstance(sys.stderr, io.TextIOWrapper):
         # Unbuffered (PYTHONUNBUFFERED), a line and its end are written one after the other, and a
         # thread that ends the process would come between them.
-        sys.stderr.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
+        sys.stderr.reconfigure(line_buffering=True, write_through=False)
     try:
         if argv is None:
             _hear_interrupts(command)

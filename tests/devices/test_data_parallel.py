@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 # Twelve Adam steps of at most 0.03 each; rounding may turn a near-zero gradient's sign.
 TOLERANCE = 2e-3
-# Of which a run that is killed while it saves step 8 does not do the last ones before it ends.
+# So many that a run which is killed while it saves step 8 has not come to its end.
 STEPS = 28
 
 
