@@ -131,16 +131,9 @@ NOT_SCORED = {
 
 def test_what_cannot_be_scored_is_refused_with_what_is_allowed():
     # In a process of its own, as tests check the types of arguments.
-    program = """
-import sys, padir
-for call in sys.argv[1:]:
-    try:
-        print(eval(call))
-    except padir.InputError as error:
-        print(error)
-"""
-    command = [sys.executable, "-c", program, *NOT_SCORED]
-    done = subprocess.run(command, capture_output=True, text=True)
+    attempt = "try:\n    print({})\nexcept padir.InputError as error:\n    print(error)\n"
+    program = "import padir\n" + "".join(map(attempt.format, NOT_SCORED))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for said, message in zip(done.stdout.splitlines(), NOT_SCORED.values(), strict=True):
         assert message in said
