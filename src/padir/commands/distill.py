@@ -56,7 +56,14 @@ def main(argv: list[str]) -> int:
     from padir.cleaned import check_cleaned
     from padir.distill.card import empty_lines
     from padir.distill.teacher import Span, parse_shard, shard_bounds
-    from padir.files import InputError, count_aligned, iter_lines, shown, write_lines
+    from padir.files import (
+        InputError,
+        count_aligned,
+        iter_lines,
+        sha256_file,
+        shown,
+        write_lines,
+    )
     from padir.provenance import check_written, write_provenance
 
     if arguments.ready:
@@ -104,6 +111,7 @@ def main(argv: list[str]) -> int:
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     decoder = find_decoder(loaded, arguments.decoder)
     translator = options.open_translator(arguments, loaded, decoder, arguments.passes)
+    inputs = {path: sha256_file(path) for path in (arguments.source, *translator.files)}
     sources = Span(arguments.source, *shard_bounds(count_aligned(arguments.source), *shard))
     # A folder of our own: it is removed with all that lies in it.
     work = (arguments.work or arguments.out.parent) / f"{arguments.out.name}.parts"
@@ -118,11 +126,16 @@ def main(argv: list[str]) -> int:
             return 0
         with Progress(len(sources), "sentences", label) as progress:
             parts, too_long = distill(translator, sources, work, progress.update)
+        if sha256_file(arguments.source) != inputs[arguments.source]:
+            raise InputError(
+                f"{shown(arguments.source)}: changed while it was translated: give the same command"
+                " again; parts whose lines are the same are kept"
+            )
         write_lines(arguments.out, (line for part in parts for line in iter_lines(part)))
         write_provenance(
             arguments.out,
             command,
-            inputs=[arguments.source, *translator.files],
+            inputs=inputs,
             spec=loaded.spec.model_dump(mode="json"),
             seed=loaded.seed,
             notes={"lines_too_long": too_long},

@@ -3,7 +3,6 @@
 Text is read as a stream, so memory does not depend on its size.
 """
 
-import hashlib
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -68,36 +67,31 @@ def distill(
 
     Args:
         translator: the teacher with its decoder.
-        sources: lines to translate; read once in full before the first part is translated.
+        sources: lines to translate.
         work: folder for the parts, made here and the caller's to remove. Parts of another teacher,
             rule or text have other names.
         report: called with the number of sentences just finished.
 
     Returns:
         Files that in order hold one translation per line, and the number of lines too long.
-
-    Raises:
-        InputError: the text changed meanwhile.
     """
-    identity, too_long = _survey(translator, sources)
-    folder = work / identity[:16]
+    folder = work / _identity(translator)[:16]
     paths: list[Path] = []
-    done = 0
+    too_long = 0
     for first, lines in sources.parts():
-        path = folder / f"{first:09d}.txt"
+        encoded = translator.encode(lines)
+        part = [source if translator.reads(source) else [] for source in encoded]
+        too_long += sum(not translator.reads(source) for source in encoded)
+        # Named by its text: the file may be edited while it is translated.
+        path = folder / f"{first:09d}-{digest(lines)[:16]}.txt"
         if _is_whole(path):
             report(len(lines))
         else:
-            encoded = translator.encode(lines)
-            part = [source if translator.reads(source) else [] for source in encoded]
             hypotheses = translator.finish(part, translator.candidates(part, report))
             write_lines(path, (translation.hypothesis for translation in hypotheses))
             # Last: a part without its checksum is not finished.
             write_text(_checksum(path), sha256_file(path) + "\n")
         paths.append(path)
-        done += len(lines)
-    if done != len(sources):
-        raise InputError(f"{shown(sources.path)}: changed while it was translated")
     return paths, too_long
 
 
@@ -121,20 +115,13 @@ def _is_whole(path: Path) -> bool:
     return False
 
 
-def _survey(translator: Translator, sources: Span) -> tuple[str, int]:
-    """A digest of all that the translations depend on, and the number of lines too long."""
-    text, too_long = hashlib.sha256(), 0
-    for _, lines in sources.parts():
-        text.update("".join(f"{line}\n" for line in lines).encode("utf-8"))
-        too_long += sum(not translator.reads(source) for source in translator.encode(lines))
-    identity = digest(
+def _identity(translator: Translator) -> str:
+    """A digest of all but the text that the translations depend on."""
+    return digest(
         {
             "files": [sha256_file(path) for path in translator.files],
             "decoder": translator.decoder.settings.model_dump(mode="json"),
             "passes": translator.decoding.passes,
             "rule": [translator.rule.alpha, translator.rule.weight],
-            "lines": text.hexdigest(),
-            "part_lines": PART_LINES,
         }
     )
-    return identity, too_long
