@@ -287,7 +287,7 @@ def _check_files(arguments: argparse.Namespace, options: Sequence[Option]) -> No
                 continue
             taken = {path.resolve()}
             if isfile(path) and not member.decoder:
-                taken.add(path.resolve().parent)
+                taken |= {path.resolve().parent, path.parent.resolve()}
             for other, read in (files | others).items():
                 if other is not member and taken.intersection(map(Path.resolve, read)):
                     raise InputError(

@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
     from padir.cleaned import check_cleaned
     from padir.config.read import read_vocabulary_settings
     from padir.data.synthetic import foreign_text
-    from padir.files import iter_lines
+    from padir.files import InputError, iter_lines, shown
     from padir.provenance import write_provenance
     from padir.vocab import train_vocabulary
 
@@ -38,12 +38,17 @@ def main(argv: list[str]) -> int:
     foreign = (
         foreign_text(settings.source, settings.foreign_pairs) if settings.source is not None else ()
     )
-    texts, extra = (map(iter_lines, paths) for paths in (arguments.text, settings.extra_text))
+    extra_text = [Path(path) for path in settings.extra_text]
+    if arguments.out.resolve() in map(Path.resolve, extra_text):
+        raise InputError(
+            f"--out {shown(arguments.out)}: is a file of extra_text, allowed is another one"
+        )
+    texts, extra = (map(iter_lines, paths) for paths in (arguments.text, extra_text))
     train_vocabulary(chain(*texts, foreign, *extra), settings, arguments.out)
     write_provenance(
         arguments.out,
         ["vocab", *argv],
-        inputs=[arguments.settings, *arguments.text, *map(Path, settings.extra_text)],
+        inputs=[arguments.settings, *arguments.text, *extra_text],
         spec=settings.model_dump(mode="json"),
     )
     return 0

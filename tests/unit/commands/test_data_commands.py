@@ -263,3 +263,14 @@ def test_extra_text_is_learnt_from_and_stands_in_the_provenance(built, tmp_path)
     assert pieces(vocabulary) == pieces_without | {"\u2581zzyzx"}
     provenance = read_json(tmp_path / "spm.model.provenance.json")
     assert provenance["inputs"][str(extra)] == sha256_file(extra)
+
+
+def test_extra_text_is_not_written_over(built, tmp_path, capsys):
+    extra, settings = tmp_path / "extra.txt", tmp_path / "settings.json"
+    extra.write_text("mine\n")
+    write_json(settings, {"kind": "word", "size": 3000, "extra_text": [str(extra)]})
+    text = str(built / "data" / "train.xs")
+    words = ["vocab", "--settings", str(settings), "--text", text, "--out", str(extra)]
+    assert main(words) == 2
+    assert "extra.txt: is a file of extra_text, allowed is another one" in capsys.readouterr().err
+    assert extra.read_text() == "mine\n"

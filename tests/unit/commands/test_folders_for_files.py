@@ -68,8 +68,10 @@ def test_a_bundle_of_any_option_and_its_decoders_are_not_written_over(tmp_path, 
     (tmp_path / "decoders").mkdir()
     new, mine = tmp_path / "decoders/new.json", tmp_path / "decoders/mine.json"
     mine.write_text("{}")
+    (tmp_path / "decoders/link.json").symlink_to(tmp_path / "elsewhere.json")
+    (tmp_path / "elsewhere.json").write_text("{}")
     read_arguments(verb, "", table, [*words, "--out", str(new)])
-    for part in (mine, tmp_path / "spec.json"):
+    for part in (mine, tmp_path / "decoders/link.json", tmp_path / "spec.json"):
         with pytest.raises(InputError, match=f"{part}: is a file of {words[0]}, allowed is an"):
             read_arguments(verb, "", table, [*words, "--out", str(part)])
 
