@@ -39,9 +39,9 @@ P99_RATIO = 5.0
 STUTTER_RATIO = 2.0
 LAST_PASSES = 10
 LEAST_BLEU = 10.0
-"""Where AR, or for claims about passes T4, has less, nothing is decided about quality: two systems
-that translate nothing are near each other. Below 10 translations are almost useless (Google
-Cloud's guide to BLEU)."""
+"""Where AR has less, or for claims about passes and time PaDIR, nothing is decided: two systems
+that translate nothing are near each other, and one may be fast. Below 10 translations are almost
+useless (Google Cloud's guide to BLEU)."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _rows(results: Results, place: Place, *passes: int | None) -> list[ScoredRow
 
 
 def _passes_compared(results: Results, place: Place, *passes: int | None) -> list[ScoredRow] | str:
-    """As `_rows`, for claims about BLEU: also a reason where T4 translates too badly."""
+    """As `_rows`, and also a reason where T4 translates too badly."""
     rows = _rows(results, place, *passes)
     return rows if isinstance(rows, str) else too_bad(rows[passes.index(None)]) or rows
 
@@ -266,7 +266,7 @@ def early_gain_larger(results: Results, place: Place) -> Finding:
 
 def fewer_passes(results: Results, place: Place) -> Finding:
     """The interval of passes(AR) - 7 passes(PaDIR T4), means over sentences, lies above 0."""
-    rows, baseline = _rows(results, place, None), results.baseline(place)
+    rows, baseline = _passes_compared(results, place, None), results.baseline(place)
     if isinstance(rows, str) or baseline is None:
         return Finding(None, rows if isinstance(rows, str) else "AR not scored")
     rows = _in_common([baseline, rows[0]])
@@ -292,6 +292,9 @@ def _faster(kind: str, point: str, threshold: float) -> Test:
         ]
         if not ours or not theirs:
             return Finding(None, f"latency of {' or '.join(names)} not measured")
+        scored = results.row(place, candidate)
+        if scored is not None and (reason := too_bad(scored)):
+            return Finding(None, reason)
         slow, fast = theirs[f"{point}_ms"], ours[f"{point}_ms"]
         text = f"{names[1]} {slow:.2f} ms / {names[0]} {fast:.2f} ms = {slow / fast:.2f}"
         ends = None

@@ -157,7 +157,11 @@ def test_models_that_translate_nothing_decide_nothing(made_up):
         rescore(made_up, f"padir/padir/{row}", bleu)
     rescore(made_up, "ar/beam", 9.9)
     reason = "BLEU: below 10 nothing is decided"
-    decided = ("near_ar", "one_pass", "saturation", "early_gain", "stutter_before_drop")
+    made_up.latency(greedy=40.0)
+    decided = (
+        *("near_ar", "one_pass", "saturation", "early_gain", "stutter_before_drop"),
+        *("fewer_passes", "latency_p50_greedy"),
+    )
     for claim in decided:
         assert verdict(made_up, claim) == "not run"
         assert record(made_up, claim)["measured"].endswith(reason)
