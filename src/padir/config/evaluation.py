@@ -43,7 +43,7 @@ class Ablation(Settings):
 
 
 class ChainSampler(Settings):
-    """k-Gibbs chains over translations, from a model's conditionals. Paper: 2.3, 2.4, slides."""
+    """k-Gibbs chains over translations, from a model's conditionals. Paper: 2.4, slides."""
 
     training: Name
     """Training of a parallel system; the model of its first seed is sampled."""

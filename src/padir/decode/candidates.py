@@ -18,8 +18,8 @@ compared as text, so that one word spelt with different pieces still counts as r
 Japanese have no spaces: a piece of their characters is a word of its own. The bytes of a character
 that the vocabulary spells in bytes are one token here.
 
-The paper drops repeats too (section 3.2, slides) without saying which; the published code
-deletes tokens that equal the start token, which also hits correct ones.
+The paper drops repeated tokens (L.2); the published code deletes tokens that equal the start
+token, which also hits correct ones.
 """
 
 import re

@@ -25,7 +25,7 @@ the seed, the same for all chains of a sentence. A model that was trained to tru
 may take a random piece for evidence.
 
 T changes linearly over the steps; an annealed chain has no stationary distribution.
-Paper: 2.3, 2.4.
+Paper: 2.4.
 Sources: Wang and Cho 2019 (plain chains), Goyal et al. 2022 (correction, energy), Salazar et al.
 2020 (-E is their pseudo-log-likelihood, there always behind the mask token).
 """

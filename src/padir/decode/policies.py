@@ -139,7 +139,7 @@ def least_confident_share(view: PassView, share: float) -> Bool[Array, "B L"]:
 
 
 def stutter_remask(view: PassView) -> Bool[Array, "B L"]:
-    """Remasks tokens equal to their left neighbour, as later training stages do. Paper: 3.2."""
+    """Remasks tokens equal to their left neighbour, as later training stages do. Paper: L.2."""
     return stutters(view.tokens) & view.is_piece
 
 

@@ -5,7 +5,7 @@ before it; padding after it. Each pass predicts every position before EOS; the u
 which take the prediction; between passes the remask policy hides some again; after the last pass
 it never does. Positions may be given: they keep their tokens throughout.
 
-Paper: 3.2 and algorithm 1 of L.1. Where this differs from the published code:
+Paper: 3.2 and L.1.1. Where this differs from the published code:
 docs/departures.md.
 """
 

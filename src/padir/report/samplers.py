@@ -6,7 +6,7 @@ from padir.report.tables import Cell, Column, Table
 
 
 def samplers_table(results: Results) -> Table:
-    """One line per entry of `evaluation.samplers` and test set. Paper: 2.3, 2.4, slides."""
+    """One line per entry of `evaluation.samplers` and test set. Paper: 2.4, slides."""
     columns = (
         *PLACE,
         Column("name", "Sampler"),

@@ -85,7 +85,7 @@ def test_a_candidate_of_two_passes_is_named_so(made_up):
     records = made_up.claims()
     statements = {claim["id"]: claim["statement"] for claim in records}
     assert statements["near_ar"] == "With 2 passes PaDIR is near AR in BLEU."
-    assert statements["saturation"] == "More passes than 2 hardly add quality."
+    assert statements["saturation"] == "More passes than 2 hardly add BLEU."
     said = {claim["id"]: (claim["measured"], claim["test_says"]) for claim in records}
     measured, test = said["one_pass"]
     assert "padir padir T2" in measured and "; T1 - 0.8 T2 = " in measured
