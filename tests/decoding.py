@@ -151,3 +151,15 @@ def tiny_translator(
     loaded = tiny_model(folder, "ar" if kind in SEARCHES else kind, buckets=buckets)
     decoder = tiny_decoder(kind, rule, **decoder)
     return Translator(loaded, decoder, passes, sentences=sentences)
+
+
+def run(module, *arguments) -> int:
+    """Run a verb's module with arguments of any type."""
+    return module.main([str(argument) for argument in arguments])
+
+
+def decoding(place: Path, name: str, source: Path | None = None) -> list:
+    """Options of a model, one of its decoders and sources; T2 is PaDIR's."""
+    options = ["--bundle", place / ("padir" if name == "T2" else "ar")]
+    options += ["--passes", 2] if name == "T2" else ["--decoder", name]
+    return [*options, "--source", source or place / "source"]

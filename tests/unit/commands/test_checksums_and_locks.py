@@ -16,7 +16,7 @@ from padir.decode.translate import Translator
 from padir.files import InputError, read_json, write_json, write_lines
 from padir.locks import Lock
 from padir.training import loop
-from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
+from tests.decoding import LINES, run, tiny_decoder, write_decoder, write_tiny_bundle
 from tests.training import tiny_spec, train_arguments, write_toy
 
 
@@ -42,10 +42,6 @@ def place(tmp_path_factory):
         arguments += ["--references", folder / "reference"]
         assert run(tune, *arguments, "--out", folder / "padir/decoders/padir.json") == 0
     return folder
-
-
-def run(module, *arguments):
-    return module.main([str(argument) for argument in arguments])
 
 
 def decoding(place, system="padir"):

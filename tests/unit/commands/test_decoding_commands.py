@@ -15,7 +15,14 @@ from padir.data.encode import encode_pairs
 from padir.decode.load import find_decoder, load
 from padir.files import InputError, read_json, read_jsonl, read_lines, write_lines
 from padir.vocab import Vocabulary
-from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
+from tests.decoding import (
+    LINES,
+    decoding,
+    run,
+    tiny_decoder,
+    write_decoder,
+    write_tiny_bundle,
+)
 
 KEYS = [
     "id", "hypothesis", "before_drop", "tokens", "tokens_before_drop", "steps",
@@ -52,17 +59,6 @@ def place(tmp_path_factory):
             arguments += ["--out", folder / system / "decoders" / f"{kind}.json"]
             assert tune.main(list(map(str, arguments))) == 0
     return folder
-
-
-def run(module, *arguments):
-    return module.main([str(argument) for argument in arguments])
-
-
-def decoding(place, name, source=None):
-    """Options of a model, one of its decoders and sources; T2 is PaDIR's."""
-    options = ["--bundle", place / ("padir" if name == "T2" else "ar")]
-    options += ["--passes", 2] if name == "T2" else ["--decoder", name]
-    return [*options, "--source", source or place / "source"]
 
 
 def test_tune_writes_every_rule_and_takes_the_best(place):

@@ -10,7 +10,7 @@ from padir.config.rows import with_hypotheses
 from padir.decode.candidates import LengthRule
 from padir.files import InputError, read_json, write_lines
 from padir.provenance import checked_digests
-from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
+from tests.decoding import LINES, run, tiny_decoder, write_decoder, write_tiny_bundle
 
 DIGESTS = {"data": "d", "training": "t"}
 
@@ -33,10 +33,6 @@ def place(tmp_path_factory):
         path = folder / system / "decoders" / f"{kind}.json"
         write_decoder(path, decoder, digests=digests)
     return folder
-
-
-def run(module, *arguments):
-    return module.main([str(argument) for argument in arguments])
 
 
 def decoding(place, name):

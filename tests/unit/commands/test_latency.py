@@ -7,7 +7,7 @@ import pytest
 from padir.commands import latency
 from padir.decode.candidates import LengthRule
 from padir.files import InputError, read_json, write_lines
-from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
+from tests.decoding import LINES, run, tiny_decoder, write_decoder, write_tiny_bundle
 
 
 @pytest.fixture(autouse=True)
@@ -26,10 +26,6 @@ def place(tmp_path_factory):
     decoder = tiny_decoder("padir", LengthRule(1.0, 0.0))
     write_decoder(folder / "padir" / "decoders" / "padir.json", decoder)
     return folder
-
-
-def run(module, *arguments):
-    return module.main([str(argument) for argument in arguments])
 
 
 def test_latency_writes_a_row_per_training_decoder_and_passes(place, tmp_path, monkeypatch):

@@ -7,7 +7,14 @@ import pytest
 from padir.commands import decode
 from padir.decode.candidates import LengthRule
 from padir.files import InputError, read_json, read_jsonl, write_lines
-from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
+from tests.decoding import (
+    LINES,
+    decoding,
+    run,
+    tiny_decoder,
+    write_decoder,
+    write_tiny_bundle,
+)
 
 
 @pytest.fixture
@@ -21,17 +28,6 @@ def place(tmp_path, monkeypatch):
     write_lines(tmp_path / "source", LINES)
     write_lines(tmp_path / "reference", [line[::-1] for line in LINES])
     return tmp_path
-
-
-def run(module, *arguments):
-    return module.main([str(argument) for argument in arguments])
-
-
-def decoding(place, name):
-    """Options of a model, one of its decoders and sources; T2 is PaDIR's."""
-    options = ["--bundle", place / ("padir" if name == "T2" else "ar")]
-    options += ["--passes", 2] if name == "T2" else ["--decoder", name]
-    return [*options, "--source", place / "source"]
 
 
 def test_an_oracle_length_is_that_of_the_reference_and_no_system(place, tmp_path):

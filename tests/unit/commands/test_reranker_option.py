@@ -10,7 +10,7 @@ from padir.commands import decode, distill, latency, translate, tune
 from padir.decode.candidates import LengthRule
 from padir.decode.rerank import Reranker
 from padir.files import InputError, read_json, read_lines, write_lines
-from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
+from tests.decoding import LINES, run, tiny_decoder, write_decoder, write_tiny_bundle
 
 
 @pytest.fixture(autouse=True)
@@ -18,10 +18,6 @@ def no_set_up(monkeypatch):
     """JAX has started; its set-up is tested elsewhere."""
     for module in (decode, tune, distill, translate, latency):
         monkeypatch.setattr(module, "prepare", lambda threads: None)
-
-
-def run(module, *arguments):
-    return module.main([str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")
