@@ -345,13 +345,8 @@ DRAWINGS: Mapping[str, tuple[str, Callable[[Document], Drawing]]] = {
 
 
 def draw(name: str, document: Document, where: str) -> Drawing:
-    """One drawing from one experiment's results.
-
-    Raises:
-        InputError: no such drawing, or results of another experiment.
-    """
-    if name not in DRAWINGS:
-        raise InputError(f"no drawing {name!r}: allowed are {', '.join(DRAWINGS)}")
+    """One drawing, of `DRAWINGS`, from one experiment's results. Raises InputError for results of
+    another experiment."""
     experiment, drawing = DRAWINGS[name]
     given = document.get("experiment")
     if given != experiment:
