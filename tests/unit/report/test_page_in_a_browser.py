@@ -161,3 +161,39 @@ def test_a_long_caption_is_read_without_scrolling(visit):
     page = visit(width=375)
     box = page.locator("#table-theorems caption span").bounding_box()
     assert box["x"] + box["width"] <= 375
+
+
+# Two test sets from the traces of the page; the second has one sentence, with these words.
+TWO_PLACES = """(words) => {
+  const { rows } = JSON.parse(document.getElementById("traces").textContent);
+  const other = rows.map((row) => ({ ...row, place: "other", sentences: row.sentences.slice(0, 1)
+    .map((each) => ({ ...each, source_pieces: words, hypothesis: words.join(" ") })) }));
+  showTraces({ rows: [...rows, ...other] });
+}"""
+
+
+def test_a_test_set_of_fewer_sentences_begins_at_its_first(visit):
+    page = visit()
+    page.evaluate(TWO_PLACES, ["eins"])
+    page.get_by_label("Sentence", exact=True).select_option("2")
+    page.get_by_label("Test set").select_option("other")
+    assert page.locator("#viewer-app .source").text_content() == "eins"
+    address = page.evaluate("location.hash")
+    assert "place=other&sentence=1&" in address
+
+
+def test_words_run_from_right_to_left_where_their_script_does(visit):
+    page = visit()
+    page.evaluate(TWO_PLACES, ["שלום", "עולם"])
+    page.get_by_label("Test set").select_option("other")
+    first, second = page.locator("#viewer-app .source .token").all()
+    assert first.bounding_box()["x"] > second.bounding_box()["x"]
+    assert page.locator(".final bdi").first.evaluate("(e) => getComputedStyle(e).direction") == (
+        "rtl"
+    )
+
+
+def test_a_mangled_link_leaves_the_page_at_work(visit):
+    page = visit("#100%")
+    assert page.locator("#table-table1 th button").count() > 0
+    assert page.locator("#viewer-app .tokens").count() > 0

@@ -23,7 +23,7 @@
 
   // A link into a folded claim unfolds it.
   const reveal = () => {
-    const name = decodeURIComponent(location.hash.slice(1).split("?")[0]);
+    const name = location.hash.slice(1).split("?")[0];
     const target = name && document.getElementById(name);
     if (target && target.matches("details")) {
       target.hidden = false;

@@ -13,7 +13,8 @@ const showTraces = (() => {
   const nameOf = (row) => `${row.training}/${row.decoder}`;
   let places = [];
   const rowsAt = (place) => traces.rows.filter((row) => row.place === place);
-  const parallel = (place) => rowsAt(place).filter((row) => row.passes !== null);
+  const parallel = () => rowsAt(state.place).filter((row) => row.passes !== null);
+  const usual = (index) => parallel().slice(-2)[index] || (index ? null : rowsAt(state.place)[0]);
   const SIDES = ["left", "right"];
   const state = { place: null, sentence: 0, pass: 0, left: null, right: null };
   let timer = null;
@@ -39,11 +40,10 @@ const showTraces = (() => {
     const rows = rowsAt(state.place);
     state.sentence = number("sentence", rows[0].sentences.length, 1) - 1;
     state.sentence = Math.max(0, state.sentence);
-    const usual = parallel(state.place).slice(-2);
     SIDES.forEach((side, index) => {
       const row = rows.find((each) => nameOf(each) === asked.get(side));
       const none = side === "right" && asked.get(side) === "none";
-      state[side] = none ? null : choose(row || usual[index] || (index ? null : rows[0]));
+      state[side] = none ? null : choose(row || usual(index));
       if (!state[side]) return;
       const most = Math.max(0, sentenceOf(state[side].row).candidates.length - 1);
       const chosen = state[side].candidate;
@@ -71,7 +71,7 @@ const showTraces = (() => {
 
   const detail = make("p", { className: "detail" });
   detail.setAttribute("aria-live", "polite");
-  const source = make("p", { className: "pieces source" });
+  const source = make("p", { className: "pieces source", dir: "auto" });
   const token = (now, before, position, pass) => {
     const piece = now.tokens[position];
     const marks = [];
@@ -138,7 +138,7 @@ const showTraces = (() => {
       box.append(make("p", {}, "The source is empty: no model sees it."));
       return box;
     }
-    const tokens = make("p", { className: "pieces tokens" });
+    const tokens = make("p", { className: "pieces tokens", dir: "auto" });
     tokens.append(...states[pass].tokens.map((_, position) =>
       token(states[pass], states[pass - 1], position, pass)));
     const count = (name) => tokens.querySelectorAll(`.${name}`).length;
@@ -147,7 +147,8 @@ const showTraces = (() => {
     const status = state[side].row.passes === null ? "Left to right, one token per pass"
       : `${after}: ${plural(count("changed"), "change")}, ${plural(count("stutter"), "stutter")}, `
         + `${count("hidden")} hidden again${done ? "; finished" : ""}`;
-    const final = make("p", { className: "final" }, make("b", {}, "Output: "), record.hypothesis);
+    const final = make("p", { className: "final" }, make("b", {}, "Output: "),
+      make("bdi", {}, record.hypothesis));
     box.append(tokens, make("p", { className: "status" }, status), final);
     return box;
   };
@@ -191,8 +192,9 @@ const showTraces = (() => {
       select.value = state.place;
       select.addEventListener("change", () => {
         state.place = select.value;
-        const usual = parallel(state.place).slice(-2);
-        SIDES.forEach((side, index) => { state[side] = choose(usual[index]) || null; });
+        // Another test set may have fewer sentences.
+        state.sentence = 0;
+        SIDES.forEach((side, index) => { state[side] = choose(usual(index)); });
         goTo(0);
       });
       bar.append(select);
@@ -231,10 +233,11 @@ const showTraces = (() => {
     const panes = make("div", { className: "panes" }, ...SIDES.slice(0, rows.length).map(pane));
     const below = make("dl", { className: "below" });
     if (record.reference !== undefined) {
-      below.append(make("dt", {}, "Reference"), make("dd", {}, record.reference));
+      below.append(make("dt", {}, "Reference"), make("dd", { dir: "auto" }, record.reference));
     }
     for (const row of rows.filter((each) => each.baseline)) {
-      below.append(make("dt", {}, `AR (${nameOf(row)})`), make("dd", {}, sentenceOf(row).hypothesis));
+      below.append(make("dt", {}, `AR (${nameOf(row)})`),
+        make("dd", { dir: "auto" }, sentenceOf(row).hypothesis));
     }
     const some = (traces.shown < traces.recorded
       ? `The first ${traces.shown} of ${traces.recorded} recorded sentences. ` : "")
