@@ -153,8 +153,11 @@ def load(folder: Path) -> LoadedModel:
 
 def _count(spec: dict[str, Any], key: str, path: Path) -> int:
     value = spec.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise InputError(f"{shown(path)}: {key} is {value!r}; a whole number from 0 is needed")
+    # Below 2^32, as in the config: a random key is made of the seed.
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**32:
+        raise InputError(
+            f"{shown(path)}: {key} is {value!r}; a whole number from 0 to 4294967295 is needed"
+        )
     return value
 
 

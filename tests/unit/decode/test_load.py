@@ -71,6 +71,7 @@ def test_a_vocabulary_larger_than_the_table_is_refused(folders, tmp_path):
         ({"vocabulary_size": 15}, "vocabulary_size is 15, but spm.model has 16 pieces"),
         ({"vocabulary_size": None}, "vocabulary_size is None; a whole number"),
         ({"seed": -1}, "seed is -1"),
+        ({"seed": 2**32}, "seed is 4294967296; a whole number from 0 to 4294967295 is needed"),
         ({"format": 2}, "format 2, this reads 1"),
         ({"run_spec": None}, "spec.json: run_spec"),
         ({"run_spec": {"dataset": "x"}}, "run_spec.direction: Field required"),
