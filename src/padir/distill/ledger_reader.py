@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, TypeVar
 
 from padir.config.teacher import CloudTeacher
 from padir.distill.owners import is_alive_readonly
@@ -19,6 +19,8 @@ VERSION = 1
 BUSY_SECONDS = 60.0
 QUERY_DIGESTS = 10_000
 DIGEST_BYTES = 32
+
+Reader = TypeVar("Reader", bound="LedgerReader")
 
 
 def checksum(digest: bytes, text: bytes) -> bytes:
@@ -148,7 +150,7 @@ class LedgerReader:
             if self._db.execute(query).fetchone():
                 raise self._damaged("requests and their sums differ")
 
-    def __enter__(self) -> Self:
+    def __enter__(self: "Reader") -> "Reader":
         return self
 
     def __exit__(self, *_: object) -> None:
