@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from padir.bundle import DECODERS, PARTS, SPEC_FILE, VOCABULARY_FILE, read_bundle
 from padir.checksums import read_with_checksum, rerun_remedy
@@ -22,6 +22,8 @@ from padir.model.transformer import Transformer
 from padir.vocab import Vocabulary
 
 _SETTINGS = TypeAdapter(Decoder)
+_DRAFT_RULE = TypeAdapter(DraftRule)
+_DIGESTS = TypeAdapter(dict[str, str] | None)
 
 
 class _LengthRule(BaseModel, strict=True, allow_inf_nan=False):
@@ -29,16 +31,6 @@ class _LengthRule(BaseModel, strict=True, allow_inf_nan=False):
 
     alpha: RuleNumber
     weight: RuleNumber
-
-
-class _DecoderFile(BaseModel):
-    """A decoder's file; other keys are passed over."""
-
-    name: str
-    settings: Decoder
-    length_rule: _LengthRule = Field(default=None)
-    draft_rule: DraftRule | None = None
-    digests: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +123,7 @@ def load(folder: Path) -> LoadedModel:
     try:
         spec = RunSpec.model_validate(bundle.spec.get("run_spec"))
     except ValidationError as error:
-        raise _invalid(path, error, "run_spec") from error
+        raise _invalid(path, "run_spec", error) from error
     vocabulary = Vocabulary.load(bundle.vocabulary)
     if vocabulary.size != vocabulary_size:
         raise InputError(
@@ -161,10 +153,9 @@ def _count(spec: dict[str, Any], key: str, path: Path) -> int:
     return value
 
 
-def _invalid(path: Path, error: ValidationError, *keys: str) -> InputError:
+def _invalid(path: Path, key: str, error: ValidationError) -> InputError:
     first = error.errors()[0]
-    where = ".".join(map(str, (*keys, *first["loc"])))
-    return InputError(f"{shown(path)}: {where}: {first['msg']}")
+    return InputError(f"{shown(path)}: {'.'.join(map(str, (key, *first['loc'])))}: {first['msg']}")
 
 
 def read_decoder(path: Path) -> TunedDecoder:
@@ -181,11 +172,26 @@ def read_decoder(path: Path) -> TunedDecoder:
             ' needed is {"name": "NAME", "settings": {...}}'
         )
     try:
-        file = _DecoderFile.model_validate(content)
+        settings = _SETTINGS.validate_python(content.get("settings"))
     except ValidationError as error:
-        raise _invalid(path, error) from error
-    rule = LengthRule(**vars(file.length_rule)) if file.length_rule else None
-    return TunedDecoder(file.name, file.settings, rule, path, file.digests, file.draft_rule)
+        raise _invalid(path, "settings", error) from error
+    rule = None
+    if "length_rule" in content:
+        try:
+            rule = LengthRule(**_LengthRule.model_validate(content["length_rule"]).model_dump())
+        except ValidationError as error:
+            raise _invalid(path, "length_rule", error) from error
+    draft_rule = None
+    if content.get("draft_rule") is not None:
+        try:
+            draft_rule = _DRAFT_RULE.validate_python(content["draft_rule"])
+        except ValidationError as error:
+            raise _invalid(path, "draft_rule", error) from error
+    try:
+        digests = _DIGESTS.validate_python(content.get("digests"), strict=True)
+    except ValidationError as error:
+        raise _invalid(path, "digests", error) from error
+    return TunedDecoder(content["name"], settings, rule, path, digests, draft_rule)
 
 
 def find_decoder(
