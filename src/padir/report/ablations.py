@@ -271,12 +271,18 @@ def _only_interval(compared: Sequence[Comparison]) -> tuple[float, float] | None
     return None if only is None else (only.low, only.high)
 
 
-def _claim(name: str, helps: bool, function: str) -> Test:
-    def test(results: Results, place: Place) -> Finding:
-        return _decide(results, place, name, helps)
+def claim_test(entry: str, helps: bool) -> Test:
+    """Test of a claim that the entries of this name help, or that they matter little.
 
-    test.__name__ = function
-    each = f"In every entry {name} of evaluation.ablations, over {FEWEST_SEEDS} seeds or more,"
+    Its name is not that of a function of this module: the report names the test by the entry.
+    """
+
+    def test(results: Results, place: Place) -> Finding:
+        return _decide(results, place, entry, helps)
+
+    verb = "help" if entry.endswith("s") else "helps"
+    test.__name__ = f"{entry}_{verb if helps else 'matters_little'}"
+    each = f"In every entry {entry} of evaluation.ablations, over {FEWEST_SEEDS} seeds or more,"
     test.__doc__ = (
         f"{each} BLEU(base) is above BLEU(variant), two-sided p below {LEVEL:g}, corrected by"
         " Holm's method over the table of ablations."
@@ -285,14 +291,3 @@ def _claim(name: str, helps: bool, function: str) -> Test:
         f" {EQUIVALENCE_MARGIN:g} of 0."
     )
     return test
-
-
-distillation_helps = _claim("distillation", True, "distillation_helps")
-masking_ratio_helps = _claim("masking_ratio", True, "masking_ratio_helps")
-unmasking_helps = _claim("unmasking", True, "unmasking_helps")
-positional_attention_helps = _claim("positional_attention", True, "positional_attention_helps")
-vocabulary_helps = _claim("vocabulary", True, "vocabulary_helps")
-second_stage_helps = _claim("second_stage", True, "second_stage_helps")
-stutter_handling_helps = _claim("stutter_handling", True, "stutter_handling_helps")
-length_candidates_help = _claim("length_candidates", True, "length_candidates_help")
-remasking_matters_little = _claim("remasking", False, "remasking_matters_little")

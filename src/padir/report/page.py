@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from padir import invocation, layout
 from padir.config.experiment import Config
-from padir.report import titles, verdicts, viewer
+from padir.report import titles, viewer
 from padir.report.cards import absent_paths, cards
 from padir.report.catalogue import SECTIONS, Part, Scope, Section
 from padir.report.claims import NOT_REPRODUCED, NOT_RUN, REPRODUCED, counts, interval_text
@@ -64,12 +64,7 @@ def page(
             absent_by_command[command] = list(more.values())
     places = dict.fromkeys(" ".join(p) for loaded in results.values() for p in loaded.places())
     template = environment(options).get_template("page.html")
-    records = [
-        record | {"title": verdicts.at_candidates_passes(record["title"], config)}
-        if record["id"] in titles.TITLES
-        else record
-        for record in titles.anchored(claims)
-    ]
+    records = list(titles.anchored(claims, config))
     entries = [
         {
             "part": part,
@@ -82,10 +77,7 @@ def page(
     main = next((entry for entry in entries if entry["part"].name == MAIN_FIGURE), None)
     return template.render(
         places=list(places),
-        headlines=[
-            card._replace(title=verdicts.at_candidates_passes(card.title, config))
-            for card in titles.cards(records)
-        ],
+        headlines=list(titles.cards(records, config)),
         main=main,
         counts=counts(claims),
         sections=list(_sections([entry for entry in entries if entry is not main])),

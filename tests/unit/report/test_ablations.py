@@ -6,6 +6,7 @@ import pytest
 
 from padir.config.rows import Row
 from padir.report.ablations import differing_settings
+from padir.report.claim_list import CLAIMS
 from tests.unit.report.conftest import PAIR_BLEU
 
 PAIR = {"base": "whole/padir/T4", "variant": "one_stage/padir/T4"}
@@ -141,6 +142,21 @@ def test_hardly_matters_is_an_interval_within_one_point(made_up, variant, verdic
     }
     asked(made_up, entry)
     assert record(made_up, "remasking")["verdict"] == verdict
+
+
+def test_a_claims_test_is_named_by_its_entry():
+    names = {claim.id: claim.test.__name__ for claim in CLAIMS if claim.part == "ablations"}
+    assert names == {
+        "distillation": "distillation_helps",
+        "masking_ratio": "masking_ratio_helps",
+        "unmasking": "unmasking_helps",
+        "positional_attention": "positional_attention_helps",
+        "custom_vocabulary": "vocabulary_helps",
+        "second_stage": "second_stage_helps",
+        "stutter_handling": "stutter_handling_helps",
+        "length_candidates": "length_candidates_help",
+        "remasking": "remasking_matters_little",
+    }
 
 
 def test_claims_come_from_the_lines(made_up):

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from padir import layout
-from padir.report import titles, viewer
-from padir.report.claims import CLAIMS
+from padir.report import claims, titles, viewer
+from padir.report.claim_list import CLAIMS, Claim
 from padir.report.load import Reader
 
 
@@ -92,16 +92,31 @@ def test_everything_traces_each_training_and_decoder_of_any_table_once(made_up):
     assert "decoder" not in rows[-1]["sentences"][0]
 
 
-def test_every_claim_has_a_plain_title_and_a_group():
-    assert titles.TITLES.keys() == {claim.id for claim in CLAIMS}
-    assert set(titles.HEADLINES) <= titles.TITLES.keys()
-    assert {claim.part for claim in CLAIMS} == titles.GROUP_OF.keys()
-    assert max(map(len, titles.TITLES.values())) < 64
+def test_every_claim_has_a_short_title_of_its_own_and_a_group():
+    assert len({claim.title for claim in CLAIMS}) == len(CLAIMS)
+    assert max(len(claim.title) for claim in CLAIMS) < 64
+    assert titles.HEADINGS.keys() <= {claim.group for claim in CLAIMS} <= titles.GROUPS.keys()
+    assert set(titles.HEADLINES) <= {claim.id for claim in CLAIMS}
 
 
-def test_records_of_one_claim_have_anchors_of_their_own():
+def test_a_claim_is_one_entry_of_the_list(made_up, monkeypatch):
+    better = Claim(
+        id="better_than_cmlm",
+        title="Better than CMLM",
+        section="ours",
+        statement="PaDIR is above CMLM in BLEU.",
+        paper="no number",
+        part="table2",
+    )
+    for module in (claims, titles):
+        monkeypatch.setattr(module, "CLAIMS", (better,))
+    (record,) = titles.anchored(claims.decide(made_up.config, {}), made_up.config)
+    assert (record["title"], titles.GROUPS[record["group"]]) == ("Better than CMLM", "Systems")
+
+
+def test_records_of_one_claim_have_anchors_of_their_own(made_up):
     record = {"id": "theory.convexity.small", "statement": "s", "verdict": "reproduced"}
-    first, second = titles.anchored([record, record])
+    first, second = titles.anchored([record, record], made_up.config)
     assert first["anchor"] == "claim-theory.convexity.small"
     assert second["anchor"] == "claim-theory.convexity.small-1"
     assert (first["title"], first["group"]) == ("s", "theory")
@@ -116,15 +131,13 @@ def test_records_of_one_claim_have_anchors_of_their_own():
         (["not run"], "not run"),
     ],
 )
-def test_a_card_is_reproduced_where_every_decided_record_is(verdicts, expected):
+def test_a_card_is_reproduced_where_every_decided_record_is(made_up, verdicts, expected):
     records = [
         {"id": "near_ar", "statement": "", "verdict": verdict, "measured": "numbers"}
         for verdict in verdicts
     ]
-    (card,) = titles.cards(list(titles.anchored(records)))
-    assert (card.verdict, card.anchor, card.title) == (
-        expected,
-        "claim-near_ar",
-        titles.TITLES["near_ar"],
-    )
+    config = made_up.config
+    (card,) = titles.cards(list(titles.anchored(records, config)), config)
+    assert (card.verdict, card.anchor) == (expected, "claim-near_ar")
+    assert card.title == "Near AR with 4 passes"
     assert card.lines == ["numbers"] * len(verdicts)
