@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from padir.config.experiment import Config
 from padir.report import ablations, paper, verdicts
-from padir.report.catalogue import CATALOGUE
+from padir.report.catalogue import CATALOGUE, CORE_GROUPS
 
 _PARTS = {part.name: part for part in CATALOGUE}
 
@@ -42,9 +42,8 @@ class Claim:
     @property
     def target(self) -> str:
         """The target of the workflow that makes the results for a verdict."""
-        if self.part in ("ablations", "table4", "table5"):
-            return "everything"
-        return "theory" if self.part == "theorems" else "core"
+        group = _PARTS[self.part].group
+        return group if group in CORE_GROUPS else "everything"
 
 
 def _span(numbers: Sequence[float]) -> str:

@@ -112,6 +112,8 @@ def test_a_claim_is_one_entry_of_the_list(made_up, monkeypatch):
         monkeypatch.setattr(module, "CLAIMS", (better,))
     (record,) = titles.anchored(claims.decide(made_up.config, {}), made_up.config)
     assert (record["title"], titles.GROUPS[record["group"]]) == ("Better than CMLM", "Systems")
+    # The core has no table 2.
+    assert record["command"] == "snakemake --cores all everything"
 
 
 def test_records_of_one_claim_have_anchors_of_their_own(made_up):
