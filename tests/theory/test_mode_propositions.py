@@ -124,6 +124,12 @@ def test_the_claim_on_fast_sampling_fails_if_the_bound_is_violated(changed, pass
     assert claim.passed == passed
 
 
+@pytest.mark.parametrize(("steps", "said"), [(2, "exact 2;"), (None, "exact more than 3;")])
+def test_the_claim_on_fast_sampling_says_how_far_the_curve_was_computed(steps, said):
+    claim = mode_propositions.fast_claim([FAST | {"steps_exact": steps}], cliques(), 0.05, "")
+    assert f"6-Gibbs J=0.5: bound 2 steps, {said}" in claim.measured
+
+
 def test_the_claim_on_fast_sampling_covers_unequal_fields(monkeypatch):
     scaled(monkeypatch, "covers_clique", 1.001)
     assert not mode_propositions.fast_claim([FAST], cliques(), 0.05, "").passed
