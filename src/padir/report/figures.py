@@ -1,15 +1,17 @@
 """Figures of rows: quality against passes and latency, stutter, and training curves."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.layout import Place
 from padir.report.results import Estimate, Results, ScoredRow, search_row
 from padir.report.tables import Cell, Column, Table
-from padir.report.theme import COLOURS, MARKERS, Canvas, Picture, canvas
+from padir.report.theme import COLOURS, Canvas, Picture, canvas, mark_of
 
 # Most marks of a line, about.
 DENSE = 24
@@ -131,15 +133,14 @@ class Figure(Picture):
             style = ("--", ":", "-.")[number % 3]
             axes.axhline(y, color="#777777", linestyle=style, linewidth=1.2, label=name)
         for series in panel.series:
-            colour = COLOURS[series.style % len(COLOURS)]
+            colour, marker = mark_of(series.style)
             xs, ys = [p.x for p in series.points], [p.y for p in series.points]
             # Of a dense line some points have marks: they tell lines apart, and have values.
             every = 1 + len(xs) // DENSE
             (line,) = axes.plot(
                 xs, ys, color=colour, label=series.name, linewidth=1.5,
                 markersize=5 if every == 1 else 3.5, markevery=every,
-                marker=MARKERS[series.style % len(MARKERS)],
-                linestyle="-" if series.joined else "none",
+                marker=marker, linestyle="-" if series.joined else "none",
             )  # fmt: skip
             drawing.name_marks(line, [_value(series, point) for point in series.points[::every]])
             known = [p for p in series.points if p.low is not None and p.high is not None]
@@ -206,7 +207,7 @@ def _label(panel: Panel, axes: Any) -> None:
         offset = (box.x0 - anchor_x) / scale, (box.y0 - anchor_y) / scale
         axes.annotate(
             text, (anchor.x, anchor.y), xytext=offset, textcoords="offset points",
-            fontsize=LABEL_SIZE, color=COLOURS[series.style % len(COLOURS)], annotation_clip=False,
+            fontsize=LABEL_SIZE, color=mark_of(series.style)[0], annotation_clip=False,
         )  # fmt: skip
 
 
@@ -338,7 +339,7 @@ def _against_latency(results: Results, rows: Sequence[Row], name: str, title: st
 def _validations(results: Results, x: str, y: str, scale: float = 1.0) -> list[Panel]:
     """One line per training run: a value at each validation against a clock of the run."""
     panels: dict[Place, list[Series]] = {}
-    names = list(dict.fromkeys(row.training for row in results.config.core_rows()))
+    styles = _styles_of_seeds(results.config)
     for (place, training, seed), lines in results.curves.items():
         points = [
             Point(float(line[x]), float(line[y]) * scale, label=f"{line.get('seconds')} s")
@@ -347,8 +348,21 @@ def _validations(results: Results, x: str, y: str, scale: float = 1.0) -> list[P
         ]
         has_seeds = len(results.config.trainings[training].seeds) > 1
         name = f"{training}, seed {seed}" if has_seeds else training
-        panels.setdefault(place, []).append(Series(name, points, names.index(training)))
+        panels.setdefault(place, []).append(Series(name, points, styles[training, seed]))
     return [Panel(" ".join(place), series) for place, series in panels.items()]
+
+
+def _styles_of_seeds(config: Config) -> dict[tuple[str, int], int]:
+    """Style of each core training and seed: seeds have their training's colour, and a marker that
+    no other of the colour has."""
+    taken: Counter[int] = Counter()
+    styles = {}
+    for number, training in enumerate(dict.fromkeys(row.training for row in config.core_rows())):
+        colour = number % len(COLOURS)
+        for seed in config.trainings[training].seeds:
+            styles[training, seed] = colour + len(COLOURS) * taken[colour]
+            taken[colour] += 1
+    return styles
 
 
 def training_curve(results: Results) -> Figure:

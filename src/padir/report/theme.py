@@ -53,6 +53,12 @@ STYLE: dict[Any, Any] = {
 }
 
 
+def mark_of(style: int) -> tuple[str, str]:
+    """Colour and marker of a series; no two of the first 49 styles are alike."""
+    turns, colour = divmod(style, len(COLOURS))
+    return COLOURS[colour], MARKERS[(colour + turns) % len(MARKERS)]
+
+
 class Canvas:
     """A Matplotlib figure, and the SVG of it once drawn."""
 

@@ -42,12 +42,12 @@ class Line:
 
     def draw(self, axes: Any, drawing: theme.Canvas) -> Any:
         """Draw on matplotlib axes; returns the handle for a legend."""
-        colour = theme.COLOURS[self.colour % len(theme.COLOURS)]
+        colour, marker = theme.mark_of(self.colour)
         style, marked = KINDS[self.kind]
         x = [value + self.shift for value in self.x]
         (handle,) = axes.plot(
             x, self.y, color=colour, linestyle=style, linewidth=1.3,
-            marker=theme.MARKERS[self.colour % len(theme.MARKERS)] if marked else None,
+            marker=marker if marked else None,
             markersize=self.size or 4.5, markerfacecolor="none" if self.size else None,
         )  # fmt: skip
         if marked:
