@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,8 +33,10 @@ _LATEX = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
-        '"': "''",
-        "–": "--",
+        # The roman fonts of the standard classes have no straight one.
+        '"': r"\texttt{\char34}",
+        "`": r"\textasciigrave{}",
+        "–": r"\textendash{}",
         "±": r"$\pm$",
         "×": r"$\times$",
         "−": r"$-$",
@@ -151,7 +154,7 @@ class Table:
         return "\n".join(lines).rstrip() + "\n"
 
     def latex(self) -> str:
-        """A tabular that needs no package beyond the standard classes."""
+        """A tabular that needs no package beyond the standard classes, of LaTeX since 2020."""
         columns = self.shown_columns()
         shape = "".join("r" if self.is_number(column) else "l" for column in columns)
         lines = [
@@ -164,7 +167,7 @@ class Table:
         lines += [
             _ampersand(shown_text(row[c.key], c.digits) for c in columns) for row in self.rows
         ]
-        caption = " ".join((f"{self.heading()}.", *self.notes)).translate(_LATEX)
+        caption = _latex(" ".join((f"{self.heading()}.", *self.notes)))
         lines += [r"\hline", r"\end{tabular}", rf"\caption{{{caption}}}", r"\end{table}"]
         return "\n".join(lines) + "\n"
 
@@ -207,4 +210,11 @@ def _bar(cells) -> str:
 
 
 def _ampersand(cells) -> str:
-    return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
+    return " & ".join(map(_latex, cells)) + r" \\"
+
+
+def _latex(text: str) -> str:
+    """Text with its own hyphens, backticks and quotes, of which TeX would make dashes and curly
+    quotes: a command works when copied. Apostrophes inside words stay curly."""
+    text = re.sub("-(?=-)", "-{}", text.translate(_LATEX))
+    return re.sub(r"(?<!\w)'|'(?!\w)", r"\\textquotesingle{}", text)

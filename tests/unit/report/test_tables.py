@@ -52,9 +52,19 @@ def test_latex_by_hand():
     text = made([{"name": NASTY, "value": 2.0, "ends": (1.0, 3.0)}]).latex()
     assert (
         r"a\_b \& 50\% \#1 \$x\$ \{y\} \textasciitilde{}\textasciicircum{}\textbackslash{}"
-        r" \textless{}b\textgreater{}\textbar{}''q'' `c` *s* & 2.00 & {[}1.0, 3.0{]} \\"
+        r" \textless{}b\textgreater{}\textbar{}\texttt{\char34}q\texttt{\char34}"
+        r" \textasciigrave{}c\textasciigrave{} *s* & 2.00 & {[}1.0, 3.0{]} \\"
     ) in text
     assert r"\caption{Title\_1 \& more. note \textless{}1\textgreater{} \& 100\%}" in text
+
+
+def test_latex_keeps_commands_as_they_are_typed():
+    command = """snakemake --config 'theory={"seeds": [1]}' ---x"""
+    text = made([{"name": f"AR's – {command}", "value": 1.0, "ends": None}]).latex()
+    assert (
+        r"AR's \textendash{} snakemake -{}-config \textquotesingle{}theory=\{"
+        r"\texttt{\char34}seeds\texttt{\char34}: {[}1{]}\}\textquotesingle{} -{}-{}-x & 1.00"
+    ) in text
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
