@@ -129,7 +129,7 @@ CLAIMS = (
     ),
     Claim(
         id="saturation",
-        title="Quality saturates after 4 passes",
+        title="BLEU saturates after 4 passes",
         section="L.4, table 1",
         statement="More passes than 4 hardly add BLEU.",
         paper=f"T10 - T4: {_span(paper.gains('T4', 'T10'))} BLEU",
