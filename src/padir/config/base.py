@@ -2,6 +2,8 @@
 
 import ast
 import re
+from functools import partial
+from operator import eq
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,6 +60,18 @@ def policy_names(source: str) -> dict[str, list[str]]:
         and isinstance(node.target, ast.Name)
         and isinstance(node.value, ast.Dict)
     }
+
+
+def added(default: Any, **options: Any) -> Any:
+    """A field that came after models had been trained: what is dumped, and with it every digest,
+    holds it only where it is not at its default, so that older results stay valid.
+
+    Args:
+        default: what the code did before there was the field. It never changes: a digest could not
+            tell the old one from the new one.
+        options: of `pydantic.Field`.
+    """
+    return Field(default=default, exclude_if=partial(eq, default), **options)
 
 
 # What a random key is made of.

@@ -4,14 +4,13 @@ Paper: section L.2 (datasets, bilingual 32k vocabulary, no other preprocessing).
 """
 
 from itertools import chain
-from operator import not_
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from padir.config.base import Direction, FilePath, Language, Name, Settings
+from padir.config.base import Direction, FilePath, Language, Name, Settings, added
 from padir.languages import base_language
 
 SYNTHETIC_PAIR = "xs-xt"
@@ -91,14 +90,9 @@ class RemoteFile(Settings):
     """http, https or file address; a name ending in .gz is unpacked, as with paths."""
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     """SHA-256 of the file as downloaded, in hexadecimal."""
-    # Limits change no text, and are not written while they are these.
-    max_bytes: int = Field(
-        default=MOST_DOWNLOADED, ge=1, le=1_000_000_000_000, exclude_if=MOST_DOWNLOADED.__eq__
-    )
+    max_bytes: int = added(MOST_DOWNLOADED, ge=1, le=1_000_000_000_000)
     """Most bytes that are downloaded; a longer file is an error."""
-    max_unpacked_bytes: int = Field(
-        default=MOST_UNPACKED, ge=1, le=10_000_000_000_000, exclude_if=MOST_UNPACKED.__eq__
-    )
+    max_unpacked_bytes: int = added(MOST_UNPACKED, ge=1, le=10_000_000_000_000)
     """Most bytes that a file ending in .gz is unpacked to; more is an error."""
 
     @field_validator("url")
@@ -207,8 +201,7 @@ class Cleaning(Settings):
     """Maximum ratio of the lengths of both sides, as `max_words` counts them."""
     max_bytes: int = Field(default=20_000, ge=16, le=MOST_LINE_BYTES)
     """Maximum length of a line of any split, in bytes."""
-    # Not written while it says nothing: what was made without it stays valid.
-    romanian_letters: Literal["comma", "cedilla"] | None = Field(default=None, exclude_if=not_)
+    romanian_letters: Literal["comma", "cedilla"] | None = added(None)
     """Normalisation of the Romanian letters s and t with a mark below, references included. comma:
     the standard; cedilla: as in older files; null: left as they are. Scores into Romanian compare
     only with scores on references normalised in the same way."""
@@ -236,12 +229,11 @@ class VocabularySettings(Settings):
     """Encode unknown characters as bytes, so that no token is unknown."""
     max_lines: int = Field(default=2_000_000, ge=100, le=10_000_000_000)
     """Maximum number of lines that the vocabulary is learnt from, drawn with a fixed seed."""
-    # These two are not written while they say nothing: what was made without them stays valid.
-    foreign_pairs: int = Field(default=0, ge=0, le=1_000, exclude_if=not_)
+    foreign_pairs: int = added(0, ge=0, le=1_000)
     """Number of further synthetic language pairs, of the next seeds, whose text the vocabulary is
     learnt from too: `source.train` pairs of each, or for other data sources as many as synthetic
     data has by default."""
-    extra_text: list[FilePath] = Field(default_factory=list, exclude_if=not_)
+    extra_text: list[FilePath] = added([])
     """Further UTF-8 text files that the vocabulary is learnt from, one sentence a line; relative
     paths start at the working folder."""
 
@@ -257,7 +249,7 @@ class VocabularySettings(Settings):
 class VocabularySpec(VocabularySettings):
     """Content of a vocabulary's `settings.json`, with the source that foreign pairs vary."""
 
-    source: SyntheticSource | None = Field(default=None, exclude_if=not_)
+    source: SyntheticSource | None = added(None)
 
     @model_validator(mode="after")
     def _drawable(self) -> "VocabularySpec":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from padir.config.base import Name, Settings, policy_names, short_digest
+from padir.config.base import Name, Settings, added, policy_names, short_digest
 from padir.config.systems import PARALLEL_SYSTEMS, SEARCHES, decoder_preset
 
 MOST_PASSES = 100
@@ -50,10 +50,8 @@ WeightPrecision = Literal["float32", "bfloat16"]
 
 def weight_precision() -> Any:
     """The setting `weights`, which all decoders share."""
-    # Not written while it says nothing: what was decoded without it stays valid.
-    return Field(
-        default="float32",
-        exclude_if="float32".__eq__,
+    return added(
+        "float32",
         description="Precision of the weight matrices in decoding. bfloat16: matrices and the"
         " vectors that they multiply are rounded to bfloat16, their products summed in float32."
         " The same holds for the reranker's. A shortlist's output layer stays in float32; models"

@@ -1,11 +1,10 @@
 """Settings of the training objective: corruption, prediction targets and loss weights."""
 
-from operator import not_
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from padir.config.base import Settings, policy_names
+from padir.config.base import Settings, added, policy_names
 
 if TYPE_CHECKING:
     CorruptionName = str
@@ -49,7 +48,7 @@ class Objective(Settings):
     unroll: Literal["argmax", "sample"] = "argmax"
     """Predictions of a stage that the next one reads. argmax: the likeliest tokens; sample: sampled
     tokens."""
-    consistency: float = Field(default=0.0, ge=0, exclude_if=not_)
+    consistency: float = added(0.0, ge=0)
     """Weight of the consistency loss: the KL divergence of the first stage's prediction from the
     last stage's, through which no gradient flows, at the positions in the loss of stage 1, added
     before the mean over stages; 0: none."""

@@ -4,12 +4,11 @@ The defaults are the paper's (sections 3.2, L.1, L.2); what the paper's text doe
 a choice of ours and listed in docs/departures.md.
 """
 
-from operator import not_
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from padir.config.base import Direction, Name, Seed, Settings
+from padir.config.base import Direction, Name, Seed, Settings, added
 from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.objective import Objective
 from padir.config.systems import AUTOREGRESSIVE, SYSTEMS, training_preset
@@ -251,7 +250,7 @@ class RunSpec(Settings):
     direction: Direction
     training: Name
     run: TrainingRun
-    extra_sources: bool = Field(default=False, exclude_if=not_)
+    extra_sources: bool = added(False)
     """Whether the targets cover the dataset's extra sources too."""
     digests: dict[str, str] = Field(default_factory=dict)
 
