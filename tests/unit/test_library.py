@@ -16,6 +16,7 @@ from padir.commands import export
 from padir.decode.candidates import LengthRule
 from padir.decode.export import exported, write_program
 from padir.decode.load import find_decoder, load
+from padir.decode.policies import REMASKS
 from padir.decode.translate import Translator
 from padir.files import InputError, read_json
 from padir.hub import write_hub_folder
@@ -244,10 +245,37 @@ def test_a_program_runs_without_this_code_and_translates_the_same(model, tmp_pat
     assert done.stdout == f"{list(expected.tokens_before_drop)}\n", done.stderr
 
 
-def test_unsupported_exports_are_refused(model):
-    with pytest.raises(InputError, match="has temperature above 0, which a program does not hold"):
-        sampled = tiny_decoder("padir", RULE, temperature=0.5, stop="fixed")
-        exported(model.translator(sampled, 2))
+def drawing_remask(settings):
+    """A remasking policy that no list of the package names."""
+    return lambda view: view.is_piece & (view.chance < 0.5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"temperature": 0.5}, "temperature 0.5, update all, remask stutter"),
+        ({"update": "share", "update_share": 0.5}, "temperature 0, update share, remask stutter"),
+        ({"remask": "count"}, "temperature 0, update all, remask count"),
+    ],
+)
+def test_a_decoder_that_draws_is_not_exported(settings, named, model, monkeypatch):
+    monkeypatch.setitem(REMASKS, "count", drawing_remask)
+    drawing = tiny_decoder("padir", RULE, stop="fixed", **settings)
+    message = rf"has random draws \({named}\), which a program does not hold"
+    with pytest.raises(InputError, match=message):
+        exported(model.translator(drawing, 2))
+
+
+def test_a_decoder_that_only_looks_is_exported(model):
+    settings = {"update": "uncertain", "update_share": 0.5, "remask": "coupled", "shortlist": 12}
+    program = exported(model.translator(tiny_decoder("padir", RULE, stop="fixed", **settings), 2))
+    assert len(program.in_avals) == 2
+
+
+def test_an_export_with_restarts_is_refused(model):
+    several = tiny_decoder("padir", RULE, restarts=2)
+    with pytest.raises(InputError, match="has more than one restart, which a program does not"):
+        exported(model.translator(several, 2))
 
 
 @pytest.mark.parametrize(
