@@ -141,8 +141,9 @@ def least(scores, positions, count):
     return set(sorted(positions, key=lambda i: (scores[i], i))[:count])
 
 
-def hidden_again(settings, tokens, scores, pieces, done, passes, coupling):
-    """Positions to hide after `done` passes, as the settings' descriptions read."""
+def hidden_again(settings, tokens, scores, pieces, done, passes, coupling, key):
+    """Positions to hide after `done` passes, as the settings' descriptions read; one that draws
+    takes the last of `numbers(key, done - 1, position)`."""
     share = {
         "linear": 1 - done / passes,
         "cosine": math.cos(done / passes * math.pi / 2),
@@ -172,14 +173,15 @@ def hidden_again(settings, tokens, scores, pieces, done, passes, coupling):
 def _numbers(key, done, position):
     key = jax.random.wrap_key_data(key, impl="threefry2x32")
     position_key = jax.random.fold_in(jax.random.fold_in(key, done), position)
-    return jax.random.uniform(position_key), jax.random.uniform(jax.random.fold_in(position_key, 1))
+    keys = [position_key, *(jax.random.fold_in(position_key, number) for number in (1, 2))]
+    return [jax.random.uniform(key) for key in keys]
 
 
 @functools.cache
 def numbers(key, done, position):
-    """What a position draws in the pass after `done` others: for its token, for taking it."""
-    token, chance = _numbers(np.array(key, np.uint32), done, position)
-    return float(token), float(chance)
+    """What a position draws in the pass after `done` others: for its token, for taking it, for
+    hiding it again."""
+    return [float(number) for number in _numbers(np.array(key, np.uint32), done, position)]
 
 
 def plain_draw(logits, temperature, number):
@@ -279,6 +281,7 @@ def plain_refine(start, length, passes, settings, given, may_repeat, key):
             done,
             passes,
             coupling_of(np.array(fresh)),
+            key,
         )
         instead = {"start": first, "mask": [MASK] * len(start), "previous": inputs}
         after = [

@@ -14,7 +14,13 @@ from padir.decode.refine import Prediction, easy_first_context, refine
 from padir.decode.refiner import policies_of
 from padir.ids import EOS, FIRST_PIECE, MASK, PAD
 from padir.training.corruption import next_hypothesis
-from tests.parity.plain_refine import PIECES, fake_draw, fake_predict, plain_refine
+from tests.parity.plain_refine import (
+    PIECES,
+    fake_draw,
+    fake_predict,
+    numbers,
+    plain_refine,
+)
 
 SETTINGS = {
     **{name: {"kind": name} for name in SYSTEMS if name != "ar"},
@@ -212,6 +218,32 @@ def test_easy_first_sees_more_confident_tokens_of_the_first_pass():
     np.testing.assert_array_equal(seen[0], np.tile([0, 0, 0, 1, 0], (5, 1)))
     np.testing.assert_array_equal(seen[1][:3], context[:3])
     np.testing.assert_array_equal(seen[2], seen[1])
+
+
+def test_policies_that_draw_are_given_the_numbers_of_the_twin():
+    """Updates and remasking draw apart, so that neither follows from the other."""
+    keys = np.random.default_rng(0).integers(0, 2**32, (3, 2)).astype(np.uint32)
+    given = {"update": [], "remask": []}
+
+    def watching(name):
+        def policy(view):
+            jax.debug.callback(given[name].append, view.chance, ordered=True)
+            return view.is_piece
+
+        return policy
+
+    policies = policies_of(RefinementDecoder(remask="none", stop="fixed"))._replace(
+        update=watching("update"), remask=watching("remask")
+    )
+    start, lengths = jnp.full((3, 4), 9, jnp.int32), jnp.full(3, 5, jnp.int32)
+    refine(fake_predict, start, lengths, jnp.int32(2), policies, jnp.asarray(keys))
+    jax.effects_barrier()
+    for place, chances in enumerate(given.values(), 1):
+        plain = [
+            [[numbers(tuple(key), done, i)[place] for i in range(4)] for key in keys.tolist()]
+            for done in range(2)
+        ]
+        np.testing.assert_array_equal(np.array(chances), np.array(plain, np.float32))
 
 
 def test_a_random_share_is_updated():

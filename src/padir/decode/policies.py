@@ -82,8 +82,8 @@ class PassView(NamedTuple):
         is_piece: where tokens are predicted.
         passes_done: passes made before this one.
         passes: passes asked for (T).
-        chance: uniform on [0, 1), drawn for this pass from each sentence's own stream,
-            independent of the tokens drawn.
+        chance: uniform on [0, 1), drawn for this pass from each sentence's own stream: once for
+            the update and once for remasking, independent of each other and of the tokens drawn.
         coupling: of each position with its left neighbour (`coupled_by`), where a policy
             asks for it; else None.
     """

@@ -17,7 +17,7 @@ GROUP = 64
 RowKeys = UInt32[Array, "B 2"]
 
 # Folded into a position's key for what else is drawn there; its token takes the key itself.
-_CHANCE = 1
+UPDATE_DRAW, REMASK_DRAW = 1, 2
 
 
 def predictable(table_size: int, vocabulary_size: int, *, eos: bool) -> Bool[np.ndarray, " V"]:
@@ -101,13 +101,18 @@ def uniform(keys: Array) -> Float[Array, "B L"]:
     return jax.vmap(jax.vmap(lambda key: jax.random.uniform(key)))(keys)
 
 
-def chances(keys: Array) -> Float[Array, "B L"]:
+def chances(keys: Array, number: int) -> Float[Array, "B L"]:
     """A uniform number on [0, 1) for each key, independent of the draw of `choose`.
 
     With one number for both, positions that take a draw with a small number would never take the
     tokens that stand for the large ones.
+
+    Args:
+        keys: of each position, from `position_keys`.
+        number: `UPDATE_DRAW` or `REMASK_DRAW`, whose numbers are independent of each other, too:
+            else a random share that is remasked would be that which was updated.
     """
-    return uniform(jax.vmap(jax.vmap(lambda key: jax.random.fold_in(key, _CHANCE)))(keys))
+    return uniform(jax.vmap(jax.vmap(lambda key: jax.random.fold_in(key, number)))(keys))
 
 
 def restricted(

@@ -19,7 +19,14 @@ from jaxtyping import Array, Bool, Float, Int
 
 from padir.decode.joint import PairwiseRepetitionPenalty, TopTokens
 from padir.decode.policies import PassView, Policy, Stop
-from padir.decode.predict import RowKeys, chances, position_keys, top_tokens
+from padir.decode.predict import (
+    REMASK_DRAW,
+    UPDATE_DRAW,
+    RowKeys,
+    chances,
+    position_keys,
+    top_tokens,
+)
 from padir.ids import EOS, MASK, PAD
 from padir.tokens import first_argmax
 
@@ -217,7 +224,8 @@ def refinement(
         prediction = predict(state.inputs, visible(state), pass_keys, *within)
         view = PassView(
             state.inputs, state.hidden, state.tokens, state.log_probability,
-            prediction.critic_probability, is_piece, state.passes_done, passes, chances(pass_keys),
+            prediction.critic_probability, is_piece, state.passes_done, passes,
+            chances(pass_keys, UPDATE_DRAW),
             None if prediction.coupling is None else prediction.coupling[:, :, 0],
         )  # fmt: skip
         taken = policies.update(view) & is_piece
@@ -230,7 +238,9 @@ def refinement(
         tokens = jnp.where(taken, chosen, state.tokens)
         scored = is_piece if policies.rescore_kept else taken
         score = jnp.where(scored, log_probability, state.log_probability)
-        view = view._replace(tokens=tokens, log_probability=score)
+        view = view._replace(
+            tokens=tokens, log_probability=score, chance=chances(pass_keys, REMASK_DRAW)
+        )
         hidden = policies.remask(view) & is_piece
         summed_logits = None
         if state.summed_logits is not None and prediction.logits is not None:

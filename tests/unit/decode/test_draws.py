@@ -1,12 +1,22 @@
 """Draws from a model's distribution: as often as they should be, and the sentence's own."""
 
+from itertools import combinations
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from padir.config.decoder import RefinementDecoder
-from padir.decode.predict import chances, choose, position_keys, restricted, uniform
+from padir.decode.predict import (
+    REMASK_DRAW,
+    UPDATE_DRAW,
+    chances,
+    choose,
+    position_keys,
+    restricted,
+    uniform,
+)
 from padir.decode.refine import Prediction, refine
 from padir.decode.refiner import policies_of
 
@@ -61,15 +71,21 @@ def test_a_draw_depends_on_row_pass_and_position_alone():
     assert np.any(np.asarray(whole) != np.asarray(later))
 
 
-def test_chances_are_independent_of_the_drawn_tokens():
+def updated_and_remasked(keys):
+    return (chances(keys, number) for number in (UPDATE_DRAW, REMASK_DRAW))
+
+
+def test_what_a_position_draws_in_a_pass_is_independent():
     """12,000 pairs of numbers: their correlation, and the means of one over halves of the other."""
-    ours, tokens = (np.asarray(f(keys(300, 40))).ravel() for f in (chances, uniform))
-    assert ours.min() >= 0 and ours.max() < 1
-    assert abs(np.corrcoef(ours, tokens)[0, 1]) < 5 / 12_000**0.5
-    for half in (tokens < 0.5, tokens >= 0.5):
-        assert abs(ours[half].mean() - 0.5) < 5 * (1 / 12 / half.sum()) ** 0.5
-    part = chances(keys(300, 7))
-    np.testing.assert_array_equal(part, ours.reshape(300, 40)[:, :7])
+    here = keys(300, 40)
+    draws = [np.asarray(part).ravel() for part in (uniform(here), *updated_and_remasked(here))]
+    for other, ours in combinations(draws, 2):
+        assert ours.min() >= 0 and ours.max() < 1
+        assert abs(np.corrcoef(ours, other)[0, 1]) < 5 / 12_000**0.5
+        for half in (other < 0.5, other >= 0.5):
+            assert abs(ours[half].mean() - 0.5) < 5 * (1 / 12 / half.sum()) ** 0.5
+    for part, whole in zip(updated_and_remasked(keys(300, 7)), draws[1:], strict=True):
+        np.testing.assert_array_equal(part, whole.reshape(300, 40)[:, :7])
 
 
 @pytest.mark.parametrize("passes", [1, 2, 4, 10])
