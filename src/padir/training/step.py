@@ -104,8 +104,9 @@ class Trainer:
         self.mesh = data_mesh()
         self.traces = 0
         self._optimizer = make_optimizer(run.optimizer)
-        # Validation reports plain cross-entropy, whatever training smooths, and reveals nothing: a
-        # model that is wrong more often would be shown more of the targets.
+        # Validation reports cross-entropy, whatever training smooths or adds, and reveals nothing:
+        # a model that is wrong more often would be shown more of the targets. It keeps
+        # `time_weight`: RDM's parameters were selected so (departure D34).
         off = {"label_smoothing": 0.0, "z_loss": 0.0, "glancing": 0.0, "consistency": 0.0}
         plain = run.objective.model_copy(update=off)
         self._plain = run.model_copy(update={"objective": plain})
@@ -276,7 +277,8 @@ class Trainer:
     def evaluate(
         self, parameters: dict, batches: list[tuple[np.ndarray, np.ndarray]]
     ) -> dict[str, float]:
-        """Mean losses without dropout and smoothing; corruption is the same at every call."""
+        """Mean losses without dropout, smoothing, z-loss, glancing and consistency; corruption is
+        the same at every call. `time_weight` weighs the sentences as in training."""
         sums = np.zeros(len(Losses._fields))
         for index, (source, target) in enumerate(batches):
             more = padded_rows(len(source), self.mesh.size) - len(source)

@@ -3,6 +3,8 @@
 import pytest
 
 from padir.config import unread
+from padir.config.decoder import RefinementDecoder, SearchDecoder
+from padir.config.objective import Objective
 from padir.config.read import check_config
 from padir.files import InputError
 from padir.training.corruption import HIDING
@@ -76,6 +78,32 @@ def test_a_setting_that_its_training_does_not_read_is_refused(path):
     check_config(set_value(changed("trainings.x", other), f"training_defaults.{path}", value))
     default = type(getattr(training, group)).model_fields[name].default
     check_config(given(other, default))
+
+
+# Read by every decoder or training, or checked by its model's own rules.
+ALWAYS_READ = {
+    SearchDecoder: {"kind", "length_alphas", "weights"},
+    RefinementDecoder: {
+        *("kind", "length_candidates", "length_search", "restarts", "start", "context"),
+        *("temperature", "update", "rescore_kept", "remask", "joint", "replacement", "shortlist"),
+        *("stop", "drop_repeats", "reranker", "tuning_passes", "length_alphas", "length_weights"),
+        "weights",
+    },
+    Objective: {
+        *("stages", "hiding", "time_weight", "coupled_times", "loss_on", "consistency", "glancing"),
+        *("critic_weight", "label_smoothing", "z_loss"),
+    },
+}
+
+
+@pytest.mark.parametrize("model", ALWAYS_READ)
+def test_every_setting_says_when_it_is_read(model):
+    """Else one that belongs to another policy is taken, and seems to act."""
+    group = "objective." if model is Objective else ""
+    conditional = {name for name in model.model_fields if group + name in unread._READ_WITH}
+    unsaid = set(model.model_fields) - conditional - ALWAYS_READ[model]
+    assert not unsaid, "name what reads them in `_READ_WITH` of padir/config/unread.py, or here"
+    assert not conditional & ALWAYS_READ[model]
 
 
 def test_disco_reads_no_corruption():

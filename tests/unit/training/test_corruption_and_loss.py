@@ -47,7 +47,8 @@ def test_every_corruption_changes_pieces_alone_and_hides_where_it_says(hiding, c
         assert not (hidden & (np.asarray(target) < FIRST_PIECE)).any()
         np.testing.assert_array_equal(tokens[~hidden], np.asarray(target)[~hidden])
         assert np.all((tokens[hidden] >= FIRST_PIECE) | (tokens[hidden] == MASK))
-        assert np.all((np.asarray(made.weight) > 0) & (np.asarray(made.weight) <= 1))
+        # Each sentence is learnt from; a weight may be above 1.
+        assert np.all((np.asarray(made.weight) > 0) & np.isfinite(made.weight))
 
 
 def test_the_rate_hides_pieces_alone_and_as_often_as_it_says() -> None:

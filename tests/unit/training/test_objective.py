@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from padir.config.objective import Objective
 from padir.config.training import TrainingRun
 from padir.ids import EOS, FIRST_PIECE, PAD
 from padir.model.parameters import build
@@ -40,6 +41,18 @@ def chances(number: int) -> np.ndarray:
     return np.asarray(jax.random.uniform(jax.random.fold_in(KEY, number), TARGET.shape), np.float64)
 
 
+def weights(objective: Objective) -> np.ndarray:
+    """Of each sentence's loss at stage 1: by the diffusion time that it draws, if it draws one."""
+    if objective.time_weight == "none":
+        return np.ones(len(TARGET))
+    key, steps = KEY, objective.diffusion_steps
+    for _ in range(2):
+        key = jax.random.split(key)[0]
+    times = [1 + int(u * steps) for u in jax.random.uniform(key, (len(TARGET),)).tolist()]
+    linear = objective.time_weight == "linear"
+    return np.array([1 - (time - 1) / steps if linear else 1 / time for time in times])
+
+
 def glance(logits, tokens, hidden, share) -> None:
     """Show the hidden positions of the least chance, `share` of as many as are wrong in a row."""
     wrong, chance = likeliest(logits) != TARGET, chances(1)
@@ -65,7 +78,7 @@ def plain_losses(model, run: TrainingRun, progress: float) -> dict[str, float]:
         share = objective.glancing * (1 - progress) + objective.glancing_end * progress
         glance(look(tokens)[0], tokens, hidden, share)
     counts = {"all": real, "hidden": hidden, "noised": tokens != TARGET}[objective.loss_on]
-    weight = np.asarray(first.weight)[:, None]
+    weight = weights(objective)[:, None]
     read = tokens.copy()
     token = critic = number = 0.0
     log_probabilities, first_counts = [], counts
@@ -110,6 +123,7 @@ OPTIONS = {
     "of noised": {"loss_on": "noised"},
     "of hidden": {"loss_on": "hidden", "stages": 1},
     "weighed": {"hiding": "time", "diffusion_steps": 8, "time_weight": "linear"},
+    "weighed by 1 / t": {"hiding": "time", "diffusion_steps": 8, "time_weight": "reciprocal"},
     "consistent": {"consistency": 0.5, "stages": 3, "loss_on": "hidden"},
     "critic": {"critic_weight": 0.5},
     "critic of samples": {"critic_weight": 0.5, "unroll": "sample"},
