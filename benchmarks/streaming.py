@@ -190,7 +190,7 @@ def distill(folder: Path, threads: int) -> None:
 
     source = folder / "data" / "train.de"
     sources = Span(source, 0, count_aligned(source))
-    parts, _ = translate(Copier(), sources, folder / "parts", lambda count: None)
+    parts, _ = translate(Copier(), {}, sources, folder / "parts", lambda count: None)
     write_lines(folder / "distilled.en", (line for part in parts for line in iter_lines(part)))
 
 

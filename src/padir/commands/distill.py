@@ -111,8 +111,7 @@ def main(argv: list[str]) -> int:
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     decoder = find_decoder(loaded, arguments.decoder)
     translator = options.open_translator(arguments, loaded, decoder, arguments.passes)
-    inputs = {path: sha256_file(path) for path in (arguments.source, *translator.files)}
-    sources = Span(arguments.source, *shard_bounds(count_aligned(arguments.source), *shard))
+    files = {path: sha256_file(path) for path in translator.files}
     # A folder of our own: it is removed with all that lies in it.
     work = (arguments.work or arguments.out.parent) / f"{arguments.out.name}.parts"
     label = f"distill {loaded.spec.training} {translator.decoding.label}"
@@ -124,18 +123,14 @@ def main(argv: list[str]) -> int:
         if others and was_written_by(arguments.out, command):
             shutil.rmtree(work, ignore_errors=True)
             return 0
+        sources = Span(arguments.source, *shard_bounds(count_aligned(arguments.source), *shard))
         with Progress(len(sources), "sentences", label) as progress:
-            parts, too_long = distill(translator, sources, work, progress.update)
-        if sha256_file(arguments.source) != inputs[arguments.source]:
-            raise InputError(
-                f"{shown(arguments.source)}: changed while it was translated: give the same command"
-                " again; parts whose lines are the same are kept"
-            )
+            parts, too_long = distill(translator, files, sources, work, progress.update)
         write_lines(arguments.out, (line for part in parts for line in iter_lines(part)))
         write_provenance(
             arguments.out,
             command,
-            inputs=inputs,
+            inputs={arguments.source: sha256_file(arguments.source), **files},
             spec=loaded.spec.model_dump(mode="json"),
             seed=loaded.seed,
             notes={"lines_too_long": too_long},

@@ -5,7 +5,7 @@ Text is read as a stream, so memory does not depend on its size.
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -59,7 +59,11 @@ class Span:
 
 
 def distill(
-    translator: Translator, sources: Span, work: Path, report: Callable[[int], None]
+    translator: Translator,
+    files: Mapping[Path, str],
+    sources: Span,
+    work: Path,
+    report: Callable[[int], None],
 ) -> tuple[list[Path], int]:
     """Translate lines part by part; finished parts of a killed run are reused, damaged ones not.
 
@@ -67,6 +71,7 @@ def distill(
 
     Args:
         translator: the teacher with its decoder.
+        files: of the teacher, with the SHA-256 of what was loaded.
         sources: lines to translate.
         work: folder for the parts, made here and the caller's to remove. Parts of another teacher,
             rule or text have other names.
@@ -74,16 +79,18 @@ def distill(
 
     Returns:
         Files that in order hold one translation per line, and the number of lines too long.
+
+    Raises:
+        InputError: the text changed meanwhile.
     """
-    folder = work / _identity(translator)[:16]
+    folder = work / _identity(translator, files)[:16]
     paths: list[Path] = []
     too_long = 0
     for first, lines in sources.parts():
         encoded = translator.encode(lines)
         part = [source if translator.reads(source) else [] for source in encoded]
         too_long += sum(not translator.reads(source) for source in encoded)
-        # Named by its text: the file may be edited while it is translated.
-        path = folder / f"{first:09d}-{digest(lines)[:16]}.txt"
+        path = _part(folder, first, lines)
         if _is_whole(path):
             report(len(lines))
         else:
@@ -92,7 +99,17 @@ def distill(
             # Last: a part without its checksum is not finished.
             write_text(_checksum(path), sha256_file(path) + "\n")
         paths.append(path)
+    if paths != [_part(folder, *part) for part in sources.parts()]:
+        raise InputError(
+            f"{shown(sources.path)}: changed while it was translated: give the same command again;"
+            " parts whose lines are the same are kept"
+        )
     return paths, too_long
+
+
+def _part(folder: Path, first: int, lines: list[str]) -> Path:
+    """The file of a part, which is named by its text: the source may be edited meanwhile."""
+    return folder / f"{first:09d}-{digest(lines)[:16]}.txt"
 
 
 def _checksum(path: Path) -> Path:
@@ -115,11 +132,11 @@ def _is_whole(path: Path) -> bool:
     return False
 
 
-def _identity(translator: Translator) -> str:
+def _identity(translator: Translator, files: Mapping[Path, str]) -> str:
     """A digest of all but the text that the translations depend on."""
     return digest(
         {
-            "files": [sha256_file(path) for path in translator.files],
+            "files": list(files.values()),
             "decoder": translator.decoder.settings.model_dump(mode="json"),
             "passes": translator.decoding.passes,
             "rule": [translator.rule.alpha, translator.rule.weight],

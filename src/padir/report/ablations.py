@@ -272,16 +272,13 @@ def _only_interval(compared: Sequence[Comparison]) -> tuple[float, float] | None
 
 
 def claim_test(entry: str, helps: bool) -> Test:
-    """Test of a claim that the entries of this name help, or that they matter little.
-
-    Its name is not that of a function of this module: the report names the test by the entry.
-    """
+    """Test of a claim that the entries of this name help, or that they matter little. It is named
+    as this function, so that the report leads here; what it says names the entry."""
 
     def test(results: Results, place: Place) -> Finding:
         return _decide(results, place, entry, helps)
 
-    verb = "help" if entry.endswith("s") else "helps"
-    test.__name__ = f"{entry}_{verb if helps else 'matters_little'}"
+    test.__name__ = claim_test.__name__
     each = f"In every entry {entry} of evaluation.ablations, over {FEWEST_SEEDS} seeds or more,"
     test.__doc__ = (
         f"{each} BLEU(base) is above BLEU(variant), two-sided p below {LEVEL:g}, corrected by"

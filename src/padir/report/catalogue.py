@@ -36,9 +36,9 @@ SECTIONS: dict[str, Section] = {
     "systems": Section(
         "Systems",
         "Every system on the same data, with the same scorer, and with the same vocabulary and size"
-        " unless its settings say otherwise. Number of steps, learning rate, label smoothing and"
-        " the start from a teacher's encoder are chosen for each system. The paper's table 2 sets"
-        " its numbers beside those of other papers.",
+        " unless its settings say otherwise. Steps, learning rate, label smoothing and the start"
+        " from a teacher's encoder may differ, as the config says. The paper's table 2 sets its"
+        " numbers beside those of other papers.",
     ),
     "decoding": Section(
         "Dependency-aware decoding",

@@ -40,7 +40,7 @@ STUTTER_RATIO = 2.0
 LAST_PASSES = 10
 LEAST_BLEU = 10.0
 """Where AR has less, or for claims about passes and time PaDIR, nothing is decided: two systems
-that translate nothing are near each other, and one may be fast. Below 10 translations are almost
+that translate nothing are near each other, and either may be fast. Below 10 translations are almost
 useless (Google Cloud's guide to BLEU)."""
 
 
@@ -269,6 +269,8 @@ def fewer_passes(results: Results, place: Place) -> Finding:
     rows, baseline = _passes_compared(results, place, None), results.baseline(place)
     if isinstance(rows, str) or baseline is None:
         return Finding(None, rows if isinstance(rows, str) else "AR not scored")
+    if reason := too_bad(baseline):
+        return Finding(None, reason)
     rows = _in_common([baseline, rows[0]])
     theirs, ours = (row.measured("decoder_passes", "decoder_passes") for row in rows)
     if theirs is None or ours is None:
@@ -292,9 +294,9 @@ def _faster(kind: str, point: str, threshold: float) -> Test:
         ]
         if not ours or not theirs:
             return Finding(None, f"latency of {' or '.join(names)} not measured")
-        scored = results.row(place, candidate)
-        if scored is not None and (reason := too_bad(scored)):
-            return Finding(None, reason)
+        for scored in (results.row(place, candidate), results.row(place, search)):
+            if scored is not None and (reason := too_bad(scored)):
+                return Finding(None, reason)
         slow, fast = theirs[f"{point}_ms"], ours[f"{point}_ms"]
         text = f"{names[1]} {slow:.2f} ms / {names[0]} {fast:.2f} ms = {slow / fast:.2f}"
         ends = None

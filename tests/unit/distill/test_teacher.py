@@ -17,7 +17,7 @@ from padir.decode.translate import Translator
 from padir.distill import teacher
 from padir.distill.card import describe
 from padir.distill.teacher import Span, distill
-from padir.files import InputError, iter_lines, read_json, read_lines, write_lines
+from padir.files import InputError, iter_lines, read_json, read_lines, sha256_file, write_lines
 from padir.score.bleu import streamed_bleu_counts
 
 
@@ -70,7 +70,8 @@ def distilled(translator, folder, report=lambda count: None, bounds=(0, 11)):
     """The translations of some of `LINES`, from the parts in `folder`/parts."""
     if not (folder / "lines").exists():
         write_lines(folder / "lines", LINES)
-    parts, _ = distill(translator, Span(folder / "lines", *bounds), folder / "parts", report)
+    files = {path: sha256_file(path) for path in translator.files}
+    parts, _ = distill(translator, files, Span(folder / "lines", *bounds), folder / "parts", report)
     return [line for part in parts for line in iter_lines(part)]
 
 
@@ -93,12 +94,12 @@ def test_parts_of_another_run_are_not_taken(tmp_path, small_parts, other):
     if other == "model":
         write_lines(tmp_path / "model", ["other weights"])
     if other == "text":
-        write_lines(tmp_path / "lines", [*LINES[:-1], "another"])
+        write_lines(tmp_path / "lines", ["another", *LINES[1:]])
     if other == "span":
         bounds = (1, 11)
     distilled(translator, tmp_path, bounds=bounds)
-    # Of the text only the part with the other line is new.
-    assert translator.seen == (3 if other == "text" else bounds[1] - bounds[0])
+    # Of the text only the part with the other line is new, beside the one that was not made.
+    assert translator.seen == (4 + 3 if other == "text" else bounds[1] - bounds[0])
 
 
 @pytest.mark.parametrize("survive", [10**9, 4])
@@ -142,22 +143,44 @@ def test_empty_lines_of_ready_made_text_are_counted(command, tmp_path, capsys):
     assert "ready: removed a carriage return from 1 lines" in removed and "1 of 2 lines" in empty
 
 
-@pytest.mark.parametrize("edited", [LINES[:6], [*LINES[:10], "another"]])
-def test_text_that_changes_meanwhile_is_refused(command, tmp_path, small_parts, edited):
-    class Editor(FakeTranslator):
-        def encode(self, lines):
-            write_lines(tmp_path / "lines", edited)
-            return super().encode(lines)
+@pytest.mark.parametrize("undone", [False, True])
+def test_text_that_changes_meanwhile_is_refused(command, tmp_path, monkeypatch, undone):
+    monkeypatch.setattr(teacher, "PART_LINES", 1_000)
+    # More than is read ahead, and the same file all the time.
+    lines = [f"line {i:045}" for i in range(4_000)]
+    edited = [line.replace("line", "edit") for line in lines]
 
-    write_lines(tmp_path / "lines", LINES)
+    def write(text):
+        (tmp_path / "lines").write_text("".join(f"{line}\n" for line in text))
+
+    class Edited(FakeTranslator):
+        def encode(self, part):
+            write(lines if undone and part[0].endswith("3000") else edited)
+            return super().encode(part)
+
+    write(lines)
     write_lines(tmp_path / "model", ["weights"])
     with pytest.raises(InputError, match="lines: changed while it was translated"):
-        command(Editor(tmp_path), "--bundle", "b")
+        command(Edited(tmp_path), "--bundle", "b")
     assert not (tmp_path / "out").exists()
-    # Parts that were made of the edited text are not taken for those of the old one.
+    # Parts of the edited text are not taken for those of the old one.
+    write(lines)
+    again = make(tmp_path)
+    assert command(again, "--bundle", "b") == 0
+    assert 0 < again.seen < 4_000
+    assert read_lines(tmp_path / "out") == [line.upper() for line in lines]
+
+
+def test_parts_are_of_the_teacher_that_was_loaded(tmp_path, small_parts):
     write_lines(tmp_path / "lines", LINES)
-    assert command(make(tmp_path), "--bundle", "b") == 0
-    assert read_lines(tmp_path / "out") == [line.upper() for line in LINES]
+    old = make(tmp_path, survive=8)
+    files = {path: sha256_file(path) for path in old.files}
+    write_lines(tmp_path / "model", ["other weights"])
+    with pytest.raises(KeyboardInterrupt):
+        distill(old, files, Span(tmp_path / "lines", 0, 11), tmp_path / "parts", lambda count: None)
+    new = FakeTranslator(tmp_path)
+    distilled(new, tmp_path)
+    assert new.seen == 11
 
 
 @pytest.mark.parametrize("damage", ["short", "flipped", "text missing", "checksum missing"])

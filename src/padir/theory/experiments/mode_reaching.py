@@ -148,7 +148,7 @@ def _block_size_claim(panels: list[Panel]) -> Claim:
     )
     return Claim(
         "larger_k_is_faster",
-        "L.7, figure 3",
+        "2.4.2, L.7, figure 3",
         "From the smaller mode, k-Gibbs reaches the larger mode in fewer steps for larger k.",
         "figure 3: larger k is faster",
         f"exact P(reached by the last step): {'; '.join(reached)}",
@@ -178,7 +178,7 @@ def _parallel_claims(panels: list[Panel]) -> list[Claim]:
     return [
         Claim(
             "parallel_is_slower.printed",
-            "L.7, figure 3",
+            "2.4.2, L.7, figure 3",
             "Independent parallel sampling does not reach the larger mode where k-Gibbs does.",
             "not within the step budget",
             f"k-Gibbs has the smaller exact mean time in {len(pairs) - len(slower)} of"
@@ -190,7 +190,7 @@ def _parallel_claims(panels: list[Panel]) -> list[Claim]:
         ),
         Claim(
             "parallel_is_slower.holds",
-            "L.7, figure 3",
+            "2.4.2, L.7, figure 3",
             "Unless the coupling is weak, k-Gibbs is faster than independent parallel sampling for"
             " k of at least the clique's size; smaller k may be slower.",
             "regime not stated",
@@ -228,7 +228,7 @@ def _coupling_claims(panels: list[Panel]) -> list[Claim]:
     return [
         Claim(
             "peaky_is_slower.printed",
-            "L.7, figure 3",
+            "2.4.2, L.7, figure 3",
             "More peaky models (larger J) are slower to sample.",
             "figure 3: larger J is slower",
             times,
@@ -237,7 +237,7 @@ def _coupling_claims(panels: list[Panel]) -> list[Claim]:
         ),
         Claim(
             "peaky_is_slower.holds",
-            "L.7, figure 3",
+            "2.4.2, L.7, figure 3",
             "From the smallest J of figure 3 on, larger J is slower for k up to the clique's size"
             " and for independent parallel sampling. For k of at least that size the mean time is"
             " at most that of covering the clique over P(R1), at any J, and tends to it as J"
