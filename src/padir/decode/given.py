@@ -32,7 +32,7 @@ low quotes and Danish guillemets."""
 _CLOSERS = {"\u201c": "\u201d", "\u2018": "\u2019", "\u00ab": "\u00bb", "\u2039": "\u203a"}
 """The same quotes, and what closes them where they open: as in English and French."""
 _MARK = "\ufeff"
-"""What given texts do not begin with, as no decoded line does."""
+"""The byte order mark U+FEFF, left out at the start of a given text as of every decoded line."""
 Tokens = tuple[int, ...]
 
 
@@ -212,8 +212,7 @@ class Speller:
             InputError: no spelling, or too long for the model.
         """
         segments: list[Tokens | None] = []
-        for number, given in enumerate(parts):
-            part = given.lstrip(_MARK)
+        for number, part in enumerate(part.lstrip(_MARK) for part in parts):
             if number:
                 segments.append(None)
             if part.strip():
