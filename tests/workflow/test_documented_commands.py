@@ -26,7 +26,7 @@ TO_RUN: dict[str, list[str]] = {}
 for command in COMMANDS:
     if way_of(command)[0] == RUN:
         TO_RUN.setdefault(command.page, []).append(command.filled)
-PLANNED = sorted({command.filled for command in COMMANDS if way_of(command)[0] == PLAN})
+PLANNED = sorted({(c.filled, c.page) for c in COMMANDS if way_of(c)[0] == PLAN})
 SNIPPETS = [
     pytest.param(str(path.relative_to(ROOT)), content, id=f"{path.relative_to(ROOT)}:{number}")
     for path in PAGES
@@ -189,21 +189,29 @@ def real_text(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("line", PLANNED)
+def write_shown_settings(page: str, name: str, folder: Path) -> None:
+    """Write the first yaml block of a page after it names a file `name`, as that file."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert f"`{name}`" in text, f"{page}: a command takes {name}, and nothing says what is in it"
+    shown = [code for kind, code in fences(text[text.index(f"`{name}`") :]) if kind == "yaml"]
+    (folder / name).write_text(shown[0], encoding="utf-8")
+
+
+@pytest.mark.parametrize(("line", "page"), PLANNED, ids=[line for line, _ in PLANNED])
 def test_a_snakemake_command_of_the_documents_is_planned(
-    snakemake, place, real_text, tmp_path, line
+    snakemake, place, real_text, tmp_path, line, page
 ):
     if "config/corpus.yaml" in line:
         remove_proposal(place)
         made = [sys.executable, "-m", "padir", "init", "corpus"]
         subprocess.run(made, cwd=place, check=True, capture_output=True)
-    if "more.yaml" in line:
-        [more] = [code for kind, code in fences((ROOT / "README.md").read_text()) if kind == "yaml"]
-        (place / "more.yaml").write_text(more)
     line = line.replace("/path/to/multi30k", str(real_text))
     words = [word for word in expanded(line)[1:] if word != "-n"]
     for number, word in enumerate(words):
-        if word in ("config/corpus.yaml", "more.yaml"):
+        if word == "config/corpus.yaml":
+            words[number] = str(place / word)
+        elif re.fullmatch(r"\w+\.yaml", word):
+            write_shown_settings(page, word, place)
             words[number] = str(place / word)
         elif re.match(r"(config|workflow|\.test)/", word):
             words[number] = str(ROOT / word)
