@@ -3,6 +3,8 @@ time it is skipped.
 """
 
 import os
+import shutil
+import subprocess
 import time
 from typing import NoReturn
 
@@ -16,12 +18,21 @@ def unavailable(tool: str, reason: str) -> NoReturn:
     """End a test that cannot run here.
 
     Args:
-        tool: chromium, slurm, or namespaces (root's right to mount and to have networks).
+        tool: chromium, slurm, or namespaces (the right to mount and to have networks).
         reason: what is missing.
     """
     if tool in os.environ.get(VARIABLE, "").split(","):
         pytest.fail(f"{reason}, though {VARIABLE} names {tool}")
     pytest.skip(reason)
+
+
+def in_namespaces(*options: str) -> list[str]:
+    """The beginning of a command that runs as root in namespaces of its own, such as --mount."""
+    user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    command = ["unshare", *user, *options]
+    if not shutil.which("unshare") or subprocess.run([*command, "true"], check=False).returncode:
+        unavailable("namespaces", f"{' '.join(command)} is not allowed")
+    return command
 
 
 UNTIL = "PADIR_TESTS_UNTIL"

@@ -72,6 +72,7 @@ LONG_RUNNING = ("train", "distill")
 # Verbs with nothing to save: an interrupt ends them at once, also while a program is compiled.
 INTERRUPTIBLE = ("translate", "serve")
 INTERRUPTED = 130
+TERMINATED = 143
 
 
 def usage() -> str:
@@ -118,6 +119,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if argv is None:
             _hear_interrupts(command)
+            if os.getpid() == 1:
+                # In a container: the kernel spares this process what SIGTERM does by default.
+                signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
         status = _run(arguments, argv is None)
         if sys.stdout is not None:
             sys.stdout.flush()

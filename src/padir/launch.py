@@ -124,6 +124,8 @@ def join(others: str | None) -> SingleProcess | Group:
         f"not all processes ({others}) have come within {MEET_SECONDS:.0f} seconds: start the same"
         " command on every host, with the same first host, and check that its port is open"
     )
+    # JAX's own would take SIGTERM, also before the training listens to it.
+    jax.config.update("jax_enable_preemption_service", False)
     with deadline(MEET_SECONDS, missing):
         jax.distributed.initialize(*given, initialization_timeout=int(2 * MEET_SECONDS))
         host = str(global_state.coordinator_address).rpartition(":")[0].strip("[]")

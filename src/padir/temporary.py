@@ -4,6 +4,7 @@ The next process that writes the same path removes what killed processes of its 
 """
 
 import hashlib
+import itertools
 import os
 import platform
 import secrets
@@ -14,18 +15,22 @@ from pathlib import Path
 
 TEMPORARY = ".padir"
 """How names of temporary files begin."""
+_RUN, _NUMBERS = secrets.token_hex(4), itertools.count()
 
 
 def temporary_path(path: Path) -> Path:
     """A new name for a temporary file or folder beside a path."""
-    name = f"{_prefix(path)}-{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    name = f"{_prefix(path)}-{os.getpid()}-{_RUN}-{next(_NUMBERS)}.tmp"
     return path.parent / name
 
 
 def remove_stale(path: Path) -> None:
     """Remove what killed processes of this machine left for a path."""
     for stale in path.parent.glob(f"{_prefix(path)}-*.tmp"):
-        if not is_running(int(stale.name.split("-")[2])):
+        process, run = stale.name.split("-")[2:4]
+        # A killed process may have had this one's number: in a container every first one has it.
+        earlier = int(process) == os.getpid() and run != _RUN
+        if earlier or not is_running(int(process)):
             _remove(stale)
 
 

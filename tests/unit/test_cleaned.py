@@ -106,6 +106,24 @@ def test_translations_of_damaged_text_are_not_bought(cleaned, tmp_path, capsys):
     assert not (tmp_path / "ledger.sqlite").exists()
 
 
+@pytest.mark.parametrize("damaged", ["train.en", "valid.references.en.jsonl"])
+def test_a_teacher_is_not_judged_by_damaged_text(cleaned, tmp_path, capsys, damaged):
+    command = ["distill-card", "--teacher", "ar", "--row", "ar/beam", "--target-language", "en"]
+    for option, text in (("train", "train.en"), ("valid", "valid.en")):
+        write_lines(tmp_path / text, read_lines(cleaned / text))
+        command += [f"--{option}", str(tmp_path / text)]
+    command += ["--train-reference", str(cleaned / "train.en")]
+    command += ["--valid-references", str(cleaned / "valid.references.en.jsonl")]
+    command += ["--out", str(tmp_path / "card.json")]
+    assert main(command) == 0
+    (tmp_path / "card.json").unlink()
+    flip(cleaned / damaged)
+    capsys.readouterr()
+    assert main(command) == 2
+    assert f"{damaged}: is not what padir clean wrote" in capsys.readouterr().err
+    assert not (tmp_path / "card.json").exists()
+
+
 @pytest.mark.parametrize(
     ("verb", "damaged"),
     [

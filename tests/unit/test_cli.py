@@ -3,14 +3,17 @@
 import errno
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from padir import cli
 from padir.files import InputError
+from tests.required import in_namespaces
 
 
 def fails(error: BaseException):
@@ -153,3 +156,24 @@ def test_long_runs_start_again_with_the_allocator_once(monkeypatch):
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")
     cli._restart_with_allocator()
     assert len(started) == 1
+
+
+def test_the_first_process_of_a_container_ends_on_sigterm():
+    """The kernel does nothing by default there; `exec padir train` makes it the first one."""
+    script = """
+import sys, time, types
+from padir import cli
+def main(rest):
+    print("working", flush=True)
+    time.sleep(60)
+cli.importlib.import_module = lambda name: types.SimpleNamespace(main=main)
+cli.sys.argv = ["padir", "decode"]
+sys.exit(cli.main())
+"""
+    command = [*in_namespaces("--pid", "--fork"), sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as outside:
+        assert outside.stdout is not None
+        assert outside.stdout.readline() == "working\n"
+        place = Path(f"/proc/{outside.pid}/task/{outside.pid}/children")
+        os.kill(int(place.read_text()), signal.SIGTERM)
+        assert outside.wait(timeout=30) == 143

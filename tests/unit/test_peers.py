@@ -77,6 +77,27 @@ def test_all_end_well_and_wait_for_the_slowest(start, tmp_path, ways):
     assert [process.stderr.read() for process in running] == ["", "", ""]
 
 
+def test_sigterm_ends_a_process_that_does_not_train_yet():
+    """JAX would drop the signal: what listens to it at once is the training's loop alone."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    script = f"""
+import time
+from padir.launch import join, prepare
+prepare(1)
+with join("127.0.0.1:{port},1,0"):
+    print("joined", flush=True)
+    time.sleep(60)
+"""
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "joined\n"
+        process.terminate()
+        assert process.wait(timeout=30) == -signal.SIGTERM
+
+
 @pytest.mark.parametrize("stays", [False, True])
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.0\r\n\r\n", b"\0\0\0\1"])
 def test_a_stranger_that_connects_is_no_peer(start, tmp_path, said, stays):

@@ -44,6 +44,7 @@ OPTIONS = (
 def main(argv: list[str]) -> int:
     """Run the verb."""
     arguments = read_arguments("distill-card", __doc__, OPTIONS, argv)
+    from padir.cleaned import check_cleaned
     from padir.distill.card import describe
     from padir.files import InputError, write_json
     from padir.provenance import check_written, write_provenance
@@ -53,6 +54,8 @@ def main(argv: list[str]) -> int:
         raise InputError("--grammar and --sources go together")
 
     check_written(arguments.train, arguments.valid)
+    sources = [arguments.sources] if arguments.sources else []
+    check_cleaned(arguments.train_reference, *arguments.valid_references, *sources)
 
     def bleu(aligned) -> dict[str, Any]:
         counts = streamed_bleu_counts(aligned, arguments.target_language)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -17,6 +16,7 @@ from padir.distill import owners, service
 from padir.distill.ledger import Ledger
 from padir.distill.ledger_reader import Task
 from padir.files import InputError, read_lines, write_lines
+from tests.required import in_namespaces
 from tests.translation_server import FORBIDDEN, Behaviour, TranslationServer, translation
 
 LINES = ["Guten Tag.", "", "Auf Wiedersehen.", "Guten Tag."]
@@ -217,10 +217,6 @@ print("second", main(sys.argv[2:]))
 
 
 def test_a_disk_that_fills_while_it_runs_is_one_line_and_loses_nothing(arguments, tmp_path):
-    unshare = shutil.which("unshare")
-    command = [unshare or "unshare", "--user", "--map-root-user", "--mount"]
-    if not unshare or subprocess.run([*command, "true"], capture_output=True).returncode:
-        pytest.skip("needs a mount name space of its own")
     (tmp_path / "disk").mkdir()
     lines = [f"Satz {n:05d}" for n in range(60)]
     write_lines(tmp_path / "a.de", lines)
@@ -232,7 +228,14 @@ def test_a_disk_that_fills_while_it_runs_is_one_line_and_loses_nothing(arguments
             concurrency=1,
             ledger=str(tmp_path / "disk/ledger.sqlite"),
         )
-        program = [*command, sys.executable, "-c", SMALL_DISK, str(tmp_path / "disk"), *line]
+        program = [
+            *in_namespaces("--mount"),
+            sys.executable,
+            "-c",
+            SMALL_DISK,
+            str(tmp_path / "disk"),
+            *line,
+        ]
         done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "first 2\nleft ['ledger.sqlite']\n" in done.stdout

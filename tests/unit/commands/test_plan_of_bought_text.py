@@ -1,7 +1,6 @@
 """What `padir plan` says of translations that are bought, and that it only reads."""
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from padir.distill.ledger import Ledger, Limits
 from padir.distill.ledger_reader import Task
 from padir.distill.packing import read_sources
 from padir.files import write_lines
+from tests.required import in_namespaces
 from tests.translation_server import TranslationServer
 from tests.unit.config.small import changed
 
@@ -155,17 +155,20 @@ sys.exit(main(["plan", "--config", sys.argv[2]]))
 
 
 def test_planning_works_where_nothing_may_be_written(tmp_path):
-    unshare = shutil.which("unshare")
-    command = [unshare or "unshare", "--user", "--map-root-user", "--mount"]
-    if not unshare or subprocess.run([*command, "true"], capture_output=True).returncode:
-        pytest.skip("needs a mount name space of its own")
     given, ledger = planned_with_text(tmp_path)
     with Ledger(ledger) as writer:
         lines = list(read_sources(tmp_path / "results/data/real/de-en/train.de"))
         claim = writer.claim(Task.of(CloudTeacher(), "de", "en"), lines, Limits(1.0, 20.0, 10**9))
         writer.finish(claim.request, claim.lines, ["a", "b", "c"])
     (tmp_path / "config.json").write_text(json.dumps(given))
-    program = [*command, sys.executable, "-c", READ_ONLY, str(tmp_path), "config.json"]
+    program = [
+        *in_namespaces("--mount"),
+        sys.executable,
+        "-c",
+        READ_ONLY,
+        str(tmp_path),
+        "config.json",
+    ]
     done = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Read-only file system\n")

@@ -15,6 +15,7 @@ from padir.distill.ledger_reader import DiskFull, LedgerReader, Task
 from padir.distill.packing import Line, text_digest
 from padir.files import InputError
 from padir.locks import try_lock
+from tests.required import in_namespaces
 
 TASK = Task("somebody", "some/model", "de", "en")
 FREE = Limits(usd=1e9, usd_per_million=10.0, characters_per_minute=10**9)
@@ -298,13 +299,9 @@ with Ledger(place / "ledger.sqlite") as ledger:
 
 
 def test_a_disk_that_is_really_full_takes_what_was_paid_for(tmp_path):
-    unshare = shutil.which("unshare")
-    command = [unshare or "unshare", "--user", "--map-root-user", "--mount"]
-    if not unshare or subprocess.run([*command, "true"], capture_output=True).returncode:
-        pytest.skip("needs a mount name space of its own")
     place = tmp_path / "disk"
     place.mkdir()
-    program = [*command, sys.executable, "-c", SMALL_DISK, str(place)]
+    program = [*in_namespaces("--mount"), sys.executable, "-c", SMALL_DISK, str(place)]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     first, known, second = done.stdout.splitlines()
