@@ -216,22 +216,18 @@ class Time(NamedTuple):
 
     Attributes:
         ratio: of the two medians.
-        ends: of its interval; None where too few single times were kept, or none.
-        kept: whether single times were kept.
+        ends: of its interval; None where too few sentences were timed.
     """
 
     ratio: float
     ends: tuple[float, float] | None
-    kept: bool
 
 
 def _time(timed: Document | None, plain: Document | None) -> Time | None:
     if timed is None or plain is None:
         return None
-    ours, theirs = timed.get("times_ms"), plain.get("times_ms")
-    kept = bool(ours and theirs)
-    ends = percentile_ratio_interval(ours, theirs, 50) if ours and theirs else None
-    return Time(timed["p50_ms"] / plain["p50_ms"], ends, kept)
+    ends = percentile_ratio_interval(timed["times_ms"], plain["times_ms"], 50)
+    return Time(timed["p50_ms"] / plain["p50_ms"], ends)
 
 
 def _gain(
@@ -252,9 +248,7 @@ def _gain(
     elif stutter_ratio.high > LEAST_CUT:
         undecided.append("stutter")
     if time is not None:
-        least = most = time.ratio
-        if time.kept:
-            least, most = time.ends or (0.0, math.inf)
+        least, most = time.ends or (0.0, math.inf)
         if least > MOST_TIME:
             failed.append("too slow")
         elif most > MOST_TIME:

@@ -1,6 +1,5 @@
 """Shapes of scores, times, metrics, statistics, cards and sentences, as the report reads them."""
 
-from itertools import pairwise
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
@@ -167,7 +166,7 @@ class TimedRow(Shape):
     mean_ms: Number | None = None
     tokens_mean: Number | None = None
     compile_s: Number | None = None
-    times_ms: Annotated[list[Time], Field(min_length=1)] | None = None
+    times_ms: Annotated[list[Time], Field(min_length=1)]
 
 
 class Latency(Shape):
@@ -178,8 +177,7 @@ class Latency(Shape):
 
     @model_validator(mode="after")
     def _same_sentences(self) -> "Latency":
-        timed = [row.times_ms for row in self.rows if row.times_ms]
-        if any(len(first) != len(second) for first, second in pairwise(timed)):
+        if len({len(row.times_ms) for row in self.rows}) > 1:
             raise ValueError("key rows: times_ms is not equally long in all rows")
         return self
 

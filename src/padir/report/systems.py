@@ -108,7 +108,6 @@ def _measured(results: Results, row: ScoredRow) -> dict[str, Cell]:
     low, high = (percent(row.mean("validity", end)) for end in ("low", "high"))
     passes = row.measured("decoder_passes", "decoder_passes")
     timed = results.timed(row.place, timing_of_systems(config), row.row)
-    times = None if timed is None else timed.get("times_ms")
     final = row.stutter(before_drop=False)
     return {
         "seeds": len(row.seeds),
@@ -125,9 +124,8 @@ def _measured(results: Results, row: ScoredRow) -> dict[str, Cell]:
         **estimated("stutter", row.stutter(before_drop=True)),
         "final": final and final.value,
         "p50_ms": None if timed is None else timed["p50_ms"],
-        # Timings without single times have no interval.
-        "p50_interval": median_interval(times, config.evaluation.bootstrap_samples)
-        if times
-        else None,
+        "p50_interval": None
+        if timed is None
+        else median_interval(timed["times_ms"], config.evaluation.bootstrap_samples),
         "signature": row.scores[0]["bleu"]["signature"],
     }

@@ -146,19 +146,20 @@ class MadeUp:
             for seed, value in enumerate(values):
                 self.score(f"{training}/padir/T4", seed, bleu=value)
 
-    def latency(self, timing="core", **p50) -> Path:
+    def latency(self, timing="core", sentences=20, **p50) -> Path:
         times = P50 | p50
         made = layout.timed_hypotheses(self.config, self.place, timing)
         rows = [
             {"training": row.training, "decoder": row.decoding.decoder,
              "digests": {"hypotheses": made[row.name]},
              "passes": row.decoding.passes, "p50_ms": time, "p90_ms": 2 * time, "p99_ms": 3 * time,
-             "mean_ms": time, "passes_mean": 4.0, "compile_s": 5.0, "tokens_mean": 9.0}
+             "mean_ms": time, "passes_mean": 4.0, "compile_s": 5.0, "tokens_mean": 9.0,
+             "times_ms": [time] * sentences}
             for row in layout.timed_rows(self.config, timing)
             for time in [times[row.decoding.name.split(".")[-1]]]
         ]  # fmt: skip
         document = {
-            "machine": {"cpu": "made up", "cores": 2}, "sentences": 200, "rows": rows,
+            "machine": {"cpu": "made up", "cores": 2}, "sentences": sentences, "rows": rows,
             "digests": layout.timing_digests(self.config, self.place, timing),
         }  # fmt: skip
         return self.write(layout.latency_path(self.place, timing), document)
