@@ -64,13 +64,13 @@ def distillation_table(results: Results) -> Table:
             **place._asdict(),
             "teacher": teacher,
             "seed": seed,
-            "system": card.get("teacher"),
-            "row": card.get("row"),
-            "lines": _entry(card.get("lines"), "train"),
-            "teacher_bleu": _number(card.get("teacher_bleu"), "score"),
-            "agreement": _number(card.get("agreement_with_raw"), "score"),
-            "validity": percent(_number(card.get("validity"), "share")),
-            "sha256": (card.get("sha256") or "")[:12] or None,
+            "system": card["teacher"],
+            "row": card["row"],
+            "lines": card["lines"]["train"],
+            "teacher_bleu": card["teacher_bleu"]["score"],
+            "agreement": card["agreement_with_raw"]["score"],
+            "validity": percent(card["validity"] and card["validity"]["share"]),
+            "sha256": card["sha256"][:12],
         }
         for (place, teacher, seed), card in results.cards.items()
     ]
@@ -86,8 +86,8 @@ def distillation_table(results: Results) -> Table:
 def _extra_sources(results: Results) -> Iterator[str]:
     """A note on each teacher that translated monolingual text too."""
     for (place, teacher, seed), card in results.cards.items():
-        extra, lines = card.get("extra_sources"), card.get("lines")
-        if not isinstance(extra, dict) or not isinstance(lines, dict):
+        extra, lines = card.get("extra_sources"), card["lines"]
+        if extra is None:
             continue
         reasons = {reason: {"pairs": count} for reason, count in extra["dropped"].items()}
         yield (
@@ -101,21 +101,12 @@ def _extra_sources(results: Results) -> Iterator[str]:
 def _empty_lines(results: Results) -> Iterator[str]:
     """A note on each teacher that left lines empty."""
     for (place, teacher, seed), card in results.cards.items():
-        empty, lines = card.get("empty"), card.get("lines")
-        if not isinstance(empty, dict) or not isinstance(lines, dict) or not any(empty.values()):
+        empty, lines, splits = card["empty"], card["lines"], ("train", "valid")
+        if not any(empty[split] for split in splits):
             continue
-        counts = ", ".join(f"{empty[split]} of {lines[split]} ({split})" for split in empty)
+        counts = ", ".join(f"{empty[split]} of {lines[split]} ({split})" for split in splits)
         yield (
             f"{' '.join(place)}, {teacher}, seed {seed}: lines without a translation, such as"
             f" those too long for the teacher: {counts}. Lines counts them, the other columns and"
             " training leave them out."
         )
-
-
-def _entry(value: Any, key: str) -> Any:
-    return value.get(key) if isinstance(value, dict) else value
-
-
-def _number(value: Any, key: str) -> float | None:
-    number = _entry(value, key)
-    return None if number is None else float(number)

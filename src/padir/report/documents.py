@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from padir.files import shown
 from padir.report.checked import Count, Number, Numbers, Shape, Time, equally_long
 
 
@@ -32,14 +31,14 @@ class Rates(Per100):
     sentences_share: Number | None = None
 
 
-class Chrf(Shape):
+class CorpusScore(Shape):
     """A score with the signature of its scorer."""
 
     score: Number
     signature: str
 
 
-class Bleu(Chrf):
+class Bleu(CorpusScore):
     """BLEU with its interval."""
 
     low: Number
@@ -113,7 +112,7 @@ class Score(Shape):
     sentences: Count
     test_digest: str
     bleu: Bleu
-    chrf: Chrf
+    chrf: CorpusScore
     paired: Paired | None = None
     stutter: Stutter
     redundancy: Redundancy | None = None
@@ -206,11 +205,11 @@ class Provenance(Shape):
     devices: list[str] | None = None
 
 
-class ValueOf(Shape):
-    """A number under one of several names."""
+class Lines(Shape):
+    """Numbers of lines of the splits that a teacher translates."""
 
-    score: Number | None = None
-    share: Number | None = None
+    train: Count
+    valid: Count
 
 
 class ExtraSources(Shape):
@@ -226,23 +225,15 @@ class ExtraSources(Shape):
 class DistillCard(Shape):
     """Card of distilled targets."""
 
-    teacher: str | None = None
-    row: str | None = None
-    lines: Count | dict[str, Count] | None = None
-    sha256: str | None = None
-    teacher_bleu: Number | ValueOf | None = None
-    agreement_with_raw: Number | ValueOf | None = None
-    validity: Number | ValueOf | None = None
+    teacher: str
+    row: str
+    lines: Lines
+    sha256: str
+    teacher_bleu: CorpusScore
+    agreement_with_raw: CorpusScore
+    validity: Share | None
     extra_sources: ExtraSources | None = None
-    empty: dict[str, Count] | None = None
-
-    @model_validator(mode="after")
-    def _lines_of_each_split(self) -> "DistillCard":
-        if isinstance(self.lines, dict):
-            splits = {*(self.empty or ()), *(("train",) if self.extra_sources else ())}
-            for split in sorted(splits - self.lines.keys()):
-                raise ValueError(f"key lines.{shown(split)} is missing or null")
-        return self
+    empty: Lines
 
 
 class Dropped(Shape):

@@ -223,7 +223,8 @@ class MadeUp:
             "teacher": "ar", "row": "ar/beam", "lines": {"train": 24000, "valid": 500},
             "sha256": "0123456789abcdef", "teacher_bleu": {"score": 40.0, "signature": "BLEU|x"},
             "agreement_with_raw": {"score": 35.0, "signature": "BLEU|x"},
-            "validity": {"share": 0.96, "sentences": 24000}, "digests": {"distilled": digest},
+            "validity": {"share": 0.96, "sentences": 24000}, "empty": {"train": 0, "valid": 0},
+            "digests": {"distilled": digest},
         } | more)  # fmt: skip
 
     def all(self) -> None:
