@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from padir.config.evaluation import Ablation
 from padir.config.experiment import Config
 from padir.config.rows import Row
@@ -132,31 +130,17 @@ def _compare(results: Results, place: Place, entry: Ablation) -> Comparison:
     )
 
 
-def by_seed(
-    row: ScoredRow, other: ScoredRow, measure: Callable[[ScoredRow], Estimate | None]
-) -> list[tuple[Estimate, Estimate]] | None:
-    """One measure of two rows, seed by seed; they must have the same seeds. None where a seed lacks
-    the measure."""
-    pairs = []
-    for ours, theirs in zip(row.scores, other.scores, strict=True):
-        pair = measure(replace(row, scores=(ours,))), measure(replace(other, scores=(theirs,)))
-        if pair[0] is None or pair[1] is None:
-            return None
-        pairs.append(pair)
-    return pairs
-
-
 def contrast(
     base: ScoredRow, variant: ScoredRow, measure: Callable[[ScoredRow], Estimate | None]
 ) -> Contrast | None:
     """Base minus variant in one measure, over their seeds, which must be the same; None where a
     seed lacks it."""
-    pairs = by_seed(base, variant, measure)
-    if pairs is None:
+    ours, theirs = measure(base), measure(variant)
+    if ours is None or theirs is None:
         return None
     return over_seeds(
-        [ours.value - theirs.value for ours, theirs in pairs],
-        np.array([ours.replicates - theirs.replicates for ours, theirs in pairs]),
+        (ours.by_seed - theirs.by_seed).tolist(),
+        ours.replicates_by_seed - theirs.replicates_by_seed,
     )
 
 

@@ -9,11 +9,9 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from padir.config.experiment import Config
 from padir.config.rows import Decoding, Row
-from padir.report.ablations import by_seed, contrast
+from padir.report.ablations import contrast
 from padir.report.columns import INTERVAL, ROW, row_cells
 from padir.report.results import Document, Estimate, Results, ScoredRow, estimate
 from padir.report.tables import Cell, Column, Table
@@ -202,12 +200,13 @@ def relative_stutter(row: ScoredRow, plain: ScoredRow) -> Contrast | None:
 
     None where either has no measure, or plain no stutter on a seed or on a resample.
     """
-    pairs = by_seed(row, plain, stutter)
-    if pairs is None or any(min(base.value, *base.replicates) <= 0 for _, base in pairs):
+    ours, base = stutter(row), stutter(plain)
+    if ours is None or base is None:
+        return None
+    if base.by_seed.min() <= 0 or base.replicates_by_seed.min() <= 0:
         return None
     return over_seeds(
-        [ours.value / base.value for ours, base in pairs],
-        np.array([ours.replicates / base.replicates for ours, base in pairs]),
+        (ours.by_seed / base.by_seed).tolist(), ours.replicates_by_seed / base.replicates_by_seed
     )
 
 
