@@ -6,6 +6,7 @@ are decided from these comparisons alone.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from padir.config.evaluation import Ablation
@@ -93,7 +94,9 @@ def differing_settings(config: Config, base: Row, variant: Row) -> dict[str, tup
     return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def comparisons(results: Results) -> list[Comparison]:
+# The table and each claim ask for the comparisons of the same results.
+@lru_cache(maxsize=1)
+def comparisons(results: Results) -> tuple[Comparison, ...]:
     """Every entry on every test set, p-values corrected together."""
     compared = [
         _compare(results, place, entry)
@@ -106,7 +109,7 @@ def comparisons(results: Results) -> list[Comparison]:
         if entry.bleu is not None:
             tests.setdefault(_rows_compared(entry), entry.bleu.p_value)
     corrected = dict(zip(tests, holm(list(tests.values())), strict=True))
-    return [replace(entry, p_value=corrected.get(_rows_compared(entry))) for entry in compared]
+    return tuple(replace(entry, p_value=corrected.get(_rows_compared(entry))) for entry in compared)
 
 
 def _rows_compared(entry: Comparison) -> tuple[Place, frozenset[str]]:

@@ -145,10 +145,10 @@ class Rating(NamedTuple):
     seeds: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Results:
     """Contents of some artifacts, in the config's order. One that is missing or was made with
-    other settings is in `absent` and nowhere else.
+    other settings is in `absent` and nowhere else. Equal to itself alone, so that it has a hash.
 
     Attributes:
         rows: rows with at least one score, by test set and row.
