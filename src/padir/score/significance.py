@@ -1,9 +1,9 @@
 """Bootstrap intervals, paired bootstrap, and paired approximate randomisation.
 
 Resampling is over sentences; `over_seeds` adds training seeds. A resample depends on the number of
-sentences and of resamples only, as the seed is always `SEED`: the replicates of two systems on one
-test set are paired. sacreBLEU 2 with its default seed gives the same indices, percentiles and
-p-values (`--confidence`, `--paired-bs`, `--paired-ar`).
+sentences and of resamples only, as the seed is always `SEED` (0 for ratios of percentiles): the
+replicates of two systems on one test set are paired. sacreBLEU 2 with its default seed gives the
+same indices, percentiles and p-values (`--confidence`, `--paired-bs`, `--paired-ar`).
 
 Sources: Koehn 2004 (paired bootstrap), Riezler & Maxwell 2005 (approximate randomisation), Holm
 1979 (several tests).
