@@ -13,7 +13,6 @@ from padir.analysis import exact
 from padir.analysis.attention import AnalysedHypothesis, Extractor
 from padir.analysis.contrasts import (
     PERMUTATIONS,
-    TOP_SHARE,
     Contrasts,
     contrast,
     discrimination,
@@ -28,7 +27,7 @@ from padir.data.grammar import Grammar
 from padir.decode.translate import Translator
 from padir.files import InputError
 from padir.score.significance import resample_counts
-from padir.score.stutter import PER, StutterCounts, token_counts, word_counts
+from padir.score.stutter import PER, word_counts
 
 SUMMARISED = ("self_attention", "self_right", "self_left")
 DISTANCES = ("total_variation", "cosine", "jensen_shannon")
@@ -103,7 +102,6 @@ def analyse(
         "alternatives": extractor.alternatives,
         "samples": options.samples,
         "permutations": PERMUTATIONS,
-        "top_share": TOP_SHARE,
         "passes": passes,
         "exact": _exact(translator, extractor, test, sources, options, resamples, report),
     }
@@ -130,21 +128,15 @@ def _pass(
     repeated = repeats(pairs, tokens, list(zip(*encoded, strict=True)))
     texts = translator.loaded.vocabulary.decode(tokens)
     words = word_counts(texts, test.references, test.language)
-    pieces = token_counts(tokens)
     return {
         "pass": number,
-        "words_per_100": _rate(words),
-        "pieces_per_100": _rate(pieces),
+        "words_per_100": PER * float(words.stutters.sum() / max(words.units.sum(), 1.0)),
         "pairs": len(pairs.sentence),
         "adjacent": int(pairs.adjacent.sum()),
         "licensed": int(repeated.licensed.sum()),
         **compared(pairs, repeated, len(sources), len(resamples)),
         "prediction": predicted(pairs, repeated, resamples),
     }
-
-
-def _rate(counts: StutterCounts) -> float:
-    return PER * float(counts.stutters.sum() / max(counts.units.sum(), 1.0))
 
 
 def compared(pairs: Pairs, repeated: Repeats, sentences: int, samples: int) -> dict[str, Any]:
@@ -279,8 +271,6 @@ def _exact(
             rows.append(row | _correlation(score, graded, sentences, resamples))
     return {
         "pass": number,
-        "conditioned_on": "the source and the number of pieces, the likeliest one of its"
-        " translations; all other positions averaged over",
         "sentences": len(fits),
         "several": sum(len(distributions[index]) > 1 for index in fits),
         "pairs": len(places),
