@@ -114,7 +114,6 @@ def read_bundle(folder: str | os.PathLike[str]) -> Bundle:
             f"{shown(model)}: damaged or not a safetensors file: {shown(str(error))}"
         ) from error
     spec = read_json(folder / SPEC_FILE)
-    # Bundles of earlier versions have no digest of the model file.
     recorded = spec.pop(MODEL_DIGEST, None) if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or digest(spec) != header["spec"]:
         raise InputError(
@@ -124,7 +123,7 @@ def read_bundle(folder: str | os.PathLike[str]) -> Bundle:
         raise InputError(
             f"{shown(vocabulary)}: is not the vocabulary that {model.name} was written with"
         )
-    if recorded is not None and sha256_file(model) != recorded:
+    if sha256_file(model) != recorded:
         raise InputError(
             f"{shown(model)}: damaged: its SHA-256 is not the {MODEL_DIGEST} in {SPEC_FILE}"
         )

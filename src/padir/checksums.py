@@ -25,7 +25,7 @@ def write_with_checksum(path: str | os.PathLike[str], content: Mapping[str, Any]
 def read_with_checksum(path: str | os.PathLike[str], remedy: str) -> Any:
     """Read what `write_with_checksum` wrote, without the checksum.
 
-    A file that has none, written by hand or by an earlier version, is read as it is.
+    A file that has none, written by hand, is read as it is.
 
     Args:
         path: of the file.

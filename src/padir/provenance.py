@@ -145,7 +145,7 @@ def write_provenance(
 
 
 def read_provenance(path: Path) -> Any:
-    """What `write_provenance` wrote; its own checksum, which earlier versions lack, is left out.
+    """What `write_provenance` wrote; its own checksum is left out.
 
     Raises:
         InputError: it is missing, no JSON, damaged or edited.

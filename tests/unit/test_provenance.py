@@ -71,7 +71,7 @@ def test_every_damaged_byte_of_a_provenance_is_noticed(tmp_path):
             assert "provenance.json" in str(error)
 
 
-def test_a_provenance_of_an_earlier_version_has_no_checksum(tmp_path):
+def test_a_provenance_written_by_hand_has_no_checksum(tmp_path):
     path = tmp_path / "out.json.provenance.json"
     path.write_text('{"command": ["padir"]}')
     assert read_provenance(path) == {"command": ["padir"]}

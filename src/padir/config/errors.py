@@ -15,29 +15,6 @@ SHOWN_CHARACTERS = 60
 
 DEFAULTS = {"trainings": "training_defaults", "decoders": "decoder_defaults"}
 
-# Keys of configs from before trainings and decoders were two things -> what to write instead. Where
-# a key stood in two places, the top-level key tells which.
-REPLACED = {
-    "models": "write `trainings`: what is learnt, and `decoders`: how hypotheses are made",
-    "model_defaults": "write `training_defaults` and `decoder_defaults`",
-    "parameters": "write the other decoding as an entry of `decoders`; any training that fits is"
-    " decoded by it, as in evaluation.core: [{trainings: [padir], decoders: [joint], passes: [4]}]",
-    "decoding": "write these settings as an entry of `decoders`",
-    "decode": "write rows of evaluation.core, such as {trainings: [padir], decoders: [padir],"
-    " passes: [1, 4]}",
-    "rescorer": "write `reranker`",
-    "joint_cost": "write `joint_penalty`",
-    "rejecter_weight": "write `critic_weight`",
-    "batch_sentences": "it changes no result: `padir decode --batch-sentences N`",
-    "teachers.model": "write the training and its decoder, such as `row: ar/beam`",
-    "teachers.decode": "write the training and its decoder, such as `row: ar/beam`",
-    "evaluation.model": "write the training's name as `training`",
-    "evaluation.models": "write rows, such as `rows: [padir/padir/T1]`",
-    "evaluation.decoding": "write it in the rows, such as `base: padir/padir/T4`",
-}
-# What old configs had as a list of names.
-ROWS = "rows, such as {trainings: [padir], decoders: [padir], passes: [1, 4]}"
-
 
 def describe(
     error: pydantic.ValidationError,
@@ -54,10 +31,7 @@ def describe(
         given: what the user wrote; a wrong default of all models is named as such, once.
     """
     allowed: dict[tuple[str, str], list[str]] = {}
-    problems = error.errors(include_url=False)
-    # In an old config all else follows from this.
-    old = [p for p in problems if len(p["loc"]) == 1 and p["loc"][0] in REPLACED]
-    for problem, path in _of_closest_members(old or problems, settings):
+    for problem, path in _of_closest_members(error.errors(include_url=False), settings):
         head, choices = _sentence(problem, path, kind, settings)
         known = allowed.setdefault((key_as_written(path, given), head), [])
         if choices not in known:
@@ -104,9 +78,6 @@ def _sentence(
     context = problem.get("ctx", {})
     match problem["type"]:
         case "extra_forbidden":
-            replacement = REPLACED.get(f"{path[0]}.{path[-1]}", REPLACED.get(path[-1]))
-            if replacement is not None:
-                return f"unknown key; {replacement}", ""
             keys = sorted(_keys_at(kind, path[:-1], settings))
             nearest = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.0)
             return f"unknown key; nearest known key: {nearest[0]}", ", ".join(keys)
@@ -125,7 +96,7 @@ def _sentence(
         case "literal_error":
             allowed = context["expected"]
         case "model_type" if context["class_name"] == "Rows":
-            allowed = ROWS
+            allowed = "rows, such as {trainings: [padir], decoders: [padir], passes: [1, 4]}"
         case "too_short":
             allowed = f"at least {context['min_length']} entries"
         case "too_long":

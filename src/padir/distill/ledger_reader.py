@@ -16,6 +16,7 @@ PROVIDER = "cloud-translation-v3"
 TEST_PROVIDER = "loopback"
 APPLICATION_ID = 0x50416452  # "PAdR": what tells a ledger from any other SQLite file.
 VERSION = 1
+TABLES = {"tasks", "requests", "translations", "sums", "checksums", "reservations"}
 BUSY_SECONDS = 60.0
 QUERY_DIGESTS = 10_000
 DIGEST_BYTES = 32
@@ -113,14 +114,8 @@ class LedgerReader:
                 f"{shown(self.path)}: a ledger of version {version}; this padir reads {VERSION}"
             )
         tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
-        if not {"sums", "checksums", "reservations"} <= tables:
-            raise self._older()
-
-    def _older(self) -> InputError:
-        return InputError(
-            f"{shown(self.path)}: a ledger of an older version of padir, which this one does not"
-            " read: open it once with padir distill-cloud of 2026-11-23, which completes it"
-        )
+        if missing := TABLES - tables:
+            raise self._damaged(f"table {min(missing)} is missing")
 
     def _check_rows(self) -> None:
         """Refuse damage by which a line would be bought again, or spending be forgotten."""
@@ -136,9 +131,7 @@ class LedgerReader:
         if missing := expected.keys() - tasks:
             raise self._damaged(f"task {min(missing)} is missing")
         for number, task in tasks.items():
-            if number not in expected:
-                raise self._older()
-            if expected[number] != task_checksum(task):
+            if expected.get(number) != task_checksum(task):
                 raise self._damaged(f"task {number} is not as it was written")
         counted = (
             "SELECT task, state, usd_per_million, sum(characters) AS characters FROM requests"

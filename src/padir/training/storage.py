@@ -8,7 +8,7 @@ import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,6 @@ from padir.files import InputError, digest, read_json, shown, write_errors
 
 # Bytes of a checkpoint beside its arrays.
 OVERHEAD = 1 << 20
-KEYS_WITHOUT_CHECKSUM = {"step", "loss", "sha256", "progress"}
-"""Keys of the records that earlier versions wrote. A damaged key is none of them."""
 RESTART = "`padir train --restart` starts over"
 
 
@@ -113,12 +111,8 @@ def sha256_now(path: Path) -> str:
     raise missing
 
 
-def read_record(path: Path, earlier: Set[str] = KEYS_WITHOUT_CHECKSUM) -> dict[str, Any]:
-    """Read a record without its checksum, which those of earlier versions lack.
-
-    Args:
-        path: of the record.
-        earlier: keys of such records of earlier versions.
+def read_record(path: Path) -> dict[str, Any]:
+    """Read a record that `padir.checksums.write_with_checksum` wrote, without its checksum.
 
     Raises:
         DamagedRecord: it is not as it was written.
@@ -130,9 +124,7 @@ def read_record(path: Path, earlier: Set[str] = KEYS_WITHOUT_CHECKSUM) -> dict[s
         if isinstance(error.__cause__, OSError):
             raise
         record = None
-    if isinstance(record, dict):
-        recorded = record.pop(CHECKSUM, None)
-        of_earlier_version = recorded is None and record.keys() <= earlier
-        if of_earlier_version or recorded == digest(record):
-            return record
+    # Unlike settings that a user may write by hand, it is damaged without a checksum.
+    if isinstance(record, dict) and record.pop(CHECKSUM, None) == digest(record):
+        return record
     raise DamagedRecord(f"{shown(path)}: damaged; run the command again; {RESTART}")

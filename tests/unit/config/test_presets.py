@@ -72,7 +72,7 @@ def test_a_short_training_says_which_warm_up_fits():
 @pytest.mark.parametrize(
     ("key", "advice"),
     [
-        ("model_defaults", "write `training_defaults` and `decoder_defaults`"),
+        ("model_defaults", "nearest known key: decoder_defaults"),
         ("sise", "nearest known key: size"),
     ],
 )

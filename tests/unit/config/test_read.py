@@ -332,21 +332,6 @@ def test_values_that_no_config_file_holds_are_refused(value):
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        ("models", {"ar": {}}, "models: unknown key; write `trainings`"),
-        ("model_defaults", {}, "model_defaults: unknown key; write `training_defaults` and"),
-        ("trainings.padir.parameters", "ar", "padir.parameters: unknown key; write the other dec"),
-        ("trainings.padir.decoding", {}, "padir.decoding: unknown key; write these settings as an"),
-        ("training_defaults.decoding", {}, "training_defaults.decoding: unknown key; write these"),
-        ("trainings.padir.decode", ["T1"], "padir.decode: unknown key; write rows of evaluation."),
-        ("teachers.ar.model", "ar", "teachers.ar.model: unknown key; write the training and its"),
-        ("teachers.ar.decode", "beam", "teachers.ar.decode: unknown key; write the training and"),
-        ("decoders.padir.batch_sentences", 64, "`padir decode --batch-sentences N`"),
-        ("evaluation.analysis", {"models": ["padir"]}, "analysis.models: unknown key; write rows"),
-        (
-            "evaluation.samplers",
-            {"gibbs": {"training": "padir", "model": "padir"}},
-            "samplers.gibbs.model: unknown key; write the training's name as `training`",
-        ),
         (
             "evaluation.core",
             ["ar"],
@@ -355,16 +340,10 @@ def test_values_that_no_config_file_holds_are_refused(value):
         ("evaluation.baseline", "ar", "'ar' is no row: write TRAINING/DECODER/T4, or"),
     ],
 )
-def test_old_keys_say_what_to_write_instead(path, value, expected):
+def test_a_name_in_place_of_a_row_says_how_to_write_one(path, value, expected):
     text = message(changed(path, value))
     assert expected in text
     assert text.count("\n") == 0
-
-
-def test_an_old_config_is_told_only_what_everything_else_follows_from():
-    old = changed("models", {"ar": {}}) | {"model_defaults": {"decoding": {}}, "trainings": {}}
-    keys = [line.split(": unknown key; write")[0] for line in message(old).splitlines()]
-    assert keys == ["config: models", "config: model_defaults"]
 
 
 def test_merge_leaves_its_arguments_alone():
