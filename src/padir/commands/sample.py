@@ -43,9 +43,6 @@ OPTIONS = (
     ),
     option("--mh", "accept or reject moves by Metropolis-Hastings"),
     option(
-        "--lengths N", "number of likeliest target lengths that the chains use in turn", default=1
-    ),
-    option(
         "--energy-every N",
         "steps between measurements of the energy, each of which costs one row per token; with"
         " --mh always 1",
@@ -152,8 +149,7 @@ def main(argv: list[str]) -> int:
     check_cleaned(arguments.source)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     seed = loaded.seed if arguments.seed is None else arguments.seed
-    chains, lengths = arguments.chains, arguments.lengths
-    sampler = Sampler(loaded, sampling, seed, chains, lengths, arguments.batch_sentences)
+    sampler = Sampler(loaded, sampling, seed, arguments.chains, arguments.batch_sentences)
     lines = read_lines(arguments.source)
     sources = loaded.encode(lines)
     longest = loaded.spec.run.architecture.max_positions - 1

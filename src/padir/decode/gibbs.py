@@ -42,7 +42,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from padir.config.decoder import LARGEST_TEMPERATURE, SMALLEST_TEMPERATURE
 from padir.decode.batches import Batch
-from padir.decode.lengths import SHORTEST, encoded_lengths
+from padir.decode.lengths import encoded_lengths
 from padir.decode.load import LoadedModel
 from padir.decode.policies import sentence_keys
 from padir.decode.predict import forbid, predictable, uniform
@@ -297,8 +297,7 @@ class Sampler:
     Args:
         loaded: the model.
         sampling, seed: of all chains.
-        chains: per sentence.
-        lengths: chain c has candidate c mod `lengths` of the target lengths, likeliest first.
+        chains: per sentence, all of its likeliest target length.
         sentences: of a batch; see `CompiledModel`. At most `CHAINS_TOGETHER` chains run together.
 
     Raises:
@@ -311,7 +310,6 @@ class Sampler:
         sampling: Sampling,
         seed: int,
         chains: int = 1,
-        lengths: int = 1,
         sentences: int | None = None,
     ):
         run, where = loaded.spec.run, shown(loaded.folder)
@@ -321,9 +319,8 @@ class Sampler:
             raise InputError(f"{where}: length_predictor oracle predicts no length for chains")
         self._compiled = compiled = CompiledModel(loaded.model, run, sentences)
         longest = compiled.longest_target
-        most = longest + 1 - SHORTEST
-        if chains < 1 or not 1 <= lengths <= most:
-            raise InputError(f"{chains} chains, {lengths} lengths: allowed are 1 on, 1 to {most}")
+        if chains < 1:
+            raise InputError(f"{chains} chains: allowed are 1 and more")
         compiled.sentences = min(compiled.sentences, max(1, CHAINS_TOGETHER // chains))
         self.sampling, self.seed, self.chains = sampling, seed, chains
         # A disentangled decoder does not look at hidden positions at all; others read the mask or
@@ -335,8 +332,8 @@ class Sampler:
         allowed = predictable(compiled.table_size, loaded.vocabulary.size, eos=False)
 
         def encode(model: Transformer, source):
-            cross, tried, _ = encoded_lengths(model, source, lengths, longest, "top")
-            return cross, tried
+            cross, lengths, _ = encoded_lengths(model, source, 1, longest, "top")
+            return cross, lengths
 
         def sample(model: Transformer, cross, last, raw_keys, temperatures, length: int):
             positional_logits = model.decoder.positional_logits(length)
@@ -372,8 +369,7 @@ class Sampler:
         """
         for batch, source in self._compiled.batches(sources):
             cross, lengths = self._encode(source)
-            number = np.arange(self.chains) % lengths.shape[1]
-            pieces = np.asarray(lengths)[:, number] - 1
+            pieces = np.repeat(np.asarray(lengths) - 1, self.chains, axis=1)
             pieces[len(batch.indices) :] = 0
             length = self._compiled.padded_target(int(pieces.max()) + 1, batch.rows)
             keys = sentence_keys(self.seed, [sources[i] for i in batch.indices], batch.rows)

@@ -129,7 +129,7 @@ def test_empty_lines_alone_make_no_chain(place, tmp_path, capsys):
             r"temperature is 1e\+308: allowed are numbers from 1e-06 to",
         ),
         (["--final-temperature", "nan"], "final_temperature is nan"),
-        (["--chains", 0], "0 chains, 1 lengths"),
+        (["--chains", 0], "0 chains: allowed are 1 and more"),
         (["--seed", -1], "--seed is -1"),
     ],
 )
