@@ -36,10 +36,9 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.checksums import write_with_checksum
     from padir.cleaned import check_cleaned
-    from padir.config.decoder import RefinementDecoder
     from padir.decode.candidates import LengthRule
     from padir.decode.load import find_decoder
-    from padir.decode.tune import decodings_to_tune, tune, tune_draft_rule
+    from padir.decode.tune import tune, tune_draft_rule
     from padir.files import InputError, read_aligned, shown
     from padir.progress import Progress
     from padir.provenance import write_provenance
@@ -49,7 +48,7 @@ def main(argv: list[str]) -> int:
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     decoder = find_decoder(loaded, arguments.decoder)
     settings = decoder.settings
-    passes = settings.tuning_passes if isinstance(settings, RefinementDecoder) else None
+    passes = settings.tuning_passes
     translator = options.open_translator(arguments, loaded, decoder, passes, LengthRule())
     lines, *references = read_aligned(arguments.source, *arguments.references)
     if not lines:
@@ -57,7 +56,7 @@ def main(argv: list[str]) -> int:
     best, rules = LengthRule(), []
     if settings.tuned:
         bleu = RepeatedBleu(references, loaded.spec.direction.split("-")[1])
-        total = len(lines) * decodings_to_tune(settings)
+        total = len(lines) * settings.tuning_decodings
         label = f"tune {loaded.spec.training} {decoder.name}"
         with Progress(total, "sentences", label) as progress:
             rules = tune(

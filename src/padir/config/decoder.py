@@ -71,11 +71,18 @@ class SearchDecoder(Settings):
     # It decodes AR models, and ranks its own hypotheses.
     parallel: ClassVar[bool] = False
     reranker: ClassVar[None] = None
+    tuning_passes: ClassVar[None] = None
 
     @property
     def tuned(self) -> bool:
         """Whether its length rule is tuned on validation data: greedy search has none."""
         return self.kind == "beam"
+
+    @property
+    def tuning_decodings(self) -> int:
+        """How often tuning decodes the validation text: once per alpha, as the penalty decides
+        which hypotheses finish."""
+        return len(self.length_alphas) if self.tuned else 0
 
 
 class RefinementDecoder(Settings):
@@ -167,9 +174,11 @@ class RefinementDecoder(Settings):
     """Weights of the length's log-probability that `padir tune` chooses from."""
     weights: WeightPrecision = weight_precision()
 
-    # It decodes parallel models, and its length rule is tuned on validation data.
+    # It decodes parallel models, and its length rule is tuned on validation data, which are decoded
+    # once: length candidates do not depend on the rule.
     parallel: ClassVar[bool] = True
     tuned: ClassVar[bool] = True
+    tuning_decodings: ClassVar[int] = 1
 
     @model_validator(mode="before")
     @classmethod

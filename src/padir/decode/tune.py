@@ -30,11 +30,6 @@ def length_rules(settings: SearchDecoder | RefinementDecoder) -> list[LengthRule
     return list(starmap(LengthRule, product(settings.length_alphas, weights)))
 
 
-def decodings_to_tune(settings: SearchDecoder | RefinementDecoder) -> int:
-    """How often `tune` decodes the validation set."""
-    return 1 if settings.parallel else len(length_rules(settings))
-
-
 def tune(
     translator: Translator,
     lines: Sequence[str],
@@ -52,7 +47,7 @@ def tune(
         name: of their file, for messages.
         bleu: corpus BLEU of hypotheses against the validation references.
         references: one of them per line, whose lengths an oracle length predictor reads.
-        report: called with the number of sentences just finished, of `decodings_to_tune` times as
+        report: called with the number of sentences just finished, of `tuning_decodings` times as
             many as there are lines.
         warn: as of `Translator.fit`.
 
@@ -74,9 +69,9 @@ def tune(
 
 
 def tune_draft_rule(
-    translator: Translator, lines: Sequence[str], references: Sequence[str], share: float = KEPT
+    translator: Translator, lines: Sequence[str], references: Sequence[str]
 ) -> DraftRule | None:
-    """The rule for drafts that keeps a share of the references, with the preferred replacement.
+    """The rule for drafts that keeps `KEPT` of the references, with the preferred replacement.
 
     Pairs that the model cannot read or write whole are left out.
 
@@ -84,7 +79,6 @@ def tune_draft_rule(
         translator: of the model, the decoder and the length rule.
         lines: validation sources.
         references: a correct translation of each.
-        share: as of `margin_that_keeps`.
 
     Returns:
         None for a model that takes no drafts, and where no reference is left.
@@ -118,5 +112,5 @@ def tune_draft_rule(
         # A reference that the vocabulary cannot spell has a log-probability of minus infinity.
         gains = [gain(*pair) for pair in pairs if isfinite(pair[0].log_probability)]
         if gains:
-            rules.append(DraftRule(replacement, margin_that_keeps(gains, share)))
+            rules.append(DraftRule(replacement, margin_that_keeps(gains, KEPT)))
     return preferred(rules)

@@ -108,16 +108,6 @@ def rating_flops(parameters: int, reference: float, hypothesis: float) -> float:
     return 2.0 * parameters * (reference + hypothesis)
 
 
-def tuning_decodings(decoder: SearchDecoder | RefinementDecoder) -> tuple[int | None, int]:
-    """Passes with which validation chooses the length rule, and how often it decodes.
-
-    As `padir tune` does it: beam search once per alpha, greedy search not at all.
-    """
-    if isinstance(decoder, RefinementDecoder):
-        return decoder.tuning_passes, 1
-    return None, len(decoder.length_alphas) if decoder.tuned else 0
-
-
 def bundle_bytes(parameters: int) -> int:
     """Bytes of one seed's bundle."""
     return FLOAT_BYTES * parameters

@@ -142,9 +142,8 @@ def _sized(
     beam, refinement = SearchDecoder(kind="beam"), RefinementDecoder()
     decoded = pairs * cost.decoding_flops(beam, None, sizes[0], *tokens)
     for decoder, parameters in zip((beam, refinement), sizes, strict=True):
-        passes, times = cost.tuning_decodings(decoder)
-        sentence = cost.decoding_flops(decoder, passes, parameters, *tokens)
-        decoded += times * held_out(pairs) * sentence
+        sentence = cost.decoding_flops(decoder, decoder.tuning_passes, parameters, *tokens)
+        decoded += decoder.tuning_decodings * held_out(pairs) * sentence
     step = flops / machine.gflops / 1e9
     other = OTHER_SECONDS + decoded / machine.gflops / 1e9 / DECODING_SHARE
     rounds = -(-directions // (machine.accelerators or machine.cores))

@@ -208,11 +208,11 @@ class _Work:
             seeds[row.training, row.decoding.decoder] = len(config.trainings[row.training].seeds)
         flops = 0.0
         for (training, name), count in seeds.items():
-            passes, times = cost.tuning_decodings(config.decoders[name])
+            decoder = config.decoders[name]
             lines = self.lines("valid", config.trainings[training].vocabulary)
             if lines is not None:
-                each = self.sentence(Row(training, Decoding(name, passes)), lines)
-                flops += count * times * lines.count * each
+                row = Row(training, Decoding(name, decoder.tuning_passes))
+                flops += count * decoder.tuning_decodings * lines.count * self.sentence(row, lines)
         return flops
 
     def decodings(self, row: Row) -> tuple[float, int]:

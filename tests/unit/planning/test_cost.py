@@ -10,7 +10,6 @@ from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.experiment import Config
 from padir.config.objective import Objective
 from padir.config.training import Architecture, Optimizer, Training, TrainingRun
-from padir.decode import tune
 from padir.decode.translate import Hypothesis
 from padir.planning import cost
 from padir.planning.memory import device_memory
@@ -87,17 +86,6 @@ def test_a_sentence_costs_its_passes_and_candidates(decoder, passes, target_pass
 def test_reranking_is_one_pass_of_the_other_model():
     estimate = cost.reranking_flops(SIZE, candidates=5, source=10.0, target=8.0)
     assert estimate == pytest.approx(2 * PADDED * (6 * 10 + 5 * 17 * 8))
-
-
-def test_length_rules_are_chosen_as_tuning_chooses_them():
-    for decoder, expected in (
-        (RefinementDecoder(tuning_passes=3, length_alphas=[0.0, 0.5]), (3, 1)),
-        (SearchDecoder(kind="beam", length_alphas=[0.0, 0.5, 1.0]), (None, 3)),
-    ):
-        assert cost.tuning_decodings(decoder) == expected
-        assert tune.decodings_to_tune(decoder) == expected[1]
-    # Greedy search has nothing to choose from, and `padir tune` decodes nothing.
-    assert cost.tuning_decodings(SearchDecoder(kind="greedy")) == (None, 0)
 
 
 def test_bleurt_costs_its_parameters_for_each_piece_of_both_sides(tmp_path):
