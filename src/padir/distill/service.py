@@ -99,18 +99,10 @@ class CloudTranslation:
         client: of the API.
         parent: `projects/PROJECT/locations/LOCATION`.
         task: model and languages.
-        seconds: timeout of a call.
     """
 
-    def __init__(
-        self,
-        client: translate_v3.TranslationServiceClient,
-        parent: str,
-        task: Task,
-        seconds: float = CALL_SECONDS,
-    ):
+    def __init__(self, client: translate_v3.TranslationServiceClient, parent: str, task: Task):
         self._client, self._parent, self._task = client, parent, task
-        self._seconds = seconds
 
     def translate(self, texts: Sequence[str]) -> list[str]:
         """See `Service`; the caller retries, since each attempt must stand in the ledger."""
@@ -123,7 +115,7 @@ class CloudTranslation:
             target_language_code=self._task.target,
         )
         try:
-            answer = self._client.translate_text(request, retry=None, timeout=self._seconds)
+            answer = self._client.translate_text(request, retry=None, timeout=CALL_SECONDS)
         except exceptions.GoogleAPICallError as error:
             name = error.grpc_status_code.name if error.grpc_status_code else type(error).__name__
             raise CallError(failure_of(error), f"{name}: {error.message}") from error

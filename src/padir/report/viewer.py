@@ -11,10 +11,10 @@ ROW_KEYS = ("decoder", "passes")
 """Keys of a trace that its row says once for all sentences."""
 
 
-def payload(results: Results, limit: int = LIMIT) -> str:
+def payload(results: Results) -> str:
     """The traces as JSON that may stand inside a script element; empty without a trace.
 
-    All rows show equally many sentences: the first, as many as `limit` bytes of UTF-8 hold. Where
+    All rows show equally many sentences: the first, as many as `LIMIT` bytes of UTF-8 hold. Where
     one sentence of each does not fit, the last rows are left off. A row is an object with test set,
     training, decoder, passes (null: AR) and sentences.
     """
@@ -40,7 +40,7 @@ def payload(results: Results, limit: int = LIMIT) -> str:
         head = _json({"recorded": recorded, "shown": count, "left_off": all_rows - len(rows)})[:-1]
         texts = (f'{about},"sentences":[{",".join(lines[:count])}]}}' for about, lines in rows)
         text = f'{head},"rows":[{",".join(texts)}]}}'
-        if len(text.encode()) <= limit:
+        if len(text.encode()) <= LIMIT:
             return text
         if count > 1:
             count -= 1

@@ -47,15 +47,13 @@ def source(tmp_path):
     return tmp_path / "train.de"
 
 
-def sender_for(server, ledger, source, seconds=30.0, delay=0.0, **settings):
+def sender_for(server, ledger, source, delay=0.0, **settings):
     """A sender that waits no longer than it is told."""
     settings = {"max_usd": 1.0, "request_characters": 200, **settings}
     teacher = CloudTeacher(endpoint=server.endpoint, **settings)
     task = Task.of(teacher, "de", "en")
-    service = connect(teacher, task)
-    service._seconds = seconds
     return Sender(
-        service=service,
+        service=connect(teacher, task),
         ledger=ledger,
         task=task,
         limits=Limits.of(teacher),
@@ -136,9 +134,10 @@ def test_failures_that_pass_cost_at_most_what_is_in_doubt(source, behaviour, dou
             assert server.billed_characters == UNIQUE + characters * (doubtful and behaviour.bill)
 
 
-def test_a_call_that_takes_too_long_is_doubtful(source):
+def test_a_call_that_takes_too_long_is_doubtful(source, monkeypatch):
+    monkeypatch.setattr("padir.distill.service.CALL_SECONDS", 0.5)
     with TranslationServer(script=scripted(GOOD, Behaviour(wait=1.5))) as server:
-        translations, doubt = run(server, source, concurrency=1, seconds=0.5)
+        translations, doubt = run(server, source, concurrency=1)
         assert translations == EXPECTED
         late = sum(map(len, server.received[1]))
         assert doubt >= late

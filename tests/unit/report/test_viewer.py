@@ -54,10 +54,11 @@ def test_a_trace_of_other_settings_is_not_shown(made_up):
 @pytest.mark.parametrize(
     ("share", "shown", "rows"), [(1.0, 3, 3), (0.8, 2, 3), (0.45, 1, 3), (0.25, 1, 2)]
 )
-def test_as_many_sentences_and_then_rows_as_fit_are_shown(made_up, share, shown, rows):
+def test_as_many_sentences_and_then_rows_as_fit_are_shown(made_up, monkeypatch, share, shown, rows):
     made_up.traces()
     limit = int(share * len(viewer.payload(loaded(made_up)).encode()))
-    text = viewer.payload(loaded(made_up), limit)
+    monkeypatch.setattr(viewer, "LIMIT", limit)
+    text = viewer.payload(loaded(made_up))
     assert len(text.encode()) <= limit
     document = json.loads(text)
     assert (document["recorded"], document["shown"]) == (3, shown)
@@ -65,9 +66,10 @@ def test_as_many_sentences_and_then_rows_as_fit_are_shown(made_up, share, shown,
     assert {len(row["sentences"]) for row in document["rows"]} == {shown}
 
 
-def test_a_limit_below_one_row_shows_none(made_up):
+def test_a_limit_below_one_row_shows_none(made_up, monkeypatch):
     made_up.traces()
-    assert viewer.payload(loaded(made_up), 100) == ""
+    monkeypatch.setattr(viewer, "LIMIT", 100)
+    assert viewer.payload(loaded(made_up)) == ""
 
 
 def test_everything_traces_each_training_and_decoder_of_any_table_once(made_up):
