@@ -50,7 +50,6 @@ GROUPS = {
         "analyse": "dependence between target positions, by attention",
         "sample": "run k-Gibbs chains over the translations of a file",
         "theory": "run one Ising experiment",
-        "theory-report": "draw or tabulate Ising experiments",
         "report": "write tables, figures, claims and the HTML page",
     },
     "maintain": {"schema": "write the config's schema and its documentation"},

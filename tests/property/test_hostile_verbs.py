@@ -4,15 +4,19 @@ of hostile names and content for those that measure and report."""
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from unittest import mock
 
 import pytest
 from hypothesis import example, given
 
+from padir import cli, layout
+from padir.config.read import check_config
 from tests.decoding import LINES as SENTENCES
 from tests.decoding import write_tiny_bundle
 from tests.hostile import NAMES, TEXT
 from tests.property.test_hostile_input import LINES, examples, file_of, place, run
+from tests.unit.config.small import changed
 
 HOLE = "{hostile}"
 EXTRA = ("--train", "TEXT", "--valid", "TEXT", "--test", "TEXT", "--out", "out")
@@ -121,11 +125,6 @@ COMMANDS = {
         [*ANALYSED, "--target-language", HOLE],
         [*ANALYSED, "--target-language", "en", f"--grammar={HOLE}", "--mode-strength", "0.5"],
     ],
-    "theory-report": [
-        [HOLE, "--results", "SPEC", "--out", "out"],
-        ["figure1", f"--results={HOLE}", "--out", "out"],
-        ["theorems", "--results", "SPEC", f"--results={HOLE}", "--out", f"out/x{HOLE}"],
-    ],
     "theory": [[HOLE, "--out", "out/x"], ["figure2", f"--config={HOLE}", "--out", "out/x"]],
 }
 
@@ -215,14 +214,21 @@ def test_the_doctor_of_hostile_folders_ends_in_lines(name, text):
 @pytest.mark.slow
 @examples(20)
 @given(text=TEXT)
-def test_theory_reports_of_hostile_results_are_refused_in_one_line(text):
-    changes = [{"claims": text}, {"claims": [text]}, {"experiment": text}]
-    changes += [{"series": text, "settings": text}]
+def test_reports_of_hostile_theory_results_are_refused_in_one_line(text):
+    config = check_config(changed("theory.product_kernels", {"spins": 2, "couplings": [0.5, 1.0]}))
+    kernels = config.theory.product_kernels.model_dump(mode="json")
+    distances = {"given_found": 0.1, "averaged_found": 0.1, "given_bound": 0.0}
+    content = {"experiment": "product_kernels", "seed": 0, "settings": kernels, "claims": []}
+    content["series"] = {"rows": [{**distances, "k": k} for k in (1, 1, 2, 2)]}
+    hostile = [{"claims": text}, {"claims": [text]}, {"experiment": text}, {"series": text}]
     with place() as root:
-        results = root / "given/results.json"
-        words = ("--results", os.fspath(results), "--out", "out")
-        for change in changes:
-            content = {"experiment": "estimation", "claims": [{"interval": None}], **change}
-            results.write_text(json.dumps(content))
-            for part in ("figure1", "theorems"):
-                assert run(root, "theory-report", part, *words)[0] == 2
+        given = root / "given/config.json"
+        given.write_text(config.model_dump_json())
+        results = Path(layout.theory_path("product_kernels", 0))
+        results.parent.mkdir(parents=True)
+        words = ["report", "--config", os.fspath(given), "--only", "product_steps", "--out", "out"]
+        results.write_text(json.dumps(content))
+        assert cli.main(words) == 0
+        for change in hostile:
+            results.write_text(json.dumps(content | change))
+            assert run(root, *words)[0] == 2

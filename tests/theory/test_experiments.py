@@ -11,9 +11,12 @@ import pytest
 from padir import cli
 from padir.commands import theory
 from padir.config import theory as settings
+from padir.config.read import check_config
 from padir.config.theory import EXPERIMENTS
 from padir.files import InputError, read_json, write_json
 from padir.report import theory_figures
+from padir.report.results import Results
+from padir.report.theory import theorems
 from padir.theory import counterexamples, experiments
 from padir.theory.covariance import information, relative_eigenvalues
 from padir.theory.enumeration import exact_law
@@ -22,6 +25,7 @@ from padir.theory.ising import ising_on_graph
 from padir.theory.masks import uniform_masks
 from padir.theory.runs import mean_interval, plain, run_experiment, share_interval
 from padir.theory.tensorisation import tensorisation_lower_bound
+from tests.unit.config.small import changed
 
 pytestmark = pytest.mark.slow
 
@@ -224,11 +228,11 @@ def test_regimes_are_stated_for_every_experiment(documents):
 
 
 def test_equal_drawings_give_equal_bytes(documents, tmp_path):
-    for name, (experiment, _) in theory_figures.DRAWINGS.items():
-        drawing = theory_figures.draw(name, documents[experiment], "test")
+    for name, (experiment, draw) in theory_figures.DRAWINGS.items():
+        drawing = draw(documents[experiment])
         svg, points = tmp_path / f"{name}.svg", tmp_path / f"{name}.csv"
         drawing.write(tmp_path)
-        again = theory_figures.draw(name, documents[experiment], "test")
+        again = draw(documents[experiment])
         assert again.svg == svg.read_text()
         assert svg.read_text().lstrip().startswith("<?xml")
         rows = list(csv.DictReader(points.open()))
@@ -237,14 +241,14 @@ def test_equal_drawings_give_equal_bytes(documents, tmp_path):
 
 
 def test_figures_suit_light_and_dark_pages(documents):
-    for name, (experiment, _) in theory_figures.DRAWINGS.items():
-        svg = theory_figures.draw(name, documents[experiment], "test").svg
+    for experiment, draw in theory_figures.DRAWINGS.values():
+        svg = draw(documents[experiment]).svg
         assert "fill: #ffffff" not in svg
         assert "fill: currentColor" in svg
 
 
 def test_each_model_of_figure_3_has_one_legend(documents):
-    drawing = theory_figures.draw("figure3", documents["mode_reaching"], "test")
+    drawing = theory_figures.figure3(documents["mode_reaching"])
     svg = drawing.svg
     assert drawing.panels[-1].title == "N = 8, m = 4, J = 0.02 (weak coupling)"
     for label in ("independent parallel", "1-Gibbs", "4-Gibbs", "7-Gibbs"):
@@ -252,19 +256,20 @@ def test_each_model_of_figure_3_has_one_legend(documents):
 
 
 def test_figure_1_shows_the_numbers_of_the_document(documents):
-    drawing = theory_figures.draw("figure1", documents["estimation"], "test")
+    drawing = theory_figures.figure1(documents["estimation"])
     line = drawing.panels[0].lines[0]
     point = documents["estimation"]["series"]["ordinary"]["points"][0]
     assert (line.x[0], line.y[0], line.low[0]) == (1, point["mean"], point["low"])
     assert "cycle of 6 spins, J = 0.3, h = 0.2" in drawing.caption
 
 
-def test_wrong_results_for_a_figure_are_refused(documents):
-    with pytest.raises(InputError, match="needs those of 'mode_reaching'"):
-        theory_figures.draw("figure3", documents["errata"], "x.json")
+def test_the_table_of_theorems_has_each_claim_once(documents):
+    rows = theorems(Results(check_config(changed("theory", {})), theory=documents)).rows
+    claims = [claim["id"] for document in documents.values() for claim in document["claims"]]
+    assert [row["id"] for row in rows] == claims
 
 
-def test_the_commands_write_results_their_provenance_and_a_table(tmp_path, capsys):
+def test_the_command_writes_results_and_their_provenance(tmp_path, capsys):
     write_json(tmp_path / "settings.json", SMALL["errata"])
     out = tmp_path / "errata.json"
     arguments = ["--settings", str(tmp_path / "settings.json"), "--seed", "3", "--out", str(out)]
@@ -277,11 +282,6 @@ def test_the_commands_write_results_their_provenance_and_a_table(tmp_path, capsy
     document = read_json(out)
     assert (document["seed"], document["settings"]["models"]) == (3, 8)
     assert read_json(tmp_path / "errata.json.provenance.json")["seed"] == 3
-    assert (
-        cli.main(["theory-report", "theorems", "--results", str(out), "--out", str(tmp_path)]) == 0
-    )
-    rows = list(csv.DictReader((tmp_path / "theorems.csv").open()))
-    assert len(rows) == len(document["claims"])
 
 
 def test_equal_seeds_give_equal_documents():

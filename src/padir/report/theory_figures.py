@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from padir.files import InputError
 from padir.report import theme
 from padir.report.tables import Cell, Column, Table
 
@@ -342,27 +341,3 @@ DRAWINGS: Mapping[str, tuple[str, Callable[[Document], Drawing]]] = {
     "product_steps": ("product_kernels", product_steps),
     "mask_design": ("mask_design", mask_design),
 }
-
-
-def draw(name: str, document: Document, where: str) -> Drawing:
-    """One drawing, of `DRAWINGS`, from one experiment's results. Raises InputError for results of
-    another experiment."""
-    experiment, drawing = DRAWINGS[name]
-    given = document.get("experiment")
-    if given != experiment:
-        raise InputError(f"{where}: results of {given!r}, {name} needs those of {experiment!r}")
-    return drawing(document)
-
-
-def theorem_table(documents: Sequence[Document]) -> Table:
-    """Every claim of the given experiments with its verdict, one row each."""
-    keys = ("id", "section", "statement", "paper", "measured", "test", "verdict", "dataset")
-    columns = [Column(key, key) for key in (*keys, "interval", "seeds")]
-    rows: list[dict[str, Cell]] = []
-    for claim in (claim for document in documents for claim in document["claims"]):
-        interval = claim["interval"]
-        limits = "" if interval is None else f"[{interval[0]:.4g}, {interval[1]:.4g}]"
-        seeds = ", ".join(map(str, claim["seeds"]))
-        rows.append({**{key: claim[key] for key in keys}, "interval": limits, "seeds": seeds})
-    title = "Statements of the paper and its slides about Ising models, and our corrections"
-    return Table("theorems", title, columns, rows)
