@@ -142,7 +142,7 @@ def contrast(
     if ours is None or theirs is None:
         return None
     return over_seeds(
-        (ours.by_seed - theirs.by_seed).tolist(),
+        [a - b for a, b in zip(ours.by_seed, theirs.by_seed, strict=True)],
         ours.replicates_by_seed - theirs.replicates_by_seed,
     )
 
