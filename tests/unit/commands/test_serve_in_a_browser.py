@@ -120,6 +120,14 @@ def test_more_lines_than_are_traced_are_a_list(visit, model):
     assert translations == model.translate(lines, PASSES)
 
 
+def test_the_translation_is_printed(visit, model):
+    page = typed(visit())
+    page.emulate_media(media="print")
+    [trace] = model.traces([TEXT], PASSES)
+    assert page.locator(".final").is_visible()
+    assert trace["hypothesis"] in page.locator(".final").text_content()
+
+
 def test_an_address_with_a_sentence_opens_the_empty_page(visit):
     page = visit("#viewer?sentence=2")
     assert page.locator("#viewer").is_hidden()
