@@ -167,7 +167,8 @@ RULE = (
     option("--length-alpha X", "length penalty alpha (default: as chosen by padir tune)"),
     option(
         "--length-weight X",
-        "weight of the length's log-probability (parallel models; 0 with --length-alpha alone)",
+        "weight of the length's log-probability (parallel models; default: as chosen by padir tune,"
+        " or 0 beside --length-alpha where the decoder is not tuned)",
     ),
 )
 BATCH = (

@@ -67,9 +67,9 @@ def main(argv: list[str]) -> int:
     from padir.provenance import write_provenance
 
     check_cleaned(arguments.source, *filter(None, [arguments.references]))
-    rule = options.length_rule(arguments)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     decoder = find_decoder(loaded, arguments.decoder)
+    rule = options.length_rule(arguments, decoder, loaded)
     with options.naming_rule_options():
         translator = options.open_translator(arguments, loaded, decoder, arguments.passes, rule)
     references = None

@@ -11,28 +11,38 @@ from padir.config.rows import Decoding
 from padir.files import InputError, shown
 
 
-def length_rule(parsed: argparse.Namespace) -> Any:
-    """The length rule of the command line; None where it names none. Raises InputError for a
-    weight without an alpha, and for a number that is too large."""
+def length_rule(parsed: argparse.Namespace, decoder: Any, loaded: Any) -> Any:
+    """The length rule of the command line; None where it names none.
+
+    The number that it leaves out is the decoder's own; where that has none, the weight is 0. Raises
+    InputError for an alpha that nothing names, a number that is too large, and what the decoder
+    would not read.
+    """
     from padir.config.decoder import LARGEST_WEIGHT
     from padir.decode.candidates import LengthRule
+    from padir.decode.translate import MissingLengthRuleError, own_rule
 
     alpha, weight = parsed.length_alpha, parsed.length_weight
-    if alpha is None and weight is not None:
-        raise InputError("--length-weight needs --length-alpha as well")
-    for name, value in (("--length-alpha", alpha), ("--length-weight", weight)):
-        if value is not None and not -LARGEST_WEIGHT <= value <= LARGEST_WEIGHT:
+    given = {"--length-alpha": alpha, "--length-weight": weight}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return None
+    for name, value in given.items():
+        if not -LARGEST_WEIGHT <= value <= LARGEST_WEIGHT:
             allowed = f"-{LARGEST_WEIGHT} to {LARGEST_WEIGHT}"
             raise InputError(f"{name} is {value}: allowed are {allowed}")
-    return None if alpha is None else LengthRule(alpha, weight or 0.0)
-
-
-def refuse_rule(rule: Any, decoder: Any) -> None:
-    """Raise InputError where a decoder would not read a length rule of the command line, if any."""
-    if rule and decoder.settings.kind == "greedy":
-        raise InputError(f"--length-alpha: decoder {decoder.name} compares no hypotheses")
-    if rule and decoder.settings.kind == "beam" and rule.weight:
+    if decoder.settings.kind == "greedy":
+        raise InputError(f"{next(iter(given))}: decoder {decoder.name} compares no hypotheses")
+    if decoder.settings.kind == "beam" and weight:
         raise InputError(f"--length-weight: decoder {decoder.name} predicts no lengths")
+    try:
+        own = own_rule(decoder, loaded)
+    except MissingLengthRuleError as error:
+        if alpha is None:
+            raise InputError("--length-weight needs --length-alpha as well") from error
+        own = LengthRule()
+    alpha = own.alpha if alpha is None else alpha
+    return LengthRule(alpha, own.weight if weight is None else weight)
 
 
 @contextmanager
@@ -106,9 +116,6 @@ def open_translator(
     reranker = parsed.reranker and Reranker(load(parsed.reranker), sentences)
     oracle_length = getattr(parsed, "oracle_length", False)
     translator = Translator(loaded, decoder, passes, rule, reranker, sentences, oracle_length)
-    # `padir tune` has no option for the rule.
-    if getattr(parsed, "length_alpha", None) is not None:
-        refuse_rule(rule, decoder)
     if decoder.path:
         checked_digests(digests, decoder.digests or {}, decoder.path)
         trained = loaded.spec.digests.get("training")

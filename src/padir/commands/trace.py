@@ -64,20 +64,18 @@ def main(argv: list[str]) -> int:
     else:
         lines = read_lines(arguments.source)
     lines, batch = lines[: arguments.sentences], arguments.batch_sentences
-    rule = options.length_rule(arguments)
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     rerankers = options.open_rerankers(arguments.reranker, batch)
     rows = [(text, options.parse_decoding(text)) for text in arguments.rows]
     decoders = {name: find_decoder(loaded, name) for _, (name, _) in rows}
-    for decoder in decoders.values():
-        options.refuse_rule(rule, decoder)
+    rules = {name: options.length_rule(arguments, decoders[name], loaded) for name in decoders}
     options.refuse_unused(rerankers, {each.settings.reranker for each in decoders.values()})
     records, digests, files = [], dict(loaded.spec.digests), dict.fromkeys(loaded.files)
     for text, (name, passes) in rows:
         decoder = decoders[name]
         reranker = rerankers.get(decoder.settings.reranker)
         with options.naming_rule_options():
-            translator = Translator(loaded, decoder, passes, rule, reranker, batch)
+            translator = Translator(loaded, decoder, passes, rules[name], reranker, batch)
         digests[f"hypotheses/{text}"] = translator.digests.get("hypotheses", "")
         checked_digests(arguments.digests, digests, decoder.path or loaded.folder)
         files |= dict.fromkeys(translator.files)

@@ -201,14 +201,13 @@ def open_translator(arguments: argparse.Namespace):
     from padir.library import Model
 
     model = Model(load(arguments.model))
-    beam, decoder = arguments.beam, arguments.decoder
+    beam = arguments.beam
+    default = "beam" if beam is not None else None if model.parallel else "greedy"
+    decoder = find_decoder(model.loaded, arguments.decoder, default)
     if beam is not None:
-        decoder = find_decoder(model.loaded, decoder, "beam")
         if decoder.settings.kind != "beam":
             raise InputError(f"--beam {beam} needs beam search; decoder {decoder.name} is none")
         decoder = replace(decoder, settings=decoder.settings.model_copy(update={"beam": beam}))
-    rule = options.length_rule(arguments)
+    rule = options.length_rule(arguments, decoder, model.loaded)
     with options.naming_rule_options():
-        translator = model.translator(decoder, arguments.steps, arguments.reranker, rule)
-    options.refuse_rule(rule, translator.decoder)
-    return translator
+        return model.translator(decoder, arguments.steps, arguments.reranker, rule)

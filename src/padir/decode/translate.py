@@ -102,7 +102,7 @@ class Translator:
         self.oracle_length = oracle_length
         self.loaded, self.decoder, self.reranker = loaded, decoder, reranker
         self.decoding = Decoding(decoder.name, passes)
-        self.rule = rule or decoder.rule or _default_rule(decoder, loaded)
+        self.rule = rule or own_rule(decoder, loaded)
         self.longest_source = run.architecture.max_positions - 1
         self._refiner: Refiner | None = None
         self._searcher: Searcher | None = None
@@ -376,8 +376,10 @@ def _check_passes(decoder: TunedDecoder, passes: int | None) -> None:
         )
 
 
-def _default_rule(decoder: TunedDecoder, loaded: LoadedModel) -> LengthRule:
-    """The length rule of an untuned decoder that has a single rule or needs none."""
+def own_rule(decoder: TunedDecoder, loaded: LoadedModel) -> LengthRule:
+    """A decoder's length rule: the tuned one, its single one, or any where it needs none."""
+    if decoder.rule:
+        return decoder.rule
     settings = decoder.settings
     searches = isinstance(settings, SearchDecoder)
     weights = [0.0] if searches else settings.length_weights

@@ -143,7 +143,6 @@ def test_a_length_rule_that_does_not_fit_is_refused(place, tmp_path):
     written = ("--out", tmp_path / "o", "--text", tmp_path / "t")
     for name, rule, message in (
         ("T2", {"weight": 1, "alpha": "nan"}, "--length-alpha is nan: allowed are -100 to 100"),
-        ("T2", {"weight": 1}, "--length-weight needs --length-alpha"),
         ("greedy", {"alpha": 1}, "--length-alpha: decoder greedy compares no hypotheses"),
         ("beam", {"alpha": 1, "weight": 1}, "--length-weight: decoder beam predicts no lengths"),
     ):
