@@ -302,13 +302,26 @@ def test_an_export_with_options_that_do_not_fit_is_refused(
     assert not any((tmp_path / name).exists() for name in ("p.jax", "h"))
 
 
-def test_the_notebook_runs_and_holds_no_outputs(bundle, repository):
+@pytest.mark.parametrize("demo", [True, False], ids=["demo", "PADIR_BUNDLE"])
+def test_the_notebook_runs_and_holds_no_outputs(demo, bundle, repository, tmp_path):
+    """Where Jupyter starts it, in its own folder, on the demo's bundle and on one that is named."""
     notebook = read_json(repository / "docs/notebook.ipynb")
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert cells and all(cell["outputs"] == [] for cell in cells)
     program = "\n".join("".join(cell["source"]) for cell in cells)
-    environment = {**os.environ, "PADIR_BUNDLE": str(bundle), "PADIR_LINE": "ba ko mi"}
+    environment = {**os.environ, "PADIR_LINE": "ba ko mi"}
+    environment.pop("PADIR_BUNDLE", None)
+    for folder in ("docs", "src", "results/runs/synthetic/xs-xt/padir_distilled/seed0"):
+        (tmp_path / folder).mkdir(parents=True)
+    if demo:
+        (tmp_path / "src/padir").symlink_to(repository / "src/padir")
+        (tmp_path / f"{folder}/bundle").symlink_to(bundle)
+        environment["PYTHONPATH"] = str(tmp_path / "src")
+    else:
+        environment["PADIR_BUNDLE"] = str(bundle)
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=tmp_path / "docs"
+    )
     assert done.returncode == 0, done.stderr
     assert "all spins up: " in done.stdout
