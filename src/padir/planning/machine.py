@@ -2,12 +2,15 @@
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from padir.launch import cores
 
-_MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
 # Training reaches this share of the speed of bare matrix products: a busy core that multiplies at
 # 190 GFLOP/s took 0.054 s of processor time for an AR step of size tiny, and 0.097 s for PaDIR's.
 TRAINING_SHARE = 0.28
@@ -48,13 +51,32 @@ def has_accelerator() -> bool:
 
 
 def machine_memory() -> int:
-    """Bytes of memory, or of the limit of the process's group where that is less."""
+    """Bytes of memory, or of the smallest limit of the process's control groups where that is
+    less."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([memory, *_memory_limits()])
+
+
+def _memory_limits() -> Iterator[int]:
+    """Limits of the process's control group and of those above it, as Slurm limits the job and not
+    its steps; of cgroup version 2 and 1."""
     try:
-        limit = _MEMORY_LIMIT.read_text().strip()
+        lines = _OWN_GROUPS.read_text(errors="surrogateescape").splitlines()
     except OSError:
-        return memory
-    return min(memory, int(limit)) if limit.isdigit() else memory
+        lines = ["0::/"]
+    for line in lines:
+        _, controllers, own = line.split(":", 2)
+        if not controllers:
+            root, name = _GROUPS, "memory.max"
+        elif "memory" in controllers.split(","):
+            root, name = _GROUPS / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        # A container may see its own group as the root, and not the folders of this path.
+        for group in (PurePosixPath(own), *PurePosixPath(own).parents):
+            # ValueError: "max".
+            with suppress(OSError, ValueError):
+                yield int((root / group.relative_to("/") / name).read_text())
 
 
 def measure() -> Machine:

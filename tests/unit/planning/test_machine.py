@@ -1,0 +1,54 @@
+"""Memory of the machine: the smallest limit of the process's control groups, on made folders."""
+
+from pathlib import Path
+
+import pytest
+
+from padir.planning import machine
+
+JOB = "system.slice/slurmstepd.scope/job_7"
+STEP = f"{JOB}/step_0/user/task_0"
+
+
+@pytest.fixture
+def limited(tmp_path, monkeypatch):
+    """Makes /proc/self/cgroup and files of limits, in which the machine's memory is asked for."""
+    monkeypatch.setattr(machine, "_GROUPS", tmp_path)
+    monkeypatch.setattr(machine, "_OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(machine.os, "sysconf", lambda name: 2**16)
+
+    def limited(own: str | None, limits: dict[str, str]) -> int:
+        if own is not None:
+            (tmp_path / "own").write_text(own)
+        for name, limit in limits.items():
+            path: Path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{limit}\n")
+        return machine.machine_memory()
+
+    return limited
+
+
+@pytest.mark.parametrize(
+    ("own", "limits", "memory"),
+    [
+        # Slurm limits the job, and neither its steps nor the root.
+        (f"0::/{STEP}\n", {f"{STEP}/memory.max": "max", f"{JOB}/memory.max": "5000"}, 5000),
+        (f"0::/{STEP}\n", {f"{STEP}/memory.max": "3000", f"{JOB}/memory.max": "5000"}, 3000),
+        # A container, which sees its own group as the root.
+        ("0::/\n", {"memory.max": "4000"}, 4000),
+        ("0::/docker/7\n", {"memory.max": "4000"}, 4000),
+        (None, {"memory.max": "4000"}, 4000),
+        # Version 1, where no limit is a number above any memory.
+        (
+            "9:name=systemd:/\n5:cpu,memory:/a/b\n0::/\n",
+            {"memory/a/memory.limit_in_bytes": "6000", "memory/memory.limit_in_bytes": "9" * 19},
+            6000,
+        ),
+        ("5:cpu:/a\n0::/\n", {"memory/a/memory.limit_in_bytes": "6000"}, 2**32),
+        (f"0::/{STEP}\n", {}, 2**32),
+        ("0::/\n", {"memory.max": str(2**40)}, 2**32),
+    ],
+)
+def test_the_smallest_limit_on_the_way_up_counts(limited, own, limits, memory):
+    assert limited(own, limits) == memory
