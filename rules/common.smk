@@ -30,12 +30,13 @@ try:
     if workflow.is_main_process and workflow.local_exec:
         for warning in fit.check(SETTINGS):
             print(f"padir: warning: {warning}", file=sys.stderr)
+    # Jobs read this file too; only the process that schedules them is a run.
+    if workflow.is_main_process:
+        RUN = Run(Path(".snakemake"))
 except InputError as error:
     sys.exit(str(error))
 
-# Jobs read this file too; only the process that schedules them is a run.
 if workflow.is_main_process:
-    RUN = Run(Path(".snakemake"))
     if not workflow.output_settings.dryrun:
         RUN.finish_removals(Path(layout.RESULTS))
         RUN.settle_dates(Path(layout.RESULTS))

@@ -4,6 +4,7 @@ A lock is `flock` on a file, so the system releases it when the process dies. Th
 holder's host and process, for messages.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -26,6 +27,8 @@ RUNS = "padir.runs"
 ATTEMPTS = 10
 """Trials of what other processes make fail for a moment."""
 MOMENT_SECONDS = 0.02
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+ANOTHER_FOLDER = "choose a folder on another one (of a workflow: snakemake --directory FOLDER)"
 
 
 class Lock:
@@ -40,7 +43,7 @@ class Lock:
         waited: whether another process held the lock.
 
     Raises:
-        InputError: another process holds the lock.
+        InputError: another process holds the lock, or the file system has no locks.
     """
 
     def __init__(self, path: Path, what: str, wait: bool = False):
@@ -58,15 +61,18 @@ class Lock:
     def _opened(self, path: Path, what: str, wait: bool) -> bool:
         """Lock the file; whether it still stands at its path."""
         self._file = _open(path)
-        while not try_lock(self._file.fileno(), fcntl.LOCK_EX):
-            if not wait:
-                message = f"{what}{self._holder()}; wait for it, or stop it"
-                self._file.close()
-                raise InputError(message)
-            if not self.waited:
-                print(f"{what}{self._holder()}; waiting for it to end", file=sys.stderr, flush=True)
-            self.waited = True
-            time.sleep(WAIT_SECONDS)
+        try:
+            while not try_lock(self._file.fileno(), fcntl.LOCK_EX, path.parent):
+                holder = f"{what}{self._holder()}"
+                if not wait:
+                    raise InputError(f"{holder}; wait for it, or stop it")
+                if not self.waited:
+                    print(f"{holder}; waiting for it to end", file=sys.stderr, flush=True)
+                self.waited = True
+                time.sleep(WAIT_SECONDS)
+        except InputError:
+            self._file.close()
+            raise
         try:
             return os.path.samestat(path.stat(), os.fstat(self._file.fileno()))
         except FileNotFoundError:
@@ -106,6 +112,9 @@ class Run:
 
     Args:
         state: Snakemake's folder, `.snakemake`; made if missing.
+
+    Raises:
+        InputError: the file system has no locks.
     """
 
     def __init__(self, state: Path):
@@ -115,7 +124,7 @@ class Run:
         here = platform.node()
         # Again, as `run_is_alive` holds the lock for a moment.
         for _ in range(ATTEMPTS):
-            self._alone = try_lock(self._file.fileno(), fcntl.LOCK_EX)
+            self._alone = try_lock(self._file.fileno(), fcntl.LOCK_EX, state)
             if self._alone:
                 break
             time.sleep(MOMENT_SECONDS)
@@ -214,8 +223,8 @@ def run_is_alive(state: Path) -> bool:
     """Whether a `Run` is at work in this folder."""
     try:
         with open(state / RUNS) as file:
-            return not try_lock(file.fileno(), fcntl.LOCK_EX)
-    except OSError:
+            return not try_lock(file.fileno(), fcntl.LOCK_EX, state)
+    except (OSError, InputError):
         return False
 
 
@@ -231,10 +240,21 @@ def _open(path: Path, attempts: int = ATTEMPTS) -> TextIO:
     return _open(path, attempts - 1)
 
 
-def try_lock(descriptor: int, kind: int) -> bool:
-    """Lock an open file with `fcntl.LOCK_EX` or `LOCK_SH`; False where another process has it."""
+def try_lock(descriptor: int, kind: int, folder: Path, remedy: str = ANOTHER_FOLDER) -> bool:
+    """Lock an open file with `fcntl.LOCK_EX` or `LOCK_SH`; False where another process has it.
+
+    Raises:
+        InputError: the file system has no locks; with the file's folder and what to do.
+    """
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        raise InputError(
+            f"{shown(folder.absolute())}: this file system has no locks (flock):"
+            f" {error.strerror}; {remedy}"
+        ) from error
     return True

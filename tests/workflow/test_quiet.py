@@ -2,8 +2,12 @@
 
 import os
 import re
+import subprocess
+import sys
 
 import pytest
+
+from tests.workflow.conftest import ROOT
 
 TARGET = "results/report/tables/table1.md"
 
@@ -84,3 +88,22 @@ def test_snakemakes_own_log_can_be_requested(snakemake, stand_in, tiny, option):
     done = snakemake(*arguments, env=stand_in)
     assert done.returncode == 0, done.stderr
     assert "rule write_report_settings:" in done.stdout + done.stderr
+
+
+def test_a_file_system_without_locks_is_one_line(tmp_path):
+    refusing = (
+        "import errno, fcntl, sys\n"
+        "def refuse(*_):\n    raise OSError(errno.ENOSYS, 'Function not implemented')\n"
+        "fcntl.flock = refuse\n"
+        "from snakemake.cli import main\nmain()"
+    )
+    words = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(tmp_path), "--cores", "1"]
+    command = [sys.executable, "-c", refusing, *words, "-n"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    its_own = ("Config file ", "Using workflow specific profile ")
+    ours = [line for line in done.stderr.splitlines() if not line.startswith(its_own)]
+    assert ours == [
+        f"{tmp_path}/.snakemake: this file system has no locks (flock): Function not implemented;"
+        " choose a folder on another one (of a workflow: snakemake --directory FOLDER)"
+    ]

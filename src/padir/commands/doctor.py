@@ -10,6 +10,7 @@ examples:
   padir doctor --results /scratch/results
 """
 
+import fcntl
 import os
 import platform
 import shlex
@@ -23,8 +24,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from padir.commands.arguments import option, read_arguments
-from padir.files import shown
+from padir.files import InputError, shown
 from padir.invocation import place_options, words
+from padir.locks import try_lock
 
 TESTED_PYTHON = (3, 11)
 LEAST_FREE_GB = 2.0
@@ -117,7 +119,7 @@ def check_name(results: Path) -> Iterator[Finding]:
 
 
 def check_results(folder: Path) -> Iterator[Finding]:
-    """Whether results can be written, and how much room there is."""
+    """Whether results can be written and locked, and how much room there is."""
     place = folder.absolute()
     while not place.exists():
         # Nothing can be made through a link that leads nowhere.
@@ -127,8 +129,11 @@ def check_results(folder: Path) -> Iterator[Finding]:
             return
         place = place.parent
     try:
-        with tempfile.TemporaryFile(dir=place):
-            pass
+        with tempfile.TemporaryFile(dir=place) as file:
+            try_lock(file.fileno(), fcntl.LOCK_EX, place)
+    except InputError as error:
+        yield Finding("fix", str(error))
+        return
     except OSError as error:
         yield Finding(
             "fix",

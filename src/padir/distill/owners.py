@@ -13,6 +13,7 @@ from pathlib import Path
 from padir.locks import try_lock
 
 RESERVED_BYTES = 8 * 2**20
+ANOTHER_LEDGER = "set `ledger` to a file on another one"
 
 
 class Owner:
@@ -24,6 +25,7 @@ class Owner:
 
     Raises:
         OSError: the file cannot be written; where the disk is full, errno is ENOSPC.
+        InputError: the file system has no locks.
     """
 
     def __init__(self, ledger: Path, reserve: int = RESERVED_BYTES):
@@ -35,7 +37,7 @@ class Owner:
         with ExitStack() as undo:
             undo.callback(self.close)
             undo.callback(hidden.unlink, missing_ok=True)
-            try_lock(self._descriptor, fcntl.LOCK_EX)
+            try_lock(self._descriptor, fcntl.LOCK_EX, ledger.parent, ANOTHER_LEDGER)
             hidden.rename(self.path)
             # Random bytes: zeros take no space where the file system compresses.
             written = 0
@@ -80,7 +82,7 @@ def is_alive_readonly(ledger: Path, name: str) -> bool:
         return True
     try:
         # Shared, so that two that ask at the same moment do not see each other.
-        return not try_lock(descriptor, fcntl.LOCK_SH)
+        return not try_lock(descriptor, fcntl.LOCK_SH, ledger.parent, ANOTHER_LEDGER)
     finally:
         os.close(descriptor)
 

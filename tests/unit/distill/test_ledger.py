@@ -214,7 +214,7 @@ def test_the_reservation_of_a_killed_process_does_not_count(path):
         (left,) = path.parent.glob("*.owner-*")
         # Another process, which asks at the same moment.
         with open(left) as asking:
-            assert try_lock(asking.fileno(), fcntl.LOCK_SH)
+            assert try_lock(asking.fileno(), fcntl.LOCK_SH, path.parent)
             ledger.reserve("somebody", 1.0, limits)
         assert not left.exists()
 
