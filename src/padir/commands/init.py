@@ -30,7 +30,8 @@ OPTIONS = (
     ),
     option(
         "--directions L-L ...",
-        "directions to train, such as de-en (default: first to second language)",
+        "directions to train, such as de-en (default: first to second language; those of a folder"
+        " are in alphabetical order)",
     ),
     option(
         "--size NAME",
@@ -83,6 +84,10 @@ def main(argv: list[str]) -> int:
     scored = {split: files for split, files in text.splits.items() if split != "train"}
     counts = count(text.splits["train"], scored)
     print(f"text: {counts.pairs:,} pairs of {' and '.join(text.languages)}", flush=True)
+    if not arguments.directions:
+        first, second = text.languages
+        other = f"--directions {second}-{first}"
+        print(f"translates {first} to {second}; the other direction: {other}", flush=True)
     if counts.dropped:
         print(f"cleaning will drop {counts.dropped}", flush=True)
     prepare(1)
@@ -96,7 +101,11 @@ def main(argv: list[str]) -> int:
     check_config(yaml.safe_load(content))
     if missing:
         hold_out(text, missing, held_out)
-        print(f"held out from the training text: {' and '.join(missing)}, in {shown(folder)}")
+        print(
+            f"held out from the training text: {' and '.join(missing)}, in {shown(folder)}\n"
+            f"training reads {shown(folder)}: edit and add text there, or in your own files and run"
+            " padir init again with --force"
+        )
     write_text(out, content)
     where, cores = snakefile_option(), f"--cores {machine.cores}"
     run = words("snakemake", where, cores, f"--configfile {shlex.quote(shown(out))}")

@@ -1,6 +1,7 @@
 """Finds, counts and splits a user's parallel text."""
 
-import random
+import hashlib
+import heapq
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,6 @@ _OTHER_ENDINGS = frozenset([
     "bz2", "cfg", "csv", "gz", "htm", "ini", "js", "log", "md", "pdf", "py", "rst",
     "sgm", "sh", "spm", "tex", "tsv", "txt", "vcb", "xml", "xz", "yml", "zip", "zst",
 ])  # fmt: skip
-_SEED = 20240607
 _MOST_BYTES = Cleaning().max_bytes
 
 Split = dict[str, Path]
@@ -253,7 +253,8 @@ def hold_out(text: ParallelText, missing: Sequence[str], paths: Mapping[str, Spl
     """Draw missing splits from the training text; write them and the rest of the text.
 
     Pairs are drawn by distinct source line among those with text on both sides, and no other pair
-    with that line stays anywhere.
+    with that line stays anywhere. A set drawn again after a line was added lacks at most one of its
+    sources; where both sets are drawn, none of the test set has gone to the training text.
 
     Args:
         text: with training text.
@@ -264,7 +265,7 @@ def hold_out(text: ParallelText, missing: Sequence[str], paths: Mapping[str, Spl
         InputError: too little text, or a file cannot be written.
     """
     train = text.splits["train"]
-    sources = list(dict.fromkeys(pair[0] for pair in _pairs(train) if _scorable(pair)))
+    sources = {pair[0] for pair in _pairs(train) if _scorable(pair)}
     held = held_out(len(sources))
     if not held:
         raise InputError(
@@ -273,12 +274,10 @@ def hold_out(text: ParallelText, missing: Sequence[str], paths: Mapping[str, Spl
             f" at least {SOURCES_PER_HELD_OUT} are needed to draw a {missing[0]} set: add text, or"
             f" files named {missing[0]}"
         )
-    random.Random(_SEED).shuffle(sources)
-    drawn = {
-        source: split
-        for number, split in enumerate(missing)
-        for source in sources[number * held : (number + 1) * held]
-    }
+    # Test first: what an added line displaces from it goes to validation, not to training.
+    splits = sorted(missing, key=("test", "valid").index)
+    ranked = heapq.nsmallest(held * len(splits), sources, key=_rank)
+    drawn = {source: splits[number // held] for number, source in enumerate(ranked)}
 
     def lines(split: str, side: int) -> Iterator[str]:
         seen: set[str] = set()
@@ -294,6 +293,12 @@ def hold_out(text: ParallelText, missing: Sequence[str], paths: Mapping[str, Spl
     for split, files in paths.items():
         for side, path in enumerate(files.values()):
             write_lines(path, lines(split, side))
+
+
+def _rank(source: str) -> bytes:
+    """Key by which sources are drawn. It depends on nothing but the line, so that other lines do
+    not move it to another set."""
+    return hashlib.sha256(source.encode()).digest()
 
 
 def _pairs(files: Split) -> Iterator[list[str]]:

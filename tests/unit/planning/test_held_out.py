@@ -51,6 +51,76 @@ def test_held_out_sets_have_text_on_both_sides_and_no_line_that_cleaning_refuses
     assert len(read_lines(written["train"]["de"])) == len(sides) - 100
 
 
+def drawn_sources(folder: Path, sources: list[str]) -> dict[str, set[str]]:
+    """Sources of each split that is written for a text of these sources."""
+    folder.mkdir()
+    for language in ("de", "en"):
+        lines = (f"{source} {language}\n" for source in sources)
+        (folder / f"train.{language}").write_text("".join(lines))
+    text = find_text([folder])
+    written = held_out_files(text, ["valid", "test"], folder / "out")
+    hold_out(text, ["valid", "test"], written)
+    return {split: set(read_lines(files["de"])) for split, files in written.items()}
+
+
+# With one pair more than 199 the sets are larger by one.
+@pytest.mark.parametrize("pairs", [199, 200])
+def test_a_further_pair_takes_at_most_one_out_of_a_drawn_set(corpus, pairs, monkeypatch):
+    # Hundreds of files are written, which need not survive a crash.
+    monkeypatch.setattr("padir.files._sync", lambda path: None)
+    # Every fifth source has two pairs.
+    sources = [f"s{number}" for number in range(pairs)]
+    sources += sources[::5]
+    before = drawn_sources(corpus / "before", sources)
+    assert len(before["test"]) == len(before["valid"]) == pairs // 20
+    displaced = 0
+    for number in range(40):
+        after = drawn_sources(corpus / f"after{number}", [f"further {number}", *sources])
+        lost = {split: before[split] - after[split] for split in before}
+        assert len(lost["test"]) <= 1 and len(lost["valid"]) <= 1
+        assert not before["test"] & after["train"]
+        displaced += len(lost["test"])
+    assert displaced or pairs == 199
+
+
+def test_drawn_sets_do_not_depend_on_the_order_of_the_text(corpus):
+    sources = [f"s{number}" for number in range(300)]
+    assert drawn_sources(corpus / "a", sources) == drawn_sources(corpus / "b", sources[::-1])
+
+
+def test_no_test_line_goes_to_training_where_the_text_grows_by_half(corpus):
+    sources = [f"s{number}" for number in range(900)]
+    before, after = (
+        drawn_sources(corpus / name, sources[:count]) for name, count in (("a", 600), ("b", 900))
+    )
+    assert not before["test"] & after["train"]
+    assert len(before["test"] & after["test"]) > 20
+
+
+def test_init_says_which_text_it_trains_on_and_in_which_direction(corpus, capsys):
+    for language in ("et", "fi"):
+        lines = (f"{language} word {number}\n" for number in range(600))
+        (corpus / f"train.{language}").write_text("".join(lines))
+    assert main(["init", "corpus"]) == 0
+    shown = capsys.readouterr().out
+    other = "translates et to fi; the other direction: --directions fi-et\n"
+    place = (
+        "training reads data/corpus: edit and add text there, or in your own files and run padir"
+        " init again with --force\n"
+    )
+    assert other in shown and place in shown
+    chosen = ["--directions", "fi-et", "--force"]
+    assert main(["init", "corpus", *chosen]) == 0
+    shown = capsys.readouterr().out
+    assert other not in shown and "directions: [fi-et]" in Path("corpus.yaml").read_text()
+    # Nothing is copied where no set is drawn.
+    for split in ("valid", "test"):
+        for language in ("et", "fi"):
+            (corpus / f"{split}.{language}").write_text(f"{split} {language}\n")
+    assert main(["init", "corpus", "--force"]) == 0
+    assert place not in capsys.readouterr().out
+
+
 def test_no_line_of_a_drawn_split_begins_with_a_byte_order_mark(corpus):
     for language in ("de", "en"):
         lines = [f"\ufeff{language} {number}" for number in range(100)]
