@@ -80,7 +80,7 @@ def test_stationary_law_is_invariant(model):
 def test_mean_hitting_time_agrees_with_simulated_chains(model):
     kernel = block_kernel(exact_law(model), uniform_masks(4, 2))
     reached = np.all(all_states(4) > 0, axis=1)
-    expected = mean_hitting_time(kernel, reached)
+    expected = mean_hitting_time(kernel, 0, reached)
     random, steps = np.random.default_rng(0), []
     cumulative = kernel.cumsum(axis=1)
     for _ in range(4000):
@@ -91,7 +91,7 @@ def test_mean_hitting_time_agrees_with_simulated_chains(model):
         steps.append(count)
     error = np.std(steps) / np.sqrt(len(steps))
     assert abs(np.mean(steps) - expected) < 4 * error
-    assert mean_hitting_time(kernel, 0) == 0
+    assert mean_hitting_time(kernel, 15, reached) == 0
 
 
 def test_models_of_one_description_keep_their_own_uniform_blocks():

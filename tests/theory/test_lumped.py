@@ -78,13 +78,13 @@ def test_mean_hitting_time_equals_the_linear_solve_where_that_works():
     for kernel in (lumped.clique_gibbs(model, 2), lumped.clique_parallel(model)):
         inner = kernel[:4, :4]
         expected = np.linalg.solve(np.eye(4) - inner, np.ones(4))[0]
-        assert dynamics.mean_hitting_time(kernel, 4) == pytest.approx(expected, rel=1e-10)
-    assert dynamics.mean_hitting_time(kernel, 0) == 0.0
+        assert dynamics.mean_hitting_time(kernel, 0, 4) == pytest.approx(expected, rel=1e-10)
+    assert dynamics.mean_hitting_time(kernel, 4, 4) == 0.0
 
 
 def test_mean_hitting_time_stays_positive_where_a_solve_loses_its_digits():
     model = lumped.Clique(40, 24, 1.0, 0.1)
-    time = dynamics.mean_hitting_time(lumped.clique_parallel(model), 24)
+    time = dynamics.mean_hitting_time(lumped.clique_parallel(model), 0, 24)
     assert time > 1e30
 
 

@@ -211,7 +211,7 @@ def updates_at_weak_coupling() -> np.ndarray:
     """k times the mean hitting time for k = 1..10: rises with k at J = 0.02."""
     model = Clique(10, 5, 0.02, 0.1)
     return np.array(
-        [k * dynamics.mean_hitting_time(clique_gibbs(model, k), 5) for k in range(1, 11)]
+        [k * dynamics.mean_hitting_time(clique_gibbs(model, k), 0, 5) for k in range(1, 11)]
     )
 
 
@@ -220,8 +220,8 @@ def crossover_couplings() -> list[tuple[int, float]]:
 
     def advantage(coupling: float, k: int) -> float:
         model = Clique(12, 6, coupling, 0.1)
-        gibbs = dynamics.mean_hitting_time(clique_gibbs(model, k), 6)
-        return float(np.log(gibbs / dynamics.mean_hitting_time(clique_parallel(model), 6)))
+        gibbs = dynamics.mean_hitting_time(clique_gibbs(model, k), 0, 6)
+        return float(np.log(gibbs / dynamics.mean_hitting_time(clique_parallel(model), 0, 6)))
 
     def root(k: int) -> float:
         bracket = (1e-3, 0.9)

@@ -185,8 +185,8 @@ def constants(model: Ising) -> dict[str, Any]:
     return values
 
 
-def mean_hitting_time(kernel: np.ndarray, target: int | np.ndarray) -> float:
-    """Exact mean steps from state 0 until the first visit of a target, without subtractions.
+def mean_hitting_time(kernel: np.ndarray, start: int, target: int | np.ndarray) -> float:
+    """Exact mean steps from `start` until the first visit of a target, without subtractions.
 
     A linear solve loses all digits once the time passes about 1e12. Eliminating one state at a
     time with sums of positive terms only (Grassmann, Taksar and Heyman) keeps them.
@@ -200,9 +200,10 @@ def mean_hitting_time(kernel: np.ndarray, target: int | np.ndarray) -> float:
     """
     reached = np.zeros(len(kernel), dtype=bool)
     reached[target] = True
-    if reached[0]:
+    if reached[start]:
         return 0.0
-    order = np.flatnonzero(~reached)
+    rest = np.flatnonzero(~reached)
+    order = np.concatenate([[start], rest[rest != start]])
     # The targets are one state, the first: the states that are left are always a leading slice.
     move = np.zeros((len(order) + 1, len(order) + 1))
     move[1:, 0] = kernel[order][:, reached].sum(axis=1)

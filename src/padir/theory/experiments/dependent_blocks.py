@@ -58,7 +58,7 @@ def _rows(chosen: IsingModel, settings: DependentBlocks, rng: np.random.Generato
                     "size": size,
                     "blocks": name,
                     "gap": spectral_gap(law, kernel),
-                    "hitting": mean_hitting_time(kernel, larger_mode),
+                    "hitting": mean_hitting_time(kernel, 0, larger_mode),
                     "step_error": step_error(law, model, masks),
                     "bias": bias(law, model, masks),
                 }

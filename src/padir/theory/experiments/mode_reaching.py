@@ -109,7 +109,7 @@ def _curve(
         "exact": exact,
         "simulated": simulated,
         "chains": settings.chains,
-        "mean_time": mean_hitting_time(kernel, model.clique),
+        "mean_time": mean_hitting_time(kernel, 0, model.clique),
     }
     if k is None:
         curve["stay_exact"] = regimes.stay_failure_exact(model)
@@ -257,7 +257,7 @@ def _coupling_claims(panels: list[Panel]) -> list[Claim]:
 def _share_of_covering(settings: dict[str, Any], coupling: float, k: int) -> float:
     """Mean time of k-Gibbs over that of covering the clique over P(R1); k from m to N."""
     model = _model(CliquePanel.model_validate(settings), coupling)
-    time = mean_hitting_time(clique_gibbs(model, k), model.clique)
+    time = mean_hitting_time(clique_gibbs(model, k), 0, model.clique)
     return time * regimes.covers_clique(model.spins, model.clique, k) * model.law()[-1]
 
 
