@@ -4,7 +4,6 @@ The next process that writes the same path removes what killed processes of its 
 """
 
 import hashlib
-import itertools
 import os
 import platform
 import secrets
@@ -15,22 +14,18 @@ from pathlib import Path
 
 TEMPORARY = ".padir"
 """How names of temporary files begin."""
-_RUN, _NUMBERS = secrets.token_hex(4), itertools.count()
 
 
 def temporary_path(path: Path) -> Path:
     """A new name for a temporary file or folder beside a path."""
-    name = f"{_prefix(path)}-{os.getpid()}-{_RUN}-{next(_NUMBERS)}.tmp"
+    name = f"{_prefix(path)}-{os.getpid()}-{secrets.token_hex(4)}.tmp"
     return path.parent / name
 
 
 def remove_stale(path: Path) -> None:
     """Remove what killed processes of this machine left for a path."""
     for stale in path.parent.glob(f"{_prefix(path)}-*.tmp"):
-        process, run = stale.name.split("-")[2:4]
-        # A killed process may have had this one's number: in a container every first one has it.
-        earlier = int(process) == os.getpid() and run != _RUN
-        if earlier or not is_running(int(process)):
+        if not is_running(int(stale.name.split("-")[2])):
             _remove(stale)
 
 

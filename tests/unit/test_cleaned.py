@@ -106,7 +106,7 @@ def test_translations_of_damaged_text_are_not_bought(cleaned, tmp_path, capsys):
     assert not (tmp_path / "ledger.sqlite").exists()
 
 
-@pytest.mark.parametrize("damaged", ["train.en", "valid.references.en.jsonl"])
+@pytest.mark.parametrize("damaged", ["train.en", "valid.references.en.jsonl", "train.de"])
 def test_a_teacher_is_not_judged_by_damaged_text(cleaned, tmp_path, capsys, damaged):
     command = ["distill-card", "--teacher", "ar", "--row", "ar/beam", "--target-language", "en"]
     for option, text in (("train", "train.en"), ("valid", "valid.en")):
@@ -117,6 +117,8 @@ def test_a_teacher_is_not_judged_by_damaged_text(cleaned, tmp_path, capsys, dama
     command += ["--out", str(tmp_path / "card.json")]
     assert main(command) == 0
     (tmp_path / "card.json").unlink()
+    # Sources are for validity, by a grammar, which is read later.
+    command += ["--grammar", str(tmp_path / "none.json"), "--sources", str(cleaned / "train.de")]
     flip(cleaned / damaged)
     capsys.readouterr()
     assert main(command) == 2

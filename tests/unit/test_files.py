@@ -167,18 +167,6 @@ def test_the_temporary_file_of_a_killed_process_goes_with_the_next_write(tmp_pat
     assert names(tmp_path) == ["other", "text"]
 
 
-def test_a_killed_process_may_have_had_the_number_of_this_one(tmp_path, monkeypatch):
-    """The first process of every container is number 1."""
-    path = tmp_path / "text"
-    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
-    (stale,) = names(tmp_path)
-    number = int(stale.split("-")[2])
-    monkeypatch.setattr(os, "getpid", lambda: number)
-    monkeypatch.setattr("padir.temporary.is_running", lambda process: process == number)
-    write_lines(path, ["whole"])
-    assert names(tmp_path) == ["text"]
-
-
 def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "text"
     write_lines(path, ["old"])

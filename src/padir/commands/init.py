@@ -104,7 +104,7 @@ def main(argv: list[str]) -> int:
         print(
             f"held out from the training text: {' and '.join(missing)}, in {shown(folder)}\n"
             f"training reads {shown(folder)}: edit and add text there, or in your own files and run"
-            " padir init again with --force"
+            " padir init again with --force, which writes it anew"
         )
     write_text(out, content)
     where, cores = snakefile_option(), f"--cores {machine.cores}"

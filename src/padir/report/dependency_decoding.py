@@ -206,7 +206,8 @@ def relative_stutter(row: ScoredRow, plain: ScoredRow) -> Contrast | None:
     if base.by_seed.min() <= 0 or base.replicates_by_seed.min() <= 0:
         return None
     return over_seeds(
-        (ours.by_seed / base.by_seed).tolist(), ours.replicates_by_seed / base.replicates_by_seed
+        [a / b for a, b in zip(ours.by_seed, base.by_seed, strict=True)],
+        ours.replicates_by_seed / base.replicates_by_seed,
     )
 
 

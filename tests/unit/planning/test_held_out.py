@@ -106,7 +106,7 @@ def test_init_says_which_text_it_trains_on_and_in_which_direction(corpus, capsys
     other = "translates et to fi; the other direction: --directions fi-et\n"
     place = (
         "training reads data/corpus: edit and add text there, or in your own files and run padir"
-        " init again with --force\n"
+        " init again with --force, which writes it anew\n"
     )
     assert other in shown and place in shown
     chosen = ["--directions", "fi-et", "--force"]
