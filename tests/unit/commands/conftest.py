@@ -1,6 +1,7 @@
-"""Stand-ins for the command lines of engines."""
+"""Stand-ins for the command lines of engines, and for the set-up of JAX."""
 
 import signal
+import sys
 
 import pytest
 import yaml
@@ -19,3 +20,11 @@ def engines(tmp_path, monkeypatch):
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(MANIFEST))
     yield stand_ins
     signal.alarm(0)
+
+
+@pytest.fixture
+def no_set_up(monkeypatch):
+    """JAX has started; its set-up is tested elsewhere."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("padir.commands.") and hasattr(module, "prepare"):
+            monkeypatch.setattr(module, "prepare", lambda threads: None)

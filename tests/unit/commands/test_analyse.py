@@ -12,10 +12,7 @@ from tests.decoding import LINES, tiny_decoder, write_decoder, write_tiny_bundle
 PREDICTED = {("stutter", "adjacent"), ("probe", "adjacent"), ("probe", "near")}
 
 
-@pytest.fixture(autouse=True)
-def no_set_up(monkeypatch):
-    """JAX has started; its set-up is tested elsewhere."""
-    monkeypatch.setattr(analyse, "prepare", lambda threads: None)
+pytestmark = pytest.mark.usefixtures("no_set_up")
 
 
 @pytest.fixture(scope="module")

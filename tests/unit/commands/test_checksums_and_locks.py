@@ -19,12 +19,7 @@ from padir.training import loop
 from tests.decoding import LINES, run, tiny_decoder, write_decoder, write_tiny_bundle
 from tests.training import tiny_spec, train_arguments, write_toy
 
-
-@pytest.fixture(autouse=True)
-def no_set_up(monkeypatch):
-    """JAX has started; its set-up is tested elsewhere."""
-    for module in (decode, distill, train):
-        monkeypatch.setattr(module, "prepare", lambda threads: None)
+pytestmark = pytest.mark.usefixtures("no_set_up")
 
 
 @pytest.fixture(scope="module")

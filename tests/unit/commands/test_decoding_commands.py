@@ -30,11 +30,7 @@ KEYS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def no_set_up(monkeypatch):
-    """JAX has started; its set-up is tested elsewhere."""
-    for module in (decode, tune, distill, translate):
-        monkeypatch.setattr(module, "prepare", lambda threads: None)
+pytestmark = pytest.mark.usefixtures("no_set_up")
 
 
 DECODERS = {"ar": "beam", "padir": "padir"}

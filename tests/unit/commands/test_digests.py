@@ -15,10 +15,7 @@ from tests.decoding import LINES, run, tiny_decoder, write_decoder, write_tiny_b
 DIGESTS = {"data": "d", "training": "t"}
 
 
-@pytest.fixture(autouse=True)
-def no_set_up(monkeypatch):
-    """JAX has started; its set-up is tested elsewhere."""
-    monkeypatch.setattr(decode, "prepare", lambda threads: None)
+pytestmark = pytest.mark.usefixtures("no_set_up")
 
 
 @pytest.fixture(scope="module")

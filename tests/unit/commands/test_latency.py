@@ -9,11 +9,7 @@ from padir.decode.candidates import LengthRule
 from padir.files import InputError, read_json, write_lines
 from tests.decoding import LINES, run, tiny_decoder, write_decoder, write_tiny_bundle
 
-
-@pytest.fixture(autouse=True)
-def no_set_up(monkeypatch):
-    """JAX has started; its set-up is tested elsewhere."""
-    monkeypatch.setattr(latency, "prepare", lambda threads: None)
+pytestmark = pytest.mark.usefixtures("no_set_up")
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,7 @@ from tests.decoding import LINES, run, tiny_decoder, write_decoder, write_tiny_b
 TUNED = LengthRule(0.6, 1.5)
 
 
-@pytest.fixture(autouse=True)
-def no_set_up(monkeypatch):
-    """JAX has started; its set-up is tested elsewhere."""
-    for module in (decode, trace, translate):
-        monkeypatch.setattr(module, "prepare", lambda threads: None)
+pytestmark = pytest.mark.usefixtures("no_set_up")
 
 
 @pytest.fixture(scope="module")

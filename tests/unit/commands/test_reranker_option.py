@@ -12,12 +12,7 @@ from padir.decode.rerank import Reranker
 from padir.files import InputError, read_json, read_lines, write_lines
 from tests.decoding import LINES, run, tiny_decoder, write_decoder, write_tiny_bundle
 
-
-@pytest.fixture(autouse=True)
-def no_set_up(monkeypatch):
-    """JAX has started; its set-up is tested elsewhere."""
-    for module in (decode, tune, distill, translate, latency):
-        monkeypatch.setattr(module, "prepare", lambda threads: None)
+pytestmark = pytest.mark.usefixtures("no_set_up")
 
 
 @pytest.fixture(scope="module")

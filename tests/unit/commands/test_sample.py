@@ -15,10 +15,7 @@ KEYS = [
 USED = (LINES[0], " ", LINES[4])
 
 
-@pytest.fixture(autouse=True)
-def no_set_up(monkeypatch):
-    """JAX has started; its set-up is tested elsewhere."""
-    monkeypatch.setattr(sample, "prepare", lambda threads: None)
+pytestmark = pytest.mark.usefixtures("no_set_up")
 
 
 @pytest.fixture(scope="module")
