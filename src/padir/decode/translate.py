@@ -377,7 +377,9 @@ def _check_passes(decoder: TunedDecoder, passes: int | None) -> None:
 
 
 def own_rule(decoder: TunedDecoder, loaded: LoadedModel) -> LengthRule:
-    """A decoder's length rule: the tuned one, its single one, or any where it needs none."""
+    """A decoder's length rule: the tuned one, the only one of its settings, or any where it needs
+    none. Raises MissingLengthRuleError where it is not tuned and its settings have several.
+    """
     if decoder.rule:
         return decoder.rule
     settings = decoder.settings
