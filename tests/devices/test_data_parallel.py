@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from padir.checksums import write_with_checksum
 from padir.launch import join
 from padir.peers import MEET_SECONDS
 from tests.processes import (
@@ -91,7 +92,7 @@ def test_a_wrong_description_of_the_other_processes_is_refused(others):
 def test_a_wrong_work_folder_gives_every_process_a_line(tmp_path):
     write_toy(tmp_path)
     (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "identity.json").write_text('{"seed": 17}')
+    write_with_checksum(tmp_path / "work" / "identity.json", {"seed": 17})
     with start(tmp_path, tiny_spec("ar", steps=4), processes=2) as training:
         (first, (told,)), (other, (referred,)) = training.ends()
     assert first == 2 and "belongs to another run" in told

@@ -143,7 +143,7 @@ def run_line(line: str, folder: Path) -> None:
     if line.startswith("padir serve"):
         serve_and_stop(line, folder)
         return
-    if line.startswith("padir init"):
+    if line.startswith("padir init") and "data/corpus" not in line:
         remove_proposal(folder)
     done = subprocess.run(
         ["bash", "-c", line],
