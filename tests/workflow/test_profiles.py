@@ -74,6 +74,15 @@ def test_preparing_text_fits_a_small_node(snakemake, tiny):
         assert memory is not None and int(memory[1]) <= 4000, job
 
 
+def test_one_core_prepares_the_text_of_a_grammar(snakemake, tiny, repository):
+    """Table 1 waits for it: a job of all cores would start only when the theory is done."""
+    for config, expected in ((tiny, False), (repository / "config/paper.yaml", True)):
+        printed = dry_run(snakemake, config, *profile_arguments("default"))
+        for rule in ("fetch", "clean"):
+            prepared = jobs(printed, rule)
+            assert prepared and all(("threads: 2" in job) == expected for job in prepared), printed
+
+
 def test_short_jobs_of_the_slurm_profile_go_together(snakemake, tiny):
     printed = dry_run(snakemake, tiny, *profile_arguments("slurm"))
     groups = re.findall(r"Group job (\w+) .*?\n(.*?)(?=\n\[|\nJob stats)", printed, re.DOTALL)

@@ -97,9 +97,25 @@ def check_devices() -> Finding:
     kinds = sorted({str(device.device_kind) for device in devices})
     text = f"{len(devices)} {jax.default_backend()} device(s): {', '.join(kinds)}"
     if jax.default_backend() == "cpu" and shutil.which("nvidia-smi"):
-        advice = "a GPU is unused: make setup EXTRAS=cuda (after rm -r .venv)"
-        return Finding("note", f"{text}; {advice}")
+        return Finding("note", f"{text}; a GPU is unused: {_why_unused()}")
     return Finding("ok", text)
+
+
+def _why_unused() -> str:
+    """Why JAX does not use a GPU, and what to do."""
+    if os.environ.get("JAX_PLATFORMS"):
+        return f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']} is set"
+    plugins = [
+        f"{package} {metadata.version(package)}"
+        for package in ("jax-cuda13-plugin", "jax-cuda12-plugin")
+        if any(metadata.distributions(name=package))
+    ]
+    if not plugins:
+        return "make setup EXTRAS=cuda (after rm -r .venv)"
+    return (
+        f"{plugins[0]} does not start; nvidia-smi shows the driver, which CUDA 13 needs to be 580"
+        " or newer, CUDA 12 525: with an older one rm -r .venv; make setup EXTRAS=cuda12"
+    )
 
 
 def check_cores(results: Path) -> Finding:

@@ -3,6 +3,7 @@
 import json
 import re
 
+import jax
 import numpy as np
 import pytest
 
@@ -126,6 +127,26 @@ def test_an_absent_installation_is_named():
     (finding,) = doctor.check_packages("padir-that-nobody-installed")
     assert finding.grade == "fix"
     assert finding.text.endswith("is not installed: make setup")
+
+
+@pytest.mark.parametrize(
+    ("platforms", "installed", "advice"),
+    [
+        ("", [], r"GPU is unused: make setup EXTRAS=cuda \(after rm -r .venv\)"),
+        ("", ["jax-cuda13-plugin"], r"jax-cuda13-plugin 0.10.2 does not start; .*EXTRAS=cuda12"),
+        ("cpu", ["jax-cuda13-plugin"], r"GPU is unused: JAX_PLATFORMS=cpu is set$"),
+    ],
+)
+def test_doctor_says_why_a_gpu_is_unused(monkeypatch, platforms, installed, advice):
+    jax.devices()  # It looks for its plugins once, among the packages that are really installed.
+    monkeypatch.setenv("JAX_PLATFORMS", platforms)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(
+        doctor.metadata, "distributions", lambda name: [name] if name in installed else []
+    )
+    monkeypatch.setattr(doctor.metadata, "version", lambda name: "0.10.2")
+    found = doctor.check_devices()
+    assert found.grade == "note" and re.search(advice, found.text), found
 
 
 def test_a_missing_program_is_named(monkeypatch):
