@@ -1,4 +1,5 @@
 # The project with its locked packages, not built yet: docker build -t padir .
+# With JAX for accelerators (cuda, cuda12, tpu):       docker build --build-arg EXTRAS=cuda -t padir .
 # Everything, into ./results:           docker run --rm -v "$PWD/results:/padir/results" padir everything --cores 2
 # One verb of the package:              docker run --rm -i --entrypoint padir padir doctor
 FROM python:3.11-slim
@@ -6,7 +7,8 @@ RUN apt-get update && apt-get install -y --no-install-recommends git make && rm 
 WORKDIR /padir
 COPY Makefile pyproject.toml requirements.lock README.md LICENSE ./
 COPY src src
-RUN make setup
+ARG EXTRAS=
+RUN make setup EXTRAS=$EXTRAS
 COPY Snakefile ./
 COPY config config
 COPY rules rules

@@ -239,14 +239,20 @@ def bundle_flags(option, key):
 
 def launcher(wildcards, resources):
     """Params function: what starts a training elsewhere (`launch`: engine and options of `padir launch`), or one
-    process per host where a profile gives it several (`mpi` and `tasks`, as the Slurm executor reads them).
+    process per host or device where a profile gives it several (`mpi` and `tasks`, as the Slurm executor reads them).
     """
-    if engine := resources.get("launch"):
-        work = asked(jobs.work_folder, "place", "training", "seed")(wildcards)
-        launch = ["padir", "launch", "--forget", "--handle", f"{work}.launch"]
-        return [*launch, "--engine", *shlex.split(engine), "--"]
     tasks = resources.get("tasks", 1)
-    return [resources.get("mpi", "srun"), f"--ntasks={tasks}"] if tasks > 1 else []
+    several = [resources.get("mpi", "srun"), f"--ntasks={tasks}"] if tasks > 1 else []
+    if not (engine := shlex.split(resources.get("launch") or "")):
+        return several
+    work = asked(jobs.work_folder, "place", "training", "seed")(wildcards)
+    if several and engine[0] == "slurm":
+        # The other engines start one process on every host.
+        engine.append(f"--option=--ntasks={tasks}")
+    else:
+        several = []
+    launch = ["padir", "launch", "--forget", "--handle", f"{work}.launch"]
+    return [*launch, "--engine", *engine, "--", *several]
 
 
 def distributed_flag(wildcards, resources):

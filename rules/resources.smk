@@ -7,10 +7,12 @@ import os
 
 
 def growing(mem_mb):
-    """Memory of a job, doubled on each retry."""
+    """Memory of a job, doubled on the first two retries: jobs are tried again for other reasons too, such as a limit of
+    time, and one that asks for more than any node has is refused.
+    """
 
     def memory(wildcards, attempt):
-        return mem_mb * 2 ** (attempt - 1)
+        return mem_mb * 2 ** min(attempt - 1, 2)
 
     return memory
 

@@ -57,6 +57,10 @@ def git_state(folder: Path | None = None) -> dict[str, object]:
     return {"commit": commit, "dirty": None if status is None else bool(status)}
 
 
+CODE = git_state()
+"""Of this code as it was loaded: the source tree may change while a long command runs."""
+
+
 def devices() -> list[str]:
     """Kinds of the devices that JAX sees; empty while JAX is not loaded, so as not to load it."""
     jax = sys.modules.get("jax")
@@ -125,7 +129,7 @@ def write_provenance(
     written = [*([output] if output.is_file() else []), *outputs]
     content = {
         "command": ["padir", *argv],
-        "git": git_state(),
+        "git": CODE,
         "spec": None if spec is None else digest(spec),
         "inputs": {str(file): sha256 for file, sha256 in inputs.items()},
         "outputs": {file.name: sha256_file(file) for file in written if not is_device(file)},

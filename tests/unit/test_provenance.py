@@ -5,7 +5,13 @@ import json
 import subprocess
 
 from padir.files import InputError, digest
-from padir.provenance import git_state, package_version, read_provenance, write_provenance
+from padir.provenance import (
+    CODE,
+    git_state,
+    package_version,
+    read_provenance,
+    write_provenance,
+)
 
 
 def test_a_file_gets_its_provenance_beside_it_and_a_folder_inside(tmp_path):
@@ -45,6 +51,15 @@ def test_the_commit_and_whether_files_differ_from_it(tmp_path):
     assert git_state(tmp_path)["dirty"] is False
     (tmp_path / "a").write_text("2")
     assert git_state(tmp_path) == {"commit": commit, "dirty": True}
+
+
+def test_the_commit_is_that_of_the_code_as_it_was_loaded(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "padir.provenance.git_state", lambda: {"commit": "committed meanwhile", "dirty": False}
+    )
+    (tmp_path / "out").write_text("")
+    written = read_provenance(write_provenance(tmp_path / "out", ["decode"]))
+    assert written["git"] == CODE
 
 
 def test_outside_a_repository_the_commit_is_unknown(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """The profiles: each is read by snakemake, and gives jobs what it says."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,25 @@ def test_a_training_is_launched_on_an_engine_by_one_resource(snakemake, tiny):
     )
     for command in commands:
         assert re.match(launched, command), command
+
+
+def test_a_training_launched_on_slurm_in_several_processes_gets_an_srun(snakemake, tiny):
+    """Without it, JAX finds no step of Slurm that its processes would belong to."""
+    done = snakemake(
+        *("--configfile", str(tiny), "--dry-run", "--printshellcmds"),
+        *("--set-resources", "train:launch='slurm --option=--gres=gpu:4'", "train:tasks=4"),
+        *("--", "table1"),
+    )
+    commands = re.findall(r"^.*padir train .*$", done.stdout + done.stderr, re.MULTILINE)
+    assert len(commands) == 3, done.stderr
+    for command in commands:
+        assert (
+            " --option=--gres=gpu:4 --option=--ntasks=4 -- srun --ntasks=4 padir train " in command
+        )
+        assert " --distributed " in command
+
+
+def test_memory_grows_on_two_retries_and_no_further(repository):
+    """A training may need many attempts, each as long as the cluster's limit of time."""
+    memory = runpy.run_path(str(repository / "rules/resources.smk"))["growing"](4000)
+    assert [memory(None, attempt) for attempt in (1, 2, 3, 4, 9)] == [4000, 8000, *3 * [16000]]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from padir.files import read_jsonl
+from padir.provenance import read_provenance
 from tests import slurm
 from tests.required import unavailable
 from tests.slurm import Cluster
@@ -179,6 +180,23 @@ def test_a_launched_training_is_submitted_once_though_snakemake_is_killed(
     assert states(cluster, place, "launched") == [("COMPLETED", 0)]
     assert_resumed(metrics, first)
     assert checksum(place) == undisturbed
+
+
+def test_a_launched_training_of_two_processes_is_one_training(cluster, snakemake, tiny, place):
+    resources = (
+        "train:launch='slurm --option=--mem=3000 --poll=2'",
+        "train:tasks=2",
+        "train:gpu=0",
+    )
+    done = snakemake(
+        *("--set-resources", *resources, "--configfile", str(tiny), "--", str(MODEL)),
+        folder=place,
+        env=cluster.environment,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert states(cluster, place, "launched") == [("COMPLETED", 0)]
+    # JAX of each process sees the devices of both.
+    assert len(read_provenance(place / RAW / "provenance.json")["devices"]) == 2
 
 
 def test_after_a_kill_of_snakemake_one_trainer_works_and_the_other_waits(

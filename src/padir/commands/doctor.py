@@ -111,7 +111,7 @@ def _why_unused() -> str:
         if any(metadata.distributions(name=package))
     ]
     if not plugins:
-        return "make setup EXTRAS=cuda (after rm -r .venv)"
+        return "make setup EXTRAS=cuda, or cuda12 for drivers before 580 (after rm -r .venv)"
     return (
         f"{plugins[0]} does not start; nvidia-smi shows the driver, which CUDA 13 needs to be 580"
         " or newer, CUDA 12 525: with an older one rm -r .venv; make setup EXTRAS=cuda12"

@@ -257,12 +257,16 @@ def totals(plans: Sequence[TrainingPlan], work: Workload, rates: Rates) -> list[
             "logits": most.memory.logits,
         }
     )
+    # Decoding one token after another uses little of an accelerator (docs/scale.md has an example).
+    guessed = rates.decode_gflops is None and rates.decoding > CPU_GFLOPS
+    unmeasured = ", far more than AR decoding reaches: measure --decode-gflops" if guessed else ""
     lines = [
         f"estimate: {time_in_words(training)} of training in one process at {rates.gflops:g}"
         " GFLOP/s (matrix products only; compilation comes on top)",
         f"estimate: {time_in_words(distilling)} of distillation and {time_in_words(decoding)} of"
-        f" decoding and choosing length rules, on one device at {rates.decoding:g} GFLOP/s; side by"
-        f" side on {rates.devices}: {time_in_words((distilling + decoding) / rates.devices)}",
+        f" decoding and choosing length rules, on one device at {rates.decoding:g} GFLOP/s"
+        f"{unmeasured}; side by side on {rates.devices}:"
+        f" {time_in_words((distilling + decoding) / rates.devices)}",
         f"estimate: {time_in_words(scoring)} of scoring on one core",
         disk_line(work.disk),
         f"estimate: {most.memory.total / 1e9:.2f} GB on each of {rates.devices} devices, most for"
@@ -312,6 +316,7 @@ def main(argv: list[str]) -> int:
     rates = Rates(arguments.gflops, arguments.devices, price, arguments.decode_gflops)
     config = load_config(arguments.config)
     print("\n".join(describe(config, rates)))
-    for warning in fit.check(config):
+    here = rates.gflops == CPU_GFLOPS and rates.devices == 1
+    for warning in fit.check(config, here=here):
         print(f"padir plan: warning: {warning}", file=sys.stderr)
     return 0

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from padir.config.base import Settings
 from padir.config.evaluation import Ablation
 from padir.config.experiment import Config
 from padir.config.rows import Row
@@ -79,14 +80,17 @@ def differing_settings(config: Config, base: Row, variant: Row) -> dict[str, tup
     seeds are none of, those of the decoder, and the number of passes."""
 
     def leaves(value: object, path: str) -> dict[str, object]:
-        if not isinstance(value, dict):
+        # What a model dumps lacks the settings that it has by default (`padir.config.base.added`).
+        inside = dict(value) if isinstance(value, dict | Settings) else None
+        if inside is None:
             return {path: value}
-        items = [leaves(inner, f"{path}.{key}" if path else key) for key, inner in value.items()]
+        items = [leaves(inner, f"{path}.{key}" if path else key) for key, inner in inside.items()]
         return {path: leaf for item in items for path, leaf in item.items()}
 
     def settings(row: Row) -> dict[str, object]:
-        run = config.trainings[row.training].model_dump(mode="json", exclude={"seeds"})
-        decoder = config.decoders[row.decoding.decoder].model_dump(mode="json")
+        run = dict(config.trainings[row.training])
+        del run["seeds"]
+        decoder = config.decoders[row.decoding.decoder]
         return leaves(run | {"decoder": decoder, "passes": row.decoding.passes}, "")
 
     first, second = settings(base), settings(variant)

@@ -132,7 +132,7 @@ def test_an_absent_installation_is_named():
 @pytest.mark.parametrize(
     ("platforms", "installed", "advice"),
     [
-        ("", [], r"GPU is unused: make setup EXTRAS=cuda \(after rm -r .venv\)"),
+        ("", [], r"GPU is unused: make setup EXTRAS=cuda, or cuda12 .*\(after"),
         ("", ["jax-cuda13-plugin"], r"jax-cuda13-plugin 0.10.2 does not start; .*EXTRAS=cuda12"),
         ("cpu", ["jax-cuda13-plugin"], r"GPU is unused: JAX_PLATFORMS=cpu is set$"),
     ],
@@ -238,7 +238,8 @@ def test_the_plan_of_the_papers_grid_counts_its_jobs_and_hours(
 ESTIMATES = (
     r"estimate: ([\d.]+) hours of training .*\n"
     r"estimate: ([\d.]+) hours of distillation and ([\d.]+) minutes of decoding .* at ([\d.]+)"
-    r" GFLOP/s; side by side on 8: ([\d.]+) hours\n"
+    r" GFLOP/s, far more than AR decoding reaches: measure --decode-gflops; side by side on 8:"
+    r" ([\d.]+) hours\n"
     r"estimate: ([\d.]+) hours of scoring .*\n"
     r"estimate: ([\d.]+) GB of disk .*\n"
     r"estimate: .* devices, .*\n"
@@ -257,10 +258,22 @@ def test_a_rate_of_decoding_changes_the_time_of_decoding_alone(capsys, tmp_path,
     shared, decoded = printed("--devices", "4"), printed("--devices", "4", "--decode-gflops", "25")
     different = [pair for pair in zip(shared, decoded, strict=True) if pair[0] != pair[1]]
     ((before, after),) = different
-    assert "on one device at 250 GFLOP/s" in before
-    assert "on one device at 25 GFLOP/s" in after
+    assert "on one device at 250 GFLOP/s, far more than AR decoding reaches: measure" in before
+    assert "on one device at 25 GFLOP/s; side by side" in after
     slow, fast = (float(line.split()[1]) for line in (after, before))
     assert slow == pytest.approx(10 * fast, abs=0.06)
+
+
+def test_the_plan_for_other_devices_warns_of_nothing_that_this_machine_lacks(
+    repository, capsys, monkeypatch
+):
+    monkeypatch.setattr("padir.planning.fit.has_accelerator", lambda: False)
+    paper = ["plan", "--config", str(repository / "config/paper.yaml")]
+    assert main(paper) == 0
+    assert "this machine has" in capsys.readouterr().err
+    for elsewhere in (["--devices", "8"], ["--gflops", "200000"]):
+        assert main([*paper, *elsewhere]) == 0
+        assert "this machine has" not in capsys.readouterr().err
 
 
 CHINESE = {

@@ -227,6 +227,18 @@ def test_rows_of_one_training_differ_in_decoder_and_passes(made_up):
     }
 
 
+def test_a_setting_that_is_left_out_of_what_is_dumped_has_its_value(made_up):
+    made_up.train(
+        other=made_up.settings["trainings"]["padir"] | {"objective": {"consistency": 0.5}}
+    )
+    made_up.settings["decoders"] = {"rounded": {"weights": "bfloat16"}}
+    rows = (Row.parse(text) for text in ("padir/padir/T4", "other/rounded/T4"))
+    assert differing_settings(made_up.config, *rows) == {
+        "objective.consistency": (0.0, 0.5),
+        "decoder.weights": ("float32", "bfloat16"),
+    }
+
+
 @pytest.mark.parametrize("swapped", [False, True])
 def test_another_vocabulary_differs_by_its_name(made_up, swapped):
     made_up.settings["datasets"]["toy"]["vocabularies"] = {"generic": {}}
