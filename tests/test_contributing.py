@@ -24,7 +24,7 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FILES = {
     "system": ["config/systems.py"],
     "decoding policy": ["decode/policies.py", "tests/parity/plain_refine.py"],
-    "corruption": ["training/corruption.py"],
+    "corruption": ["training/corruption.py", "config/unread.py"],
     "table": ["report/lengths.py", "report/catalogue.py"],
     "metric": ["score/exact.py", "config/evaluation.py"],
 }

@@ -11,9 +11,10 @@ from padir.config.systems import AUTOREGRESSIVE
 from padir.config.training import Architecture, TrainingRun
 from padir.files import InputError
 
-_DRAWN_RATE = ("uniform_rate", "uniform_count", "time", "context")
+_GIVEN_RATE = ("rate",)
+"""Hidings that read `unmasking_rate`. Any other is refused it, or a rate that does nothing would
+make another training of the same numbers."""
 _HIDING = policy_names("training/corruption.py")["HIDING"]
-_GIVEN_RATE = tuple(name for name in _HIDING if name not in _DRAWN_RATE)
 _LENGTH_PREDICTORS = get_args(Architecture.model_fields["length_predictor"].annotation)
 _READ_WITH: dict[str, tuple[str, tuple[str | bool, ...] | int]] = {
     "beam": ("kind", ("beam",)),

@@ -1,5 +1,7 @@
 """Settings of a decoder or training that nothing would read are refused."""
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from padir.config import unread
@@ -7,7 +9,8 @@ from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.objective import Objective
 from padir.config.read import check_config
 from padir.files import InputError
-from padir.training.corruption import HIDING
+from padir.ids import FIRST_PIECE
+from padir.training.corruption import HIDING, first_hypothesis
 from tests.unit.config.small import changed, set_value
 
 UNREAD = {
@@ -131,7 +134,14 @@ def test_ar_reads_label_smoothing_and_z_loss():
     assert check_config(changed("trainings.x", entry)).trainings["x"].objective.z_loss == 0.01
 
 
-def test_a_hiding_of_ones_own_may_read_the_unmasking_rate():
-    """It is one file (CONTRIBUTING.md): whatever does not draw a rate of its own may read it."""
-    assert "rate" in unread._GIVEN_RATE and not set(unread._DRAWN_RATE) & set(unread._GIVEN_RATE)
-    assert set(unread._DRAWN_RATE) < set(HIDING)
+@pytest.mark.parametrize("name", HIDING)
+def test_the_hidings_that_read_the_unmasking_rate_are_named(name):
+    """Others are refused it; `_GIVEN_RATE` of padir/config/unread.py names them."""
+    target = jnp.full((20, 30), FIRST_PIECE, jnp.int32)
+    few, many = (
+        first_hypothesis(
+            jax.random.key(0), target, Objective(hiding=name, unmasking_rate=rate, stages=1), 20
+        ).hidden
+        for rate in (0.2, 0.8)
+    )
+    assert (few != many).any() == (name in unread._GIVEN_RATE)
