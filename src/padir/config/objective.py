@@ -77,7 +77,8 @@ class Objective(Settings):
     @property
     def hidden_only(self) -> bool:
         """Whether only masked positions are trained: predictions elsewhere are meaningless."""
-        masks = self.corruption in ("mask", "position_mask")
+        # A random piece may be the target's: such a model learns to predict at every position.
+        masks = self.corruption not in ("random", "mixed")
         return masks and self.loss_on != "all" and self.stages == 1
 
     @model_validator(mode="after")

@@ -111,12 +111,17 @@ def hiding_tokens(kind: str, vocabulary_size: int, keys: Array, length: int) -> 
         vocabulary_size: ids in use.
         keys: one per row.
         length: positions.
+
+    Raises:
+        InputError: another kind.
     """
     position = _rows(jnp.arange(length, dtype=jnp.int32), keys.shape[0])
     if kind == "mask":
         return jnp.full_like(position, MASK)
     if kind == "position_mask":
         return vocabulary_size + position
+    if kind != "random":
+        raise InputError(f"k-Gibbs hides by mask, position_mask or random: corruption is {kind}")
     limits = {"minval": FIRST_PIECE, "maxval": vocabulary_size}
     drawn = jax.vmap(jax.vmap(partial(jax.random.randint, shape=(), **limits)))
     return drawn(_each(keys, position))

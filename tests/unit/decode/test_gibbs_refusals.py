@@ -1,8 +1,9 @@
 """What k-Gibbs refuses: numbers out of range, models that do not fit."""
 
+import jax
 import pytest
 
-from padir.decode.gibbs import Sampler, Sampling
+from padir.decode.gibbs import Sampler, Sampling, hiding_tokens
 from padir.files import InputError
 from tests.decoding import tiny_model
 
@@ -20,6 +21,12 @@ from tests.decoding import tiny_model
 def test_numbers_out_of_range_are_refused(changed, message):
     with pytest.raises(InputError, match=message):
         Sampling(**{"steps": 3} | changed)
+
+
+def test_a_filler_that_it_does_not_know_is_refused():
+    keys = jax.random.split(jax.random.key(0, impl="threefry2x32"), 2)
+    with pytest.raises(InputError, match=r"^k-Gibbs hides by mask, .*: corruption is own_mask$"):
+        hiding_tokens("own_mask", 20, keys, 3)
 
 
 def test_models_and_numbers_that_do_not_fit_are_refused(tmp_path):

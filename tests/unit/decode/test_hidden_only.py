@@ -37,6 +37,11 @@ def test_only_masks_with_a_loss_on_them_alone_train_hidden_positions_only(settin
     assert Objective(**settings).hidden_only == hidden_only
 
 
+def test_a_constant_filler_of_ones_own_counts_as_a_mask():
+    masks = Objective(stages=1, corruption="mask", loss_on="hidden")
+    assert masks.model_copy(update={"corruption": "own_mask"}).hidden_only
+
+
 @pytest.mark.parametrize("system", ["cmlm", "rdm"])
 def test_a_draft_is_refused(tmp_path, system):
     translator = translator_of(tmp_path / "model", system)
