@@ -166,7 +166,9 @@ def hidden_again(settings, tokens, scores, pieces, done, passes, coupling, key):
         return least(scores, pieces, settings.remask_count)
     if settings.remask in share:
         return least(scores, pieces, math.floor(share[settings.remask] * len(pieces) + 1e-4))
-    return set()
+    if settings.remask == "none":
+        return set()
+    raise NotImplementedError(f"write remask {settings.remask} in plain Python: hidden_again")
 
 
 @jax.jit

@@ -18,6 +18,7 @@ from tests.parity.plain_refine import (
     PIECES,
     fake_draw,
     fake_predict,
+    hidden_again,
     numbers,
     plain_refine,
 )
@@ -105,6 +106,13 @@ def test_refinement_equals_plain_python(passes, name, some_given):
         used.append(expected[2])
     if passes == 30 and settings.stop == "unchanged":
         assert len(set(used)) > 3  # rows stop at different passes
+
+
+def test_a_policy_that_plain_python_lacks_is_named():
+    """Else it would count as none."""
+    settings = RefinementDecoder().model_copy(update={"remask": "own"})
+    with pytest.raises(NotImplementedError, match="write remask own in plain Python"):
+        hidden_again(settings, [9, 9], [0.0, 0.0], [0, 1], 1, 4, [0.0, 0.0], (0, 0))
 
 
 def test_stopping_early_changes_nothing_but_the_count():

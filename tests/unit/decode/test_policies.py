@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from padir.config.decoder import RefinementDecoder
 from padir.decode.policies import (
+    REMASKS,
     PassView,
     constant_count,
     constant_share,
@@ -174,6 +177,24 @@ def test_coupled_remasks_at_least_one_position_of_each_run(data):
             runs.append({i - 1, i})
     assert all(run & set(gone) for run in runs)
     assert set(gone) <= set().union(*runs)
+
+
+@pytest.mark.parametrize("name", REMASKS)
+def test_a_choice_that_changes_from_pass_to_pass_is_refused_with_stop_unchanged(name):
+    """`changing` of padir/config/decoder.py names it: the next pass need not repeat the last."""
+    try:
+        RefinementDecoder(remask=name, stop="unchanged")
+    except ValidationError as error:
+        assert f"with remask: {name} it need not" in str(error)
+        return
+    pieces, scores = [[True] * 7 + [False]], [[-1, -2, -3, -4, -5, -6, -7, 0]]
+    critic, chance = [[0.4, 0.6] * 4], np.random.default_rng(0).random((4, 1, 8))
+    choices = []
+    for done in range(4):
+        view = seen([[9, 9, 10, 10, 11, 12, 9, 1]], pieces, scores, done, 4, critic, chance[done])
+        view = view._replace(coupling=jnp.ones((1, 8)))
+        choices.append(np.asarray(REMASKS[name](RefinementDecoder(remask=name))(view)).tolist())
+    assert choices == [choices[0]] * 4
 
 
 def test_confidence_stop_needs_every_token():
