@@ -242,17 +242,17 @@ def launcher(wildcards, resources):
     process per host or device where a profile gives it several (`mpi` and `tasks`, as the Slurm executor reads them).
     """
     tasks = resources.get("tasks", 1)
-    several = [resources.get("mpi", "srun"), f"--ntasks={tasks}"] if tasks > 1 else []
+    step = [resources.get("mpi", "srun"), f"--ntasks={tasks}"] if tasks > 1 else []
     if not (engine := shlex.split(resources.get("launch") or "")):
-        return several
+        return step
     work = asked(jobs.work_folder, "place", "training", "seed")(wildcards)
-    if several and engine[0] == "slurm":
-        # The other engines start one process on every host.
+    if step and engine[0] == "slurm":
         engine.append(f"--option=--ntasks={tasks}")
     else:
-        several = []
+        # The other engines start one process on every host by themselves.
+        step = []
     launch = ["padir", "launch", "--forget", "--handle", f"{work}.launch"]
-    return [*launch, "--engine", *engine, "--", *several]
+    return [*launch, "--engine", *engine, "--", *step]
 
 
 def distributed_flag(wildcards, resources):

@@ -52,7 +52,8 @@ def all_cores(wildcards):
 def few_cores(wildcards):
     """At most four cores: more gain little in reading and writing text.
 
-    One for the few sentences of a grammar. A job of two would wait until jobs that nothing waits for leave both cores.
+    One for the few sentences of a grammar: a job of two cores starts only when both are free, which would be after the
+    theory, and table 1 needs the text first.
     """
     few = SETTINGS.datasets[wildcards.dataset].source.kind == "synthetic"
     return 1 if few else min(4, all_cores(wildcards))

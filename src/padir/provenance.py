@@ -58,7 +58,7 @@ def git_state(folder: Path | None = None) -> dict[str, object]:
 
 
 CODE = git_state()
-"""Of this code as it was loaded: the source tree may change while a long command runs."""
+"""Commit of this code, taken when it is loaded: the tree may change while a long command runs."""
 
 
 def devices() -> list[str]:

@@ -316,7 +316,7 @@ def main(argv: list[str]) -> int:
     rates = Rates(arguments.gflops, arguments.devices, price, arguments.decode_gflops)
     config = load_config(arguments.config)
     print("\n".join(describe(config, rates)))
-    here = rates.gflops == CPU_GFLOPS and rates.devices == 1
-    for warning in fit.check(config, here=here):
+    this_machine = rates.gflops == CPU_GFLOPS and rates.devices == 1
+    for warning in fit.check(config, this_machine):
         print(f"padir plan: warning: {warning}", file=sys.stderr)
     return 0

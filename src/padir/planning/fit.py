@@ -44,11 +44,11 @@ class Lengths(NamedTuple):
     first: int = 0
 
 
-def check(config: Config, here: bool = True) -> Iterator[str]:
+def check(config: Config, this_machine: bool = True) -> Iterator[str]:
     """Yield a warning for each setting that does not fit.
 
     Args:
-        here: whether this machine is to train.
+        this_machine: whether it is to train, so that its memory and speed count.
 
     Raises:
         InputError: text that is empty, or that cleaning drops; a vocabulary that the text cannot
@@ -58,7 +58,7 @@ def check(config: Config, here: bool = True) -> Iterator[str]:
     for name, dataset in config.datasets.items():
         check_tokenizers(f"config: datasets.{name}.directions", dataset.directions)
         yield from _check_text(config, name, dataset)
-    if here and not has_accelerator():
+    if this_machine and not has_accelerator():
         yield from _check_machine(config, machine_memory())
 
 

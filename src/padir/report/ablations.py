@@ -80,11 +80,12 @@ def differing_settings(config: Config, base: Row, variant: Row) -> dict[str, tup
     seeds are none of, those of the decoder, and the number of passes."""
 
     def leaves(value: object, path: str) -> dict[str, object]:
-        # What a model dumps lacks the settings that it has by default (`padir.config.base.added`).
-        inside = dict(value) if isinstance(value, dict | Settings) else None
-        if inside is None:
+        # Not of `model_dump`, which leaves out defaults of settings that were `added` later.
+        if not isinstance(value, dict | Settings):
             return {path: value}
-        items = [leaves(inner, f"{path}.{key}" if path else key) for key, inner in inside.items()]
+        items = [
+            leaves(inner, f"{path}.{key}" if path else key) for key, inner in dict(value).items()
+        ]
         return {path: leaf for item in items for path, leaf in item.items()}
 
     def settings(row: Row) -> dict[str, object]:
