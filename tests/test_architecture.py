@@ -49,7 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     "theory": {"config", "files", "progress"},
     "training": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "progress", "vocab", "data"),
-        *("bundle", "checksums", "model", "locks", "temporary"),
+        *("bundle", "checksums", "imports", "model", "locks", "temporary"),
     },
     "decode": {
         *("config", "devices", "ids", "shapes", "tokens", "files", "vocab", "model", "progress"),

@@ -24,7 +24,8 @@ def model_card(
     Args:
         spec: settings of the model.
         seed: Random seed of parameters, data order and corruption.
-        summary: counts of parameters, pairs, pairs left out, epochs and restarts of the run.
+        summary: counts of parameters, pairs, pairs left out, epochs and restarts of the run, and
+            the steps at which its code changed.
         valid: mean validation losses at the last step.
         steps: the step, or the averaged steps, that the parameters come from.
     """
@@ -34,7 +35,7 @@ def model_card(
     targets = "raw targets" if run.targets == "raw" else f"targets by {run.targets}"
     if spec.extra_sources:
         targets += ", which translated the dataset's extra sources too"
-    start = run.training.warm_start
+    start, changes = run.training.warm_start, summary["code_changes"]
     pairs_empty, restarts = summary["pairs_empty"], summary["restarts"]
     empty = f" and {pairs_empty:,} with an empty side" if pairs_empty else ""
     rows = [
@@ -57,6 +58,7 @@ def model_card(
         ),
         ("Steps", f"{run.training.steps:,} ({summary['epochs']:.1f} epochs)"),
         *([("Started over", f"{restarts} times, by --restart")] if restarts else []),
+        *([("Code changed at step", ", ".join(map(str, changes)))] if changes else []),
         ("Parameters taken from step", chosen),
         ("Seed", str(seed)),
         *(

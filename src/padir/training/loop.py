@@ -26,6 +26,7 @@ from padir.model.parameters import table_size
 from padir.progress import Progress
 from padir.training.agreement import check_agreement
 from padir.training.checkpoints import WorkFolder
+from padir.training.code import note_changed_code
 from padir.training.metrics import EventFile
 from padir.training.optimizer import learning_rate
 from padir.training.step import REPORT_STEPS, Losses, Totals, Trainer, TrainState, means
@@ -196,10 +197,10 @@ class Run:
             InputError: a loss or parameter was not finite; names the step.
         """
         state = self._restored()
+        changes = note_changed_code(self.work, int(state.step), self.label)
         with stop_signals() as self._signals:
             state = self._loop(state)
-        if self._valid is None:
-            # A resumed run may have nothing left to do.
+        if self._valid is None:  # A resumed run may have nothing left to do.
             self._valid = self.trainer.evaluate(state.parameters, self.valid_batches)
         arrays, steps = self._choose(state)
         summary = {
@@ -211,6 +212,7 @@ class Run:
             "epochs": self.training.steps / self.plan.steps_per_epoch,
             "compilations": self.trainer.traces,
             "restarts": self.work.restarts,
+            "code_changes": changes,
         }
         sizes = self.vocabulary_size, self.trainer.table_size
         return TrainingResult(arrays, steps, *sizes, self._valid, summary)
@@ -222,9 +224,7 @@ class Run:
                 state = self.trainer.warm_start(state, self._start.arrays)
             except ValueError as error:
                 raise InputError(f"{shown(self._start.folder)}: {error}") from error
-        restored = self.work.restore(state)
-        if restored is not None:
-            state = restored
+        state = self.work.restore(state) or state
         self.work.forget_after(int(state.step))
         return state
 

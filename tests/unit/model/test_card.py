@@ -18,6 +18,7 @@ SUMMARY = {
     "pairs_empty": 0,
     "epochs": 1.0,
     "restarts": 0,
+    "code_changes": [],
 }
 
 
@@ -49,6 +50,12 @@ def test_the_card_counts_pairs_with_an_empty_side() -> None:
     for count, words in ((0, ""), (1200, " and 1,200 with an empty side")):
         card = model_card(tiny_spec(), 0, {**SUMMARY, "pairs_empty": count}, {}, [1])
         assert f"| Training pairs | 5,000, of which 2 too long{words} |" in card
+
+
+def test_the_card_says_that_code_changed_while_training() -> None:
+    changed = model_card(tiny_spec(), 0, {**SUMMARY, "code_changes": [500, 2000]}, {}, [1])
+    assert "| Code changed at step | 500, 2000 |" in changed
+    assert "Code changed" not in model_card(tiny_spec(), 0, SUMMARY, {}, [1])
 
 
 def test_the_card_begins_with_the_metadata_of_a_hub() -> None:
