@@ -21,7 +21,7 @@ from padir.config.theory import EXPERIMENTS
 from padir.files import InputError
 from padir.imports import source_files
 from padir.locks import Run
-from padir.planning import fit, run_log
+from padir.planning import fit, machine, run_log
 from padir.report import catalogue
 
 try:

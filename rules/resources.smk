@@ -26,12 +26,22 @@ def memory_of_fetch(wildcards, attempt):
 def device(kind):
     """One set of devices for each job that computes; none after `--resources gpu=0`.
 
+    On one machine whose devices JAX uses, one such job runs at a time where no limit is given: each takes most of a GPU's
+    memory, and a TPU belongs to one process.
+
     Snakemake keeps such a limit from the jobs that it submits. They read it from the environment, which Slurm hands on:
     without it each of them would ask its own allocation for a GPU.
     """
     handed_on = f"PADIR_LIMIT_{kind.upper()}"
     limit = workflow.global_resources.get(kind).value
     if workflow.is_main_process:
+        if limit is None and workflow.local_exec and machine.jax_computes_on(kind):
+            limit = 1
+            workflow.register_resource(kind, limit)
+            print(
+                f"padir: one job at a time on the {kind.upper()}: --resources {kind}=N allows N",
+                file=sys.stderr,
+            )
         os.environ.pop(handed_on, None)
         if limit is not None:
             os.environ[handed_on] = str(limit)

@@ -1,7 +1,10 @@
 """The profiles: each is read by snakemake, and gives jobs what it says."""
 
+import os
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -170,3 +173,42 @@ def test_memory_grows_on_two_retries_and_no_further(repository):
     """A training may need many attempts, each as long as the cluster's limit of time."""
     memory = runpy.run_path(str(repository / "rules/resources.smk"))["growing"](4000)
     assert [memory(None, attempt) for attempt in (1, 2, 3, 4, 9)] == [4000, 8000, *3 * [16000]]
+
+
+WITH_GPU = """\
+import sys
+from padir.planning import machine
+from snakemake.cli import main
+machine.jax_computes_on = lambda kind: kind == "gpu"
+sys.argv[0] = "snakemake"
+main()
+"""
+ALONE = """\
+if verb in ("train", "tune", "decode"):
+    import time
+    os.mkdir("gpu")
+    time.sleep(0.2)
+    os.rmdir("gpu")
+"""
+
+
+@pytest.mark.parametrize(("limit", "status"), [([], 0), (["--resources", "gpu=2"], 1)])
+def test_jobs_take_turns_on_a_gpu_without_a_profile(tiny, stand_in, tmp_path, limit, status):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    whole = Path(stand_in["PATH"].split(os.pathsep)[0], "padir").read_text()
+    (folder / "padir").write_text(whole.replace("if verb ==", f"{ALONE}if verb ==", 1))
+    (folder / "padir").chmod(0o755)
+    command = [
+        sys.executable,
+        "-c",
+        WITH_GPU,
+        "--snakefile",
+        str(PROFILES.parents[1] / "Snakefile"),
+    ]
+    command += ["--configfile", str(tiny), *limit, "--", "translation"]
+    env = {**stand_in, "PATH": f"{folder}{os.pathsep}{stand_in['PATH']}"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    note = "padir: one job at a time on the GPU: --resources gpu=N allows N\n"
+    assert done.stderr.count(note) == (not limit)

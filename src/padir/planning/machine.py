@@ -1,5 +1,6 @@
 """This machine: cores, memory, accelerators and speed of matrix products."""
 
+import importlib.util
 import os
 import time
 from collections.abc import Iterator
@@ -11,6 +12,15 @@ from padir.launch import cores
 
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")
+_DEVICE_FILES = Path("/dev")
+# Files of the devices, and packages by which JAX computes on them.
+_DEVICES = {
+    "gpu": (
+        ("nvidia[0-9]*", "kfd"),
+        ("jax_cuda13_plugin", "jax_cuda12_plugin", "jax_rocm7_plugin", "jax_rocm60_plugin"),
+    ),
+    "tpu": (("accel[0-9]*", "vfio/[0-9]*"), ("libtpu",)),
+}
 # Training reaches this share of the speed of bare matrix products: a busy core that multiplies at
 # 190 GFLOP/s took 0.054 s of processor time for an AR step of size tiny, and 0.097 s for PaDIR's.
 TRAINING_SHARE = 0.28
@@ -48,6 +58,19 @@ class Machine:
 def has_accelerator() -> bool:
     """Whether a GPU or TPU is there; asks the system, as loading JAX takes seconds."""
     return any(list(Path("/dev").glob(name)) for name in ("nvidia[0-9]*", "accel*", "kfd"))
+
+
+def jax_computes_on(kind: str) -> bool:
+    """Whether JAX is installed for devices of a kind, "gpu" or "tpu", and they are there.
+
+    It is not asked itself: a process that loads it takes the devices.
+    """
+    if os.environ.get("JAX_PLATFORMS") == "cpu":
+        return False
+    files, packages = _DEVICES[kind]
+    return any(list(_DEVICE_FILES.glob(file)) for file in files) and any(
+        importlib.util.find_spec(package) for package in packages
+    )
 
 
 def machine_memory() -> int:

@@ -52,3 +52,29 @@ def limited(tmp_path, monkeypatch):
 )
 def test_the_smallest_limit_on_the_way_up_counts(limited, own, limits, memory):
     assert limited(own, limits) == memory
+
+
+@pytest.mark.parametrize(
+    ("files", "packages", "kinds"),
+    [
+        (["nvidia0", "nvidiactl"], ["jax_cuda12_plugin"], ["gpu"]),
+        # The default installation, on a machine with a GPU; and that for GPUs on one without.
+        (["nvidia0"], [], []),
+        (["nvidiactl"], ["jax_cuda13_plugin"], []),
+        (["accel0"], ["libtpu"], ["tpu"]),
+        (["vfio/0"], ["libtpu"], ["tpu"]),
+        (["vfio/vfio", "nvidia0"], ["libtpu"], []),
+    ],
+)
+def test_jax_computes_on_devices_that_are_there_and_installed_for(
+    files, packages, kinds, tmp_path, monkeypatch
+):
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr(machine, "_DEVICE_FILES", tmp_path)
+    monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: name in packages or None)
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    assert [kind for kind in ("gpu", "tpu") if machine.jax_computes_on(kind)] == kinds
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    assert not any(machine.jax_computes_on(kind) for kind in ("gpu", "tpu"))
