@@ -93,7 +93,7 @@ class Model:
         Args:
             lines, steps, decoder, reranker: as of `translate`.
             best: most candidates of a line, from 1.
-            warn: called with a message about each line that is cut.
+            warn: called with a message about each line that is cut or longer than in training.
         """
         if isinstance(best, bool) or not isinstance(best, int) or best < 1:
             raise InputError(f"best is {best!r}: allowed are whole numbers from 1")
@@ -112,7 +112,7 @@ class Model:
 
         Args:
             lines, steps, decoder, reranker: as of `translate`.
-            warn: called with a message about each line that is cut.
+            warn: called with a message about each line that is cut or longer than in training.
         """
         texts = _texts(lines)
         return traces(self._kept(decoder, steps, reranker), texts, "input", warn=warn)

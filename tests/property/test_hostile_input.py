@@ -207,7 +207,12 @@ def is_note(line: str) -> bool:
     """Whether a line of stderr is no error: a warning, a note, or progress."""
     progress = re.match(r"[\w:. ]+: [\d,]+/[\d,]+ (pairs|sentences|steps) in [\d:]+", line)
     ends = "which was removed", "all that this model reads", "training leaves their pairs out"
-    ends += "and not timed", "and not analysed", "(training.buckets) and are left out"
+    ends += (
+        "its translation may stop short",
+        "and not timed",
+        "and not analysed",
+        "(training.buckets) and are left out",
+    )
     cleaned = re.match(
         r"padir clean: \S+: (dropped [\d,]+ of|removed a (carriage return|byte order mark))", line
     )

@@ -93,8 +93,8 @@ class Extractor:
         sentences: of a batch; see `CompiledModel`.
 
     Raises:
-        InputError: the decoder chooses a pass's tokens jointly; the analysis asks where independent
-            choices fail.
+        InputError: the decoder chooses a pass's tokens jointly, where the analysis asks where
+            independent choices fail, or from a shortlist.
     """
 
     def __init__(
@@ -106,11 +106,11 @@ class Extractor:
         sentences: int | None = None,
     ):
         run, size, settings = loaded.spec.run, loaded.vocabulary.size, decoder.settings
-        if isinstance(settings, SearchDecoder) or settings.joint != "none":
-            joint = "none" if isinstance(settings, SearchDecoder) else settings.joint
+        if isinstance(settings, SearchDecoder) or not settings.analysable:
             raise InputError(
-                f"decoder {decoder.name} has kind {settings.kind} and joint {joint}: the analysis"
-                " is of parallel passes with independent choices; allowed is joint none"
+                f"decoder {decoder.name} does not fit: the analysis is of parallel passes with"
+                " independent choices from the whole vocabulary; allowed are decoders of a parallel"
+                " system with joint none and shortlist 0"
             )
         if alternatives > size - FIRST_PIECE:
             raise InputError(

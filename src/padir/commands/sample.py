@@ -132,7 +132,7 @@ def main(argv: list[str]) -> int:
     prepare(arguments.threads)
     from padir.cleaned import check_cleaned
     from padir.decode.gibbs import Chain, Sampler, Sampling
-    from padir.decode.translate import check_lengths
+    from padir.decode.sources import check_lengths
     from padir.files import read_lines, write_jsonl, write_lines
     from padir.progress import Progress
     from padir.provenance import write_provenance

@@ -54,9 +54,9 @@ def weight_precision() -> Any:
         "float32",
         description="Precision of the weight matrices in decoding. bfloat16: matrices and the"
         " vectors that they multiply are rounded to bfloat16, their products summed in float32."
-        " The same holds for the reranker's. A shortlist's output layer stays in float32; models"
-        " with compute_dtype bfloat16 gain nothing. Faster for large models on processors with"
-        " AMX, slower for small ones.",
+        " The same holds for the reranker's. A shortlist's tied output layer stays in float32;"
+        " models with compute_dtype bfloat16 gain nothing. Faster for large models on processors"
+        " with AMX, slower for small ones.",
     )
 
 
@@ -177,6 +177,13 @@ class RefinementDecoder(Settings):
     # It decodes parallel models, and its length rule is tuned on validation data, which are decoded
     # once: length candidates do not depend on the rule.
     parallel: ClassVar[bool] = True
+
+    @property
+    def analysable(self) -> bool:
+        """Whether a pass chooses each token by itself from the whole vocabulary, as the analysis of
+        dependency asks."""
+        return self.joint == "none" and not self.shortlist
+
     tuned: ClassVar[bool] = True
     tuning_decodings: ClassVar[int] = 1
 

@@ -102,7 +102,7 @@ class Config(Settings):
         first: dict[str, Row] = {}
         for row in self.core_rows():
             decoder = self.decoders[row.decoding.decoder]
-            if isinstance(decoder, RefinementDecoder) and decoder.joint == "none":
+            if isinstance(decoder, RefinementDecoder) and decoder.analysable:
                 first.setdefault(row.training, row)
         return list(first.values())
 
@@ -314,10 +314,10 @@ class Config(Settings):
         for row in self.analysed_rows():
             self._row_resolves("evaluation.analysis.rows", row)
             decoder = self.decoders[row.decoding.decoder]
-            if not isinstance(decoder, RefinementDecoder) or decoder.joint != "none":
+            if not isinstance(decoder, RefinementDecoder) or not decoder.analysable:
                 raise ValueError(
                     f"evaluation.analysis.rows holds {row.name!r}: allowed are rows of parallel"
-                    " trainings whose decoder has joint none"
+                    " trainings whose decoder has joint none and shortlist 0"
                 )
 
     def _warm_start_resolves(self, name: str, run: TrainingRun) -> None:

@@ -201,6 +201,17 @@ class TrainingRun(Settings):
                 f" but objective.corruption {self.objective.corruption} never trains that: start"
                 f" and replacement may use {', '.join(sorted(trained))}"
             )
+        if architecture.disentangled and decoder.remask != "none":
+            raise ValueError(
+                f"decoder {name} has remask {decoder.remask}, but a disentangled model reads no"
+                " masked token in training: it needs remask none"
+            )
+        if self.objective.hidden_only and decoder.update != "hidden":
+            raise ValueError(
+                f"decoder {name} has update {decoder.update}, but this training predicts masked"
+                f" tokens alone (objective.loss_on {self.objective.loss_on}, stages 1): it needs"
+                " update hidden"
+            )
         if decoder.remask == "critic" and not self.objective.critic_weight:
             raise ValueError(f"decoder {name}: remask critic needs objective.critic_weight above 0")
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from padir.decode.candidates import Candidate
 from padir.decode.constrain import Constraints
-from padir.decode.translate import Hypothesis, Translator, shortened
+from padir.decode.sources import shortened
+from padir.decode.translate import Hypothesis, Translator
 from padir.files import InputError
 
 MOST_CHARACTERS = 100_000
@@ -159,7 +160,8 @@ def _group(
     if not lines:
         return
     sources = translator.encode([line[:MOST_CHARACTERS] for line in lines])
-    for message in shortened(sources, translator.longest_source, first + 1):
+    longest, trained = translator.longest_source, translator.longest_trained
+    for message in shortened(sources, longest, trained, first + 1):
         warn(message)
     alternatives: list[tuple[Alternative, ...]] = [()] * len(lines)
     if constraints is not None:

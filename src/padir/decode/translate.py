@@ -16,6 +16,7 @@ from padir.decode.candidates import Candidate, LengthRule, drop_repeats
 from padir.decode.load import LoadedModel, TunedDecoder, default_decoder
 from padir.decode.refiner import Refiner
 from padir.decode.rerank import Reranker, check_reranker
+from padir.decode.sources import check_lengths, longest_trained, shortened
 from padir.files import InputError, shown
 
 
@@ -104,6 +105,7 @@ class Translator:
         self.decoding = Decoding(decoder.name, passes)
         self.rule = rule or own_rule(decoder, loaded)
         self.longest_source = run.architecture.max_positions - 1
+        self.longest_trained = longest_trained(run)
         self._refiner: Refiner | None = None
         self._searcher: Searcher | None = None
         network = loaded.network(settings.weights)
@@ -304,7 +306,8 @@ class Translator:
 
         Args:
             name: of their file.
-            warn: called with a message about each line that is cut; None refuses such lines.
+            warn: called with a message about each line that is cut or longer than in training;
+                None refuses lines that would be cut.
 
         Raises:
             InputError: with the number of the first line that is too long, without `warn`.
@@ -312,7 +315,7 @@ class Translator:
         if warn is None:
             check_lengths(sources, name, self.longest_source)
             return
-        for message in shortened(sources, self.longest_source, 1):
+        for message in shortened(sources, self.longest_source, self.longest_trained, 1):
             warn(f"{shown(name)}: {message}")
 
     def translate(
@@ -337,31 +340,6 @@ class Translator:
         sources = self.encode(lines)
         self.fit(sources, name, warn)
         return self.finish(sources, self.candidates(sources, report, references))
-
-
-def check_lengths(sources: Sequence[Sequence[int]], name: str, longest: int) -> None:
-    """Refuse sources longer than the model's maximum length.
-
-    Raises:
-        InputError: with the first such line's number, from 1, in the file `name`.
-    """
-    for number, source in enumerate(sources, start=1):
-        if len(source) > longest:
-            raise InputError(
-                f"{shown(name)}: line {number}: {len(source)} tokens, this model reads at most"
-                f" {longest}"
-            )
-
-
-def shortened(sources: list[list[int]], longest: int, first_line: int) -> Iterator[str]:
-    """Truncate sources to the model's maximum length, in place; yield a warning for each."""
-    for index, source in enumerate(sources):
-        if len(source) > longest:
-            yield (
-                f"line {first_line + index}: {len(source)} tokens, cut to the first {longest},"
-                " all that this model reads"
-            )
-            del source[longest:]
 
 
 def _check_passes(decoder: TunedDecoder, passes: int | None) -> None:

@@ -90,7 +90,7 @@ def propose(
             " that padir init proposes: split the lines into sentences, or write training.buckets"
             " and architecture.max_positions into a config of your own (config/README.md)"
         )
-    # Room for sentences longer than those of the text.
+    # Room for sentences longer than those of the text, which AR can translate.
     positions = max(32, -(-3 * buckets[-1] // 2 // 16) * 16)
     tokens = tuple(sum(side) / len(lengths) for side in zip(*lengths, strict=True))
     names = [size] if size else [name for name in reversed(SIZES) if name != "paper"]

@@ -43,7 +43,9 @@ def document(decoders: list[str], most_lines: int, most_traced: int) -> dict[str
         "properties": {
             "translations": {"type": "array", "items": translation},
             "traces": _value("array", instead, items=_value("object")),
-            "warnings": _texts("A line for each input line that was cut."),
+            "warnings": _texts(
+                "A line for each input line that was cut or is longer than in training."
+            ),
         },
     }
     error = {

@@ -23,8 +23,10 @@ def place(tmp_path_factory):
     write_lines(folder / "short", LINES[:3])
     for system in ("ar", "padir"):
         write_tiny_bundle(folder / system, system, digests={"training": "t"})
-    for name, joint in (("padir", "none"), ("joint", "neighbours")):
-        decoder = tiny_decoder("padir", LengthRule(0.0, 1.0), name, joint=joint)
+    for name, changed in (
+        {"padir": {}, "joint": {"joint": "neighbours"}, "short": {"shortlist": 12}}
+    ).items():
+        decoder = tiny_decoder("padir", LengthRule(0.0, 1.0), name, **changed)
         write_decoder(folder / "padir" / "decoders" / f"{name}.json", decoder)
     return folder
 
@@ -119,8 +121,9 @@ def test_numbers_out_of_range_are_refused(place, tmp_path, arguments, message):
 
 
 def test_models_and_files_that_do_not_fit(place, tmp_path):
-    with pytest.raises(InputError, match="decoder joint has kind padir and joint neighbours: the"):
-        run(place, tmp_path / "out", "--decoder", "joint")
+    for name in ("joint", "short"):
+        with pytest.raises(InputError, match=f"decoder {name} does not fit: .* and shortlist 0"):
+            run(place, tmp_path / "out", "--decoder", name)
     with pytest.raises(InputError, match="beam makes one pass per token"):
         run(place, tmp_path / "out", system="ar")
     with pytest.raises(InputError, match="short"):

@@ -116,6 +116,13 @@ def test_a_decoder_that_contradicts_itself_is_refused(given, message):
         ({}, {"kind": "disco"}, "context easy_first, the training has .*disentangled false"),
         ({}, {"context": "easy_first"}, "needs context easy_first, any other context all"),
         ({"system": "disco"}, {}, "context all, the training has architecture.disentangled true"),
+        (
+            {"system": "cmlm"},
+            {"start": "mask", "replacement": "mask"},
+            r"update all, .*masked tokens alone \(objective.loss_on hidden, stages 1\): .*hidden",
+        ),
+        ({"system": "rdm"}, {"kind": "rdm", "update": "share"}, "update share, but this training"),
+        ({"system": "disco"}, {"kind": "disco", "remask": "stutter"}, "it needs remask none"),
         ({}, {"remask": "critic"}, "remask critic needs objective.critic_weight above 0"),
     ],
 )
@@ -152,6 +159,7 @@ def rows(text: str) -> dict:
         ({}, {"remask": "none", "replacement": "mask"}),
         ({"system": "disco"}, {"kind": "disco"}),
         ({"system": "cmlm"}, {"kind": "rdm"}),
+        ({"system": "cmlm", "objective": {"stages": 2}}, {"start": "mask", "replacement": "mask"}),
         ({"system": "sundae"}, {}),
     ],
 )
