@@ -179,7 +179,8 @@ def ablations_table(results: Results) -> Table:
         " differences are base minus variant, over the seeds that both have; stutter is per 100"
         " words, so that a negative difference is an improvement.",
         "Intervals are 95%, by bootstrap over sentences, paired on the same resamples; with"
-        f" {FEWEST_SEEDS} seeds or more also over seeds, whose mean counts with Student's t.",
+        f" {FEWEST_SEEDS} seeds or more also over seeds, whose mean counts with Student's t."
+        " All seeds share a teacher, a reranker and a model that training starts from, if any.",
         "p: two-sided, of the difference in BLEU, corrected by Holm's method for the number of"
         f" pairs of rows that this table compares, {tests}. Verdict:"
         f" what base does, where p is below {LEVEL:g}; fewer than {FEWEST_SEEDS} seeds decide"
