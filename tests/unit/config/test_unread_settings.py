@@ -129,7 +129,7 @@ def test_settings_that_the_workflow_writes_are_read_again():
     assert check_config(whole.model_dump(mode="json")) == whole
 
 
-def test_ar_reads_label_smoothing_and_z_loss():
+def test_ar_takes_label_smoothing_and_z_loss():
     entry = AR | {"objective": {"label_smoothing": 0.1, "z_loss": 0.01}}
     assert check_config(changed("trainings.x", entry)).trainings["x"].objective.z_loss == 0.01
 

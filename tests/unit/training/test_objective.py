@@ -1,13 +1,14 @@
-"""Every option of parallel training against a plain loop on the host, position by position."""
+"""Every option of training against plain losses on the host, position by position."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import rel_entr
 
 from padir.config.objective import Objective
 from padir.config.training import TrainingRun
-from padir.ids import EOS, FIRST_PIECE, PAD
+from padir.ids import EOS, FIRST_PIECE, PAD, START
 from padir.model.parameters import build
 from padir.training.corruption import first_hypothesis
 from padir.training.objective import batch_losses
@@ -63,6 +64,16 @@ def glance(logits, tokens, hidden, share) -> None:
             tokens[row, i], hidden[row, i] = TARGET[row, i], False
 
 
+def smoothed_loss(logits: np.ndarray, objective: Objective) -> np.ndarray:
+    """KL divergence of the prediction from the smoothed target, in nats, and the z-loss."""
+    logits, smoothing = logits.astype(np.float64), objective.label_smoothing
+    normaliser = np.log(np.exp(logits).sum(-1))
+    smoothed = np.full(logits.shape, smoothing / (logits.shape[-1] - 1))
+    np.put_along_axis(smoothed, TARGET[..., None], 1 - smoothing, -1)
+    divergence = rel_entr(smoothed, np.exp(logits - normaliser[..., None])).sum(-1)
+    return divergence + objective.z_loss * normaliser**2
+
+
 def plain_losses(model, run: TrainingRun, progress: float) -> dict[str, float]:
     """What `batch_losses` sums over the batch, as the settings' descriptions read."""
     objective = run.objective
@@ -84,7 +95,7 @@ def plain_losses(model, run: TrainingRun, progress: float) -> dict[str, float]:
     log_probabilities, first_counts = [], counts
     for stage in range(objective.stages):
         logits, keeps = look(read)
-        token += (weight * numpy_cross_entropy(logits, TARGET))[counts].sum()
+        token += (weight * smoothed_loss(logits, objective))[counts].sum()
         number += counts.sum()
         log_probabilities.append(np.asarray(jax.nn.log_softmax(logits), np.float64))
         best = chosen = likeliest(logits)
@@ -125,6 +136,8 @@ OPTIONS = {
     "weighed": {"hiding": "time", "diffusion_steps": 8, "time_weight": "linear"},
     "weighed by 1 / t": {"hiding": "time", "diffusion_steps": 8, "time_weight": "reciprocal"},
     "consistent": {"consistency": 0.5, "stages": 3, "loss_on": "hidden"},
+    "smoothed": {"label_smoothing": 0.1},
+    "with z-loss": {"z_loss": 0.01},
     "critic": {"critic_weight": 0.5},
     "critic of samples": {"critic_weight": 0.5, "unroll": "sample"},
     "glancing": GLANCING,
@@ -150,6 +163,22 @@ def test_parallel_losses_equal_a_plain_loop(name: str, model) -> None:
         logits = np.asarray(model.encode(jnp.asarray(SOURCE)).length_logits)
         length = numpy_cross_entropy(logits, lengths - 1).sum()
         np.testing.assert_allclose(losses.length, length, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["one stage", "smoothed", "with z-loss"])
+def test_losses_of_ar_are_those_by_hand(name: str) -> None:
+    run = quiet(tiny_run("ar"), **OPTIONS[name])
+    model = build(run, VOCABULARY, 5)
+    losses = package_losses(model, run, 1.0)
+    read = np.pad(TARGET[:, :-1], ((0, 0), (1, 0)), constant_values=START)
+    cross, real = model.encode(jnp.asarray(SOURCE)).cross, TARGET != PAD
+    logits = np.asarray(model.decode(jnp.asarray(read), cross, jnp.ones(TARGET.shape, bool)))
+    np.testing.assert_allclose(
+        losses.token, smoothed_loss(logits, run.objective)[real].sum(), rtol=1e-5
+    )
+    assert losses.correct == (logits.argmax(-1) == TARGET)[real].sum()
+    assert losses.tokens == losses.predicted == real.sum()
+    assert (losses.length, losses.critic, losses.sentences) == (0, 0, len(TARGET))
 
 
 def test_the_options_matter_on_this_batch(model) -> None:

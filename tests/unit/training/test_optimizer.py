@@ -42,7 +42,11 @@ def numpy_adafactor(gradients: list[np.ndarray], start: np.ndarray, rate: float)
 def test_adafactor_equals_its_publication() -> None:
     random = np.random.default_rng(0)
     start = random.normal(size=(130, 140)).astype(np.float32)
-    gradients = [random.normal(size=start.shape).astype(np.float32) * 10**-i for i in range(4)]
+    # Where gradients grow, the update's RMS is above 1, and clipped.
+    gradients = [
+        random.normal(size=start.shape).astype(np.float32) * np.float32(10**power)
+        for power in (0.0, -1.0, 1.0, 0.5)
+    ]
     optimizer = make_optimizer(Optimizer(kind="adafactor"))
     value = jnp.asarray(start)
     state = optimizer.init(value)
@@ -50,6 +54,15 @@ def test_adafactor_equals_its_publication() -> None:
         update, state = optimizer.update(jnp.asarray(gradient), state, value)
         value = value + 0.01 * update
     np.testing.assert_allclose(value, numpy_adafactor(gradients, start, 0.01), atol=2e-5)
+
+
+def test_adafactor_without_relative_steps_does_not_read_the_size_of_parameters() -> None:
+    optimizer = make_optimizer(Optimizer(kind="adafactor", relative_steps=False))
+    small, large = (
+        optimizer.update(jnp.ones(2), optimizer.init(value), value)[0]
+        for value in (jnp.asarray([1.0, -2.0]), jnp.asarray([10.0, -20.0]))
+    )
+    np.testing.assert_allclose(small, large, rtol=1e-6)
 
 
 @pytest.mark.parametrize("relative", [False, True])
@@ -60,6 +73,17 @@ def test_adam_first_step_is_the_sign_of_the_gradient(relative: bool) -> None:
     update, _ = optimizer.update(jnp.asarray([0.5, -4.0, 0.0]), optimizer.init(value), value)
     size = math.sqrt(14 / 3) if relative else 1.0
     np.testing.assert_allclose(update, [-size, size, 0.0], rtol=1e-6)
+
+
+def test_adam_reads_the_decay_of_both_moments() -> None:
+    settings = Optimizer(kind="adam", adam_b1=0.8, adam_b2=0.5, relative_steps=False)
+    optimizer, value = make_optimizer(settings), jnp.asarray([1.0])
+    state = optimizer.init(value)
+    for gradient in (1.0, 3.0):
+        update, state = optimizer.update(jnp.asarray([gradient]), state, value)
+    mean = (0.8 * 0.2 * 1 + 0.2 * 3) / (1 - 0.8**2)
+    square = (0.5 * 0.5 * 1**2 + 0.5 * 3**2) / (1 - 0.5**2)
+    np.testing.assert_allclose(update, [-mean / math.sqrt(square)], rtol=1e-5)
 
 
 def test_weight_decay_pulls_towards_0() -> None:

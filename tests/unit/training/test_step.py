@@ -82,13 +82,14 @@ def test_a_non_finite_loss_stops_before_it_is_applied() -> None:
 
 
 def test_evaluation_is_of_plain_losses_and_corruption_of_its_own() -> None:
-    run = quiet(tiny_run(), unmasking_rate=0.3, label_smoothing=0.2, z_loss=0.1)
+    switched_off = {"label_smoothing": 0.2, "z_loss": 0.1, "glancing": 0.5, "consistency": 0.5}
+    run = quiet(tiny_run(), unmasking_rate=0.3, **switched_off)
     trainer = Trainer(run, VOCABULARY, VOCABULARY, 5)
     parameters = trainer.initial_state().parameters
     source, target = (side[0] for side in batch(1, seed=3))
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(5), 2**31 - 1), 0)
     ids = jnp.asarray(source), jnp.asarray(target)
-    plain = quiet(run, label_smoothing=0.0, z_loss=0.0)
+    plain = quiet(run, **dict.fromkeys(switched_off, 0.0))
     losses = batch_losses(trainer.model(parameters), plain, VOCABULARY, *ids, key, None)
     mean_losses = trainer.evaluate(parameters, [(source, target)])
     np.testing.assert_allclose(mean_losses["token_loss"], losses.token / losses.tokens, rtol=1e-5)
