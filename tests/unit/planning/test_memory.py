@@ -28,6 +28,17 @@ def test_devices_and_micro_batches_share_tokens_and_sharding_shares_the_state():
     assert dealt.logits == eight.logits
 
 
+def test_state_and_gradients_by_hand():
+    """Of 4 bytes a value. Adafactor's factored moments are few; Adam has 2 of each parameter."""
+    adafactor = device_memory(run(), 1000, 0, 1)
+    assert 4000 < adafactor.state < 5000
+    adam = device_memory(TrainingRun(optimizer={"kind": "adam"}), 1000, 0, 1)
+    assert adam.state == 3 * 4000
+    # Of a micro-batch, and their sum.
+    assert adam.gradients == adafactor.gradients == 2 * 4000
+    assert device_memory(run(shard_parameters=True), 1000, 0, 8).gradients == 2 * 4000 // 8
+
+
 def test_logits_by_hand():
     # 2048 x 128 tokens on 8 devices, 32,128 logits of 4 bytes, 3 copies.
     assert device_memory(run(), PARAMETERS, TABLE, 8).logits == 262_144 // 8 * 32_128 * 4 * 3
