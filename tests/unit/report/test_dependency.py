@@ -12,13 +12,27 @@ from padir.report import dependency, heat_maps
 
 KINDS = ("min", "mean", "max")
 RANKS = ("self_first", "self_few", "same_first", "first_in_few")
+NAMES = ("self_attention", "total_variation", "cosine")
+MEASURES = (*(f"{name} {kind}" for name in NAMES for kind in KINDS), *RANKS)
+NUMBERED = {measure: float(number) for number, measure in enumerate(MEASURES, 1)}
+"""The mean of each measure; its other values are that and hundreds."""
 
 
 def contrast(value: float) -> dict:
     return {
-        "mean": value, "other_mean": value / 2, "deviation": 0.1, "other_deviation": 0.2,
-        "effect": -0.7, "effect_interval": [-0.9, -0.5], "p_value": 0.004, "within": 0.01,
-        "within_interval": [0.005, 0.015], "within_effect": 0.3,
+        "mean": value, "other_mean": 100 + value, "deviation": 200 + value,
+        "other_deviation": 300 + value, "effect": -value,
+        "effect_interval": [-400 - value, 400 + value], "p_value": value / 1000,
+        "within": 500 + value, "within_interval": [600 + value, 700 + value],
+        "within_effect": 800 + value,
+    }  # fmt: skip
+
+
+def area(target: str, pairs: str, value: float) -> dict:
+    return {
+        "target": target, "pairs": pairs, "predictor": "entropy", "auc": value,
+        "interval": [value - 0.5, value + 0.25], "correlation": -value,
+        "correlation_interval": [-value - 0.25, -value + 0.5],
     }  # fmt: skip
 
 
@@ -31,29 +45,28 @@ def claim(name: str, verdict: str) -> dict:
 
 
 def analysis(training: str, targets: str, verdict: str = "reproduced", seed: int = 0) -> dict:
-    names = ("self_attention", "total_variation", "cosine")
-    contrasts = {f"{name} {kind}": contrast(0.4) for name in names for kind in KINDS}
     head = {
         "effect": [[0.1, -2.0, -0.2]], "p_value": [[0.5, 0.01, 0.01]],
         "within_effect": [[0.1, -1.0, 0.4]],
     }  # fmt: skip
-    predicted = {"predictor": "entropy", "auc": 0.8, "interval": [0.7, 0.9]}
-    graded = predicted | {"correlation": 0.5, "correlation_interval": [0.4, 0.6]}
     passes = [
         {
             "pass": number, "stuttering": 30, "other": 300,
-            "contrasts": contrasts | {name: contrast(0.6) for name in RANKS},
-            "heads": {"self_attention": head, "total_variation": head},
+            "contrasts": {measure: contrast(value) for measure, value in NUMBERED.items()},
+            "heads": {
+                "self_attention": head | {"effect": [[3.0, 2.0, 1.0]]}, "total_variation": head,
+            },
             "prediction": [
-                {"target": "stutter", "pairs": "adjacent", **predicted},
-                {"target": "probe", "pairs": "near", **graded},
+                area("stutter", "adjacent", 0.5), area("probe", "adjacent", 0.5625),
+                area("probe", "near", 0.625),
                 {"target": "stutter", "pairs": "adjacent", "predictor": "probe", "auc": None,
                  "interval": None},
             ],
         }
         for number in (1, 4)
     ]  # fmt: skip
-    exact = {"pass": 1, "prediction": [{"target": "exact", "pairs": "near", **graded}]}
+    areas = [area("exact", "adjacent", 0.6875), area("exact", "near", 0.75)]
+    exact = {"pass": 1, "prediction": areas}
     return {
         "dataset": "toy", "direction": "xs-xt", "training": training, "decoder": "padir",
         "system": "padir", "targets": targets, "seed": seed, "split": "test",
@@ -92,24 +105,46 @@ def test_tables_4_and_5_have_two_rows_of_each_model_and_pass(analysed):
             for stutter in ("yes", "no")
         ]
         assert "headings" in " ".join(table.notes)
-    yes, no = dependency.table5(results).rows[:2]
-    assert (yes["tv_mean"], no["tv_mean"], yes["pairs"], no["pairs"]) == (0.4, 0.2, 30, 300)
-    assert (yes["cosine_interval"], no["cosine_interval"]) == ((-0.9, -0.5), None)
-    # What p is of stands beside it, with its own sign.
-    within = ("within", "within_interval", "within_effect", "p")
-    assert [yes[f"tv_{key}"] for key in within] == [0.01, (0.005, 0.015), 0.3, 0.004]
-    assert all(no[f"tv_{key}"] is None for key in within)
-    assert (yes["same_first"], no["same_first"]) == (0.6, 0.3)
     assert "Neighbour first" in dependency.table4(results).markdown()
+
+
+@pytest.mark.parametrize(
+    ("make", "prefix", "name", "ranks"),
+    [
+        (dependency.table4, "", "self_attention", RANKS[:2]),
+        (dependency.table5, "tv_", "total_variation", RANKS[2:]),
+        (dependency.table5, "cosine_", "cosine", RANKS[2:]),
+    ],
+)
+def test_each_column_of_tables_4_and_5_shows_its_own_measure(analysed, make, prefix, name, ranks):
+    yes, no = make(analysed.load("table4")).rows[:2]
+    assert (yes["pairs"], no["pairs"]) == (30, 300)
+    means = {f"{prefix}{kind}": NUMBERED[f"{name} {kind}"] for kind in KINDS}
+    means |= {rank: NUMBERED[rank] for rank in ranks}
+    for column, mean in means.items():
+        assert (yes[column], no[column]) == (mean, 100 + mean)
+        if column not in ranks:
+            assert (yes[f"{column}_sd"], no[f"{column}_sd"]) == (200 + mean, 300 + mean)
+    mean = NUMBERED[f"{name} mean"]
+    # What p is of stands beside it, with its own sign.
+    compared = {
+        "effect": -mean, "interval": (-400 - mean, 400 + mean), "within": 500 + mean,
+        "within_interval": (600 + mean, 700 + mean), "within_effect": 800 + mean, "p": mean / 1000,
+    }  # fmt: skip
+    assert {key: yes[f"{prefix}{key}"] for key in compared} == compared
+    assert all(no[f"{prefix}{key}"] is None for key in compared)
 
 
 def test_a_line_has_a_predictor_beside_what_it_predicts(analysed):
     table = dependency.dependency_table(analysed.load("table4"))
     rows = {(row["training"], row["pass"], row["predictor"]): row for row in table.rows}
     entropy = rows["padir", 1, dependency.PREDICTOR_NAMES["entropy"]]
-    assert (entropy["stutter"], entropy["probe_near"], entropy["exact_near"]) == (0.8, 0.8, 0.8)
-    assert entropy["stutter_interval"] == (0.7, 0.9)
-    assert entropy["correlation_interval"] == (0.4, 0.6)
+    columns = ("stutter", "probe_adjacent", "probe_near", "exact_adjacent", "exact_near")
+    areas = [entropy[column] for column in columns]
+    assert areas == [0.5, 0.5625, 0.625, 0.6875, 0.75]
+    intervals = [entropy[f"{column}_interval"] for column in columns]
+    assert intervals == [(value - 0.5, value + 0.25) for value in areas]
+    assert (entropy["correlation"], entropy["correlation_interval"]) == (-0.75, (-1.0, -0.25))
     # The exact side is about one pass.
     assert rows["padir", 4, dependency.PREDICTOR_NAMES["entropy"]]["exact_near"] is None
     assert rows["padir", 1, "probe"]["stutter"] is None
@@ -122,6 +157,9 @@ def test_heat_maps_correct_for_the_number_of_heads(analysed):
         ("padir_raw padir", "pass 4"),
     ]
     assert maps.maps[0].p_value == [[0.5, pytest.approx(0.03), pytest.approx(0.03)]]
+    of_self = heat_maps.self_attention_heads(analysed.load("table4"))
+    effects = [[[0.1, -2.0, -0.2]], [[3.0, 2.0, 1.0]]]
+    assert [maps.maps[0].effect, of_self.maps[0].effect] == effects
     cells = maps.table().rows
     assert len(cells) == 2 * 2 * 3
     assert cells[1] == {
