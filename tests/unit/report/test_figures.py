@@ -1,6 +1,8 @@
-"""Colours and markers of the figures' series."""
+"""Points of the figures, and colours and markers of their series."""
 
 import re
+
+import pytest
 
 from padir.report.figures import Figure, Panel, Point, Series
 
@@ -18,6 +20,31 @@ def test_series_are_drawn_apart_however_many_they_are():
     series = [Series(f"series {style}", points, style) for style in range(49)]
     drawn = looks(Figure("f", "t", "x", "y", [Panel("p", series)]).svg)
     assert len(drawn) == len(set(drawn)) == 49
+
+
+def points_of(figure: Figure, name: str) -> list[Point]:
+    """Points of a series of the only panel."""
+    (panel,) = figure.panels
+    return list(next(series for series in panel.series if series.name == name).points)
+
+
+def test_accuracy_in_per_cent_is_drawn_against_seconds(made_up):
+    points = points_of(made_up.table("training_time"), "ar")
+    assert [(point.x, point.y) for point in points] == [(90, 10), (180, 20), (360, 40)]
+
+
+def test_stutter_before_the_drop_is_drawn_with_both_ends_of_its_interval(made_up):
+    points = points_of(made_up.table("stutter_passes"), "padir padir")
+    assert [(point.x, point.label) for point in points] == [(1, "T1"), (4, "T4"), (10, "T10")]
+    for point in points:
+        assert (point.low, point.y, point.high) == pytest.approx((2.525, 3, 3.475), abs=0.01)
+
+
+def test_bleu_is_drawn_against_the_median_with_both_ends_of_its_interval(made_up):
+    points = points_of(made_up.table("quality_latency"), "padir padir")
+    assert [point.x for point in points] == [1.5, 4, 9]
+    four = points[1]
+    assert (four.low, four.y, four.high) == pytest.approx((38.65, 39.6, 40.55), abs=0.01)
 
 
 def test_seeds_of_a_training_share_its_colour_and_not_its_marker(made_up):
