@@ -150,6 +150,8 @@ def test_table_3_by_hand_and_never_blank(wmt):
     table = wmt.table("table3")
     row = line(table, "de-en", "padir", "4")
     assert (row["score"], row["paper"], row["seeds"]) == (71.5, 71.26, 2)
+    assert row["spread"] == pytest.approx(0.5**0.5)
+    assert row["interval"] == pytest.approx((70.55, 72.45), abs=0.01)
     assert (row["status"], row["signature"]) == ("paper in interval", SIGNATURE)
     for missing in (line(table, "de-en", "ar", "N"), line(table, "en-de", "padir", "10")):
         assert missing["score"] == missing["status"] == "not run"

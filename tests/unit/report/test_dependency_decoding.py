@@ -30,6 +30,7 @@ def add(made_up, stutter=2.0, bleu=(30.5, 31.0, 32.0), share=0.8, seeds=(0.0, 0.
             kinds = {kind: {"per_100": number} for number, kind in enumerate(REDUNDANCY_KINDS)}
             more = {
                 "validity": {"share": valid, "low": valid, "high": valid},
+                "decoder_passes": 3.25,
                 "redundancy": {
                     "related": "lexeme", "words": kinds, "length_ratio": 0.98,
                     "words_before_drop": {kind: {"per_100": rate} for kind in REDUNDANCY_KINDS},
@@ -78,9 +79,19 @@ def test_gaps_to_the_plain_row_are_those_by_hand(made_up):
     assert (row["stutter"], row["stutter_gap"]) == pytest.approx((2, -3))
     assert (row["dropped"], row["dropped_gap"]) == pytest.approx((20, -30))
     assert (row["p50_ms"], row["time"]) == pytest.approx((5.5, 1.1))
-    assert row["gain"] == "yes"
+    assert (row["gain"], row["passes"]) == ("yes", 3.25)
     plain = row_of(made_up, "padir")
     assert (plain["changed"], plain["gain"], plain["bleu_gap"]) == ("plain padir", None, None)
+
+
+def test_p_values_of_gaps_are_those_by_hand(made_up):
+    """Gaps are the same on every resample: seeds alone decide."""
+    add(made_up, bleu=(30.0, 31.0, 32.0), share=0.75)
+    row = row_of(made_up)
+    # Student's t of the gaps 0, 0.5 and 0.5 is 2, with 2 degrees of freedom.
+    assert row["bleu_p"] == pytest.approx(1 - 2 / 6**0.5, abs=0.01)
+    assert row["validity_p"] == 1
+    assert row["stutter_p"] == row["dropped_p"] == pytest.approx(2 / 20_001)
 
 
 def test_another_system_is_compared_with_padir_of_like_cost_and_the_same_seeds(made_up):

@@ -50,7 +50,10 @@ def test_scores_of_samplers_on_other_sentences_share_no_table(made_up):
 
 
 def test_means_over_sentences_and_chains(made_up):
-    pairs = {"training": "padir", "block": 2, "metropolis": True, "final_temperature": 0.5}
+    pairs = {
+        "training": "padir", "chains": 3, "steps": 11, "block": 2, "metropolis": True,
+        "final_temperature": 0.5,
+    }  # fmt: skip
     made_up.evaluate(samplers={"pairs": pairs, "absent": {"training": "padir"}})
     made_up.train(
         padir={**made_up.settings["trainings"]["padir"], "training": {"warm_start": "ar"}}
@@ -67,11 +70,13 @@ def test_means_over_sentences_and_chains(made_up):
     path = sampled(made_up, "pairs", lines).with_suffix(".jsonl")
     (row,) = made_up.table("samplers").rows
     assert (row["name"], row["block"], row["metropolis"]) == ("pairs", 2, "yes")
+    assert (row["chains"], row["steps"]) == (3, 11)
     assert (row["training"], row["targets"]) == ("padir", "own (encoder of ar)")
     assert row["temperature"] == "1 to 0.5"
     means = [row[key] for key in ("acceptance", "start", "last", "best")]
     assert means == pytest.approx([0.5, 30, 16, 8])
-    assert (row["bleu"], row["validity"], row["stutter"]) == (39.5, 75.0, 0.2)
+    assert (row["bleu"], row["interval"]) == (39.5, (38.5, 40.5))
+    assert (row["validity"], row["stutter"]) == (75.0, 0.2)
 
     # Chains of other settings beside a score of these are an absence, not a row.
     made_up.write(f"{path}.provenance.json", {"digests": {"hypotheses": "other"}})
