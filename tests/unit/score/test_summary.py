@@ -3,7 +3,7 @@
 import pytest
 
 from padir.score.redundancy import Lexemes
-from padir.score.significance import interval, resample_counts
+from padir.score.significance import interval, resample_counts, share_interval
 from padir.score.summary import DecoderOutput, score_corpus
 
 RESAMPLES = resample_counts(3, 40)
@@ -15,7 +15,11 @@ def scored():
         ["a a b", "b b b c", "c a c"],
         [["a b b", "b c", "c a a"]],
         "en",
-        decoded=DecoderOutput(before_drop=["a a a b", "b b b c", "c a c c"]),
+        decoded=DecoderOutput(
+            tokens=[[1, 1], [2], [3, 4]],
+            tokens_before_drop=[[1, 1, 1], [2, 2], [3, 4]],
+            before_drop=["a a a b", "b b b c", "c a c c"],
+        ),
         valid=[True, False, True],
         sources=["x y", "x x y", "x y"],
         lexemes=Lexemes({"x": 1, "y": 2}, {"a": 1, "b": 2}),
@@ -36,6 +40,29 @@ def scored():
 def test_replicates_are_shares_of_each_resample(scored, name, events, of, unit):
     drawn = unit * (RESAMPLES @ events) / (RESAMPLES @ of)
     assert scored["replicates"][name] == pytest.approx(drawn, abs=1e-4)
+
+
+def test_equal_neighbouring_tokens_are_counted_before_and_after_the_drop(scored):
+    rates = [scored["stutter"][key]["per_100"] for key in ("tokens", "tokens_before_drop")]
+    assert rates == pytest.approx([100 * 1 / 5, 100 * 3 / 7])
+
+
+def test_runs_are_counted_before_and_after_the_drop(scored):
+    assert scored["stutter"]["run_lengths"] == {"2": 1, "3": 1}
+    assert scored["stutter"]["run_lengths_before_drop"] == {"2": 1, "3": 2}
+
+
+def test_the_interval_of_validity_is_that_of_the_valid_share(scored):
+    low, high = share_interval(2, 3)
+    assert scored["validity"] == {"share": 2 / 3, "low": low, "high": high}
+
+
+def test_the_test_set_s_digest_is_of_all_references():
+    digests = {
+        score_corpus(["a b"], references, "en", samples=2)["test_digest"]
+        for references in ([["a"]], [["a"], ["b"]], [["a"], ["c"]])
+    }
+    assert len(digests) == 3
 
 
 def test_redundancy_before_the_drop_is_that_of_the_words_before_it(scored):
