@@ -144,6 +144,7 @@ def test_none_of_300_flipped_bits_is_accepted_silently(path, monkeypatch):
         ("UPDATE tasks SET id = 2", "task 1 is missing"),
         ("DELETE FROM tasks", "task 1 is missing"),
         ("UPDATE requests SET characters = 1", "requests and their sums differ"),
+        ("DELETE FROM requests", "requests and their sums differ"),
         ("UPDATE sums SET characters = 0", "requests and their sums differ"),
         ("UPDATE sums SET usd_per_million = 1.0", "requests and their sums differ"),
         ("DELETE FROM sums", "requests and their sums differ"),

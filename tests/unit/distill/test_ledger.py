@@ -46,6 +46,8 @@ def test_finished_translations_survive_reopening_the_ledger(path):
         claim = ledger.claim(TASK, lines, FREE)
         assert claim.lines == tuple(lines)
         ledger.finish(claim.request, claim.lines, ["one", "two\nlines"])
+        # Every commit and its journal are synced: EXTRA.
+        assert ledger._db.execute("PRAGMA synchronous").fetchone() == (3,)
     with Ledger(path) as ledger:
         number = ledger.task(TASK)
         translations = ledger.translations(number, all_digests(lines_of("zwei", "drei", "eins")))
@@ -235,6 +237,7 @@ def test_a_minute_s_budget_is_shared_and_a_large_request_waits_only_for_its_turn
         assert second.claim(TASK, lines_of("d"), limits).wait == pytest.approx(19.5)
         now[0] += 100
         assert second.claim(TASK, lines_of("e" * 150), limits).request
+        assert first.claim(TASK._replace(provider="x"), lines_of("e" * 100), limits).request
 
 
 def test_a_full_disk_before_the_call_stops_it_and_after_it_loses_nothing(path):
