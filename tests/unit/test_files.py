@@ -152,6 +152,19 @@ with atomic_path(sys.argv[1]) as temporary:
 """
 
 
+def test_a_file_and_then_its_folder_are_on_disk_once_written(tmp_path, monkeypatch):
+    synced = []
+
+    def record(descriptor: int) -> None:
+        synced.append((os.fstat(descriptor).st_ino, names(tmp_path)))
+
+    monkeypatch.setattr(files.os, "fsync", record)
+    write_lines(tmp_path / "text", ["new"])
+    (file, before), (folder, after) = synced
+    assert (file, folder) == ((tmp_path / "text").stat().st_ino, tmp_path.stat().st_ino)
+    assert "text" not in before and after == ["text"]
+
+
 def test_the_temporary_file_of_a_killed_process_goes_with_the_next_write(tmp_path):
     path = tmp_path / "text"
     subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
