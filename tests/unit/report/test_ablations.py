@@ -49,7 +49,7 @@ def test_a_line_has_the_mean_difference_and_its_interval_by_hand(made_up):
     # Before the drop 3 against 5 at every seed; after it 0.2 for both.
     assert line["stutter"] == pytest.approx(-2.0)
     assert line["stutter_interval"] == pytest.approx((-2.0, -2.0))
-    assert line["final"] == pytest.approx(0.0)
+    assert (line["final"], *line["final_interval"]) == pytest.approx((0, 0, 0))
     assert line["verdict"] == "helps"
 
 

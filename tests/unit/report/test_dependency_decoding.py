@@ -79,7 +79,7 @@ def test_gaps_to_the_plain_row_are_those_by_hand(made_up):
     assert (row["stutter"], row["stutter_gap"]) == pytest.approx((2, -3))
     assert (row["dropped"], row["dropped_gap"]) == pytest.approx((20, -30))
     assert (row["p50_ms"], row["time"]) == pytest.approx((5.5, 1.1))
-    assert (row["gain"], row["passes"]) == ("yes", 3.25)
+    assert (row["gain"], row["passes"], row["seeds"]) == ("yes", 3.25, 3)
     plain = row_of(made_up, "padir")
     assert (plain["changed"], plain["gain"], plain["bleu_gap"]) == ("plain padir", None, None)
 

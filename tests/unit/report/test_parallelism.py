@@ -55,6 +55,14 @@ def test_the_averages_over_passes_and_time_are_those_by_hand(systems):
     assert search["by_time"] == pytest.approx(39.0 / 3)
 
 
+def test_the_best_row_need_not_have_the_most_passes(systems):
+    systems.score("padir_raw/padir/T4", bleu=25.0)
+    table = systems.table("parallelism")
+    row = next(row for row in table.rows if row["training"] == "padir_raw")
+    assert row["best"] == 25.0
+    assert row["best_interval"] == pytest.approx((24.05, 25.95), abs=0.01)
+
+
 def test_without_all_times_of_a_system_there_is_no_mean_over_them(systems):
     path = systems.latency()
     document = json.loads(path.read_text())

@@ -51,6 +51,9 @@ def test_a_line_has_the_gap_to_padir_and_its_interval_by_hand(with_cmlm):
     table = with_cmlm.table("table2")
     padir = line(table, "padir", "padir", "4")
     assert (padir["difference"], padir["p50_ms"], padir["seeds"]) == (None, 4.0, 2)
+    # BLEU 39.5 and 39.7, and the middle 95% of the noise around their mean.
+    assert padir["spread"] == pytest.approx(0.2 / 2**0.5)
+    assert padir["interval"] == pytest.approx((38.65, 40.55), abs=0.01)
     # Eight minutes a seed; of CMLM no training is recorded.
     assert padir["training_seconds"] == pytest.approx(480.0) and row["training_seconds"] is None
     search = line(table, "ar", "beam", "N")

@@ -32,11 +32,13 @@ def test_columns_of_the_stutter_table_by_hand(made_up):
     assert [row[key] for key in columns] == [16, (17, 18), 15, 1400, None, 30]
 
 
-def test_chrf_of_table_1_is_not_bleu(made_up):
+def test_columns_of_table_1_by_hand(made_up):
     chrf = {"score": 61.5, "low": 1.0, "high": 99.0, "signature": "chrF|x"}
     made_up.score("padir_raw/padir/T4", chrf=chrf)
     row = line(made_up.table("table1"), "padir_raw", "padir", "4")
-    assert (row["chrf"], row["bleu"]) == (61.5, 24.0)
+    assert (row["bleu"], row["chrf"], row["validity"]) == (24.0, 61.5, 75.0)
+    # By approximate randomisation, of rows with one seed.
+    assert (row["seeds"], row["p_value"]) == (1, 0.01)
 
 
 def test_columns_of_the_latency_table_by_hand(made_up):
