@@ -233,12 +233,13 @@ def analysis_digests(
     return identity.analysis_digests(config, *place, Row(training, Decoding(decoder)), seed)
 
 
-def scorer_flags(config: Config, scorer: str) -> list[str]:
-    """Options of `padir rate`: the scorer, and its checkpoint, which may be missing."""
+def scorer_flags(config: Config, scorer: str) -> list[Any]:
+    """Options of `padir rate`, one for each setting of the scorer. A checkpoint may be missing."""
     settings = config.evaluation.scorers[scorer]
-    checkpoint = getattr(settings, "checkpoint", None)
-    files = [] if checkpoint is None else ["--checkpoint", checkpoint, "--allow-missing"]
-    return ["--scorer", settings.kind, *files]
+    further = settings.model_dump(exclude={"kind"})
+    flags = [part for key, value in further.items() for part in (_option(key), value)]
+    missing = ["--allow-missing"] if "checkpoint" in further else []
+    return ["--scorer", settings.kind, *flags, *missing]
 
 
 def sampler_flags(config: Config, sampler: str) -> list[Any]:
