@@ -83,7 +83,8 @@ state = refine(
 )
 output["inputs"], output["kept"] = state.inputs[0].tolist(), state.tokens[0].tolist()
 twin = runpy.run_path(str(folder / "tests/parity/plain_refine.py"))["hidden_again"]
-output["twin"] = sorted(twin(decoder, [9] * 4, [0.0] * 4, [0, 1, 2, 3], 1, 1, [0.0] * 4, (0, 0)))
+row = {"tokens": [9] * 4, "scores": [0.0] * 4, "pieces": [0, 1, 2, 3], "coupling": [0.0] * 4}
+output["twin"] = sorted(twin(decoder, **row, done=1, passes=1, key=(0, 0)))
 
 write_lines(folder / "hypotheses", ["a b", "c", "d", "e"])
 write_lines(folder / "references", ["a b", "c", "x", "e"])

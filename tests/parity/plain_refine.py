@@ -277,13 +277,13 @@ def plain_refine(start, length, passes, settings, given, may_repeat, key):
         used += 1
         hidden = hidden_again(
             settings,
-            tokens,
-            fresh if settings.remask == "critic" else scores,
-            pieces,
-            done,
-            passes,
-            coupling_of(np.array(fresh)),
-            key,
+            tokens=tokens,
+            scores=fresh if settings.remask == "critic" else scores,
+            pieces=pieces,
+            done=done,
+            passes=passes,
+            coupling=coupling_of(np.array(fresh)),
+            key=key,
         )
         instead = {"start": first, "mask": [MASK] * len(start), "previous": inputs}
         after = [

@@ -223,11 +223,17 @@ def refinement(
         within = () if state.shortlist is None else (state.shortlist,)
         prediction = predict(state.inputs, visible(state), pass_keys, *within)
         view = PassView(
-            state.inputs, state.hidden, state.tokens, state.log_probability,
-            prediction.critic_probability, is_piece, state.passes_done, passes,
-            chances(pass_keys, UPDATE_DRAW),
-            None if prediction.coupling is None else prediction.coupling[:, :, 0],
-        )  # fmt: skip
+            inputs=state.inputs,
+            hidden=state.hidden,
+            tokens=state.tokens,
+            log_probability=state.log_probability,
+            critic_probability=prediction.critic_probability,
+            is_piece=is_piece,
+            passes_done=state.passes_done,
+            passes=passes,
+            chance=chances(pass_keys, UPDATE_DRAW),
+            coupling=None if prediction.coupling is None else prediction.coupling[:, :, 0],
+        )
         taken = policies.update(view) & is_piece
         chosen, log_probability = prediction.token, prediction.log_probability
         if policies.joint is not None and prediction.top_tokens is not None:

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -179,22 +180,45 @@ def test_coupled_remasks_at_least_one_position_of_each_run(data):
     assert set(gone) <= set().union(*runs)
 
 
+CHANGING = {"hidden", "passes_done", "passes", "chance"}
+"""Of a view: may differ between two passes that read the same input."""
+
+
+def read_by(policy):
+    """Names of the view's fields that a policy's choice is computed from."""
+    view = seen([[9, 9, 10, 1]], [[True] * 3 + [False]])._replace(coupling=jnp.ones((1, 4)))
+    program = jax.make_jaxpr(policy)(view).jaxpr
+    read = {id(part) for step in program.eqns for part in step.invars} | {*map(id, program.outvars)}
+    given = [name for name, value in view._asdict().items() if value is not None]
+    return {name for name, part in zip(given, program.invars, strict=True) if id(part) in read}
+
+
 @pytest.mark.parametrize("name", REMASKS)
 def test_a_choice_that_changes_from_pass_to_pass_is_refused_with_stop_unchanged(name):
     """`changing` of padir/config/decoder.py names it: the next pass need not repeat the last."""
+    policy = REMASKS[name](RefinementDecoder(remask=name, stop="fixed"))
     try:
         RefinementDecoder(remask=name, stop="unchanged")
     except ValidationError as error:
         assert f"with remask: {name} it need not" in str(error)
-        return
-    pieces, scores = [[True] * 7 + [False]], [[-1, -2, -3, -4, -5, -6, -7, 0]]
-    critic, chance = [[0.4, 0.6] * 4], np.random.default_rng(0).random((4, 1, 8))
-    choices = []
-    for done in range(4):
-        view = seen([[9, 9, 10, 10, 11, 12, 9, 1]], pieces, scores, done, 4, critic, chance[done])
-        view = view._replace(coupling=jnp.ones((1, 8)))
-        choices.append(np.asarray(REMASKS[name](RefinementDecoder(remask=name))(view)).tolist())
-    assert choices == [choices[0]] * 4
+        assert read_by(policy) & CHANGING
+    else:
+        assert not read_by(policy) & CHANGING
+
+
+@pytest.mark.parametrize(
+    ("policy", "read"),
+    [
+        (lambda view: view.log_probability < -0.1 * view.passes_done, "passes_done"),
+        (lambda view: stutter_remask(view) & (view.passes_done < 5), "passes_done"),
+        (lambda view: view.critic_probability * (1 - 1 / view.passes) > 1, "passes"),
+        (lambda view: view.chance < 0, "chance"),
+        (lambda view: ~view.hidden, "hidden"),
+        (lambda view: view.hidden, "hidden"),
+    ],
+)
+def test_what_a_choice_is_computed_from_does_not_depend_on_the_numbers_of_a_view(policy, read):
+    assert read_by(policy) & CHANGING == {read}
 
 
 def test_confidence_stop_needs_every_token():
