@@ -37,7 +37,8 @@ class Objective(Settings):
     """Number n of diffusion times that training draws t from (hiding: time)."""
     time_weight: Literal["none", "linear", "reciprocal"] = "none"
     """Weight of a sentence's loss at diffusion time t of n. none: 1; linear: 1 - (t - 1) / n;
-    reciprocal: 1 / t (hiding: time)."""
+    reciprocal: 1 / t, which is MDLM's n / t divided by n. The loss of the length predictor keeps
+    its own weight (hiding: time)."""
     coupled_times: bool = False
     """Whether each sentence is corrupted at two drawn times, the tokens hidden at the earlier one
     being among those of the later one, and the losses averaged (hiding: time); doubles the

@@ -22,14 +22,15 @@ from padir.tokens import is_piece, lowest, stutters
 
 
 class Draws(NamedTuple):
-    """Independent uniform numbers on [0, 1) for the choice of hidden positions."""
+    """Independent uniform numbers on [0, 1) for the choice of hidden positions; 0 occurs."""
 
     sentence: Float[Array, " B"]
     position: Float[Array, "B L"]
 
 
 Hidden = tuple[Mask, Float[Array, " B"]]
-"""The positions to hide among those of pieces, and the weight of each sentence's loss."""
+"""The positions to hide among those of pieces, and the weight of each sentence's loss: finite for
+every draw, even where nothing is hidden, or the gradient is not a number."""
 
 
 def fixed_rate(draws: Draws, piece: Mask, objective: Objective) -> Hidden:

@@ -30,8 +30,9 @@ class Losses(NamedTuple):
     """Sums over a batch; divide by the counts for means.
 
     Attributes:
-        token: cross-entropy in nats, averaged over stages, summed over the positions that count;
-            with `consistency` also its weighted divergence, over the number of stages.
+        token: cross-entropy in nats, averaged over stages, summed over the positions that count; in
+            stage 1 times the sentence's weight (`CorruptedTargets.weight`), in validation too.
+            With `consistency` also its weighted divergence, over the number of stages.
         length: cross-entropy of the length in nats, summed over sentences; 0 for AR.
         critic: cross-entropy of the critic in nats, averaged over stages, summed over pieces; 0
             without a critic.
@@ -87,7 +88,8 @@ def kl_divergence(
 
 
 def masked_sum(values: Float[Array, "*axes"], mask: Bool[Array, "*axes"]) -> Float[Array, ""]:
-    """Sum over the True positions; other values are ignored, even NaN."""
+    """Sum over the True positions; other values are ignored, even NaN. Their gradient is 0, unless
+    they have an infinite factor: 0 times infinity is NaN."""
     return jnp.sum(jnp.where(mask, values, 0.0))
 
 

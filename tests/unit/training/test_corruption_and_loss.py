@@ -1,5 +1,7 @@
 """Corruption, next hypotheses, losses and the arg-max, by hand."""
 
+from typing import get_args
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,7 @@ from padir.training.corruption import (
     FILLERS,
     HIDING,
     CorruptedTargets,
+    Draws,
     contexts,
     first_hypothesis,
     next_hypothesis,
@@ -49,6 +52,17 @@ def test_every_corruption_changes_pieces_alone_and_hides_where_it_says(hiding, c
         assert np.all((tokens[hidden] >= FIRST_PIECE) | (tokens[hidden] == MASK))
         # Each sentence is learnt from; a weight may be above 1.
         assert np.all((np.asarray(made.weight) > 0) & np.isfinite(made.weight))
+
+
+@pytest.mark.parametrize("hiding", HIDING)
+def test_the_weight_of_a_sentence_is_finite_where_zero_is_drawn(hiding) -> None:
+    """Infinity times the gradient of a position that does not count, 0, is not a number."""
+    zeros = Draws(jnp.zeros(2), jnp.zeros((2, 4)))
+    weights = get_args(Objective.model_fields["time_weight"].annotation)
+    for time_weight in weights if hiding == "time" else ["none"]:
+        objective = Objective(hiding=hiding, time_weight=time_weight, stages=1)
+        weight = HIDING[hiding](zeros, jnp.ones((2, 4), bool), objective)[1]
+        assert np.isfinite(weight).all()
 
 
 def test_the_rate_hides_pieces_alone_and_as_often_as_it_says() -> None:
