@@ -59,7 +59,7 @@ def test_the_reference_has_all_that_can_be_imported(place):
     reference = (place / "results/site/api.html").read_text(encoding="utf-8")
     for name in set(padir.__dir__()) - set(vars(padir)) - {"score"}:
         assert re.search(rf'<h\d id="padir\.[\w.]*\b{name}"', reference), name
-    for name in ("score.score_lines", "library.Model.translate"):
+    for name in ("score.score_lines", "library.Model.translate", "decode.trace"):
         assert f'id="padir.{name}"' in reference
 
 

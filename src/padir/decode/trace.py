@@ -14,7 +14,9 @@ A trace has one JSON object per sentence, in order:
         passes                      that changed or confirmed the tokens; AR: tokens
         states                      before the first pass, then after each; AR: the result alone
             tokens                      pieces without EOS
-            confidence                  probability of each token, 3 digits; absent before pass 1
+            confidence                  probability of each token, 3 digits, at the pass that
+                                        predicted it, or with the decoder's `rescore_kept` of the
+                                        latest prediction there; absent before pass 1
             hidden                      positions that are hidden from the next pass, if any
             attended                    source piece to which the last layer's cross-attention,
                                         mean over heads, gives most; of each position; absent
