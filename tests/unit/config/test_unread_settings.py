@@ -8,6 +8,7 @@ from padir.config import unread
 from padir.config.decoder import RefinementDecoder, SearchDecoder
 from padir.config.objective import Objective
 from padir.config.read import check_config
+from padir.config.training import Architecture, Optimizer, Training
 from padir.files import InputError
 from padir.ids import FIRST_PIECE
 from padir.training.corruption import HIDING, first_hypothesis
@@ -96,13 +97,28 @@ ALWAYS_READ = {
         *("stages", "hiding", "time_weight", "coupled_times", "loss_on", "consistency", "glancing"),
         *("critic_weight", "label_smoothing", "z_loss"),
     },
+    Architecture: {
+        *("width", "heads", "head_width", "encoder_layers", "decoder_layers", "feed_forward_width"),
+        *("activation", "input_positions", "disentangled", "tied_output", "extra_ids"),
+        *("table_multiple", "max_positions", "length_predictor", "length_classes", "dropout"),
+        *("compute_dtype", "rematerialise"),
+    },
+    Optimizer: {
+        *("kind", "peak_learning_rate", "final_learning_rate", "warmup_steps", "relative_steps"),
+        "clip_norm",
+    },
+    Training: {
+        *("steps", "batch_tokens", "buckets", "warm_start", "accumulate", "shard_parameters"),
+        *("dispatch_steps", "validate_every", "checkpoint_every", "selection"),
+    },
 }
 
 
 @pytest.mark.parametrize("model", ALWAYS_READ)
 def test_every_setting_says_when_it_is_read(model):
     """Else one that belongs to another policy is taken, and seems to act."""
-    group = "objective." if model is Objective else ""
+    of_decoder = model in (SearchDecoder, RefinementDecoder)
+    group = "" if of_decoder else f"{model.__name__.lower()}."
     conditional = {name for name in model.model_fields if group + name in unread._READ_WITH}
     unsaid = set(model.model_fields) - conditional - ALWAYS_READ[model]
     assert not unsaid, "name what reads them in `_READ_WITH` of padir/config/unread.py, or here"
