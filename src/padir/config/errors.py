@@ -79,8 +79,10 @@ def _sentence(
     match problem["type"]:
         case "extra_forbidden":
             keys = sorted(_keys_at(kind, path[:-1], settings))
-            nearest = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.0)
-            return f"unknown key; nearest known key: {nearest[0]}", ", ".join(keys)
+            # Of keys that share few letters none is meant.
+            nearest = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.3)
+            advice = "".join(f"; nearest known key: {key}" for key in nearest)
+            return f"unknown key{advice}", ", ".join(keys)
         case "missing":
             return "missing", ""
         case "value_error":

@@ -64,6 +64,11 @@ def test_the_default_rows_are_checked_too():
             ".",
             "nearest known key: folder; allowed: folder, kind, test",
         ),
+        (
+            "datasets.real.source.test.newstest2016",
+            {"files": {}},
+            "datasets.real.source.test.newstest2016: unknown key; allowed: files, references",
+        ),
         # Wrong values, found and allowed.
         (
             "training_defaults.training.steps",
