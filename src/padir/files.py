@@ -183,8 +183,7 @@ def decode_lines(
     """
     for number, raw in enumerate(file, start=first):
         if number == 1 and strip_bom and raw.startswith(BOM):
-            note = "starts with a byte order mark, which was removed"
-            print(f"{name}: {note}", file=sys.stderr)
+            print(f"{name}: starts with a byte order mark, which was removed", file=sys.stderr)
             raw = raw.removeprefix(BOM)
             if not raw:
                 return
@@ -195,7 +194,9 @@ def decode_lines(
         try:
             line = raw.removesuffix(b"\n").decode("utf-8")
         except UnicodeDecodeError as error:
-            problem = "not valid UTF-8; convert it, such as with iconv -f latin1 -t utf-8"
+            # Latin-1 would take every byte, and make control characters of Windows' quotes.
+            code = "utf-16" if number == 1 and raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "cp1252"
+            problem = f"not valid UTF-8; convert it, such as with iconv -f {code} -t utf-8"
             raise InputError(f"{name}: line {number}, byte {error.start + 1}: {problem}") from error
         if nul_as_space:
             line = line.replace("\0", " ")

@@ -69,8 +69,16 @@ def test_invalid_utf8_names_file_line_and_byte(tmp_path):
     # The byte is counted within its line, from 1; "ä" takes two.
     path.write_bytes("gut\näb".encode() + b"\xff\n")
     with fails(
-        "bad.de: line 2, byte 4: not valid UTF-8; convert it, such as with iconv -f latin1 -t utf-8"
+        "bad.de: line 2, byte 4: not valid UTF-8; convert it, such as with iconv -f cp1252 -t utf-8"
     ):
+        read_lines(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_named_by_its_mark(tmp_path, encoding):
+    path = tmp_path / "bad.de"
+    path.write_bytes("\ufeffgut\n".encode(encoding))
+    with fails("bad.de: line 1, byte 1: not valid UTF-8; convert it, such as with iconv -f utf-16 -t utf-8"):
         read_lines(path)
 
 

@@ -110,7 +110,7 @@ def main(argv: list[str]) -> int:
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     decoder = find_decoder(loaded, arguments.decoder)
     translator = options.open_translator(arguments, loaded, decoder, arguments.passes[0])
-    columns = read_aligned(arguments.source, *arguments.references)
+    columns = read_aligned(arguments.source, *arguments.references, strip_bom=True)
     nonempty = [row for row in zip(*columns, strict=True) if row[0].strip()]
     readable = translator.readable([row[0] for row in nonempty])
     rows = [row for row, fits in zip(nonempty, readable, strict=True) if fits]

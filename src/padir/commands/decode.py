@@ -85,7 +85,7 @@ def main(argv: list[str]) -> int:
     if len(read) > 1:
         lines, references = read_lines_of(*read)
     else:
-        lines = read_lines(arguments.source)
+        lines = read_lines(arguments.source, strip_bom=True)
     label = f"decode {loaded.spec.training} {translator.decoding.label}"
     with Progress(len(lines), "sentences", label) as progress:
         hypotheses = translator.translate(

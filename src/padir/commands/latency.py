@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
     from padir.provenance import write_provenance
 
     check_cleaned(arguments.source)
-    lines = [line for line in read_lines(arguments.source) if line.strip()]
+    lines = [line for line in read_lines(arguments.source, strip_bom=True) if line.strip()]
     lines = spread(lines, arguments.sentences)
     if not lines:
         raise InputError(f"{shown(arguments.source)}: no line to translate")

@@ -150,7 +150,7 @@ def main(argv: list[str]) -> int:
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     seed = loaded.seed if arguments.seed is None else arguments.seed
     sampler = Sampler(loaded, sampling, seed, arguments.chains, arguments.batch_sentences)
-    lines = read_lines(arguments.source)
+    lines = read_lines(arguments.source, strip_bom=True)
     sources = loaded.encode(lines)
     longest = loaded.spec.run.architecture.max_positions - 1
     check_lengths(sources, str(arguments.source), longest)

@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
         lines, references = read_lines_of(arguments.source, arguments.references)
         references = references[: arguments.sentences]
     else:
-        lines = read_lines(arguments.source)
+        lines = read_lines(arguments.source, strip_bom=True)
     lines, batch = lines[: arguments.sentences], arguments.batch_sentences
     loaded = options.open_bundle(arguments.bundle, arguments.digests)
     rerankers = options.open_rerankers(arguments.reranker, batch)

@@ -11,12 +11,12 @@ from padir.ids import UNK
 
 
 def read_lines_of(*paths: Path) -> list[list[str]]:
-    """The lines of each file, where one text a line is needed.
+    """The lines of each file, where one text a line is needed, without a byte order mark.
 
     Raises:
         InputError: as `read_aligned`, or a .jsonl file with several texts a line.
     """
-    columns = read_aligned(*paths)
+    columns = read_aligned(*paths, strip_bom=True)
     if len(columns) > len(paths):
         name = " and ".join(shown(path) for path in paths if is_jsonl(path))
         raise InputError(f"{name}: several texts a line, allowed is one")
