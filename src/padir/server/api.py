@@ -8,10 +8,12 @@ One request is translated at a time. Every answer but the page is JSON; an error
 import errno
 import ipaddress
 import json
+import select
 import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -32,6 +34,7 @@ MOST_TRACED = 20
 MOST_CANDIDATES = 100
 MOST_DISCARDED = 1 << 28
 SECONDS = 30
+ROUND_TRIP_MS = 250
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 KEYS = {"lines": list, "text": str, "steps": int, "decoder": str, "nbest": int, "trace": bool}
 ALLOWED = {list: "a list of texts", str: "text", int: "1 and more", bool: "true or false"}
@@ -134,11 +137,16 @@ class Server(ThreadingHTTPServer):
         named = {key: labels[key] for key in ("direction", "system", "training")}
         return {"status": "ok", **named, "decoders": self.decoders}
 
-    def translate(self, request: dict[str, Any]) -> dict[str, Any]:
+    def translate(self, request: dict[str, Any], gone: Callable[[], bool]) -> dict[str, Any]:
         """Answer a checked request.
+
+        Args:
+            request: parsed and checked.
+            gone: whether its client has left, asked once when its turn has come.
 
         Raises:
             InputError: parts that do not fit each other, such as a decoder of another system.
+            ConnectionAbortedError: the client has left.
         """
         warnings: list[str] = []
         lines = request["lines"] if "lines" in request else request["text"].split("\n")
@@ -153,6 +161,8 @@ class Server(ThreadingHTTPServer):
         if decoder is not None and decoder not in self.model.named_decoders():
             raise RequestError(f"decoder {decoder[:60]!r}, allowed are {', '.join(self.decoders)}")
         with self.busy:
+            if gone():
+                raise ConnectionAbortedError
             if trace:
                 traces = self.model.traces(lines, steps, decoder, warn=warnings.append)
                 return {"traces": traces, "warnings": warnings}
@@ -207,7 +217,7 @@ class Handler(BaseHTTPRequestHandler):
                 raise RequestError(foreign, HTTPStatus.FORBIDDEN)
             if self._path() != "/translate":
                 raise RequestError("allowed is POST /translate", HTTPStatus.NOT_FOUND)
-            self._json(HTTPStatus.OK, self.server.translate(self._request()))
+            self._json(HTTPStatus.OK, self.server.translate(self._request(), self._gone))
         except RequestError as error:
             self._error(error.status, str(error))
         except InputError as error:
@@ -225,11 +235,34 @@ class Handler(BaseHTTPRequestHandler):
         whose name leads to this machine could otherwise read answers that are for it alone.
         """
         host = self.headers.get("Host", "")
+        # A page's requests have a name always. Old health checks have none.
+        if "Host" not in self.headers and self.request_version == "HTTP/1.0":
+            return None
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         names = self.server.names
         if names is not None and name.strip("[]").lower() not in names:
             return f"host {name[:60]!r}, allowed are {', '.join(dict.fromkeys(names))}"
         return None
+
+    def _gone(self) -> bool:
+        """Whether the client has closed the connection.
+
+        The end of what it sends looks the same where it closed its sending side alone and waits for
+        the answer. An interim answer tells them apart: a closed connection is reset by it. Clients
+        of HTTP/1.0 take none, and are taken to wait.
+        """
+        watch = select.poll()
+        watch.register(self.connection, select.POLLIN)
+        if not watch.poll(0):
+            return False
+        try:
+            if self.connection.recv(1, socket.MSG_PEEK) or self.request_version != "HTTP/1.1":
+                return False
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        except ConnectionError:
+            return True
+        watch.modify(self.connection, 0)
+        return any(event & select.POLLERR for _, event in watch.poll(ROUND_TRIP_MS))
 
     def _request(self) -> dict[str, Any]:
         """The request's body, parsed and checked.

@@ -171,6 +171,14 @@ def test_another_site_s_name_for_this_machine_is_refused(server):
         assert ask(server, "GET", "/health", Host=host)[0] == 200, host
 
 
+def test_a_request_without_a_name_is_answered_in_http_1_0_alone(server):
+    for version, status in (("1.0", 200), ("1.1", 403)):
+        with socket.create_connection(server.server_address[:2], timeout=60) as connection:
+            connection.sendall(f"GET /health HTTP/{version}\r\n\r\n".encode())
+            with connection.makefile("rb") as file:
+                assert file.readline().split()[1] == str(status).encode(), version
+
+
 def test_what_is_too_large_or_of_another_type_is_not_read(server):
     assert post(server, b"", Content_Length=str(MOST_BYTES + 1))[0] == 413
     assert post(server, b"", Content_Length="9" * 5_000)[0] == 413
