@@ -34,15 +34,19 @@ def prepare(threads: int | None = None) -> None:
             raise RuntimeError("the number of threads must be set before JAX computes anything")
     import jax
 
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    # No home folder is known where the user has none.
-    if caches.startswith("~"):
+    cache = compiled_cache()
+    if cache is None:
         return
-    cache = Path(caches) / "padir" / "compiled"
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     _replace_damaged(cache)
+
+
+def compiled_cache() -> Path | None:
+    """The folder of compiled programs; None where the user has no home folder."""
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return None if caches.startswith("~") else Path(caches) / "padir" / "compiled"
 
 
 def _replace_damaged(cache: Path) -> None:

@@ -8,7 +8,7 @@ In: sources, ledger. Out: text, line for line.
 examples:
   padir distill-cloud --source train.de --source-language de --target-language en \\
       --out distilled.en
-    Sends nothing: prints what it would cost.
+    Sends nothing: prints what it would cost, and exits with 2, as --out is not written.
   padir distill-cloud --source train.de --source-language de --target-language en \\
       --out distilled.en --max-usd 12.50
     After an interruption the same command resumes where it stopped.

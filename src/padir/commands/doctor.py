@@ -26,6 +26,7 @@ from typing import NamedTuple
 from padir.commands.arguments import option, read_arguments
 from padir.files import InputError, shown
 from padir.invocation import place_options, words
+from padir.launch import compiled_cache
 from padir.locks import try_lock
 
 TESTED_PYTHON = (3, 11)
@@ -167,6 +168,27 @@ def check_results(folder: Path) -> Iterator[Finding]:
     )
 
 
+def check_compiled() -> Iterator[Finding]:
+    """Whether compiled programs can be kept."""
+    cache = compiled_cache()
+    if cache is None:
+        text = "no folder for compiled programs: each start compiles them anew: export"
+        yield Finding("note", f"{text} XDG_CACHE_HOME=FOLDER")
+        return
+    place = cache
+    while not os.path.lexists(place):
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        yield Finding(
+            "note",
+            f"{shown(cache)}: cannot write: {error.strerror}; each start compiles programs anew:"
+            " export XDG_CACHE_HOME=FOLDER",
+        )
+
+
 def check_tools() -> Iterator[Finding]:
     """Required programs: whether they are on PATH."""
     for name, grade, advice in (
@@ -250,6 +272,7 @@ def findings(results: Path) -> Iterator[Finding]:
     yield from check_tools()
     yield from check_name(results)
     yield from check_results(results)
+    yield from check_compiled()
     yield from check_run(results)
     yield from check_queue(results.absolute().parent)
 

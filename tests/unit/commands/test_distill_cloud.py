@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from padir.cli import main
+from padir.commands import distill_cloud
 from padir.config.read import cloud_teacher
 from padir.config.teacher import CloudTeacher
 from padir.distill import owners, service
@@ -67,6 +68,7 @@ def test_without_a_limit_nothing_is_sent_and_with_one_the_text_is_written(
     with TranslationServer() as server:
         line = arguments(endpoint=server.endpoint)
         assert main(line) == 2
+        assert "prints what it would cost, and exits with 2" in distill_cloud.__doc__
         printed, error = capsys.readouterr()
         assert "2 lines to send, 26 characters: 0.00 USD at 20 USD per million (price of" in printed
         assert "0.00 USD spent so far, 0.00 of it in doubt" in printed
@@ -209,6 +211,7 @@ subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "none", str(place)], ch
 from padir.distill import owners
 owners.Owner.__init__.__defaults__ = (2**19,)
 from padir.cli import main
+from padir.commands import distill_cloud
 print("first", main(sys.argv[2:]))
 print("left", [path.name for path in place.iterdir()])
 subprocess.run(["mount", "-o", "remount,size=16M", str(place)], check=True)

@@ -96,6 +96,17 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     )
 
 
+def test_a_cache_of_compiled_programs_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert list(doctor.check_compiled()) == []
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "cache").touch()
+    (finding,) = doctor.check_compiled()
+    told = f"{tmp_path}/cache/padir/compiled: cannot write: Not a directory; each start compiles"
+    assert finding.grade == "note" and finding.text.startswith(told)
+    assert finding in doctor.findings(tmp_path / "results")
+
+
 def test_a_link_to_a_folder_that_is_not_there_is_to_be_fixed(tmp_path):
     (tmp_path / "results").symlink_to(tmp_path / "gone")
     (finding,) = doctor.check_results(tmp_path / "results")
