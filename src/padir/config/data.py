@@ -204,7 +204,8 @@ class Cleaning(Settings):
     romanian_letters: Literal["comma", "cedilla"] | None = added(None)
     """Normalisation of the Romanian letters s and t with a mark below, references included. comma:
     the standard; cedilla: as in older files; null: left as they are. Scores into Romanian compare
-    only with scores on references normalised in the same way."""
+    only with scores on references normalised in the same way. Text of one's own that a trained
+    model translates is not normalised: write it with the same letters."""
 
     @model_validator(mode="after")
     def _ordered(self) -> "Cleaning":

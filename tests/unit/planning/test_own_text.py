@@ -2,13 +2,16 @@
 
 import itertools
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from padir.cli import main
 from padir.config.read import check_config, load_config
+from padir.config.rows import Row
 from padir.files import InputError, read_aligned, read_lines
 from padir.planning import fit, propose
 from padir.planning.cost import parameter_counts
@@ -59,6 +62,34 @@ def test_a_config_fits_one_screen_and_its_text(corpus, capsys):
     assert not any(a & b for a, b in itertools.combinations(sources, 2))
     assert sum(map(len, sources)) == len(set(read_lines("corpus/train.de")))
     assert all(a == b for sides in held.values() for a, b in zip(*sides, strict=True))
+
+
+def test_the_documented_additions_load_alone_and_together(corpus):
+    root = Path(__file__).resolve().parents[3]
+    document = (root / "docs/own-text.md").read_text(encoding="utf-8")
+    (masked,) = [text for text in re.findall(r"```yaml\n(.*?)```", document, re.S)
+                 if "padir_masked" in text]  # fmt: skip
+    Path("masked.yaml").write_text(masked)
+    assert main(["init", "corpus"]) == 0
+    alone = load_config(["corpus.yaml", "masked.yaml"])
+    undecided = yaml.safe_load(masked)
+    undecided["evaluation"].pop("candidate", None)
+    Path("undecided.yaml").write_text(yaml.safe_dump(undecided))
+    assert alone.candidate() == load_config(["corpus.yaml", "undecided.yaml"]).candidate()
+
+    added = "extends: CLONE/config/grid.yaml"
+    size = "vocabularies: {generic: {size: N, foreign_pairs: 7}}"
+    assert f"`{added}`" in document and f"`{size}`" in document
+    text = Path("corpus.yaml").read_text()
+    line = next(line for line in text.splitlines() if line.strip().startswith("vocabulary:"))
+    below = line.partition("vocabulary")[0] + size.replace("N", "300")
+    text = text.replace(line, f"{line}\n{below}")
+    Path("corpus.yaml").write_text(f"{added.replace('CLONE', str(root))}\n{text}")
+    assert load_config(["corpus.yaml"]).candidate() == Row.parse("padir_distilled/padir/T4")
+    together = load_config(["corpus.yaml", "masked.yaml"])
+    assert together.candidate() == alone.candidate()
+    assert together.core_rows() == alone.core_rows()
+    assert together.evaluation.systems and together.evaluation.ablations
 
 
 def test_splits_that_are_there_are_used_and_nothing_is_written(corpus):
