@@ -3,6 +3,7 @@
 `padir.load`, `padir.score` and the other short names of `padir` lead here.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -67,7 +68,8 @@ class Model:
         """Translate lines, in order.
 
         Args:
-            lines: a blank one gives an empty translation, one longer than the model reads is cut.
+            lines: a blank one gives an empty translation, one longer than the model reads is cut,
+                with a warning of Python's.
             steps: decoder passes of a parallel model, `DEFAULT_PASSES` by default.
             decoder: name of a decoder of the bundle or of a built-in one, or a file; by default
                 that of the model's system (see `padir.decode.load.default_decoder`), greedy for AR.
@@ -86,19 +88,21 @@ class Model:
         decoder: str | None = None,
         reranker: str | Path | None = None,
         best: int = 1_000,
-        warn: Callable[[str], None] = lambda message: None,
+        warn: Callable[[str], None] = warnings.warn,
     ) -> list[Translation]:
         """As `translate`, with scores, passes and the `best` distinct candidates of each line.
 
         Args:
             lines, steps, decoder, reranker: as of `translate`.
             best: most candidates of a line, from 1.
-            warn: called with a message about each line that is cut or longer than in training.
+            warn: called with a message about each line that is cut or longer than in training, and
+                about text that the vocabulary cannot spell.
         """
         if isinstance(best, bool) or not isinstance(best, int) or best < 1:
             raise InputError(f"best is {best!r}: allowed are whole numbers from 1")
         texts = _texts(lines)
-        return list(translated(self._kept(decoder, steps, reranker), [texts], warn, best=best))
+        translator = self._kept(decoder, steps, reranker)
+        return list(translated(translator, [texts], warn, best=best, whole=True))
 
     def traces(
         self,
@@ -106,13 +110,14 @@ class Model:
         steps: int | None = None,
         decoder: str | None = None,
         reranker: str | Path | None = None,
-        warn: Callable[[str], None] = lambda message: None,
+        warn: Callable[[str], None] = warnings.warn,
     ) -> list[dict[str, Any]]:
         """As `translate`, with a trace of the passes, as `padir.decode.trace` describes it.
 
         Args:
             lines, steps, decoder, reranker: as of `translate`.
-            warn: called with a message about each line that is cut or longer than in training.
+            warn: called with a message about each line that is cut or longer than in training, and
+                about text that the vocabulary cannot spell.
         """
         texts = _texts(lines)
         return traces(self._kept(decoder, steps, reranker), texts, "input", warn=warn)

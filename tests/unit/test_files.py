@@ -78,7 +78,9 @@ def test_invalid_utf8_names_file_line_and_byte(tmp_path):
 def test_utf_16_is_named_by_its_mark(tmp_path, encoding):
     path = tmp_path / "bad.de"
     path.write_bytes("\ufeffgut\n".encode(encoding))
-    with fails("bad.de: line 1, byte 1: not valid UTF-8; convert it, such as with iconv -f utf-16 -t utf-8"):
+    with fails(
+        "bad.de: line 1, byte 1: not valid UTF-8; convert it, such as with iconv -f utf-16 -t utf-8"
+    ):
         read_lines(path)
 
 

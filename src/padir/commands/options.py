@@ -20,7 +20,7 @@ def length_rule(parsed: argparse.Namespace, decoder: Any, loaded: Any) -> Any:
     """
     from padir.config.decoder import LARGEST_WEIGHT
     from padir.decode.candidates import LengthRule
-    from padir.decode.translate import MissingLengthRuleError, own_rule
+    from padir.decode.load import MissingLengthRuleError, own_rule
 
     alpha, weight = parsed.length_alpha, parsed.length_weight
     given = {"--length-alpha": alpha, "--length-weight": weight}
@@ -48,7 +48,7 @@ def length_rule(parsed: argparse.Namespace, decoder: Any, loaded: Any) -> Any:
 @contextmanager
 def naming_rule_options() -> Iterator[None]:
     """Name `RULE`'s options, which not every caller has, where a decoder lacks a length rule."""
-    from padir.decode.translate import MissingLengthRuleError
+    from padir.decode.load import MissingLengthRuleError
 
     try:
         yield

@@ -50,9 +50,7 @@ def main(argv: list[str]) -> int:
     settings = decoder.settings
     passes = settings.tuning_passes
     translator = options.open_translator(arguments, loaded, decoder, passes, LengthRule())
-    lines, *references = read_aligned(
-        arguments.source, *arguments.references, strip_bom=True
-    )
+    lines, *references = read_aligned(arguments.source, *arguments.references, strip_bom=True)
     if not lines:
         raise InputError(f"{shown(arguments.source)}: empty: there is no sentence to tune on")
     best, rules = LengthRule(), []

@@ -17,7 +17,7 @@ from jaxtyping import Bool
 from padir.decode.candidates import BYTE, SPACE, WITHOUT_SPACES
 from padir.decode.refiner import Proposal
 from padir.decode.translate import Translator
-from padir.files import InputError, shown
+from padir.files import InputError
 from padir.ids import FIRST_PIECE
 
 GAP = re.compile(r"_{3,}")
@@ -118,6 +118,10 @@ def even_shares(tokens: int, gaps: int) -> list[int]:
     return [tokens // gaps + (gap < tokens % gaps) for gap in range(gaps)]
 
 
+class UnspeltTextError(InputError):
+    """The vocabulary cannot spell a given text."""
+
+
 class Speller:
     """Encodes constraint texts as tokens, and knows where words begin.
 
@@ -156,7 +160,7 @@ class Speller:
             joins: whether it joins what is before, where the vocabulary can.
 
         Raises:
-            InputError: the vocabulary cannot spell it.
+            UnspeltTextError: the vocabulary cannot spell it.
         """
         tokens = self.vocabulary.encode([text])[0]
         if joins:
@@ -164,7 +168,7 @@ class Speller:
             if first in self._ids or not first:
                 tokens[:1] = [self._ids[first]] if first else []
         if self.vocabulary.decode([tokens]) != [text]:
-            raise InputError(f"{where}: this model's vocabulary cannot spell {shown(text)!r}")
+            raise UnspeltTextError(f"{where}: this model's vocabulary cannot spell {text!r}")
         return tuple(tokens)
 
     def proposal(self, tokens: Sequence[int], given: Sequence[bool]) -> Proposal:

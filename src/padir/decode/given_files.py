@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from padir.decode.constrain import Constraints
-from padir.decode.given import GAP, Constraint, Speller
+from padir.decode.given import GAP, Constraint, Draft, Speller, UnspeltTextError
 from padir.decode.translate import Translator
 from padir.files import InputError, is_jsonl, read_aligned, shown
 from padir.ids import UNK
@@ -61,22 +61,23 @@ def read_constraints(
     lines: list[Constraint | None] = []
     without_gap: list[int] = []
     unspelt: list[int] = []
-    for number, texts in enumerate(zip(*read_lines_of(*paths.values()), strict=True), start=1):
-        where, text = f"{name}: line {number}", dict(zip(paths, texts, strict=True))
-        if "draft" in text:
-            draft = speller.draft(text["draft"], where)
-            lines.append(draft)
-            if draft is not None and UNK in draft.tokens:
-                unspelt.append(number)
-        elif "terms" in text:
-            lines.append(speller.terms(text["terms"], where))
-        elif "infill" in text:
-            lines.append(speller.template(GAP.split(text["infill"]), where))
-            if lines[-1] is not None and not GAP.search(text["infill"]):
-                without_gap.append(number)
-        else:
-            ends = [text.get("prefix", ""), text.get("suffix", "")]
-            lines.append(speller.template(ends, where, has_suffix=True))
+    refused: list[UnspeltTextError] = []
+    rows = list(zip(*read_lines_of(*paths.values()), strict=True))
+    for number, texts in enumerate(rows, start=1):
+        text = dict(zip(paths, texts, strict=True))
+        try:
+            line = _constraint(speller, text, f"{name}: line {number}")
+        except UnspeltTextError as error:
+            refused.append(error)
+            continue
+        lines.append(line)
+        if isinstance(line, Draft) and UNK in line.tokens:
+            unspelt.append(number)
+        if line is not None and "infill" in text and not GAP.search(text["infill"]):
+            without_gap.append(number)
+    if refused:
+        count = f"; such lines: {len(refused)} of {len(rows)}" if len(refused) > 1 else ""
+        raise InputError(f"{refused[0]}{count}") from refused[0]
     warnings = {
         "has no gap (___) and is copied as it is": without_gap,
         "holds text that this model's vocabulary cannot spell, and is replaced whatever"
@@ -86,3 +87,15 @@ def read_constraints(
         if numbers:
             warn(f"{name}: line {numbers[0]} {what}; such lines: {len(numbers)} of {len(lines)}")
     return Constraints(translator, speller, lines, name, draft_margin)
+
+
+def _constraint(speller: Speller, text: Mapping[str, str], where: str) -> Constraint | None:
+    """The constraint of one line, None where it sets none; raises as the speller does."""
+    if "draft" in text:
+        return speller.draft(text["draft"], where)
+    if "terms" in text:
+        return speller.terms(text["terms"], where)
+    if "infill" in text:
+        return speller.template(GAP.split(text["infill"]), where)
+    ends = [text.get("prefix", ""), text.get("suffix", "")]
+    return speller.template(ends, where, has_suffix=True)

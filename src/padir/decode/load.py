@@ -1,6 +1,7 @@
 """Model bundles and decoders, read from files and ready to decode."""
 
 import difflib
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,7 +13,13 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from padir.bundle import DECODERS, PARTS, SPEC_FILE, VOCABULARY_FILE, read_bundle
 from padir.checksums import read_with_checksum, rerun_remedy
-from padir.config.decoder import Decoder, RuleNumber, WeightPrecision, builtin_decoders
+from padir.config.decoder import (
+    Decoder,
+    RuleNumber,
+    SearchDecoder,
+    WeightPrecision,
+    builtin_decoders,
+)
 from padir.config.training import RunSpec
 from padir.decode.candidates import LengthRule
 from padir.decode.drafts import DraftRule
@@ -24,6 +31,10 @@ from padir.vocab import Vocabulary
 _SETTINGS = TypeAdapter(Decoder)
 _DRAFT_RULE = TypeAdapter(DraftRule)
 _DIGESTS = TypeAdapter(dict[str, str] | None)
+
+
+class MissingLengthRuleError(InputError):
+    """A decoder that compares hypotheses has no length rule."""
 
 
 class _LengthRule(BaseModel, strict=True, allow_inf_nan=False):
@@ -251,6 +262,31 @@ def default_decoder(loaded: LoadedModel) -> str:
                 if settings.reranker is None:
                     return name
     return run.system
+
+
+def own_rule(decoder: TunedDecoder, loaded: LoadedModel) -> LengthRule:
+    """A decoder's length rule: the tuned one, the only one of its settings, or any where it needs
+    none. Raises MissingLengthRuleError where it is not tuned and its settings have several.
+    """
+    if decoder.rule:
+        return decoder.rule
+    settings = decoder.settings
+    searches = isinstance(settings, SearchDecoder)
+    weights = [0.0] if searches else settings.length_weights
+    if len(settings.length_alphas) == len(weights) == 1:
+        return LengthRule(settings.length_alphas[0], weights[0])
+    if not (settings.kind == "greedy" if searches else settings.length_candidates == 1):
+        folder, choice = loaded.folder, str(decoder.path or decoder.name)
+        source, target = loaded.spec.direction.split("-")
+        words = ["padir", "tune", "--bundle", shown(folder)]
+        words += [] if choice == default_decoder(loaded) else ["--decoder", shown(choice)]
+        words += ["--source", f"valid.{source}", "--references", f"valid.{target}"]
+        words += ["--out", shown(_tuned_path(loaded, decoder.name))]
+        raise MissingLengthRuleError(
+            f"{shown(folder)}: decoder {decoder.name} has no length rule yet: run"
+            f" {shlex.join(words)}"
+        )
+    return LengthRule()
 
 
 def _tuned_path(loaded: LoadedModel, name: str) -> Path:

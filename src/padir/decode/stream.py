@@ -11,6 +11,7 @@ from padir.decode.candidates import Candidate
 from padir.decode.constrain import Constraints
 from padir.decode.sources import shortened
 from padir.decode.translate import Hypothesis, Translator
+from padir.decode.unknown_text import UnknownTextWarning
 from padir.files import InputError
 
 MOST_CHARACTERS = 100_000
@@ -119,23 +120,27 @@ def translated(
     warn: Callable[[str], None],
     constraints: Constraints | None = None,
     best: int = 0,
+    whole: bool = False,
 ) -> Iterator[Translation]:
     """Translate lines batch by batch, in order, with exactly one translation per line.
 
     Args:
         translator: of the model and its decoder.
         groups: lines that are translated together.
-        warn: called with a message about a line that is cut.
+        warn: called with a message about a line that is cut, and once of text that the vocabulary
+            cannot spell.
         constraints: of the lines, one for each.
         best: most alternatives of a line.
+        whole: whether there is one group, of all lines.
 
     Raises:
         InputError: more or fewer lines than constraints; a constraint on an empty line.
     """
     count = 0
+    unknown = UnknownTextWarning(warn, whole=whole)
     for lines in groups:
         known = lines[: len(constraints.lines) - count] if constraints else lines
-        yield from _group(translator, known, count, warn, constraints, best)
+        yield from _group(translator, known, count, warn, unknown, constraints, best)
         if constraints and len(known) < len(lines):
             raise InputError(
                 f"line counts differ: the input has more than the {len(constraints.lines)} of"
@@ -154,6 +159,7 @@ def _group(
     lines: Sequence[str],
     first: int,
     warn: Callable[[str], None],
+    unknown: UnknownTextWarning,
     constraints: Constraints | None,
     best: int,
 ) -> Iterator[Translation]:
@@ -164,6 +170,7 @@ def _group(
     for message in shortened(sources, longest, trained, first + 1):
         warn(message)
     alternatives: list[tuple[Alternative, ...]] = [()] * len(lines)
+    unknown.check(sources, first + 1)
     if constraints is not None:
         hypotheses = constraints.translate(sources, first)
     else:

@@ -39,6 +39,8 @@ from padir.decode.refine import by_candidate, refinement
 from padir.decode.refiner import Refiner, candidates_of
 from padir.decode.stream import MOST_CHARACTERS
 from padir.decode.translate import Translator
+from padir.decode.unknown_text import UnknownTextWarning
+from padir.files import shown
 from padir.ids import MASK
 from padir.model.transformer import Transformer
 
@@ -105,7 +107,8 @@ def traces(
         lines: an empty one has no candidates.
         name: of their file, for messages.
         references: shown beside the output; an oracle length predictor reads their lengths.
-        warn: called with a message about each line that is cut; None refuses such lines.
+        warn: called with a message about each line that is cut, and of text that the vocabulary
+            cannot spell; None refuses lines that are too long.
 
     Raises:
         InputError: a line is too long for the model and `warn` is None, or an oracle length
@@ -114,6 +117,7 @@ def traces(
     sources = translator.encode([line[:MOST_CHARACTERS] for line in lines])
     translator.fit(sources, name, warn)
     candidates: list[list[Candidate]] = [[] for _ in lines]
+    UnknownTextWarning(warn, f"{shown(name)}: ").check(sources)
     states: list[list[list[dict[str, Any]]]] = [[] for _ in lines]
     if translator.decoding.passes is None:
         candidates = translator.candidates(sources, references=references)

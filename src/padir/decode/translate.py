@@ -6,22 +6,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from padir.bundle import DECODERS
 from padir.config.base import short_digest
 from padir.config.decoder import MOST_PASSES, SearchDecoder, decoder_digest
 from padir.config.rows import Decoding, with_hypotheses
 from padir.decode.autoregressive import Searcher
 from padir.decode.batches import Batch
 from padir.decode.candidates import Candidate, LengthRule, drop_repeats
-from padir.decode.load import LoadedModel, TunedDecoder, default_decoder
+from padir.decode.load import LoadedModel, TunedDecoder, own_rule
 from padir.decode.refiner import Refiner
 from padir.decode.rerank import Reranker, check_reranker
 from padir.decode.sources import check_lengths, longest_trained, shortened
+from padir.decode.unknown_text import UnknownTextWarning
 from padir.files import InputError, shown
-
-
-class MissingLengthRuleError(InputError):
-    """A decoder that compares hypotheses has no length rule."""
 
 
 @dataclass(frozen=True)
@@ -332,13 +328,14 @@ class Translator:
             lines: a blank one gives an empty hypothesis.
             name: of the file, for messages.
             report, references: as in `candidates`.
-            warn: as in `fit`.
+            warn: as in `fit`, and of text that the vocabulary cannot spell.
 
         Raises:
             InputError: a line is too long for the model, and `warn` is None.
         """
         sources = self.encode(lines)
         self.fit(sources, name, warn)
+        UnknownTextWarning(warn, f"{shown(name)}: ").check(sources)
         return self.finish(sources, self.candidates(sources, report, references))
 
 
@@ -352,27 +349,3 @@ def _check_passes(decoder: TunedDecoder, passes: int | None) -> None:
             f"decoder {decoder.name} is parallel: the number of passes is"
             f" {'missing' if passes is None else passes}, allowed are 1 to {MOST_PASSES}"
         )
-
-
-def own_rule(decoder: TunedDecoder, loaded: LoadedModel) -> LengthRule:
-    """A decoder's length rule: the tuned one, the only one of its settings, or any where it needs
-    none. Raises MissingLengthRuleError where it is not tuned and its settings have several.
-    """
-    if decoder.rule:
-        return decoder.rule
-    settings = decoder.settings
-    searches = isinstance(settings, SearchDecoder)
-    weights = [0.0] if searches else settings.length_weights
-    if len(settings.length_alphas) == len(weights) == 1:
-        return LengthRule(settings.length_alphas[0], weights[0])
-    if not (settings.kind == "greedy" if searches else settings.length_candidates == 1):
-        folder, name = loaded.folder, decoder.name
-        source, target = loaded.spec.direction.split("-")
-        choice = str(decoder.path or name)
-        option = "" if choice == default_decoder(loaded) else f" --decoder {shown(choice)}"
-        raise MissingLengthRuleError(
-            f"{shown(folder)}: decoder {name} has no length rule yet: run padir tune --bundle"
-            f" {shown(folder)}{option} --source valid.{source} --references valid.{target}"
-            f" --out {shown(folder / DECODERS / f'{name}.json')}"
-        )
-    return LengthRule()

@@ -257,6 +257,11 @@ def test_several_texts_a_line_are_refused(padir, tmp_path):
         ({"prefix": ["ba"], "infill": ["ba"]}, r"^--prefix and --infill: only --prefix and --suf"),
         ({"draft": ["ba"], "terms": ["ba"]}, r"^--draft and --terms: only"),
         ({"terms": ["", "ba\tXX"]}, r"terms: line 2: this model's vocabulary cannot spell 'XX'"),
+        (
+            {"terms": ["ba\tXX", "ba", "YY\tZZ", "ba ko", "XX"]},
+            r"terms: line 1: .* cannot spell 'XX'; such lines: 3 of 5$",
+        ),
+        ({"terms": ["a\u00adb"]}, r"terms: line 1: .* cannot spell 'a\\xadb'$"),
         ({"prefix": ["ba"], "suffix": ["\u2581x"]}, r"prefix and .*suffix: line 1: this model's"),
         ({"infill": ["ba", "ba ___" * 6]}, r"infill: line 2: at least 12 tokens, .* at most 11"),
         ({"draft": ["ba " * 12]}, r"draft: line 1: at least 12 tokens, .* at most 11"),

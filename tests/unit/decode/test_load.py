@@ -1,5 +1,6 @@
 """What a decoder refuses, each with one line."""
 
+import shlex
 import shutil
 
 import pytest
@@ -96,6 +97,15 @@ def test_a_missing_rule_is_asked_for(folders):
             f"{folder}: decoder {name} has no length rule yet: run padir tune --bundle {folder}"
             f"{option} {text} --out {folder}/decoders/{name}.json"
         )
+
+
+def test_the_command_that_tunes_a_rule_can_be_pasted(folders, tmp_path):
+    folder = shutil.copytree(folders["padir"], tmp_path / "my model's")
+    with pytest.raises(InputError) as refused:
+        Translator(load(folder), tiny_decoder("padir"), 2)
+    words = shlex.split(str(refused.value).partition("rule yet: run ")[2])
+    assert words[:4] == ["padir", "tune", "--bundle", str(folder)]
+    assert words[-2:] == ["--out", str(folder / "decoders" / "padir.json")]
 
 
 def test_a_decoder_with_a_single_length_rule_needs_no_tuning(folders, tmp_path):
