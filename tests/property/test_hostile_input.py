@@ -216,7 +216,8 @@ def is_note(line: str) -> bool:
     cleaned = re.match(
         r"padir clean: \S+: (dropped [\d,]+ of|removed a (carriage return|byte order mark))", line
     )
-    return bool(progress or cleaned) or ": warning: " in line or line.endswith(ends)
+    unknown = "vocabulary cannot spell and the model reads as <unk>" in line
+    return bool(progress or cleaned or unknown) or ": warning: " in line or line.endswith(ends)
 
 
 def file_of(lines: list[str], path: Path) -> Path:
