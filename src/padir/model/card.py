@@ -1,6 +1,7 @@
 """The model card of a bundle, written from data of its training run."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from padir.cards import UNKNOWN, head, license_section
 from padir.config.data import GENERATED_LICENSE, SYNTHETIC_PAIR
@@ -15,7 +16,7 @@ LICENSE_NOTE = (
 def model_card(
     spec: RunSpec,
     seed: int,
-    summary: Mapping[str, object],
+    summary: Mapping[str, Any],
     valid: Mapping[str, float],
     steps: Sequence[int],
 ) -> str:

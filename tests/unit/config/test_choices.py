@@ -116,12 +116,7 @@ def test_a_decoder_that_contradicts_itself_is_refused(given, message):
         ({}, {"kind": "disco"}, "context easy_first, the training has .*disentangled false"),
         ({}, {"context": "easy_first"}, "needs context easy_first, any other context all"),
         ({"system": "disco"}, {}, "context all, the training has architecture.disentangled true"),
-        (
-            {"system": "cmlm"},
-            {"start": "mask", "replacement": "mask"},
-            r"update all, .*masked tokens alone \(objective.loss_on hidden, stages 1\): .*hidden",
-        ),
-        ({"system": "rdm"}, {"kind": "rdm", "update": "share"}, "update share, but this training"),
+        ({"system": "cmlm"}, {"start": "mask", "replacement": "mask"}, "all, but .* update hidden"),
         ({"system": "disco"}, {"kind": "disco", "remask": "stutter"}, "it needs remask none"),
         ({}, {"remask": "critic"}, "remask critic needs objective.critic_weight above 0"),
     ],
@@ -382,9 +377,8 @@ def test_a_reranker_has_the_vocabulary_and_reads_the_lengths_of_what_it_ranks():
     assert "reranker ar has vocabulary None, the training other" in refused(other)
     shorter = changed("trainings.ar.architecture.max_positions", 128)
     shorter |= {"decoders": decoders, "evaluation": evaluation}
-    assert "reranker ar reads 128 tokens (architecture.max_positions), at least 256" in refused(
-        shorter
-    )
+    line = refused(shorter)
+    assert "reranker ar reads 128 tokens (architecture.max_positions), at least 256" in line
 
 
 def test_rows_without_settings_are_every_training_under_its_own_decoders():
