@@ -27,7 +27,8 @@ from padir.report import catalogue
 try:
     refuse_repeated_keys(workflow.configfiles)
     SETTINGS = check_config(with_base(config, workflow.configfiles))
-    if workflow.is_main_process and workflow.local_exec:
+    # Executors other than the local one, which Snakemake chooses later, have a limit of nodes.
+    if workflow.is_main_process and workflow.resource_settings.nodes is None:
         for warning in fit.check(SETTINGS):
             print(f"padir: warning: {warning}", file=sys.stderr)
     # Jobs read this file too; only the process that schedules them is a run.

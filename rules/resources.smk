@@ -35,7 +35,9 @@ def device(kind):
     handed_on = f"PADIR_LIMIT_{kind.upper()}"
     limit = workflow.global_resources.get(kind).value
     if workflow.is_main_process:
-        if limit is None and workflow.local_exec and machine.jax_computes_on(kind):
+        # Executors other than the local one have a limit of nodes.
+        local = workflow.resource_settings.nodes is None
+        if limit is None and local and machine.jax_computes_on(kind):
             limit = 1
             workflow.register_resource(kind, limit)
             print(

@@ -237,7 +237,10 @@ def scorer_flags(config: Config, scorer: str) -> list[Any]:
     """Options of `padir rate`, one for each setting of the scorer. A checkpoint may be missing."""
     settings = config.evaluation.scorers[scorer]
     further = settings.model_dump(exclude={"kind"})
-    flags = [part for key, value in further.items() for part in (_option(key), value)]
+    flags: list[Any] = []
+    for key, value in further.items():
+        # An option without a value stands for true.
+        flags += [_option(key)] * bool(value) if isinstance(value, bool) else [_option(key), value]
     missing = ["--allow-missing"] if "checkpoint" in further else []
     return ["--scorer", settings.kind, *flags, *missing]
 

@@ -3,7 +3,7 @@
 `padir.load`, `padir.score` and the other short names of `padir` lead here.
 """
 
-import warnings
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -27,6 +27,7 @@ from padir.decode.translate import Translator
 from padir.files import InputError
 from padir.score import score_lines
 
+LOG = logging.getLogger("padir")
 Key = tuple[str | None, Path | None]
 
 
@@ -68,8 +69,8 @@ class Model:
         """Translate lines, in order.
 
         Args:
-            lines: a blank one gives an empty translation, one longer than the model reads is cut,
-                with a warning of Python's.
+            lines: a blank one gives an empty translation, one longer than the model reads is cut.
+                Of that, and of text that the model has not learnt, the logger `padir` warns.
             steps: decoder passes of a parallel model, `DEFAULT_PASSES` by default.
             decoder: name of a decoder of the bundle or of a built-in one, or a file; by default
                 that of the model's system (see `padir.decode.load.default_decoder`), greedy for AR.
@@ -88,7 +89,7 @@ class Model:
         decoder: str | None = None,
         reranker: str | Path | None = None,
         best: int = 1_000,
-        warn: Callable[[str], None] = warnings.warn,
+        warn: Callable[[str], None] = LOG.warning,
     ) -> list[Translation]:
         """As `translate`, with scores, passes and the `best` distinct candidates of each line.
 
@@ -110,7 +111,7 @@ class Model:
         steps: int | None = None,
         decoder: str | None = None,
         reranker: str | Path | None = None,
-        warn: Callable[[str], None] = warnings.warn,
+        warn: Callable[[str], None] = LOG.warning,
     ) -> list[dict[str, Any]]:
         """As `translate`, with a trace of the passes, as `padir.decode.trace` describes it.
 

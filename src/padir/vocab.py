@@ -175,6 +175,13 @@ class Vocabulary:
             return [self._processor.encode(line) for line in lines]
         return self._processor.encode(list(lines), num_threads=threads)
 
+    def unknown(self, line: str) -> list[str]:
+        """The parts of a line that the vocabulary cannot spell."""
+        parts = self._processor.encode(line, out_type=str)
+        ids = self._processor.encode(line)
+        unknown = [part for part, token in zip(parts, ids, strict=True) if token == UNK]
+        return [part.replace("\u2581", " ").strip(" ") for part in unknown]
+
     def decode(self, ids: Sequence[Sequence[int] | np.ndarray]) -> list[str]:
         """Text of each sequence up to its first EOS; always one line each.
 

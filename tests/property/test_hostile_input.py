@@ -216,7 +216,7 @@ def is_note(line: str) -> bool:
     cleaned = re.match(
         r"padir clean: \S+: (dropped [\d,]+ of|removed a (carriage return|byte order mark))", line
     )
-    unknown = "vocabulary cannot spell and the model reads as <unk>" in line
+    unknown = "vocabulary cannot spell" in line or "tokens that this model has learnt" in line
     return bool(progress or cleaned or unknown) or ": warning: " in line or line.endswith(ends)
 
 

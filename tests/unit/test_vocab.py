@@ -77,6 +77,8 @@ def test_decode_stops_at_end_and_skips_special_ids(vocabulary):
 
 def test_unknown_text_is_visible(vocabulary):
     assert UNK in vocabulary.encode(["ka Ж"])[0]
+    assert vocabulary.unknown("ka Ж ro \u00adЖ") == ["Ж", "\u00adЖ"]
+    assert vocabulary.unknown("ka ro") == vocabulary.unknown("") == []
     assert "\u2047" in vocabulary.decode(vocabulary.encode(["ka Ж"]))[0]
 
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 PROFILES = Path(__file__).resolve().parents[2] / "workflow/profiles"
+SNAKEFILE = str(PROFILES.parents[1] / "Snakefile")
 
 
 def jobs(output: str, rule: str) -> list[str]:
@@ -199,16 +200,18 @@ def test_jobs_take_turns_on_a_gpu_without_a_profile(tiny, stand_in, tmp_path, li
     whole = Path(stand_in["PATH"].split(os.pathsep)[0], "padir").read_text()
     (folder / "padir").write_text(whole.replace("if verb ==", f"{ALONE}if verb ==", 1))
     (folder / "padir").chmod(0o755)
-    command = [
-        sys.executable,
-        "-c",
-        WITH_GPU,
-        "--snakefile",
-        str(PROFILES.parents[1] / "Snakefile"),
-    ]
+    command = [sys.executable, "-c", WITH_GPU, "--snakefile", SNAKEFILE, "--cores", "4"]
     command += ["--configfile", str(tiny), *limit, "--", "translation"]
     env = {**stand_in, "PATH": f"{folder}{os.pathsep}{stand_in['PATH']}"}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == status, done.stderr
     note = "padir: one job at a time on the GPU: --resources gpu=N allows N\n"
     assert done.stderr.count(note) == (not limit)
+
+
+def test_a_gpu_of_the_host_that_submits_limits_no_cluster(tiny, tmp_path):
+    command = [sys.executable, "-c", WITH_GPU, "--snakefile", SNAKEFILE]
+    command += [*profile_arguments("slurm"), "--configfile", str(tiny), "--dry-run", "--", "table1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "one job at a time" not in done.stderr

@@ -177,15 +177,14 @@ class RefinementDecoder(Settings):
     # It decodes parallel models, and its length rule is tuned on validation data, which are decoded
     # once: length candidates do not depend on the rule.
     parallel: ClassVar[bool] = True
+    tuned: ClassVar[bool] = True
+    tuning_decodings: ClassVar[int] = 1
 
     @property
     def analysable(self) -> bool:
         """Whether a pass chooses each token by itself from the whole vocabulary, as the analysis of
         dependency asks."""
         return self.joint == "none" and not self.shortlist
-
-    tuned: ClassVar[bool] = True
-    tuning_decodings: ClassVar[int] = 1
 
     @model_validator(mode="before")
     @classmethod

@@ -80,7 +80,7 @@ def _sentence(
         case "extra_forbidden":
             keys = sorted(_keys_at(kind, path[:-1], settings))
             # Of keys that share few letters none is meant.
-            nearest = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.3)
+            nearest = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.5)
             advice = "".join(f"; nearest known key: {key}" for key in nearest)
             return f"unknown key{advice}", ", ".join(keys)
         case "missing":

@@ -9,9 +9,8 @@ from typing import Any
 
 from padir.decode.candidates import Candidate
 from padir.decode.constrain import Constraints
-from padir.decode.sources import shortened
+from padir.decode.sources import SourceWarnings, shortened
 from padir.decode.translate import Hypothesis, Translator
-from padir.decode.unknown_text import UnknownTextWarning
 from padir.files import InputError
 
 MOST_CHARACTERS = 100_000
@@ -137,10 +136,10 @@ def translated(
         InputError: more or fewer lines than constraints; a constraint on an empty line.
     """
     count = 0
-    unknown = UnknownTextWarning(warn, whole=whole)
+    warnings = translator.source_warnings(warn, whole=whole)
     for lines in groups:
         known = lines[: len(constraints.lines) - count] if constraints else lines
-        yield from _group(translator, known, count, warn, unknown, constraints, best)
+        yield from _group(translator, known, count, warn, warnings, constraints, best)
         if constraints and len(known) < len(lines):
             raise InputError(
                 f"line counts differ: the input has more than the {len(constraints.lines)} of"
@@ -159,18 +158,17 @@ def _group(
     lines: Sequence[str],
     first: int,
     warn: Callable[[str], None],
-    unknown: UnknownTextWarning,
+    warnings: SourceWarnings,
     constraints: Constraints | None,
     best: int,
 ) -> Iterator[Translation]:
     if not lines:
         return
     sources = translator.encode([line[:MOST_CHARACTERS] for line in lines])
-    longest, trained = translator.longest_source, translator.longest_trained
-    for message in shortened(sources, longest, trained, first + 1):
+    for message in shortened(sources, translator.longest_source, first + 1):
         warn(message)
     alternatives: list[tuple[Alternative, ...]] = [()] * len(lines)
-    unknown.check(sources, first + 1)
+    warnings.check(lines, sources, first + 1)
     if constraints is not None:
         hypotheses = constraints.translate(sources, first)
     else:

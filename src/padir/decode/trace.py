@@ -39,7 +39,6 @@ from padir.decode.refine import by_candidate, refinement
 from padir.decode.refiner import Refiner, candidates_of
 from padir.decode.stream import MOST_CHARACTERS
 from padir.decode.translate import Translator
-from padir.decode.unknown_text import UnknownTextWarning
 from padir.files import shown
 from padir.ids import MASK
 from padir.model.transformer import Transformer
@@ -117,7 +116,7 @@ def traces(
     sources = translator.encode([line[:MOST_CHARACTERS] for line in lines])
     translator.fit(sources, name, warn)
     candidates: list[list[Candidate]] = [[] for _ in lines]
-    UnknownTextWarning(warn, f"{shown(name)}: ").check(sources)
+    translator.source_warnings(warn, f"{shown(name)}: ").check(lines, sources)
     states: list[list[list[dict[str, Any]]]] = [[] for _ in lines]
     if translator.decoding.passes is None:
         candidates = translator.candidates(sources, references=references)

@@ -15,8 +15,7 @@ from padir.decode.candidates import Candidate, LengthRule, drop_repeats
 from padir.decode.load import LoadedModel, TunedDecoder, own_rule
 from padir.decode.refiner import Refiner
 from padir.decode.rerank import Reranker, check_reranker
-from padir.decode.sources import check_lengths, longest_trained, shortened
-from padir.decode.unknown_text import UnknownTextWarning
+from padir.decode.sources import SourceWarnings, check_lengths, longest_trained, shortened
 from padir.files import InputError, shown
 
 
@@ -101,7 +100,6 @@ class Translator:
         self.decoding = Decoding(decoder.name, passes)
         self.rule = rule or own_rule(decoder, loaded)
         self.longest_source = run.architecture.max_positions - 1
-        self.longest_trained = longest_trained(run)
         self._refiner: Refiner | None = None
         self._searcher: Searcher | None = None
         network = loaded.network(settings.weights)
@@ -289,6 +287,13 @@ class Translator:
             for index, candidate in enumerate(chosen)
         ]
 
+    def source_warnings(
+        self, warn: Callable[[str], None] | None, place: str = "", whole: bool = True
+    ) -> SourceWarnings:
+        """Warnings of what this model has not learnt to translate."""
+        trained, unknown = longest_trained(self.loaded.spec.run), self.loaded.vocabulary.unknown
+        return SourceWarnings(warn, trained, unknown, place, whole)
+
     def reads(self, source: Sequence[int]) -> bool:
         """Whether a source fits in the model's positions."""
         return len(source) <= self.longest_source
@@ -302,8 +307,7 @@ class Translator:
 
         Args:
             name: of their file.
-            warn: called with a message about each line that is cut or longer than in training;
-                None refuses lines that would be cut.
+            warn: called with a message about each line that is cut; None refuses such lines.
 
         Raises:
             InputError: with the number of the first line that is too long, without `warn`.
@@ -311,7 +315,7 @@ class Translator:
         if warn is None:
             check_lengths(sources, name, self.longest_source)
             return
-        for message in shortened(sources, self.longest_source, self.longest_trained, 1):
+        for message in shortened(sources, self.longest_source, 1):
             warn(f"{shown(name)}: {message}")
 
     def translate(
@@ -328,14 +332,14 @@ class Translator:
             lines: a blank one gives an empty hypothesis.
             name: of the file, for messages.
             report, references: as in `candidates`.
-            warn: as in `fit`, and of text that the vocabulary cannot spell.
+            warn: as in `fit`, and as in `SourceWarnings`.
 
         Raises:
             InputError: a line is too long for the model, and `warn` is None.
         """
         sources = self.encode(lines)
         self.fit(sources, name, warn)
-        UnknownTextWarning(warn, f"{shown(name)}: ").check(sources)
+        self.source_warnings(warn, f"{shown(name)}: ").check(lines, sources)
         return self.finish(sources, self.candidates(sources, report, references))
 
 

@@ -16,7 +16,8 @@ _DEVICE_FILES = Path("/dev")
 # Files of the devices, and packages by which JAX computes on them.
 _DEVICES = {
     "gpu": (
-        ("nvidia[0-9]*", "kfd"),
+        # The last is that of Windows Subsystem for Linux.
+        ("nvidia[0-9]*", "kfd", "dxg"),
         ("jax_cuda13_plugin", "jax_cuda12_plugin", "jax_rocm7_plugin", "jax_rocm60_plugin"),
     ),
     "tpu": (("accel[0-9]*", "vfio/[0-9]*"), ("libtpu",)),
@@ -65,7 +66,8 @@ def jax_computes_on(kind: str) -> bool:
 
     It is not asked itself: a process that loads it takes the devices.
     """
-    if os.environ.get("JAX_PLATFORMS") == "cpu":
+    hidden = kind == "gpu" and os.environ.get("CUDA_VISIBLE_DEVICES") == ""
+    if hidden or os.environ.get("JAX_PLATFORMS") == "cpu":
         return False
     files, packages = _DEVICES[kind]
     return any(list(_DEVICE_FILES.glob(file)) for file in files) and any(

@@ -2,7 +2,7 @@
 
 lock                    held by the running trainer
 identity.json           what the folder belongs to: spec, data and seed digests
-code.json               SHA-256 of the code that trains, and the steps at which it changed
+code.json               SHA-256 of the code that trained, from each step at which it changed
 checkpoints/{step}/     Orbax: parameters, optimizer state, step
 saved/{step}.json       SHA-256 of a checkpoint's files, and the sums of metrics not yet reported
                         (with the steps of the candidates that there were)

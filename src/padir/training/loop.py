@@ -197,7 +197,7 @@ class Run:
             InputError: a loss or parameter was not finite; names the step.
         """
         state = self._restored()
-        changes = note_changed_code(self.work, int(state.step), self.label)
+        changes = note_changed_code(self.work, int(state.step), self.training.steps, self.label)
         with stop_signals() as self._signals:
             state = self._loop(state)
         if self._valid is None:  # A resumed run may have nothing left to do.

@@ -211,7 +211,6 @@ subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "none", str(place)], ch
 from padir.distill import owners
 owners.Owner.__init__.__defaults__ = (2**19,)
 from padir.cli import main
-from padir.commands import distill_cloud
 print("first", main(sys.argv[2:]))
 print("left", [path.name for path in place.iterdir()])
 subprocess.run(["mount", "-o", "remount,size=16M", str(place)], check=True)

@@ -63,6 +63,7 @@ def test_the_smallest_limit_on_the_way_up_counts(limited, own, limits, memory):
         (["nvidiactl"], ["jax_cuda13_plugin"], []),
         (["accel0"], ["libtpu"], ["tpu"]),
         (["vfio/0"], ["libtpu"], ["tpu"]),
+        (["dxg"], ["jax_cuda12_plugin"], ["gpu"]),
         (["vfio/vfio", "nvidia0"], ["libtpu"], []),
     ],
 )
@@ -74,7 +75,10 @@ def test_jax_computes_on_devices_that_are_there_and_installed_for(
         (tmp_path / name).touch()
     monkeypatch.setattr(machine, "_DEVICE_FILES", tmp_path)
     monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: name in packages or None)
-    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    for name in ("JAX_PLATFORMS", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
     assert [kind for kind in ("gpu", "tpu") if machine.jax_computes_on(kind)] == kinds
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert not machine.jax_computes_on("gpu")
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     assert not any(machine.jax_computes_on(kind) for kind in ("gpu", "tpu"))

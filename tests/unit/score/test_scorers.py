@@ -15,6 +15,7 @@ from tests.unit.config.small import SMALL
 class CasedScorer(Settings):
     kind: str = "cased"
     case_sensitive: bool = True
+    order: int = 4
 
 
 def flags(scorer: Settings) -> list[Any]:
@@ -25,7 +26,9 @@ def flags(scorer: Settings) -> list[Any]:
 
 def test_every_setting_of_a_scorer_is_in_its_command():
     """Else two scorers that differ in it have two digests and one number."""
-    assert flags(CasedScorer()) == ["--scorer", "cased", "--case-sensitive", True]
+    order = ["--order", 4]
+    assert flags(CasedScorer()) == ["--scorer", "cased", "--case-sensitive", *order]
+    assert flags(CasedScorer(case_sensitive=False)) == ["--scorer", "cased", *order]
 
 
 def test_the_commands_of_the_scorers():

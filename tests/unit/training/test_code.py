@@ -25,9 +25,10 @@ def sources(tmp_path: Path, monkeypatch) -> Path:
     return package
 
 
-def noted(folder: Path, step: int) -> list[int]:
+def noted(folder: Path, step: int, first: bool = True) -> list[int]:
     with WorkFolder(folder, {"seed": 0}) as work:
-        return note_changed_code(work, step, "train ar seed 0")
+        work.first = first
+        return note_changed_code(work, step, 9000, "train ar seed 0")
 
 
 def test_a_resumed_run_names_what_changed(sources: Path, tmp_path: Path, monkeypatch, capsys):
@@ -49,6 +50,23 @@ def test_a_resumed_run_names_what_changed(sources: Path, tmp_path: Path, monkeyp
     assert ": flax, jax, jaxlib and 4 more;" in capsys.readouterr().err
     # Checkpoints since the first change were lost.
     assert noted(folder, 250) == [250]
+    capsys.readouterr()
+    # Where no step is left, no code trains.
+    (sources / "step.py").write_text("3\n")
+    assert noted(folder, 9000) == [250]
+    assert noted(folder, 500, first=False) == []
+    assert capsys.readouterr().err == ""
+
+
+def test_code_that_trained_no_step_is_forgotten(sources: Path, tmp_path: Path, capsys):
+    folder = tmp_path / "work"
+    assert noted(folder, 0) == []
+    (sources / "step.py").write_text("2\n")
+    assert noted(folder, 500) == [500]
+    (sources / "step.py").write_text("1\n")
+    capsys.readouterr()
+    assert noted(folder, 500) == []
+    assert capsys.readouterr().err == ""
 
 
 def test_a_run_that_starts_over_or_has_a_damaged_record_compares_nothing(
@@ -62,12 +80,13 @@ def test_a_run_that_starts_over_or_has_a_damaged_record_compares_nothing(
     os.truncate(folder / "code.json", 10)
     assert noted(folder, 500) == []
     assert capsys.readouterr().err == ""
-    assert read_json(folder / "code.json")["changed_at"] == []
+    assert [at for at, _ in read_json(folder / "code.json")["starts"]] == [500]
 
 
 def test_training_records_the_code_that_trains(tmp_path: Path):
     text, vocabulary = write_toy(tmp_path)
     trained = train(tiny_spec(), vocabulary, text, 0, tmp_path / "work")
     assert trained.summary["code_changes"] == []
-    recorded = read_json(tmp_path / "work" / "code.json")["code"]
+    [[step, recorded]] = read_json(tmp_path / "work" / "code.json")["starts"]
+    assert step == 0
     assert {"training/step.py", "training/objective.py", "model/decoder.py", "jax"} <= set(recorded)
