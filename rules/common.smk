@@ -24,11 +24,13 @@ from padir.locks import Run
 from padir.planning import fit, machine, run_log
 from padir.report import catalogue
 
+# Executors other than the local one, which Snakemake chooses after reading this file, have a limit of nodes.
+LOCAL = workflow.resource_settings.nodes is None
+
 try:
     refuse_repeated_keys(workflow.configfiles)
     SETTINGS = check_config(with_base(config, workflow.configfiles))
-    # Executors other than the local one, which Snakemake chooses later, have a limit of nodes.
-    if workflow.is_main_process and workflow.resource_settings.nodes is None:
+    if workflow.is_main_process and LOCAL:
         for warning in fit.check(SETTINGS):
             print(f"padir: warning: {warning}", file=sys.stderr)
     # Jobs read this file too; only the process that schedules them is a run.

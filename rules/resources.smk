@@ -35,9 +35,7 @@ def device(kind):
     handed_on = f"PADIR_LIMIT_{kind.upper()}"
     limit = workflow.global_resources.get(kind).value
     if workflow.is_main_process:
-        # Executors other than the local one have a limit of nodes.
-        local = workflow.resource_settings.nodes is None
-        if limit is None and local and machine.jax_computes_on(kind):
+        if limit is None and LOCAL and machine.jax_computes_on(kind):
             limit = 1
             workflow.register_resource(kind, limit)
             print(

@@ -96,8 +96,8 @@ class Model:
         Args:
             lines, steps, decoder, reranker: as of `translate`.
             best: most candidates of a line, from 1.
-            warn: called with a message about each line that is cut or longer than in training, and
-                about text that the vocabulary cannot spell.
+            warn: called with a message about each line that is cut, about lines longer than in
+                training, and about text that the vocabulary cannot spell.
         """
         if isinstance(best, bool) or not isinstance(best, int) or best < 1:
             raise InputError(f"best is {best!r}: allowed are whole numbers from 1")
@@ -117,8 +117,8 @@ class Model:
 
         Args:
             lines, steps, decoder, reranker: as of `translate`.
-            warn: called with a message about each line that is cut or longer than in training, and
-                about text that the vocabulary cannot spell.
+            warn: called with a message about each line that is cut, about lines longer than in
+                training, and about text that the vocabulary cannot spell.
         """
         texts = _texts(lines)
         return traces(self._kept(decoder, steps, reranker), texts, "input", warn=warn)

@@ -93,8 +93,8 @@ class Extractor:
         sentences: of a batch; see `CompiledModel`.
 
     Raises:
-        InputError: the decoder chooses a pass's tokens jointly, where the analysis asks where
-            independent choices fail, or from a shortlist.
+        InputError: the decoder chooses a pass's tokens jointly, or from a shortlist; the analysis
+            asks where independent choices fail.
     """
 
     def __init__(

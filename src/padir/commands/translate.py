@@ -187,7 +187,7 @@ def show_passes(translator, line: str) -> None:
 
 
 def warn(message: str) -> None:
-    """Warn of a line that was truncated, or text that the model does not know."""
+    """Warn of a line that was truncated, or that the model has not learnt to translate."""
     print(f"padir translate: warning: {message}", file=sys.stderr)
 
 

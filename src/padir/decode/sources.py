@@ -63,16 +63,16 @@ class SourceWarnings:
     ):
         self.warn, self.trained, self.unknown = warn, trained, unknown
         self.place, self.whole = place, whole
-        self._said: set[str] = set()
+        self._said: set[Callable[[str], str]] = set()
 
     def check(self, lines: Sequence[str], sources: Sequence[Sequence[int]], first: int = 1) -> None:
         """Look at lines and their piece ids; the first is line `first` of the input."""
         longer = [index for index, ids in enumerate(sources) if len(ids) > self.trained]
         unknown = [index for index, ids in enumerate(sources) if UNK in ids]
         for such, words in ((longer, self._longer), (unknown, self._unknown)):
-            if self.warn is None or not such or words.__name__ in self._said:
+            if self.warn is None or not such or words in self._said:
                 continue
-            self._said.add(words.__name__)
+            self._said.add(words)
             count = f"; such lines: {len(such)} of {len(sources)}" if self.whole else ""
             line = lines[such[0]]
             self.warn(f"{self.place}line {first + such[0]} {words(line)}{count}")

@@ -126,8 +126,7 @@ def translated(
     Args:
         translator: of the model and its decoder.
         groups: lines that are translated together.
-        warn: called with a message about a line that is cut, and once of text that the vocabulary
-            cannot spell.
+        warn: called with a message about each line that is cut, and as in `SourceWarnings`.
         constraints: of the lines, one for each.
         best: most alternatives of a line.
         whole: whether there is one group, of all lines.

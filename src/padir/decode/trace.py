@@ -106,8 +106,8 @@ def traces(
         lines: an empty one has no candidates.
         name: of their file, for messages.
         references: shown beside the output; an oracle length predictor reads their lengths.
-        warn: called with a message about each line that is cut, and of text that the vocabulary
-            cannot spell; None refuses lines that are too long.
+        warn: called with a message about each line that is cut, and as in `SourceWarnings`; None
+            refuses lines that are too long.
 
     Raises:
         InputError: a line is too long for the model and `warn` is None, or an oracle length

@@ -44,8 +44,8 @@ def document(decoders: list[str], most_lines: int, most_traced: int) -> dict[str
             "translations": {"type": "array", "items": translation},
             "traces": _value("array", instead, items=_value("object")),
             "warnings": _texts(
-                "A line for each input line that was cut or is longer than in training, and one for"
-                " text that cannot be spelt."
+                "One for each input line that was cut, one for lines longer than in training, and"
+                " one for text that the vocabulary cannot spell."
             ),
         },
     }

@@ -29,6 +29,9 @@ def note_changed_code(work: WorkFolder, step: int, total: int, label: str) -> li
 
     Returns:
         The steps, up to this one, at which code changed; empty in all processes but the first.
+
+    Raises:
+        InputError: the record cannot be read now, or not be written.
     """
     if not work.first:
         return []
