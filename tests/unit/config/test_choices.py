@@ -255,7 +255,7 @@ def test_a_decoding_of_a_file_name_is_read_as_strictly(text):
             {"reranker": "padir"},
             "decoders.x.reranker is 'padir': allowed are AR trainings (ar)",
         ),
-        ("decoders.beam", {"reranker": "ar"}, "decoders.beam.reranker: unknown key; nearest"),
+        ("decoders.beam", {"reranker": "ar"}, "decoders.beam.reranker: unknown key; allowed: beam"),
         (
             "decoders.greedy",
             {"kind": "padir"},
