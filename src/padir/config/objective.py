@@ -54,7 +54,8 @@ class Objective(Settings):
     last stage's, through which no gradient flows, at the positions in the loss of stage 1, added
     before the mean over stages; 0: none."""
     hide_stutter: bool = True
-    """Whether tokens equal to their left neighbour are hidden between training stages."""
+    """Whether later stages read, instead of a predicted token equal to its left neighbour, what
+    stage 1 read there: a random piece or mask, or the target token where it was visible."""
     glancing: float = Field(default=0.0, ge=0, le=1)
     """Glancing (Qian et al. 2021): hidden tokens revealed, as a share of the hidden tokens that a
     first pass predicts wrongly, at the start of training; 0: no glancing."""
