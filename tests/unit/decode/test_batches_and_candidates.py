@@ -24,6 +24,11 @@ def test_each_sentence_is_in_one_batch_of_its_own_bucket():
         assert len(batch.indices) <= batch.rows <= 2
 
 
+def test_sentences_of_similar_length_share_a_batch():
+    batches = plan_batches([4, 2, 4, 2, 3], (4,), 2)
+    assert [batch.indices for batch in batches] == [(1, 3), (4, 0), (2,)]
+
+
 def test_an_empty_source_is_in_no_batch():
     assert [batch.indices for batch in plan_batches([0, 3, 0, 4], (4,), 64)] == [(1, 3)]
     assert plan_batches([0, 0], (4,), 64) == []

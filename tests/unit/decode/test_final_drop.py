@@ -22,6 +22,12 @@ def test_words_spelt_with_other_pieces_count_as_repeats():
     assert drop([13, 14, 15, 12]) == [13, 14, 12]
 
 
+def test_a_piece_after_a_space_alone_is_part_of_its_word():
+    spelt = ["\u2581", "gut", "er"]
+    word = [0, 1, 2]
+    assert drop_repeats([*word, *word], [1], "words", spelt.__getitem__) == (*word,)
+
+
 def test_a_word_before_punctuation_is_still_a_repeat():
     assert drop([15, 15, 16]) == [15, 16]
 
@@ -38,6 +44,13 @@ def test_a_repeated_piece_inside_a_word_survives_in_words_and_goes_in_tokens():
 def test_repeats_that_the_source_has_survive():
     assert drop([11, 11, 12], REPEATING_SOURCE) == [11, 11, 12]
     assert drop([11, 11, 12], REPEATING_SOURCE, "tokens") == [11, 11, 12]
+
+
+def test_repeats_of_the_source_are_counted_in_the_same_unit():
+    spelt_twice = [15, 13, 14]
+    assert drop([11, 11, 12], spelt_twice) == [11, 11, 12]
+    assert drop([11, 11, 12], spelt_twice, "tokens") == [11, 12]
+    assert drop([11, 11, 12], []) == [11, 12]
 
 
 def test_longer_runs_than_the_source_has_are_cut_to_its_longest():

@@ -7,7 +7,7 @@ import pytest
 
 from padir.bundle import read_bundle, write_bundle
 from padir.decode.candidates import LengthRule
-from padir.decode.load import find_decoder, load
+from padir.decode.load import decoder_names, find_decoder, load
 from padir.decode.translate import Translator
 from padir.files import InputError, write_json
 from padir.library import Model
@@ -72,6 +72,7 @@ def test_a_vocabulary_larger_than_the_table_is_refused(folders, tmp_path):
         ({"vocabulary_size": 15}, "vocabulary_size is 15, but spm.model has 16 pieces"),
         ({"vocabulary_size": None}, "vocabulary_size is None; a whole number"),
         ({"seed": -1}, "seed is -1"),
+        ({"seed": True}, "seed is True; a whole number"),
         ({"seed": 2**32}, "seed is 4294967296; a whole number from 0 to 4294967295 is needed"),
         ({"format": 2}, "format 2, this reads 1"),
         ({"run_spec": None}, "spec.json: run_spec"),
@@ -83,7 +84,12 @@ def test_a_broken_spec_is_refused(folders, tmp_path, changes, message):
         load(rewritten(folders, tmp_path / "broken", **changes))
 
 
-def test_a_missing_rule_is_asked_for(folders):
+@pytest.mark.parametrize("seed", [0, 2**32 - 1])
+def test_the_least_and_the_greatest_seed_are_read(folders, tmp_path, seed):
+    assert load(rewritten(folders, tmp_path / "seeded", seed=seed)).seed == seed
+
+
+def test_a_missing_rule_is_asked_for(folders, tmp_path):
     text = "--source valid.xs --references valid.xt"
     for system, name, option in (
         ("padir", "padir", ""),
@@ -97,6 +103,10 @@ def test_a_missing_rule_is_asked_for(folders):
             f"{folder}: decoder {name} has no length rule yet: run padir tune --bundle {folder}"
             f"{option} {text} --out {folder}/decoders/{name}.json"
         )
+
+    padir, path = load(folders["padir"]), write_decoder(tmp_path / "mine", tiny_decoder("padir"))
+    with pytest.raises(InputError, match=f" --decoder {path} {text} --out .*/decoders/padir.json$"):
+        Translator(padir, find_decoder(padir, str(path)), 2)
 
 
 def test_the_command_that_tunes_a_rule_can_be_pasted(folders, tmp_path):
@@ -114,6 +124,11 @@ def test_a_decoder_with_a_single_length_rule_needs_no_tuning(folders, tmp_path):
     assert Translator(padir, tiny_decoder("padir", length_candidates=1), 2)
     only = tiny_decoder("padir", length_alphas=[0.7], length_weights=[0.3])
     assert Translator(padir, only, 2).rule == LengthRule(0.7, 0.3)
+    beam = Translator(load(folders["ar"]), tiny_decoder("beam", length_alphas=[0.7]))
+    assert beam.rule == LengthRule(0.7, 0.0)
+    for several in ({"length_alphas": [0.7]}, {"length_weights": [0.3]}):
+        with pytest.raises(InputError, match="has no length rule yet"):
+            Translator(padir, tiny_decoder("padir", **several), 2)
 
 
 def copied(folders, tmp_path):
@@ -185,6 +200,16 @@ def test_a_decoder_is_a_file_or_one_of_the_bundle_or_built_in(folders, tmp_path)
         find_decoder(loaded, "other")
     with pytest.raises(InputError, match="decoder : no such file"):
         find_decoder(loaded, "")
+
+
+def test_a_decoder_of_a_bundle_has_the_name_of_its_file(folders, tmp_path):
+    folder = copied(folders, tmp_path)
+    write_decoder(folder / "decoders" / "mine.json", tiny_decoder("padir", LengthRule(1.0, 0.5)))
+    write_json(folder / "decoders" / "mine.provenance.json", {})
+    loaded = load(folder)
+    assert find_decoder(loaded, "mine").name == "mine"
+    assert decoder_names(loaded)[0] == "mine"
+    assert "mine.provenance" not in decoder_names(loaded)
 
 
 def test_an_unknown_decoder_names_those_that_fit_and_the_nearest_first(folders, tmp_path):

@@ -100,6 +100,12 @@ def test_linear_and_cosine_numbers_by_hand():
             assert set(np.flatnonzero(hidden)) == set(np.argsort(TEN[2][0], kind="stable")[:number])
 
 
+def test_a_share_that_rounding_makes_too_small_counts_whole():
+    # In float32, ten times 1 - 4 / 5 is less than 2.
+    assert decaying_schedule(seen(*TEN, done=3, passes=5), False).sum() == 2
+    assert decaying_schedule(seen(*TEN, done=4, passes=5), False).sum() == 0
+
+
 def test_shares_by_hand():
     worst = [3, 6, 8]
     assert sorted(np.flatnonzero(constant_share(seen(*TEN), 0.3)[0])) == worst
@@ -114,7 +120,7 @@ def test_shares_by_hand():
 
 
 def test_critic_remasks_tokens_that_it_rejects():
-    view = seen([[9, 9, 1]], [[True, True, False]], critic=[[0.4, 0.6, 0.1]])
+    view = seen([[9, 9, 1]], [[True, True, False]], critic=[[0.4, 0.5, 0.1]])
     np.testing.assert_array_equal(critic_remask(view), [[True, False, False]])
 
 
@@ -225,3 +231,5 @@ def test_confidence_stop_needs_every_token():
     tokens = jnp.zeros((2, 3), jnp.int32)
     scores = jnp.log(jnp.asarray([[0.95, 0.91, 1.0], [0.95, 0.89, 1.0]]))
     np.testing.assert_array_equal(stop_confident(tokens, tokens, scores, 0.9), [True, False])
+    # "At least": certain tokens, such as given ones, are enough for 1.
+    assert np.all(stop_confident(tokens, tokens, jnp.zeros((2, 3)), 1.0))

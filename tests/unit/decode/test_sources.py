@@ -50,6 +50,12 @@ def test_the_first_line_that_is_longer_than_in_training_or_unknown_is_named_once
     assert told([["abcd", ""]], whole=True) == []
 
 
+def test_twenty_characters_of_unknown_text_are_named():
+    messages: list[str] = []
+    SourceWarnings(messages.append, 4, lambda line: [line]).check(["%" * 21], [[UNK]])
+    assert f"such as '{'%' * 20}': it" in messages[0]
+
+
 def test_a_parallel_model_has_learnt_no_more_than_its_longest_bucket():
     for system, longest in (("ar", "max_positions"), ("padir", "bucket"), ("disco", "bucket")):
         run = tiny_spec(system).run
