@@ -1,11 +1,13 @@
 """A trace ends in what decoding gives: the same passes, one after another."""
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from padir.decode.candidates import LengthRule
 from padir.decode.trace import traces
 from padir.decode.translate import Translator
-from padir.ids import MASK
+from padir.ids import EOS, FIRST_PIECE, MASK
 from tests.decoding import LINES, tiny_decoder, tiny_model, tiny_translator
 
 RULE = LengthRule(0.6, 1.0)
@@ -59,6 +61,37 @@ def test_masks_of_positions_are_shown_as_masks(tmp_path):
         first, *later = (state["tokens"] for state in candidate["states"])
         assert first == [mask] * (candidate["length"] - 1)
         assert len(later) == candidate["passes"]
+
+
+def test_states_are_those_of_passes_made_one_by_one(tmp_path):
+    loaded = tiny_model(tmp_path / "model", "padir", decoder_layers=2)
+    decoder = tiny_decoder("padir", RULE, remask="stutter", stop="fixed")
+    translator, model = Translator(loaded, decoder, 3), loaded.model
+    (record,) = traces(translator, LINES[4:5], "lines", LINES[:1])
+    assert (record["source"], record["reference"]) == (LINES[4], LINES[0])
+    source = translator.encode(LINES[4:5])
+    cross = model.encode(jnp.array([[*source[0], EOS]])).cross
+    text = [loaded.vocabulary.piece(token) for token in range(loaded.vocabulary.size)]
+    hidden_again = 0
+    for entry, candidate in zip(record["candidates"], *translator.candidates(source), strict=True):
+        likeliest = pytest.approx(candidate.length_log_probability, abs=1e-3)
+        assert entry["length_log_probability"] == likeliest
+        assert entry["score"] == pytest.approx(RULE.score(candidate), abs=2e-3)
+        first, *states = entry["states"]
+        start = inputs = [text.index(piece) for piece in first["tokens"]]
+        for number, state in enumerate(states):
+            vectors, attentions = model.hidden(jnp.array([[*inputs, EOS]]), cross)
+            logits = model.logits(vectors)[0, :-1, FIRST_PIECE : len(text)]
+            law, attended = jax.nn.softmax(logits), attentions.cross_attention[0, -1].mean(axis=0)
+            tokens = (law.argmax(axis=1) + FIRST_PIECE).tolist()
+            assert state["tokens"] == [text[token] for token in tokens]
+            assert state["confidence"] == pytest.approx(law.max(axis=1).tolist(), abs=1e-3)
+            assert state["attended"] == attended[:-1].argmax(axis=1).tolist()
+            again = [i for i in range(1, len(tokens)) if tokens[i] == tokens[i - 1]]
+            assert state["hidden"] == (again if number < 2 else [])
+            inputs = [start[i] if i in again else token for i, token in enumerate(tokens)]
+            hidden_again += len(state["hidden"])
+    assert hidden_again
 
 
 def test_there_is_a_state_before_and_after_each_pass(traced):

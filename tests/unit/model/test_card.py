@@ -58,6 +58,49 @@ def test_the_card_says_that_code_changed_while_training() -> None:
     assert "Code changed" not in model_card(tiny_spec(), 0, SUMMARY, {}, [1])
 
 
+def test_the_card_has_a_row_for_each_setting_and_count() -> None:
+    spec = tiny_spec()
+    run = spec.run.model_copy(
+        update={
+            "architecture": spec.run.architecture.model_copy(
+                update={"encoder_layers": 3, "decoder_layers": 2}
+            ),
+            "training": spec.run.training.model_copy(update={"steps": 12_000, "warm_start": "ar"}),
+        }
+    )
+    summary = {**SUMMARY, "parameters": 1_234, "epochs": 2.34, "restarts": 3}
+    losses = {"loss": 1.5, "length_loss": 0.25}
+    card = model_card(spec.model_copy(update={"run": run}), 7, summary, losses, [800, 900])
+    table = card.partition("|---|---|\n")[2].partition("\n\n")[0]
+    rows = dict(line[2:-2].split(" | ") for line in table.splitlines())
+    assert rows == {
+        "System": SYSTEMS["padir"].title,
+        "Direction": "xs-xt",
+        "Dataset": "toy",
+        "Trained on": "raw targets",
+        "Encoder and embeddings start from": "ar",
+        "Vocabulary": "the dataset's own",
+        "Parameters": "1,234",
+        "Size": "3 + 2 layers, width 16, 2 heads, feed-forward 32",
+        "Training pairs": "5,000, of which 2 too long",
+        "Steps": "12,000 (2.3 epochs)",
+        "Started over": "3 times, by --restart",
+        "Parameters taken from step": "the mean of 800, 900",
+        "Seed": "7",
+        "Validation loss at the last step": "1.5000",
+        "Validation length loss at the last step": "0.2500",
+    }
+    plain = model_card(spec, 0, SUMMARY, {}, [800])
+    assert "| Parameters taken from step | 800 |" in plain
+    assert "Started over" not in plain and "start from" not in plain
+
+
+def test_the_card_gives_a_number_of_passes_to_parallel_models_alone() -> None:
+    for system, option in (("padir", " --steps 4"), ("ar", "")):
+        card = model_card(tiny_spec(system), 0, SUMMARY, {}, [1])
+        assert f"padir translate --model FOLDER{option} < source.txt" in card
+
+
 def test_the_card_begins_with_the_metadata_of_a_hub() -> None:
     spec = tiny_spec().model_copy(update={"dataset": "news", "direction": "ro-en"})
     _, block, text = model_card(spec, 0, SUMMARY, {}, [1]).split("---\n", 2)

@@ -129,6 +129,15 @@ def test_dropout_moves_the_model_and_no_key_is_repeatable() -> None:
     assert float(jnp.abs(noisy[0] - noisy[1]).max()) > 1e-3
 
 
+@pytest.mark.parametrize("dropped", [True, False])
+def test_attention_weights_are_dropped_where_the_setting_says_so(dropped: bool) -> None:
+    model = build(run("padir", dropout=0.5, attention_dropout=dropped), 40)
+    attention = model.encoder.layers[0].attention
+    x, bias = jax.random.normal(jax.random.key(2), (1, 4, 16)), jnp.zeros((1, 1, 4, 4))
+    quiet, noisy = (attention(x, x, bias, key)[0] for key in (None, jax.random.key(1)))
+    assert bool(jnp.array_equal(quiet, noisy)) != dropped
+
+
 def test_an_id_past_the_table_embeds_to_zero() -> None:
     model = build(run("padir"), 40)
     np.testing.assert_array_equal(model.embedder(jnp.asarray([40, 1000])), 0.0)
