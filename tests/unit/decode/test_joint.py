@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from padir.decode.candidates import LengthRule
 from padir.decode.joint import (
     PairwiseRepetitionPenalty,
     TopTokens,
@@ -14,6 +15,7 @@ from padir.decode.joint import (
     repeats_within,
     top_k_tokens,
 )
+from tests.decoding import tiny_translator
 
 VOCABULARY, LENGTH = 6, 5
 SEQUENCES = np.array(list(itertools.product(range(VOCABULARY), repeat=LENGTH)))
@@ -160,3 +162,10 @@ def test_overlap_is_one_less_total_variation():
 def test_penalties_scaled_by_the_coupling_need_it():
     with pytest.raises(ValueError, match="coupling"):
         everywhere(random_logits(1), PairwiseRepetitionPenalty(1.0, True, 1))
+
+
+def test_each_distance_looks_for_its_repeats_in_the_source(tmp_path):
+    settings = {"joint": "neighbours", "joint_reach": 2}
+    refiner = tiny_translator(tmp_path, "padir", 1, LengthRule(), **settings).refiner
+    _, may_repeat = refiner.draws_and_repeats([[9, 8, 9], [9, 9, 7], [9, 8, 7]], 4)
+    assert may_repeat.tolist() == [[False, True], [True, True], [False, False], [False, False]]

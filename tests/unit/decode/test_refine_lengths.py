@@ -4,7 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from padir.decode.candidates import LengthRule
 from padir.decode.lengths import length_candidates
+from tests.decoding import tiny_translator
 
 
 def test_length_one_and_lengths_too_long_are_never_tried():
@@ -22,3 +24,12 @@ def test_ties_go_to_the_shorter():
 def test_more_candidates_than_lengths_are_refused():
     with pytest.raises(ValueError, match="7 asked, at most 6"):
         length_candidates(jnp.zeros((1, 6)), 7, 6)
+
+
+def test_lengths_of_references_are_those_that_the_model_can_write(tmp_path):
+    refiner = tiny_translator(tmp_path, "padir", 1, LengthRule(), restarts=2).refiner
+    sources = [[8, 9], [9, 8], [9, 9]]
+    ((_, hypotheses, scores),) = refiner.initial(sources, 1, lengths=[1, 99, 5])
+    # An empty reference, one that is too long, one that fits, and a row that fills the batch up.
+    assert hypotheses.lengths.tolist() == [[2, 2], [12, 12], [5, 5], [1, 1]]
+    assert scores.tolist() == [[0.0, 0.0]] * 4

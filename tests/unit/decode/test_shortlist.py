@@ -98,3 +98,14 @@ def test_a_shortlist_holds_a_token_of_each_position_and_sums_nothing(loaded):
         _ = candidates(loaded, 2, shortlist=11)
     with pytest.raises(ValidationError, match="shortlist 64 with replacement summed"):
         RefinementDecoder(shortlist=64, replacement="summed", stop="fixed")
+
+
+def test_no_pass_returns_the_start_with_a_shortlist_too(loaded):
+    decoder = tiny_decoder("padir", RULE, shortlist=12)
+    refiner = Translator(loaded, decoder, 1).refiner
+    for _, hypotheses, _ in refiner.initial([[8, 9, 10]], 0):
+        tokens, log_probability, passes = map(np.asarray, refiner.decode(hypotheses))
+        rows = zip(tokens[0], hypotheses.start[0], hypotheses.lengths[0], strict=True)
+        for row, start, length in rows:
+            assert row[: length - 1].tolist() == start[: length - 1].tolist()
+        assert not passes.any() and not log_probability.any()
