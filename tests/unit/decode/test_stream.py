@@ -4,8 +4,10 @@ import queue
 
 import pytest
 
-from padir.decode.stream import batch_arriving_lines
+from padir.decode.candidates import Candidate, LengthRule
+from padir.decode.stream import Alternative, batch_arriving_lines, ranked, translated
 from padir.files import InputError
+from tests.decoding import tiny_translator
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 300])
@@ -41,3 +43,20 @@ def test_lines_before_an_error_come_first(error):
     assert [next(groups), next(groups)] == [["a"], ["b"]]
     with pytest.raises(error, match="line 3"):
         next(groups)
+
+
+def test_lines_are_numbered_through_all_groups(tmp_path):
+    translator = tiny_translator(tmp_path, "padir", 1, LengthRule())
+    lines = translated(translator, [[""], [""], ["", ""], [""]], print)
+    assert [line.number for line in lines] == [0, 1, 2, 3, 4]
+
+
+def test_alternatives_are_the_best_candidates_of_distinct_text(tmp_path):
+    translator = tiny_translator(tmp_path, "padir", 1, LengthRule(0.0, 1.0))
+    first, third = Candidate((8, 9), 3, -1.0, -0.5, 2), Candidate((11,), 2, -9.0, -0.5, 1)
+    second, same = Candidate((10,), 2, -2.0, -0.125, 4), Candidate((8, 9, 9), 4, -3.0, -0.25, 1)
+    texts = translator.loaded.vocabulary.decode([first.tokens, second.tokens])
+    assert ranked(translator, [8], [same, third, second, first], 2) == (
+        Alternative(texts[0], -1.5, 3, 2, -1.0, -0.5),
+        Alternative(texts[1], -2.125, 2, 4, -2.0, -0.125),
+    )
