@@ -33,8 +33,29 @@ def test_contrast_is_what_numpy_says(sample):
         ((n - 1) * yes.var(axis=0, ddof=1) + (m - 1) * no.var(axis=0, ddof=1)) / (n + m - 2)
     )
     np.testing.assert_allclose(measured.effect, (yes.mean(axis=0) - no.mean(axis=0)) / pooled)
-    np.testing.assert_allclose(measured.within_effect, measured.within / pooled)
     assert (measured.count, measured.other_count) == (n, m)
+    mixed = [s for s in range(12) if len(set(chosen[sentence == s])) == 2]
+    above = [
+        values[pair] - values[sentence == s].mean(axis=0)
+        for s in mixed
+        for pair in np.flatnonzero(chosen & (sentence == s))
+    ]
+    assert measured.mixed_sentences == len(mixed) < len(above)
+    np.testing.assert_allclose(measured.within, np.mean(above, axis=0))
+    np.testing.assert_allclose(measured.within_effect, np.mean(above, axis=0) / pooled)
+
+
+def test_numbers_that_do_not_vary_have_no_deviation_and_no_effect():
+    # Here rounding leaves the mean of the squares below the square of the mean.
+    chosen = np.arange(9) < 3
+    values = np.where(chosen, 0.1, 0.7)[:, None]
+    measured = contrasts.contrast(values, chosen, np.arange(9), 9, samples=40)
+    assert measured.difference[0] == pytest.approx(-0.6)
+    assert measured.deviation[0] == pytest.approx(0, abs=1e-7)
+    assert measured.other_deviation[0] == pytest.approx(0, abs=1e-7)
+    two = np.arange(4) < 2
+    halves = contrasts.contrast(np.where(two, 2.0, 1.0)[:, None], two, np.arange(4), 4, samples=40)
+    assert (halves.difference[0], halves.effect[0]) == (1, 0)
 
 
 def test_intervals_are_those_of_resampled_sentences(sample):
@@ -168,3 +189,5 @@ def test_the_strongest_share_is_exact_and_nothing_is_never_strong():
     # Nothing at all is not strong, even where that leaves fewer than the share.
     assert np.flatnonzero(contrasts.strongest(np.array([0.0, 3.0] + [0.0] * 18))).tolist() == [1]
     assert not contrasts.strongest(np.zeros(20)).any()
+    # The share is of the nearest whole number of pairs.
+    assert [contrasts.strongest(np.ones(pairs)).sum() for pairs in (14, 16)] == [1, 2]

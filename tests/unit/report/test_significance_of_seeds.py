@@ -41,6 +41,14 @@ def test_two_seeds_leave_the_seeds_out():
     assert contrast.p_value == pytest.approx(2 / 82)
 
 
+def test_differences_of_seeds_are_averaged():
+    differences = [0.0, 0.0, 6.0]
+    contrast = over_seeds(differences, np.repeat([differences], 40, axis=0).T)
+    assert contrast.difference == 2
+    # The draws for the seeds are symmetric around the mean.
+    assert (contrast.low + contrast.high) / 2 == pytest.approx(2, abs=0.4)
+
+
 def test_nothing_differs_from_itself():
     for count in (1, 3):
         contrast = over_seeds([0.0] * count, np.zeros((count, 100)))

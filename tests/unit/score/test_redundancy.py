@@ -111,6 +111,9 @@ def test_a_word_taken_out_is_dropped_and_its_other_form_is_a_synonym(grammar):
     place = said.index(adverb.forms[0])
     without = " ".join(said[:place] + said[place + 1 :])
     assert dropped_counts([source], [without], "xt", lexemes).dropped.tolist() == [1.0]
+    # A source that is left as it stands translates none of its words.
+    copied = dropped_counts([source], [source], "xt", lexemes)
+    assert copied.dropped.tolist() == copied.expected.tolist()
     both = " ".join([*said[: place + 1], adverb.forms[1], *said[place + 1 :]])
     counts = redundancy_counts([both], [[a] for a in answers], "xt", lexemes)
     assert counts.events[0].tolist() == [0, 0, 1, 0]
@@ -119,6 +122,13 @@ def test_a_word_taken_out_is_dropped_and_its_other_form_is_a_synonym(grammar):
 def test_dropped_words_are_counted_per_word_of_the_source():
     counts = DroppedCounts(np.array([1.0, 0.0]), np.array([2.0, 3.0]))
     assert counts.replicates(np.array([[1.0, 1.0], [2.0, 0.0]])).tolist() == [20, 50]
+
+
+def test_without_words_every_rate_is_zero():
+    nothing = np.zeros(2)
+    assert DroppedCounts(nothing, nothing).replicates(np.ones((3, 2))).tolist() == [0, 0, 0]
+    made = summary(redundancy_counts(["", "?"], [["a", "b"]], "en"), np.ones((40, 2)))
+    assert list(made.values()) == [{"per_100": 0, "low": 0, "high": 0}] * len(REDUNDANCY_KINDS)
 
 
 def test_maps_know_each_word_once(grammar):

@@ -13,10 +13,12 @@ from padir.score import significance, stutter
         ("no , no", "en", ["no", None, "no"]),
         ("«Ja» ja", "de", [None, "ja", None, "ja"]),
         ("e-mail don't 3.5%", "en", ["e-mail", "don't", "3.5", None]),
+        ("1 + 1 = 2 €", "en", ["1", None, "1", None, "2", None]),
         ("  ", "en", []),
         ("STRASSE straße", "de", ["strasse", "strasse"]),
         ("e\u0301 \u00e9", "fr", ["é", "é"]),
         ("我 我看ABC abc。好", "zh", ["我", "我", "看", "abc", "abc", None, "好"]),
+        ("ab、cd我ef", "zh", ["ab", None, "cd", "我", "ef"]),
         ("かか2024年", "ja", ["か", "か", "2024", "年"]),
         ("コーヒーー ｶｶﾞ 人々々", "ja", [*"コーヒーー", *"ｶｶﾞ", *"人々々"]),
         ("पानी पानी", "hi", ["पानी", "पानी"]),
@@ -73,6 +75,10 @@ def test_chinese_counts_words_of_several_characters(hypothesis, reference, stutt
     assert counts.runs == runs
 
 
+def test_runs_of_one_word_are_told_apart():
+    assert stutter.run_lengths("aabaaa") == {2: 1, 3: 1}
+
+
 def test_words_of_other_languages_repeat_alone():
     assert rate("a man a man", "a man") == 0
 
@@ -84,8 +90,8 @@ def test_japanese_counts_long_vowels_and_half_width_kana():
 
 
 def test_rates_by_hand():
-    hypotheses = ["a a b b", "c d", "e e e f g h"]
-    references = [["a b", "c c d d", "e e f"]]
+    hypotheses = ["a a, b b", "c d", "e e e f g h."]
+    references = [["a b", "c c, d d", "e e f!"]]
     counts = stutter.word_counts(hypotheses, references, "en")
     assert counts.stutters.tolist() == [2, 0, 1]
     assert counts.runs == {2: 2, 3: 1}
@@ -106,7 +112,7 @@ def test_rates_by_hand():
 
 def test_tokens_by_hand():
     counts = stutter.token_counts([[5, 5, 5, 9], [7], []])
-    assert counts.stutters.tolist() == [2, 0, 0]
+    assert counts.stutters.tolist() == counts.repeats.tolist() == [2, 0, 0]
     assert counts.units.tolist() == [4, 1, 0]
     assert counts.runs == {3: 1}
     summary = stutter.summary(counts, np.ones((40, 3)), has_reference=False)

@@ -27,6 +27,29 @@ def scored():
     )
 
 
+def test_units_and_what_counts_as_related_are_named(scored):
+    assert (scored["stutter"]["unit"], scored["redundancy"]["related"]) == ("word", "lexeme")
+    chinese = score_corpus(["我"], [["我"]], "zh", samples=2)
+    assert (chinese["stutter"]["unit"], chinese["redundancy"]["related"]) == ("character", "ending")
+
+
+def test_tokens_have_no_reference_to_exceed(scored):
+    rates = {"per_100", "low", "high", "per_sentence", "sentences_share"}
+    for key in ("tokens", "tokens_before_drop"):
+        assert scored["stutter"][key].keys() == rates
+
+
+def test_lengths_are_compared_with_the_mean_of_the_references():
+    made = score_corpus(["a b c"], [["a b"], ["a b c d"]], "en", samples=2)
+    assert made["redundancy"]["length_ratio"] == 1
+
+
+def test_a_comparison_says_its_difference_once():
+    made = score_corpus(["a b c d"], [["a b c d"]], "en", baseline=["a b c e"], samples=2)
+    numbers = {"low", "high", "p_value", "p_value_bootstrap"}
+    assert made["paired"].keys() == {"baseline", "bleu_difference", *numbers}
+
+
 @pytest.mark.parametrize(
     ("name", "events", "of", "unit"),
     [
