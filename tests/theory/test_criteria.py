@@ -5,9 +5,18 @@ import pytest
 
 from padir.config import theory as settings
 from padir.report import theory_figures
+from padir.theory.design import Design
 from padir.theory.dynamics import block_kernel, parallel_kernel, poincare_constant
 from padir.theory.enumeration import exact_law
-from padir.theory.experiments import errata, estimation, identities, product_kernels, tensorisation
+from padir.theory.experiments import (
+    dependent_blocks,
+    errata,
+    estimation,
+    identities,
+    mask_design,
+    product_kernels,
+    tensorisation,
+)
 from padir.theory.ising import complete_edges, ising_on_graph
 from padir.theory.masks import uniform_masks
 from padir.theory.product_kernels import nearest_product
@@ -160,3 +169,181 @@ def test_dependence_must_worsen_all_three(monkeypatch):
     # Masks of all spins: one step is enough at every coupling.
     monkeypatch.setattr(identities, "uniform_masks", lambda spins, size: uniform_masks(spins, 4))
     assert not identities._dependence_claim().passed
+
+
+def passed(claims) -> list[bool]:
+    return [bool(claim.passed) for claim in claims]
+
+
+@pytest.mark.parametrize(
+    ("masks", "key", "value", "expected"),
+    [
+        ("uniform", "gap", 0.2, [True, True, True]),
+        ("smallest trace", "trace", 10.0, [False, True, False]),
+        ("best worst direction", "efficiency", 0.3, [False, True, True]),
+        ("largest gap", "gap", 0.2, [False, True, True]),
+        ("largest gap", "efficiency", 0.47, [True, False, True]),
+        ("largest gap", "trace", 8.05, [True, True, False]),
+        ("random", "gap", 0.31, [True, False, True]),
+        *((masks, "bound", 1.002, [False, True, True]) for masks in ("smallest trace",
+          "best worst direction", "largest gap")),
+    ],
+)  # fmt: skip
+def test_designed_masks_must_improve_each_criterion_within_its_proven_bound(
+    masks, key, value, expected
+):
+    measures = {
+        "uniform": {"trace": 10.0, "efficiency": 0.3, "gap": 0.2},
+        "smallest trace": {"trace": 8.0, "efficiency": 0.4, "gap": 0.3},
+        "best worst direction": {"trace": 9.0, "efficiency": 0.5, "gap": 0.35},
+        "largest gap": {"trace": 9.0, "efficiency": 0.49, "gap": 0.4},
+        "random": {"trace": 11.0, "efficiency": 0.3, "gap": 0.25},
+    }
+    bounds = {name: 1.0 for name in list(measures)[1:4]}
+    (bounds if key == "bound" else measures[masks])[masks if key == "bound" else key] = value
+    designs = {name: Design(np.ones(1), 1.0, bound) for name, bound in bounds.items()}
+    random = measures.pop("random")
+    columns = {name: np.array([number, 0.9 * number]) for name, number in random.items()}
+    assert passed(mask_design._claims(designs, measures, columns)) == expected
+
+
+FALLING = {1: 4.0, 2: 2.0, 6: 1.0}
+
+
+def line(samples, estimator="one_mask", means=FALLING, **changes):
+    """Points of one estimator and sample size; an error as asymptotic theory has it."""
+    return [
+        {
+            "estimator": estimator, "k": k, "samples": samples, "trials": 300, "diverged": 0,
+            "mean": mean, "low": mean - 0.04, "high": mean + 0.04, "standard_error": 0.02,
+            "theory": mean, "least_variance": 1.0, "most_variance": 1.0, "ellipsoid_share": 0.95,
+            "markov_share": 0.95, **changes,
+        }
+        for k, mean in means.items()
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([], [True, True, True, True]),
+        # Errors that overlap at one sample size, or rise with k by more than the noise.
+        ([line(1000, means={1: 1.06, 2: 1.03, 6: 1.0})], [False, True, True, True]),
+        ([line(1000, means={1: 4.0, 2: 1.0, 6: 1.1})], [False, True, True, True]),
+        ([line(1000, means={1: 4.0, 2: 1.0, 6: 1.08})], [True, True, True, True]),
+        # Few samples need not be normal.
+        ([line(1000, ellipsoid_share=0.5)], [True, True, True, True]),
+        ([line(4000, ellipsoid_share=0.5)], [True, False, True, True]),
+        ([line(1000, markov_share=0.9)], [True, True, True, True]),
+        ([line(1000, "averaged", markov_share=0.89)], [True, True, False, True]),
+        ([line(4000, "averaged", {1: 1.3, 6: 1.0})], [True, True, True, False]),
+        ([line(4000, "averaged", {1: 0.7, 6: 1.0})], [True, True, True, False]),
+        ([line(4000, means={1: 1.9, 6: 1.0})], [True, True, True, False]),
+    ],
+)
+def test_the_claims_of_figures_1_and_2_are_decided_by_their_own_points(lines, expected):
+    points = {}
+    flat = {1: 1.2, 6: 1.0}
+    given = [line(n, *kind) for n in (1000, 4000) for kind in ((), ("averaged", flat))]
+    for each in (*given, *lines):
+        points[each[0]["estimator"], each[0]["samples"]] = each
+    panel = {"model": "m", "points": [point for each in points.values() for point in each]}
+    values = settings.Estimation(samples=[1000, 4000], block_sizes=[1, 2, 6], trials=300)
+    claims = estimation._claims("ordinary", "figure 1", "3.1", panel, values)
+    assert passed(claims) == expected
+    if not lines:
+        assert claims[0].measured.endswith("error at k=1 over that at k=6, 4000 samples: 4")
+        # A relative error of 0.005 and one of 0.02.
+        noise = 1.96 * 4 * np.hypot(0.005, 0.02)
+        assert claims[0].interval == pytest.approx((4 - noise, 4 + noise))
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"), [([4.0, 2.0], True), ([0.8, 2.0], False), ([4.0, 0.5], False)]
+)
+def test_a_large_model_s_error_must_fall_in_every_data_set(errors, expected):
+    errors_by_k = {1: errors, 4: [0.9, 0.6]}
+    points = [{"k": k, "mean": float(np.mean(values))} for k, values in errors_by_k.items()]
+    large = {"points": points, "errors": errors_by_k}
+    assert estimation._large_claim(large, settings.LargeEstimation()).passed == expected
+
+
+@pytest.mark.parametrize(
+    ("blocks", "size", "changes", "expected"),
+    [
+        ("uniform", 2, {}, [True] * 4),
+        ("together", 2, {"gap": 0.2}, [False, True, True, True]),
+        ("together", 2, {"hitting": 9.0}, [False, True, True, True]),
+        ("together", 4, {"gap": 0.2}, [True, False, True, True]),
+        ("estimated", 4, {"hitting": 9.0}, [True, True, False, True]),
+        ("apart", 4, {"bias": 0.2}, [True, True, True, False]),
+        ("together", 4, {"bias": 0.2}, [True, True, True, False]),
+    ],
+)
+def test_dependent_blocks_must_be_faster_in_gap_and_time(blocks, size, changes, expected):
+    numbers = {
+        "uniform": {"gap": 0.2, "hitting": 9.0, "bias": 0.2},
+        "together": {"gap": 0.3, "hitting": 7.0, "bias": 0.3},
+        "estimated": {"gap": 0.25, "hitting": 8.0, "bias": 0.25},
+        "apart": {"gap": 0.1, "hitting": 10.0, "bias": 0.1},
+    }
+    rows = [
+        {"model": "m", "size": k, "blocks": name, **values}
+        | (changes if (name, k) == (blocks, size) else {})
+        for k in (2, 4)
+        for name, values in numbers.items()
+    ]
+    claims = dependent_blocks._claims(settings.DependentBlocks(samples=50), rows)
+    assert passed(claims) == expected
+    if not changes:
+        assert claims[0].measured == (
+            "m, k = 2: gap 0.2000 to 0.3000, steps to the larger mode 9.0 to 7.0"
+        )
+        assert claims[3].measured.startswith(
+            "m, k = 2: total variation of the stationary law 0.1000 apart, 0.2000 uniform, 0.3000"
+        )
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "claims", "expected"),
+    [
+        ("tied_path_hessians", np.array([0.5, 1.0, 1.5]), "strictly_improves", [True, True]),
+        ("tied_path_hessians", np.array([0.5, 1.0, 0.9]), "strictly_improves", [False, False]),
+        ("averaged_relative_variance", np.ones(3), "order_needs_one_mask", [True, True]),
+        ("averaged_order_violations", (0, 9, 1), "order_needs_one_mask", [False, False]),
+        ("lemma_2_conditionals", (0.3, 0.5), "lemma_2", [False]),
+        ("lemma_2_conditionals", (0.25, 0.4), "lemma_2", [False]),
+        ("adaptive_minimisers", (1e-9, 0.02), "naive_adaptive_loss", [True]),
+        ("adaptive_minimisers", (1e-5, 0.02), "naive_adaptive_loss", [False]),
+        ("adaptive_minimisers", (1e-9, 0.005), "naive_adaptive_loss", [False]),
+        ("frozen_hessian_eigenvalue", (0.1, 0.1), "identifiability", [True, True]),
+        ("frozen_hessian_eigenvalue", (0.0, 0.0), "identifiability", [False, False]),
+        ("single_spin_kernel_distance", (0.0, 0.1), "one_gibbs_product", [True, False]),
+        ("tensorisation_of_fit", (3.0, 2.9), "tensorisation_of_fit", [False]),
+        ("updates_at_weak_coupling", np.array([3.0, 4.0, 4.0]), "coordinate_updates", [False]),
+        ("crossover_couplings", [(1, 0.5), (3, 0.5)], "crossover", [False]),
+        ("crossover_couplings", [(1, 0.5), (3, 0.0)], "crossover", [False]),
+    ],
+)
+def test_a_counterexample_decides_its_own_claim(monkeypatch, function, value, claims, expected):
+    monkeypatch.setattr(errata.examples, function, lambda *_: value)
+    random = np.random.default_rng(0)
+    made = {
+        "order": lambda: errata._order_claims(settings.Errata(models=5), random),
+        "adaptive": lambda: errata._adaptive_claims(random),
+        "chain": lambda: errata._chain_claims(random),
+        "speed": errata._speed_claims,
+    }
+    kinds = {"tied": "order", "aver": "order", "sing": "chain", "tens": "chain"}
+    kinds |= {"upda": "speed", "cros": "speed"}
+    every = made[kinds.get(function[:4], "adaptive")]()
+    assert passed(claim for claim in every if claim.id.partition(".")[0] == claims) == expected
+
+
+@pytest.mark.parametrize(
+    ("curve", "expected"),
+    [([0.1, 0.3, 0.2], True), ([0.1, 0.2, 0.3], False), ([0.3, 0.2, 0.1], False),
+     ([0.1, 0.3, 0.2, 0.25], False), ([0.2, 0.1, 0.3, 0.2], False)],
+)  # fmt: skip
+def test_a_curve_with_one_peak_rises_and_falls(curve, expected):
+    assert errata._rises_then_falls(curve) == expected

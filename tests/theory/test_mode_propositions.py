@@ -6,7 +6,7 @@ import pytest
 from padir.config.theory import CliquePanel, Errata, SeparationCase
 from padir.theory import mode_propositions, regimes, unequal_fields
 from padir.theory.experiments import errata, mode_reaching
-from padir.theory.lumped import Clique, clique_parallel
+from padir.theory.lumped import Clique, clique_gibbs, clique_parallel, hitting_curve
 
 CURVES = [
     {
@@ -152,3 +152,35 @@ def test_the_claim_on_peaky_models_compares_with_the_covering_time(monkeypatch, 
     scaled(monkeypatch, "covers_clique", factor)
     claim = mode_reaching._coupling_claims([{"curves": curves, "settings": PANEL}])[1]
     assert claim.passed == passed
+
+
+@pytest.mark.parametrize(
+    ("changes", "passed"),
+    [
+        ({}, True),
+        *(({f"assumption_{number}": False}, False) for number in (5, 6, 7)),
+        ({"one_step": 0.89}, False),
+        ({"parallel_from_worst": 0.11}, False),
+        # From the mode alone it is no corollary about every start.
+        ({"parallel_from_mode": 0.11}, True),
+    ],
+)
+def test_the_corollary_needs_its_assumptions_and_both_probabilities(changes, passed):
+    case = {
+        "spins": 300, "clique": 12, "size": 299, "steps": 9, "coupling": 2.0, "field": 0.1,
+        "delta": 0.2, "one_step": 0.9, "parallel_from_mode": 0.0, "parallel_from_worst": 0.1,
+        "assumption_5": True, "assumption_6": True, "assumption_7": True,
+    }  # fmt: skip
+    claim = mode_propositions.separation_claim([case, case | changes])
+    assert claim.passed == passed
+
+
+def test_the_corollary_s_probabilities_are_those_of_the_worst_starts():
+    case = SeparationCase(spins=8, clique=4, block_size=6, coupling=0.5, steps=3)
+    made = mode_propositions.separation(case)
+    model = Clique(8, 4, 0.5, case.field)
+    parallel, gibbs = clique_parallel(model), clique_gibbs(model, 6)
+    for name, start in (("parallel_from_mode", 0), ("parallel_from_worst", 1)):
+        assert made[name] == hitting_curve(parallel, np.eye(5)[start], 4, 3)[-1]
+    assert made["one_step"] == min(gibbs[:, 4]) < max(gibbs[:, 4])
+    assert made["parallel_from_mode"] < made["parallel_from_worst"]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from padir.config.theory import IsingModel
 from padir.files import InputError
 from padir.theory import dynamics, enumeration, estimators, families, ising, masks
 
@@ -44,6 +45,41 @@ def test_local_field_gives_the_conditional():
 def test_every_graph_has_its_number_of_distinct_edges(make, count):
     edges = make(9)
     assert len(edges) == len(set(edges)) == count
+
+
+def test_edges_of_small_graphs_by_hand():
+    assert ising.cycle_edges(4) == [(0, 1), (1, 2), (2, 3), (0, 3)]
+    # Rows 0 1 2, 3 4 5 and 6 7 8.
+    right = [(0, 1), (1, 2), (3, 4), (4, 5), (6, 7), (7, 8)]
+    below = [(0, 3), (1, 4), (2, 5), (3, 6), (4, 7), (5, 8)]
+    assert ising.grid_edges(9) == sorted(right + below)
+    with pytest.raises(InputError, match="grid of 8 spins: must be a square number, such as 9"):
+        ising.grid_edges(8)
+    with pytest.raises(InputError, match="cycle of 2 spins: at least 3 are needed"):
+        ising.cycle_edges(2)
+
+
+def test_settings_of_a_model_are_built_and_described():
+    given = IsingModel(
+        graph="edges", spins=3, edges=[[0, 2], [2, 1]], coupling=[0.5, -0.25], field=[0.1, 0.2, 0.3]
+    )
+    model = ising.build(given)
+    assert model.coupling.tolist() == [[0, 0, 0.5], [0, 0, -0.25], [0.5, -0.25, 0]]
+    assert model.field.tolist() == [0.1, 0.2, 0.3]
+    assert ising.describe(given) == "edges of 3 spins, J = 0.5, -0.25, h = 0.1, 0.2, 0.3"
+    cycle = IsingModel(graph="cycle", spins=4, coupling=0.3, field=0.2)
+    assert ising.build(cycle).edges == [(0, 1), (0, 3), (1, 2), (2, 3)]
+    assert ising.describe(cycle) == "cycle of 4 spins, J = 0.3, h = 0.2"
+
+
+def test_random_models_have_the_scales_asked_for():
+    edges = ising.complete_edges(40)
+    for coupling, field in ((0.5, 0.1), (0.1, 0.5)):
+        model = ising.random_ising(np.random.default_rng(0), 40, edges, coupling, field)
+        drawn = [model.coupling[edge] for edge in edges]
+        # Four standard errors of a deviation of 780 and of 40 numbers.
+        assert np.std(drawn) == pytest.approx(coupling, rel=4 / np.sqrt(2 * 780))
+        assert np.std(model.field) == pytest.approx(field, rel=4 / np.sqrt(2 * 40))
 
 
 def test_clique_model_is_equation_6():
@@ -117,6 +153,11 @@ def test_exact_samples_follow_the_law():
     counts = np.bincount((spins > 0) @ np.array([4, 2, 1]), minlength=8)
     # Each count is binomial; 5 standard deviations over 8 cells.
     assert np.all(np.abs(counts - size * law) < 5 * np.sqrt(size * law))
+    # Only the ratios of the weights count, as their sum may differ from 1 by rounding.
+    again = enumeration.exact_sample(np.random.default_rng(0), law / 2, size)
+    np.testing.assert_array_equal(again, spins)
+    with pytest.raises(InputError, match=r"3 entries: a law over spins has 2\^N"):
+        enumeration.spin_count(np.ones(3))
 
 
 def test_uniform_masks_weigh_the_same_and_k_outside_its_range_is_refused():

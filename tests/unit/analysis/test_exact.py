@@ -38,6 +38,8 @@ def test_two_words_that_go_together_and_one_that_does_not():
     assert information[0, 1] == pytest.approx(entropy)
     assert information[0, 2] == 0
     assert information[0, 0] == 0
+    # Also where the probabilities' sum is a little less than 1.
+    assert not exact.dependence({(1, 5): 0.1, (2, 5): 0.2, (3, 5): 0.7}).any()
 
 
 def test_the_distribution_of_a_sentence_equals_enumeration():
@@ -66,6 +68,9 @@ def test_the_distribution_of_a_sentence_equals_enumeration():
 def test_the_smaller_of_two_lengths_as_likely_is_taken():
     distribution = {(1, 2): 0.25, (1, 3): 0.25, (4, 5, 6): 0.5}
     assert exact.at_likeliest_length(distribution) == {(1, 2): 0.5, (1, 3): 0.5}
+    # 0.1 + 0.2 is a little more than 0.3, which decides nothing.
+    tied = {(1, 2): 0.3, (1, 2, 3): 0.1, (4, 5, 6): 0.2, (1,): 0.2, (1, 2, 3, 4): 0.2}
+    assert list(exact.at_likeliest_length(tied)) == [(1, 2)]
 
 
 def test_a_strength_of_0_leaves_one_translation():

@@ -47,6 +47,21 @@ def test_both_distances_have_to_pass_both_tests(name, change):
     assert verdicts(**{name: change}) == ["reproduced", "not reproduced"]
 
 
+def test_claims_state_the_numbers_that_decide_them():
+    first, second = claims_of(
+        analysis(
+            self_attention={"mean": 0.31, "other_mean": 0.42, "effect_interval": [-0.6, -0.5]},
+            total_variation={"mean": 0.13, "other_mean": 0.23, "difference_interval": [-0.2, -0.1]},
+            cosine={"mean": 0.07, "other_mean": 0.08, "difference_interval": [-0.02, -0.01]},
+        )
+    )
+    assert "pass 1: 0.310 against 0.420" in first["measured"]
+    assert "30 stuttering pairs, 300 others" in first["measured"]
+    assert "total variation 0.130 against 0.230" in second["measured"]
+    assert "cosine 0.070 against 0.080" in second["measured"]
+    assert (first["interval"], second["interval"]) == ([-0.6, -0.5], [-0.2, -0.1])
+
+
 def test_few_stutters_decide_nothing():
     for claim in claims_of(analysis(mixed=FEWEST - 1)):
         assert claim["verdict"] == "not run"
