@@ -163,6 +163,28 @@ def test_parallel_kernel_by_hand():
     np.testing.assert_allclose(dynamics.parallel_kernel(model)[0], expected)
 
 
+def test_constants_of_a_model_by_hand():
+    model = ising.ising_on_graph(3, ising.path_edges(3), [0.5, -0.2], [0.3, -0.1, 0.05])
+    states = enumeration.all_states(3)
+    weights = [np.exp(x @ model.field + 0.5 * x[0] * x[1] - 0.2 * x[1] * x[2]) for x in states]
+    stated = dynamics.constants(model)
+    gap = stated.pop("gibbs_gap")
+    assert stated == pytest.approx(
+        {
+            "spins": 3, "edges": 2, "all_plus": weights[-1] / sum(weights),
+            "all_minus": weights[0] / sum(weights), "field_sum": 0.25, "field_norm": 0.45,
+            "smallest_probability": min(weights) / sum(weights),
+            "smallest_coupling": -0.2, "largest_coupling": 0.5,
+        }
+    )  # fmt: skip
+    kernel = dynamics.block_kernel(enumeration.exact_law(model), masks.uniform_masks(3, 1))
+    assert gap == pytest.approx(1 - np.sort(np.linalg.eigvals(kernel).real)[-2])
+    # Without an edge no coupling; beyond the transition matrices no gap.
+    alone = dynamics.constants(ising.ising_on_graph(13, [], 0.0, 0.1))
+    assert (alone["smallest_coupling"], alone["largest_coupling"]) == (0, 0)
+    assert "gibbs_gap" not in alone
+
+
 def test_kernels_of_too_many_spins_are_refused():
     with pytest.raises(InputError, match="13 spins are too many"):
         dynamics.block_kernel(np.full(2**13, 2.0**-13), masks.uniform_masks(13, 1))

@@ -66,6 +66,14 @@ def test_the_probability_of_a_hit_within_500_steps_is_as_documented(
     assert np.all(np.diff(curve) >= -1e-15)
 
 
+def test_who_starts_at_the_target_has_arrived():
+    kernel = lumped.clique_gibbs(lumped.Clique(4, 2, 0.3, 0.1), 1)
+    mixed = lumped.hitting_curve(kernel, np.array([0.75, 0.0, 0.25]), 2, 2)
+    from_below = lumped.hitting_curve(kernel, np.array([1.0, 0.0, 0.0]), 2, 2)
+    assert (from_below[0], from_below[1]) == (0, kernel[0, 2])
+    assert mixed == pytest.approx(0.25 + 0.75 * from_below)
+
+
 def test_larger_blocks_hit_sooner_within_200_steps():
     model, start = lumped.Clique(12, 6, 0.5, 0.1), np.eye(7)[0]
     kernels = [lumped.clique_parallel(model), *(lumped.clique_gibbs(model, k) for k in (2, 6, 9))]

@@ -1,12 +1,18 @@
 """Propositions E to G: exact probabilities on lumped and enumerated chains, and their claims."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from padir.config.theory import CliquePanel, Errata, SeparationCase
 from padir.theory import mode_propositions, regimes, unequal_fields
+from padir.theory.dynamics import mask_kernels
+from padir.theory.enumeration import exact_law
 from padir.theory.experiments import errata, mode_reaching
+from padir.theory.ising import complete_edges, ising_on_graph
 from padir.theory.lumped import Clique, clique_gibbs, clique_parallel, hitting_curve
+from padir.theory.masks import uniform_masks
 
 CURVES = [
     {
@@ -37,6 +43,8 @@ def test_random_cliques_satisfy_assumption_5_with_unequal_fields():
     assert all(len(set(m.fields)) == m.spins for m in models)
     assert any(m.fields[: m.clique].min() < 0 for m in models)
     assert {m.clique % 2 for m in models} == {0, 1}
+    assert {m.spins for m in models} == {3, 4, 5, 6}
+    assert {m.clique == m.spins for m in models} == {True, False}
 
 
 def test_the_probability_to_leave_equals_step_by_step_absorption():
@@ -76,6 +84,32 @@ def test_the_claim_on_slow_sampling_fails_with_a_wrong_bound(monkeypatch, bound,
     cases = [mode_propositions.separation(SeparationCase())]
     claim = mode_propositions.slow_claim(CURVES, cases, cliques(), 0.05, "")
     assert bool(claim.passed) == (bound is None)
+
+
+@pytest.mark.parametrize(
+    ("models", "changes", "passed"),
+    [
+        ("corollary", {}, True),
+        ("corollary", {"leave": 0.3}, False),
+        ("corollary", {"steps": 0}, False),
+        ("corollary", {"hoeffding": 1.0}, False),
+        ("unequal fields", {}, True),
+        ("unequal fields", {"leave": 0.06}, False),
+        ("unequal fields", {"exact": 1.1}, False),
+    ],
+)
+def test_the_claim_on_slow_sampling_needs_chains_that_stay(monkeypatch, models, changes, passed):
+    case = mode_propositions.separation(SeparationCase(delta=0.2))
+    if models == "corollary":
+        case["slow"] = replace(case["slow"], **changes)
+    else:
+        monkeypatch.setattr(
+            mode_propositions,
+            "slow_enumerated",
+            lambda *given: replace(unequal_fields.slow_enumerated(*given), **changes),
+        )
+    claim = mode_propositions.slow_claim(CURVES, [case], cliques(), 0.05, "")
+    assert claim.passed == passed
 
 
 @pytest.mark.parametrize(
@@ -124,10 +158,31 @@ def test_the_claim_on_fast_sampling_fails_if_the_bound_is_violated(changed, pass
     assert claim.passed == passed
 
 
+def test_without_a_curve_the_claim_on_fast_sampling_is_not_reproduced():
+    claim = mode_propositions.fast_claim(CURVES, cliques(), 0.05, "")
+    assert not claim.passed
+    assert claim.measured.startswith("no curve satisfies assumption 5;")
+
+
 @pytest.mark.parametrize(("steps", "said"), [(2, "exact 2;"), (None, "exact more than 3;")])
 def test_the_claim_on_fast_sampling_says_how_far_the_curve_was_computed(steps, said):
     claim = mode_propositions.fast_claim([FAST | {"steps_exact": steps}], cliques(), 0.05, "")
     assert f"6-Gibbs J=0.5: bound 2 steps, {said}" in claim.measured
+
+
+def test_the_ratio_to_the_bound_is_that_of_the_worst_start_and_block_size():
+    fields = [0.2, -0.1, 0.05, 0.3]
+    model = unequal_fields.UnequalClique(3, 1.0, np.array(fields))
+    law = exact_law(ising_on_graph(4, complete_edges(3), 1.0, fields))
+    ratios = [
+        # States 14 and 15 have the three spins of the clique up.
+        (step[start, 14] + step[start, 15]) / regimes.fast_step_probability(model, k)
+        for k in (3, 4)
+        for step in [mask_kernels(law, uniform_masks(4, k)).mean(axis=0)]
+        for start in range(16)
+    ]
+    assert unequal_fields.fast_ratio(model) == pytest.approx(min(ratios), rel=1e-12)
+    assert min(ratios) < 0.99 * np.mean(ratios)
 
 
 def test_the_claim_on_fast_sampling_covers_unequal_fields(monkeypatch):

@@ -86,6 +86,29 @@ def test_bounds_on_leaving_are_ordered_above_the_exact_probability(
     assert sorted(bounds, reverse=True) == bounds
 
 
+@pytest.mark.parametrize(("m", "j", "h"), [(3, 0.5, 0.1), (5, 0.8, 0.0), (7, 1.0, -0.2)])
+def test_chernoffs_bound_of_an_odd_clique_has_its_closed_form(m, j, h):
+    # The others sum to -2 at most: each spin has the field w = h - 2 J, and the sum has to be -1.
+    # The best rate has m tanh(w + rate) = -1.
+    w = h - 2 * j
+    rate = -w - np.arctanh(1 / m)
+    expected = (np.cosh(w + rate) / np.cosh(w)) ** m * np.exp(rate)
+    bound = regimes.stay_failure_chernoff(lumped.Clique(m, m, j, h))
+    assert bound == pytest.approx(expected, rel=1e-6)
+
+
+def test_without_a_drift_the_bounds_on_leaving_are_1():
+    model = lumped.Clique(6, 6, 0.1, 1.0)
+    assert regimes.stay_failure_hoeffding(model) == regimes.stay_failure_chernoff(model) == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "steps"), [(0.02, 2), (0.06, 0), (1e-300, 10**15), (0.0, 10**15)]
+)
+def test_promised_steps_are_whole_and_finite(failure, steps):
+    assert regimes.slow_steps(failure, 0.05) == steps
+
+
 def test_the_worst_start_is_the_one_next_to_leaving():
     rng = np.random.default_rng(0)
     for _ in range(40):
@@ -137,6 +160,22 @@ def test_each_condition_of_assumption_6_can_fail(coupling, field, steps, holds):
     regime = regimes.regime(model, 299, 0.2, steps)
     assert regime.assumption_5
     assert regime.assumption_6 == holds
+
+
+@pytest.mark.parametrize(("delta", "holds"), [(0.41, True), (0.39, False)])
+def test_assumption_7_asks_for_one_minus_a_quarter_of_delta(delta, holds):
+    # One spin of 20 stays out of the block: it is in the clique of 2 with probability 0.1.
+    regime = regimes.regime(lumped.Clique(20, 2, 2.0, 0.1), 19, delta, 1)
+    assert regime.covers_clique == pytest.approx(0.9)
+    assert regime.assumption_7 == holds
+
+
+@pytest.mark.parametrize(
+    ("coupling", "field", "holds"), [(2.0, 0.1, True), (2.0, -0.1, False), (0.1, 1.0, False)]
+)
+def test_assumption_5_asks_for_a_gap_and_a_margin(coupling, field, holds):
+    regime = regimes.regime(lumped.Clique(6, 6, coupling, field), 6, 0.1, 1)
+    assert regime.assumption_5 == holds
 
 
 def test_a_strongly_negative_field_fails_assumptions_5_and_6():
