@@ -36,6 +36,20 @@ def test_blocks_grow_by_largest_or_smallest_dependence(model):
     assert apart.sets == ((0, 2), (0, 3), (1, 3))
     with pytest.raises(InputError, match="k is 5: allowed is 1 to 4"):
         grown_blocks(strength, 5, together=True)
+    # Without any dependence each spin takes the next one, the last the first.
+    ring = grown_blocks(np.zeros((4, 4)), 2, together=True)
+    assert ring.sets == ((0, 1), (0, 3), (1, 2), (2, 3))
+    assert ring.weights.tolist() == [0.25] * 4
+
+
+def test_a_block_grows_by_the_total_dependence_on_its_spins():
+    strength = np.zeros((4, 4))
+    for (i, j), value in {(0, 1): 5.0, (0, 2): 3.0, (1, 3): 4.0, (1, 2): 2.0}.items():
+        strength[i, j] = strength[j, i] = value
+    # To 0 and 1 together spin 2 has 3 + 2, spin 3 only 4.
+    together = grown_blocks(strength, 3, together=True)
+    assert together.sets == ((0, 1, 2), (0, 1, 3))
+    assert together.weights.tolist() == [0.75, 0.25]
 
 
 def test_correlations_equal_numpys():
@@ -67,6 +81,16 @@ def test_parallel_draws_of_uncoupled_spins_are_exact(model):
     assert bias(law, model, masks) == pytest.approx(0, abs=1e-9)
     together = grown_blocks(np.abs(model.coupling), 2, together=True)
     assert bias(law, model, together) > 0.05
+
+
+def test_the_error_of_a_step_is_the_mean_over_masks_by_their_weights(model):
+    law, sets = exact_law(model), ((0, 1), (2, 3))
+
+    def error(first):
+        return step_error(law, model, Masks(4, sets, np.array([first, 1 - first])))
+
+    assert error(0.9) == pytest.approx(0.9 * error(1.0) + 0.1 * error(0.0), rel=1e-12)
+    assert error(1.0) > error(0.0) + 0.01
 
 
 def test_stationary_law_is_invariant(model):

@@ -228,7 +228,66 @@ def test_singular_hessian_is_refused():
         covariance.information(family, masks.uniform_masks(2, 1)).asymptotic()
 
 
-def test_unequal_couplings_cannot_be_tied():
-    model = ising.ising_on_graph(3, ising.path_edges(3), [0.1, 0.2], 0.0)
-    with pytest.raises(InputError, match="couplings must be equal"):
-        families.ising_family(model, "tied")
+def test_a_hessian_that_is_singular_to_working_precision_is_refused():
+    up = np.array([-1.0, 1.0])
+    other = np.array([1.0, 1.0]) + 1e-8 * up
+    matrix = np.outer(other, other) + 1e-15 * np.outer(up, up)
+    assert np.linalg.eigvalsh(matrix)[0] > 0
+    with pytest.raises(InputError, match="does not identify the parameters"):
+        covariance.inverse_of_positive(matrix)
+    near = np.outer(other, other) + 1e-9 * np.outer(up, up)
+    np.testing.assert_allclose(covariance.inverse_of_positive(near) @ near, np.eye(2), atol=1e-5)
+
+
+def test_the_gradient_has_its_covariance_also_where_its_mean_is_not_zero(case):
+    family, fixed, adaptive = case
+    theta = family.truth + 0.4
+    for mask in (fixed, adaptive):
+        gradients, weights = [], []
+        for row, block in enumerate(mask.sets):
+            given = mask.given_state()[row]
+            for x in range(16):
+                same = enumeration.block_sum(np.eye(16)[x], block) * given * family.law(theta)
+                mean = same @ family.statistics / same.sum()
+                gradients.append(mean - family.statistics[x])
+                weights.append(family.law()[x] * given[x])
+        expected = np.cov(np.array(gradients).T, aweights=weights, ddof=0)
+        measured = covariance.gradient_covariance(family, mask, theta, family.law())
+        np.testing.assert_allclose(measured, expected, atol=1e-13)
+        assert np.abs(np.array(weights) @ gradients).max() > 0.01
+
+
+def test_contexts_that_rule_a_mask_out_leave_the_hessian_finite():
+    family = family_of(ising.ising_on_graph(3, ising.complete_edges(3), 0.3, 0.2))
+    up = enumeration.all_states(3)[:, 2] > 0
+    weights = np.stack([np.full(8, 0.5), 0.5 * up, 0.5 * ~up])
+    mask = masks.Masks(3, ((0, 1, 2), (0, 1), (1, 2)), weights)
+    hessian = population_loss(family, mask).derivatives(family.truth[None])[2][0]
+    by_formula = covariance.hessian_by_mask(family, mask).sum(axis=0)
+    np.testing.assert_allclose(by_formula, hessian, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "free", ["all", "tied", "couplings", "fields", "tied_coupling", "tied_field"]
+)
+def test_every_family_holds_its_model(free):
+    model = ising.ising_on_graph(4, ising.cycle_edges(4), 0.4, 0.15)
+    family = families.ising_family(model, free)
+    counts = {"all": 8, "tied": 2, "couplings": 4, "fields": 4}
+    assert family.parameters == len(family.truth) == counts.get(free, 1)
+    np.testing.assert_allclose(family.law(), enumeration.exact_law(model), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("free", "coupling", "field", "shared"),
+    [
+        ("tied", [0.1, 0.2], 0.0, "couplings"),
+        ("tied_coupling", [0.1, 0.2], 0.0, "couplings"),
+        ("tied", 0.1, [0.1, 0.2, 0.1], "fields"),
+        ("tied_field", 0.1, [0.1, 0.2, 0.1], "fields"),
+    ],
+)
+def test_unequal_numbers_cannot_be_tied(free, coupling, field, shared):
+    model = ising.ising_on_graph(3, ising.path_edges(3), coupling, field)
+    with pytest.raises(InputError, match=f"free is '{free}': the model's {shared} must be equal"):
+        families.ising_family(model, free)

@@ -75,3 +75,11 @@ def test_averaged_single_spin_kernel_is_no_product():
     assert all(0 < b <= d for b, d in zip(bounds, distances, strict=True))
     given = dynamics.mask_kernels(law, masks.uniform_masks(3, 1))[0]
     assert product_kernels.nearest_product(given[3], np.random.default_rng(0))[0] < 1e-9
+
+
+@pytest.mark.parametrize("flip", [0.1, 0.3, 0.45])
+def test_the_bound_from_single_moves_is_proven_and_close(flip):
+    kernel = np.array([[1 - 2 * flip, flip, flip, 0.0]])
+    # Smallest at f1 = flip, where f1 f2 = flip - f2.
+    exact = flip**2 / (1 + flip)
+    assert exact - 1 / 200 <= product_kernels.moves_bound(kernel, 0) <= exact

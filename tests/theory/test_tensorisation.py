@@ -51,6 +51,23 @@ def test_conditional_divergence_by_brute_force():
     assert divergence == pytest.approx(expected, abs=1e-14)
 
 
+def test_conditional_divergence_of_a_law_at_one_state():
+    q = np.random.default_rng(0).dirichlet(np.ones(4))
+    mask = masks.Masks(2, ((0,), (1,)), np.array([0.3, 0.7]))
+    # State 1 is (-, +): given its second spin state 3 is the other, given its first state 0.
+    expected = -0.3 * np.log(q[1] / (q[1] + q[3])) - 0.7 * np.log(q[1] / (q[1] + q[0]))
+    divergence = tensorisation.conditional_divergence(np.eye(4)[1], q, mask)
+    assert divergence == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_proven_constant_of_one_spin_is_continuous_at_a_fair_one():
+    # One step forgets everything, so that the Poincare constant is 1.
+    mask = masks.uniform_masks(1, 1)
+    for up in (0.5, 0.49995, 0.4999, 0.499):
+        bound = tensorisation.tensorisation_upper_bound(np.array([up, 1 - up]), mask)
+        assert bound == pytest.approx(2, abs=1e-4)
+
+
 def test_product_laws_attain_n_over_k():
     law = complete_law(3, 0.0, 0.4)
     for k in (1, 2):
