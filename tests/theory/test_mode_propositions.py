@@ -7,12 +7,8 @@ import pytest
 
 from padir.config.theory import CliquePanel, Errata, SeparationCase
 from padir.theory import mode_propositions, regimes, unequal_fields
-from padir.theory.dynamics import mask_kernels
-from padir.theory.enumeration import exact_law
 from padir.theory.experiments import errata, mode_reaching
-from padir.theory.ising import complete_edges, ising_on_graph
 from padir.theory.lumped import Clique, clique_gibbs, clique_parallel, hitting_curve
-from padir.theory.masks import uniform_masks
 
 CURVES = [
     {
@@ -168,21 +164,6 @@ def test_without_a_curve_the_claim_on_fast_sampling_is_not_reproduced():
 def test_the_claim_on_fast_sampling_says_how_far_the_curve_was_computed(steps, said):
     claim = mode_propositions.fast_claim([FAST | {"steps_exact": steps}], cliques(), 0.05, "")
     assert f"6-Gibbs J=0.5: bound 2 steps, {said}" in claim.measured
-
-
-def test_the_ratio_to_the_bound_is_that_of_the_worst_start_and_block_size():
-    fields = [0.2, -0.1, 0.05, 0.3]
-    model = unequal_fields.UnequalClique(3, 1.0, np.array(fields))
-    law = exact_law(ising_on_graph(4, complete_edges(3), 1.0, fields))
-    ratios = [
-        # States 14 and 15 have the three spins of the clique up.
-        (step[start, 14] + step[start, 15]) / regimes.fast_step_probability(model, k)
-        for k in (3, 4)
-        for step in [mask_kernels(law, uniform_masks(4, k)).mean(axis=0)]
-        for start in range(16)
-    ]
-    assert unequal_fields.fast_ratio(model) == pytest.approx(min(ratios), rel=1e-12)
-    assert min(ratios) < 0.99 * np.mean(ratios)
 
 
 def test_the_claim_on_fast_sampling_covers_unequal_fields(monkeypatch):

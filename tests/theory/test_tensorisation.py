@@ -148,6 +148,32 @@ def test_bounds_cover_and_fall_with_samples(laws):
     assert means[1] < 1
 
 
+def test_each_trial_is_judged_by_its_own_fit(laws):
+    samples, delta, truth, mask = 300, 0.1, laws[0], masks.uniform_masks(3, 1)
+    grid = generalisation.Grid(laws, mask)
+    # Small constants, so that laws far from the truth break the bound.
+    grid.constants *= 1e-3
+    result = generalisation.coverage(np.random.default_rng(3), grid, truth, samples, 2, delta, 20)
+    setting = generalisation.Setting(samples, 2, delta, grid.log_margin, len(laws), 8, 3)
+    constants = [1e-3 * tensorisation.tensorisation_upper_bound(law, mask) for law in laws]
+    distances = [enumeration.total_variation(law, truth) for law in laws]
+    rng, best_by_kl, held = np.random.default_rng(3), 0, []
+    for trial in range(20):
+        log_loss, kl_loss = grid.losses(grid.draw(rng, truth, samples, 2))
+        best = min(range(len(laws)), key=lambda cell: log_loss[cell])
+        best_by_kl += best == np.argmin(kl_loss)
+        assert result.distance[trial] == pytest.approx(distances[best])
+        assert result.loss[trial] == kl_loss[best]
+        bounds = [setting.model_free(c, loss) for c, loss in zip(constants, kl_loss, strict=True)]
+        assert result.model_free[trial] == pytest.approx(bounds[best])
+        assert result.realizable[trial] == pytest.approx(setting.realizable(constants[best]))
+        assert result.paper[trial] == pytest.approx(setting.paper(constants[best], kl_loss[best]))
+        held.append(all(d <= bound for d, bound in zip(distances, bounds, strict=True)))
+        assert result.uniform[trial] == held[-1]
+    assert best_by_kl < 20
+    assert result.covered["model_free"] == 1 > result.covered["uniform"] == np.mean(held)
+
+
 def test_generalisation_bounds_equal_those_by_hand():
     # 1000 samples with 4 masks, delta 0.1, 99 cells, 3 spins, beta = 1/e: logs of 1980 and 7920.
     setting = generalisation.Setting(1000, 4, 0.1, 1.0, 99, 8, 3)
