@@ -62,6 +62,14 @@ def test_seeds_and_epochs_differ() -> None:
     assert sorted(b for b, _ in first) == sorted(b for b, _ in second)
 
 
+def test_an_epoch_shuffles_pairs_and_batches() -> None:
+    plan = BatchPlan(pairs(), TRAINING.model_copy(update={"dispatch_steps": 1}), 0)
+    epoch = batches(plan, 0, plan.steps_per_epoch)
+    buckets = [bucket for bucket, _ in epoch]
+    assert buckets not in (sorted(buckets), sorted(buckets, reverse=True))
+    assert not any(rows == sorted(rows) for _, rows in epoch)
+
+
 def test_an_epoch_visits_every_fitting_pair_in_its_bucket() -> None:
     data = pairs(longest=30)
     plan = BatchPlan(data, TRAINING, 0)
@@ -81,6 +89,11 @@ def test_validation_counts_each_pair_once() -> None:
     data = pairs()
     rows = np.concatenate([rows for _, rows in in_order(data, TRAINING)])
     assert sorted(rows[rows >= 0]) == list(range(300))
+    # Memory is that of one part of a step.
+    parts = in_order(data, TRAINING.model_copy(update={"accumulate": 3}))
+    for bucket, rows in parts:
+        assert len(rows) == -(-sentences_per_batch(160, bucket) // 3)
+    assert sorted(row for _, rows in parts for row in rows if row >= 0) == list(range(300))
 
 
 def test_batches_hold_multiples_of_eight() -> None:
@@ -91,10 +104,24 @@ def test_batches_hold_multiples_of_eight() -> None:
 
 
 def test_text_that_fits_no_bucket_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"no training pair fits training.buckets \[2\]"):
-        BatchPlan(
-            Pairs(ragged_rows([[9, 9, 9]]), ragged_rows([[9]])), Training(steps=1, buckets=[2]), 0
-        )
+    data = Pairs(ragged_rows([[9] * 5, [9, 9, 9]]), ragged_rows([[9], [9]]))
+    message = r"fits training.buckets \[2\]: the shortest pair has 4 tokens, 0 of 2 have"
+    with pytest.raises(ValueError, match=message):
+        BatchPlan(data, Training(steps=1, buckets=[2]), 0)
+
+
+@pytest.mark.parametrize(
+    ("long", "warning"),
+    [
+        (1, ""),
+        (2, "10% of the pairs have more than 12 tokens (training.buckets) and are left out"),
+    ],
+)
+def test_more_than_a_twentieth_of_pairs_that_fit_no_bucket_is_warned_of(long, warning) -> None:
+    rows = [[9] * 4] * (20 - long) + [[9] * 12] * long
+    training = Training(steps=1, batch_tokens=64, buckets=[8, 12])
+    plan = BatchPlan(Pairs(ragged_rows(rows), ragged_rows(rows)), training, 0)
+    assert (plan.too_long, plan.warning) == (long, warning)
 
 
 @pytest.mark.parametrize("chunk", [1 << 20, 7])

@@ -69,3 +69,27 @@ def test_a_card_of_synthetic_data_names_seed_and_no_language(tmp_path):
         statistics["splits"]["train"]["files"][0]["lines"] = lines
         metadata = yaml.safe_load(data_card(dataset, statistics).split("---\n")[1])
         assert metadata["size_categories"] == [category]
+
+
+def test_each_count_stands_in_its_own_column(tmp_path):
+    texts = {"train": "x\n", "valid": "v\n", "test": "a a\r\n\r\n\r\n\ufeffb\n"}
+    for split, text in texts.items():
+        for language in ("de", "en"):
+            (tmp_path / f"{split}.{language}").write_bytes(text.encode())
+    statistics = clean(Cleaning(), "de-en", tmp_path, tmp_path / "out")
+    source = {"kind": "tfds", "name": "wmt14_translate/de-en", "leave_out": ["commoncrawl"]}
+    card = data_card(Dataset(source=source, directions=["de-en"]), statistics)
+    # Lengths 2, 0, 0 and 1; two empty lines are one that is repeated.
+    assert "| test | test.de | 4 | words | 0.8 | 0 | 2 | 2 | 2 | 2 | 2 | 1 | 1 |" in card
+    digest = statistics["splits"]["test"]["files"][0]["sha256"]
+    assert f"| test.de | {digest} | 3 | 1 |" in card
+    assert " Parts left out of its training text: commoncrawl." in card
+    source["leave_out"] = []
+    whole = data_card(Dataset(source=source, directions=["de-en"]), statistics)
+    assert "left out of its" not in whole
+    files = {s: {"files": {"de": f"{s}.de", "en": f"{s}.en"}} for s in texts}
+    files["test"]["references"] = {"en": ["other.en", "third.en"]}
+    card = data_card(Dataset(source={"kind": "files", **files}, directions=["de-en"]), statistics)
+    listed = [line for line in card.splitlines() if line.startswith("- test ")]
+    names = ("de: `test.de`", "en: `test.en`", "en: `other.en`", "en: `third.en`")
+    assert listed == [f"- test {name}" for name in names]

@@ -62,8 +62,9 @@ def test_batches_are_the_same_from_disk(vocabulary, text, tmp_path):
 
 
 def test_large_vocabularies_take_more_bytes(vocabulary, text, monkeypatch):
-    monkeypatch.setattr(vocabulary, "size", (1 << 16) + 1)
-    assert encode_pairs(vocabulary, *text).source.values.dtype == np.int32
+    for size, dtype in ((1 << 16, np.uint16), ((1 << 16) + 1, np.int32)):
+        monkeypatch.setattr(vocabulary, "size", size)
+        assert encode_pairs(vocabulary, *text).source.values.dtype == dtype
 
 
 def test_unequal_and_empty_text_is_refused(vocabulary, text, tmp_path):

@@ -78,6 +78,9 @@ def test_text_that_is_there_is_counted_and_its_own_pieces_too(tmp_path):
     train_vocabulary(lines, VocabularySettings.model_validate(settings), words)
     # Six words in four lines, and EOS in each.
     assert text.tokens("train", "ro", "small") == pytest.approx(1 + 6 / 4)
+    # An empty line is its EOS.
+    write_lines(text.path("valid", "ro"), [])
+    assert text.tokens("valid", "ro") == 1
     # The dataset's own is not learnt yet.
     assert text.tokens("train", "ro") == pytest.approx(1 + 31 / 4 / 5)
 

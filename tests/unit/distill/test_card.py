@@ -3,7 +3,7 @@
 import pytest
 
 from padir.distill.card import describe
-from padir.files import InputError, write_json, write_lines
+from padir.files import InputError, sha256_file, write_json, write_lines
 
 
 def test_a_card_needs_a_translation_among_the_lines_compared_with_raw_targets(tmp_path):
@@ -23,11 +23,11 @@ def test_a_card_needs_a_translation_among_the_lines_compared_with_raw_targets(tm
 
 def test_of_much_text_every_nth_line_is_compared_with_the_raw_targets(tmp_path, monkeypatch):
     monkeypatch.setattr("padir.distill.card.AGREEMENT_LINES", 3)
-    for name, count in (("train", 8), ("raw", 7), ("valid", 1)):
+    for name, count in (("train", 10), ("raw", 7), ("valid", 1)):
         write_lines(tmp_path / name, [f"{name} {n}" if n != 3 else "" for n in range(count)])
     write_json(
         tmp_path / "extra.json",
-        {"language": "xs", "file": "f", "pairs_kept": 1, "dropped": {}, "files": [{"sha256": "a"}]},
+        {"language": "xs", "file": "f", "pairs_kept": 3, "dropped": {}, "files": [{"sha256": "a"}]},
     )
 
     compared = []
@@ -44,17 +44,17 @@ def test_of_much_text_every_nth_line_is_compared_with_the_raw_targets(tmp_path, 
         bleu,
         extra=tmp_path / "extra.json",
     )
-    # Lines 0, 3 and 6, of which 3 is empty; the eighth translation is of an extra source.
+    # Lines 0, 3 and 6, of which 3 is empty; the last three are of extra sources.
     assert compared[1] == [("train 0", "raw 0"), ("train 6", "raw 6")]
     assert card["agreement_with_raw"] == {"score": 0.0, "every_line": 3}
-    assert card["lines"]["train"] == 8
+    assert card["lines"]["train"] == 10
 
 
 def test_the_card_compares_distilled_with_raw_targets(tmp_path):
     files = {
         "train": ["a b", "", "c"],
         "raw": ["a b", "b", "d"],
-        "valid": ["x"],
+        "valid": ["x "],
         "reference": ["x"],
         "reference.1": ["y"],
     }
@@ -73,10 +73,12 @@ def test_the_card_compares_distilled_with_raw_targets(tmp_path):
         (tmp_path / "valid", [tmp_path / "reference", tmp_path / "reference.1"]),
         bleu,
     )
-    assert calls == [[("x", "x", "y")], [("a b", "a b"), ("c", "d")]]
+    assert calls == [[("x ", "x", "y")], [("a b", "a b"), ("c", "d")]]
     assert card["teacher_bleu"]["score"] == 1.0
     assert card["agreement_with_raw"]["score"] == 2.0
     assert (card["lines"], card["validity"]) == ({"train": 3, "valid": 1}, None)
+    checksums = [sha256_file(tmp_path / name) for name in ("train", "valid")]
+    assert [card["sha256"], card["valid_sha256"]] == checksums
     assert card["empty"] == {"train": 1, "valid": 0}
     write_lines(tmp_path / "raw", ["a"])
     with pytest.raises(InputError, match="line counts differ"):
