@@ -73,6 +73,9 @@ def test_an_estimate_counts_each_line_once_over_all_files(tmp_path):
     known = {text_digest("two"), text_digest("nowhere")}
     counted = estimate([tmp_path / "a", tmp_path / "b"], known.intersection)
     assert counted == Estimate(lines=4, characters=3 + 5 + 4 + 4, paid_lines=1)
+    # More lines than one byte tells apart.
+    write_lines(tmp_path / "many", [f"{n:04d}" for n in range(1000)])
+    assert estimate([tmp_path / "many"], known.intersection) == Estimate(1000, 4000, 0)
     write_lines(tmp_path / "empty", [])
     assert estimate([tmp_path / "empty"], known.intersection) == Estimate(0, 0, 0)
 
