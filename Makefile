@@ -14,6 +14,8 @@ TF_STAMP := .venv/.padir-tf-stamp
 comma := ,
 # TensorFlow has a lock of its own; other extras are solved when asked for.
 EXTRAS_STAMP := $(if $(filter tf,$(EXTRAS)),$(TF_STAMP),$(if $(EXTRAS),.venv/.padir-stamp-$(subst $(comma),-,$(EXTRAS))))
+# A changed lock takes away what it does not name: extras of earlier set-ups are installed again.
+EARLIER := $(wildcard .venv/.padir-stamp-* $(TF_STAMP))
 
 # The tested Python first; the lock holds the pins of newer ones too.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -24,7 +26,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-setup: $(STAMP) $(EXTRAS_STAMP) ## create .venv with the locked packages and padir itself
+setup: $(STAMP) $(EXTRAS_STAMP) $(EARLIER) ## create .venv with the locked packages and padir itself
 
 $(STAMP): requirements.lock pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then \
@@ -38,7 +40,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 .venv/.padir-stamp-%: $(STAMP)
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation -c <(grep -E '^[a-z].*==' requirements.lock | sed 's/ *\\$$//') -e '.[$(EXTRAS)]'
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation -c <(grep -E '^[a-z].*==' requirements.lock | sed 's/ *\\$$//') -e '.[$(subst -,$(comma),$*)]'
 	@touch $@
 
 # TensorFlow reads BLEURT's checkpoints and TFRecord files: the tests need it, a default run does not.
@@ -66,10 +68,10 @@ reproduce: setup ## make the core of CONFIG, show table 1, and say how to make e
 	@echo "report: $(CURDIR)/results/report/index.html"
 	@echo "every other table and figure: source $(BIN)/activate && snakemake --cores $(CORES) --configfile $(CONFIG) everything"
 
-test: $(TF_STAMP) ## run the tests, without whole runs, learning and fault injection
+test: setup $(TF_STAMP) ## run the tests, without whole runs, learning and fault injection
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m "not slow" -rs --no-fold-skipped $(ARGS)
 
-test-slow: $(TF_STAMP) ## run whole runs, learning and fault injection
+test-slow: setup $(TF_STAMP) ## run whole runs, learning and fault injection
 	PATH="$(CURDIR)/$(BIN):$$PATH" python -m pytest -q -n auto --dist worksteal -m slow -rs --no-fold-skipped $(ARGS)
 
 lint: setup ## formatters, linters and the type checker

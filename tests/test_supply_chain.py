@@ -1,4 +1,4 @@
-"""`make audit` and `make sbom`, with a stand-in for uv: what is asked of it, and what is said."""
+"""`make setup`, `audit` and `sbom`, with a stand-in for uv: what is asked of it, what is said."""
 
 import os
 import subprocess
@@ -15,16 +15,25 @@ exit $STATUS
 """
 
 
-def make(target: str, folder: Path, status: int = 0, said: str = "") -> tuple[int, str, str, str]:
-    """Status, both outputs, and the words that uv was called with, a line a call."""
-    (folder / ".venv").mkdir()
+def make(
+    target: str, folder: Path, status: int = 0, said: str = "", changed: bool = False
+) -> tuple[int, str, str, str]:
+    """Status, both outputs, and the words that uv was called with, a line a call.
+
+    The folder has a copy of the project that was set up, or whose locks changed since then.
+    """
+    (folder / ".venv/bin").mkdir(parents=True, exist_ok=True)
+    (folder / ".venv/.padir-stamp").touch()
+    if changed:
+        for stamp in (folder / ".venv").glob(".padir-*"):
+            os.utime(stamp, (0, 0))
     for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-tf.lock"):
         (folder / name).write_bytes((ROOT / name).read_bytes())
-    uv = folder / ".venv/bin/uv"
-    uv.parent.mkdir()
-    uv.write_text(UV)
-    uv.chmod(0o755)
-    (folder / ".venv/.padir-stamp").touch()
+    for name in ("uv", "python"):
+        (folder / ".venv/bin" / name).write_text(UV)
+        (folder / ".venv/bin" / name).chmod(0o755)
+    if not changed:
+        (folder / ".venv/.padir-stamp").touch()
     record = folder / "record"
     # A make that runs these tests must not be this one's parent: it would say "make[1]".
     outside = {name: value for name, value in os.environ.items() if "MAKE" not in name}
@@ -33,6 +42,18 @@ def make(target: str, folder: Path, status: int = 0, said: str = "") -> tuple[in
         ["make", target], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
     )
     return done.returncode, done.stdout, done.stderr, record.read_text()
+
+
+def test_a_changed_lock_keeps_the_extras_of_earlier_set_ups(tmp_path):
+    (tmp_path / ".venv").mkdir()
+    for stamp in (".padir-stamp-cuda-bench", ".padir-tf-stamp"):
+        (tmp_path / ".venv" / stamp).touch()
+    status, _, err, asked = make("setup", tmp_path, changed=True)
+    calls = asked.splitlines()
+    assert status == 0, err
+    assert "pip sync" in calls[0] and calls[0].endswith("requirements.lock")
+    last = {call.split()[-1] for call in calls[1:]}
+    assert last == {".", ".[cuda,bench]", "requirements-tf.lock"}
 
 
 def test_an_audit_without_findings_says_so(tmp_path):
