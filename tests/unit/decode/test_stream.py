@@ -55,8 +55,12 @@ def test_alternatives_are_the_best_candidates_of_distinct_text(tmp_path):
     translator = tiny_translator(tmp_path, "padir", 1, LengthRule(0.0, 1.0))
     first, third = Candidate((8, 9), 3, -1.0, -0.5, 2), Candidate((11,), 2, -9.0, -0.5, 1)
     second, same = Candidate((10,), 2, -2.0, -0.125, 4), Candidate((8, 9, 9), 4, -3.0, -0.25, 1)
-    texts = translator.loaded.vocabulary.decode([first.tokens, second.tokens])
-    assert ranked(translator, [8], [same, third, second, first], 2) == (
+    texts = translator.loaded.vocabulary.decode([first.tokens, second.tokens, third.tokens])
+    alternatives = (
         Alternative(texts[0], -1.5, 3, 2, -1.0, -0.5),
         Alternative(texts[1], -2.125, 2, 4, -2.0, -0.125),
+        Alternative(texts[2], -9.5, 2, 1, -9.0, -0.5),
     )
+    for number in (1, 2, 3):
+        best = ranked(translator, [8], [same, third, second, first], number)
+        assert best == alternatives[:number]
