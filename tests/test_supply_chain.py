@@ -23,17 +23,15 @@ def make(
     The folder has a copy of the project that was set up, or whose locks changed since then.
     """
     (folder / ".venv/bin").mkdir(parents=True, exist_ok=True)
-    (folder / ".venv/.padir-stamp").touch()
-    if changed:
-        for stamp in (folder / ".venv").glob(".padir-*"):
-            os.utime(stamp, (0, 0))
     for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-tf.lock"):
         (folder / name).write_bytes((ROOT / name).read_bytes())
     for name in ("uv", "python"):
         (folder / ".venv/bin" / name).write_text(UV)
         (folder / ".venv/bin" / name).chmod(0o755)
-    if not changed:
-        (folder / ".venv/.padir-stamp").touch()
+    (folder / ".venv/.padir-stamp").touch()
+    if changed:
+        for stamp in (folder / ".venv").glob(".padir-*"):
+            os.utime(stamp, (0, 0))
     record = folder / "record"
     # A make that runs these tests must not be this one's parent: it would say "make[1]".
     outside = {name: value for name, value in os.environ.items() if "MAKE" not in name}
@@ -52,8 +50,8 @@ def test_a_changed_lock_keeps_the_extras_of_earlier_set_ups(tmp_path):
     calls = asked.splitlines()
     assert status == 0, err
     assert "pip sync" in calls[0] and calls[0].endswith("requirements.lock")
-    last = {call.split()[-1] for call in calls[1:]}
-    assert last == {".", ".[cuda,bench]", "requirements-tf.lock"}
+    installed = {call.split()[-1] for call in calls[1:]}
+    assert installed == {".", ".[cuda,bench]", "requirements-tf.lock"}
 
 
 def test_an_audit_without_findings_says_so(tmp_path):
