@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,24 @@ class _SameScheme(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
+@contextmanager
+def _network_errors(url: str) -> Iterator[None]:
+    """Turn what fails at an address into an InputError, apart from what fails on the disk."""
+    try:
+        yield
+    except urllib.error.URLError as error:
+        reason = shown(str(error.reason))
+        raise InputError(f"{shown(url)}: cannot download: {reason}") from error
+    except (http.client.HTTPException, OSError, ValueError) as error:
+        reason = shown(str(getattr(error, "strerror", None) or error)) or type(error).__name__
+        raise InputError(f"{shown(url)}: cannot download: {reason}") from error
+
+
+def _next_block(response: Any, url: str) -> bytes:
+    with _network_errors(url):
+        return response.read(_BLOCK)
+
+
 def download(remote: RemoteFile, path: str | PathLike[str]) -> None:
     """Download a file to `path`.
 
@@ -172,30 +191,20 @@ def download(remote: RemoteFile, path: str | PathLike[str]) -> None:
     """
     digest, length = hashlib.sha256(), 0
     with atomic_path(path) as temporary:
-        try:
-            with (
-                urllib.request.build_opener(_SameScheme).open(
-                    remote.url, timeout=TIMEOUT_SECONDS
-                ) as response,
-                temporary.open("wb") as file,
-            ):
-                while block := response.read(_BLOCK):
-                    length += len(block)
-                    if length > remote.max_bytes:
-                        raise InputError(
-                            f"{shown(remote.url)}: longer than {remote.max_bytes:,} bytes; raise"
-                            " max_bytes if that is right"
-                        )
-                    digest.update(block)
-                    file.write(block)
-        except InputError:
-            raise
-        except urllib.error.URLError as error:
-            reason = shown(str(error.reason))
-            raise InputError(f"{shown(remote.url)}: cannot download: {reason}") from error
-        except (http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as error:
-            reason = shown(str(error)) or type(error).__name__
-            raise InputError(f"{shown(remote.url)}: cannot download: {reason}") from error
+        with _network_errors(remote.url):
+            response = urllib.request.build_opener(_SameScheme).open(
+                remote.url, timeout=TIMEOUT_SECONDS
+            )
+        with response, temporary.open("wb") as file:
+            while block := _next_block(response, remote.url):
+                length += len(block)
+                if length > remote.max_bytes:
+                    raise InputError(
+                        f"{shown(remote.url)}: longer than {remote.max_bytes:,} bytes; raise"
+                        " max_bytes if that is right"
+                    )
+                digest.update(block)
+                file.write(block)
         if digest.hexdigest() != remote.sha256:
             raise InputError(
                 f"{shown(remote.url)}: SHA-256 is {digest.hexdigest()}, expected {remote.sha256}"

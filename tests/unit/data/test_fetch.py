@@ -1,6 +1,8 @@
 """Downloads, from file addresses and from a server on this machine."""
 
 import email
+import email.message
+import errno
 import gzip
 import hashlib
 import io
@@ -169,6 +171,27 @@ def test_a_redirect_by_way_of_https_does_not_come_down_to_http(monkeypatch, tmp_
     redirecting(monkeypatch, "https", {"https://example.test/x": "http://example.test/end"})
     with pytest.raises(InputError, match="it redirects from https to http"):
         download(RemoteFile(url=url, sha256=DIGEST), tmp_path / "file")
+
+
+@pytest.mark.parametrize("when", ["before", "during"])
+def test_a_network_that_fails_is_not_taken_for_a_disk_that_does(monkeypatch, tmp_path, when):
+    class Broken(io.BytesIO):
+        def read(self, size=-1):
+            raise OSError(errno.EHOSTUNREACH, "No route to host")
+
+    def answer(self, request):
+        if when == "before":
+            raise OSError(errno.EHOSTUNREACH, "No route to host")
+        response = urllib.response.addinfourl(Broken(), email.message.Message(), request.full_url)
+        response.code, response.msg = 200, "OK"
+        return response
+
+    monkeypatch.setattr(urllib.request.HTTPSHandler, "https_open", answer)
+    url = "https://example.test/x"
+    with pytest.raises(InputError) as caught:
+        download(RemoteFile(url=url, sha256=DIGEST), tmp_path / "file")
+    assert str(caught.value) == f"{url}: cannot download: No route to host"
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_endless_answer_is_cut_off_at_its_limit(address, tmp_path):
