@@ -75,10 +75,35 @@ def test_a_flipped_bit_is_named_and_nothing_is_bought_again(path, place, bit):
     assert path.read_bytes() == bytes(content)
 
 
+def test_a_page_of_translations_that_is_damaged_stops_the_ledger_when_it_is_opened(path):
+    filled(path)
+    content = bytearray(path.read_bytes())
+    place = content.index(b"the second one")
+    # What kind of page it is.
+    content[place - place % 4096] = 0x5A
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"ledger\.sqlite: the ledger is damaged \("):
+        Ledger(path)
+    assert path.read_bytes() == bytes(content)
+
+
 def test_a_translation_without_its_checksum_is_named(path):
     lines = filled(path)
     with sqlite3.connect(path) as db:
         db.execute("DELETE FROM checksums WHERE digest = ?", (text_digest("zwei"),))
+    db.close()
+    with LedgerReader(path) as reader, pytest.raises(InputError, match="is damaged"):
+        reader.known(1, all_digests(lines))
+
+
+def test_translations_that_changed_places_are_named(path):
+    lines = filled(path)
+    with sqlite3.connect(path) as db:
+        for column, table in (("text", "translations"), ("checksum", "checksums")):
+            query = f"SELECT {column} FROM {table} WHERE digest = ?"
+            (here,), (there,) = (db.execute(query, (line.digest,)).fetchone() for line in lines[:2])
+            change = f"UPDATE {table} SET {column} = ? WHERE digest = ?"
+            db.executemany(change, [(there, lines[0].digest), (here, lines[1].digest)])
     db.close()
     with LedgerReader(path) as reader, pytest.raises(InputError, match="is damaged"):
         reader.known(1, all_digests(lines))
