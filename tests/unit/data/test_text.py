@@ -191,7 +191,7 @@ def test_a_missing_file_is_named(given, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["a b", "a;touch x", 'it\'s "q"', "a -n", "$(x)", "../given/x", "ä"]
+    "name", ["a b", "a;touch x", 'it\'s "q"', "a -n", "$(x)", "../given/x", "ä", "a.gz.b"]
 )
 def test_odd_file_names_are_read(given, tmp_path, name):
     (given / name).write_text("a\nb\nc\n")
@@ -207,6 +207,9 @@ def test_packed_files_are_unpacked_and_damaged_ones_refused(given, tmp_path):
     write_files_source(source(given, train_de="train.de.gz"), tmp_path / "raw")
     assert read_lines(tmp_path / "raw" / "train.de") == ["a", "b", "c"]
     (given / "train.de.gz").write_bytes(content[:-12])
+    message = refusal(source(given, train_de="train.de.gz"), tmp_path / "raw")
+    assert message.startswith(f"{given}/train.de.gz: damaged or cut short")
+    (given / "train.de.gz").write_bytes(content[:10] + b"\xff" * 8 + content[18:])
     message = refusal(source(given, train_de="train.de.gz"), tmp_path / "raw")
     assert message.startswith(f"{given}/train.de.gz: damaged or cut short")
     (given / "train.de.gz").write_bytes(b"a\nb\nc\n")
