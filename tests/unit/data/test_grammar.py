@@ -3,7 +3,7 @@
 import pytest
 
 from padir.data.grammar import Clause, Grammar, Mode, NounPhrase
-from padir.data.lexicon import Lexicon, read_lexicon
+from padir.data.lexicon import Lexicon, lexeme_maps, read_lexicon
 from padir.files import InputError, write_json
 
 
@@ -187,6 +187,8 @@ def test_each_line_of_a_file_is_judged_and_a_bad_one_named(grammar):
     assert grammar.valid_lines(sources, targets, "test.xs") == [True, False]
     with pytest.raises(InputError, match=r"^test\.xs: line 2: word 1: expected a noun, found 'x'$"):
         grammar.valid_lines(["cats house see", "x"], targets, "test.xs")
+    with pytest.raises(ValueError, match="is shorter"):
+        grammar.valid_lines(sources, targets[:1], "test.xs")
 
 
 def test_a_grammar_is_read_as_it_was_written_and_others_are_refused(tmp_path, grammar):
@@ -204,3 +206,34 @@ def test_a_grammar_is_read_as_it_was_written_and_others_are_refused(tmp_path, gr
     write_json(path, [1])
     with pytest.raises(InputError, match="not a grammar: whole file: "):
         read_lexicon(path)
+
+
+def test_lexemes_have_all_their_words_and_shared_ones_are_left_out(grammar):
+    source = {
+        "noun 0": "cat cats",
+        "noun 1": "house houses",
+        "verb 0": "see",
+        "adjective 0": "big",
+        "adjective 1": "red",
+        "adverb 0": "now",
+        "postposition 0": "near",
+        "intensifier": "very",
+        "conjunction": "and",
+    }
+    target = {
+        "article": "lo los la las",
+        "noun 0": "gat gaten misa misas",
+        "noun 1": "casa casas",
+        "verb 0": "vide vidun gucke guckun",
+        "adjective 0": "groso grosos grosa grosas grano granos grana granas",
+        "adjective 1": "roto rotos rota rotas",
+        "adverb 0": "hoy nun",
+        "postposition 0": "bei",
+        "intensifier": "muy ser",
+        "conjunction": "y",
+    }
+    expected = tuple(
+        {word: name for name, words in lexemes.items() for word in words.split()}
+        for lexemes in (source, target)
+    )
+    assert lexeme_maps(grammar.lexicon) == expected

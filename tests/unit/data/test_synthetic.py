@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import random
 from collections import Counter
 from itertools import chain, pairwise
 
@@ -12,6 +13,7 @@ from padir.config.data import SyntheticSource
 from padir.data import synthetic
 from padir.data.grammar import MODES, Grammar
 from padir.data.synthetic import (
+    draw_sentence,
     draw_split,
     longest_target,
     make_grammar,
@@ -99,6 +101,26 @@ def test_repeats_are_rare_and_those_of_the_source(folder, grammar):
     # 1.8% of the sentences of 6 words and more, 7 lengths of 9; within 4 standard errors.
     share = 0.018 * 7 / 9
     assert abs(count - 1750 * share) < 4 * math.sqrt(1750 * share * (1 - share))
+
+
+def test_intensifiers_and_plurals_have_their_shares():
+    generator, settings = random.Random(5), SyntheticSource(min_words=8, max_words=8)
+    clauses = [draw_sentence(generator, settings)[0] for _ in range(2000)]
+    phrases = [[clause.subject, clause.object, *dict(clause.phrases)] for clause in clauses]
+
+    def near(drawn, share):
+        """Within 4 standard errors."""
+        return abs(sum(drawn) - len(drawn) * share) < 4 * math.sqrt(
+            len(drawn) * share * (1 - share)
+        )
+
+    for intensity, share in ((1, 0.06), (2, 0.018)):
+        assert near([any(each.intensity == intensity for each in row) for row in phrases], share)
+    # Subjects and objects have them alike.
+    assert not any(each.intensity for row in phrases for each in row[2:])
+    intense = [row for row in phrases if row[0].intensity or row[1].intensity]
+    assert near([bool(row[0].intensity) for row in intense], 0.5)
+    assert near([each.plural for row in phrases for each in row], 0.35)
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.4, 0.8, 1.0])
@@ -214,6 +236,18 @@ def test_sentences_keep_to_other_limits_of_length(tmp_path, shortest, longest):
     assert max(len(line.split()) for line in targets) <= longest_target(settings)
     assert {len(line.split()) for line in sources} <= set(range(shortest, longest + 1))
     assert all(map(grammar.is_valid, sources, targets))
+
+
+@pytest.mark.parametrize(
+    ("words", "lengths"),
+    [(14, [14]), (15, [7, 7]), (29, [14, 14]), (30, [10, 9, 9]), (44, [14, 14, 14])],
+)
+def test_a_sentence_has_as_few_clauses_as_its_length_allows(words, lengths):
+    settings = SyntheticSource(min_words=words, max_words=words)
+    grammar = make_grammar(settings)
+    sentence = draw_sentence(random.Random(1), settings)
+    assert [len(grammar.source((clause,)).split()) for clause in sentence] == lengths
+    assert len(grammar.source(sentence).split()) == words
 
 
 # Sources of three words over 4 nouns and 4 verbs: 4 * 3 * 2 * 2 * 4 = 192 different ones.
