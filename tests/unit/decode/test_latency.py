@@ -69,5 +69,36 @@ def test_compilations_are_counted():
     assert clock.seconds > 0
 
 
-def test_peak_is_a_rate():
-    assert latency.matmul_peak() > 0.1
+def test_what_else_takes_time_is_no_compilation():
+    import jax
+
+    clock = latency.CompileClock()
+    jax.monitoring.record_event_duration_secs("/jax/core/compile/jaxpr_trace_duration", 5.0)
+    assert (clock.count, clock.seconds) == (0, 0.0)
+    jax.monitoring.record_event_duration_secs(latency.COMPILE_EVENT, 5.0)
+    assert (clock.count, clock.seconds) == (1, 5.0)
+
+
+def test_each_row_has_its_own_compilations_and_the_lines_their_times_in_order(monkeypatch):
+    compiled, clock = SimpleNamespace(seconds=0.0, count=0), SimpleNamespace(now=0.0, order=[])
+    monkeypatch.setattr(latency, "CompileClock", lambda: compiled)
+    monkeypatch.setattr(latency, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+
+    class Compiling(FakeTranslator):
+        def translate(self, lines, name, report=None):
+            compiled.seconds += self.factor
+            compiled.count += 1
+            return super().translate(lines, name, report)
+
+    rows = latency.measure([latency.TimedRow(Compiling(clock, f)) for f in (1, 2)], ["3", "1"], 4)
+    assert [row["compile_s"] for row in rows] == [2.0, 4.0]
+    assert [row["recompiled"] for row in rows] == [8, 8]
+    assert [row["times_ms"] for row in rows] == [[3.0, 1.0], [6.0, 2.0]]
+
+
+def test_peak_is_the_best_rate(monkeypatch):
+    ticks = iter([0.0, 3.0, 10.0, 12.0, 20.0, 20.5, 30.0, 34.0, 40.0, 45.0])
+    monkeypatch.setattr(latency, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    monkeypatch.setattr(latency, "PEAK_SIZE", 100)
+    # Two million operations in half a second.
+    assert latency.matmul_peak() == pytest.approx(0.004)
