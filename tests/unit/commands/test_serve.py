@@ -12,7 +12,7 @@ import pytest
 from padir.decode.candidates import LengthRule
 from padir.files import InputError
 from padir.library import Model
-from padir.server.api import MOST_BYTES, Server
+from padir.server.api import MOST_BYTES, MOST_CANDIDATES, Server
 from tests.decoding import tiny_decoder, tiny_model, write_decoder
 from tests.serving import serving
 
@@ -66,11 +66,12 @@ def test_a_trace_is_what_the_library_records(server, tmp_path):
         assert other.model.decoders() == ["mine"]
 
 
-def test_a_traced_line_that_is_cut_is_told(server):
-    _, answer = post(server, {"text": " ".join(["ba"] * 40), "trace": True})
-    assert answer["warnings"] == [
-        "input: line 1: 40 tokens, cut to the first 15, all that this model reads"
-    ]
+def test_a_line_that_is_cut_is_told_with_a_trace_and_without(server):
+    for trace, name in ((True, "input: "), (False, "")):
+        _, answer = post(server, {"text": " ".join(["ba"] * 40), "trace": trace})
+        assert answer["warnings"] == [
+            f"{name}line 1: 40 tokens, cut to the first 15, all that this model reads"
+        ]
 
 
 def test_health_names_the_model_and_the_page_loads_nothing(server):
@@ -201,6 +202,39 @@ def test_every_name_of_this_machine_alone_is_private(server, host):
     with serving(server.model, host) as other:
         assert ask(other, "GET", "/health", Host="evil.example")[0] == 403
         assert ask(other, "GET", "/health", Host=f"{host}:80")[0] == 200
+
+
+def test_a_server_for_others_answers_to_every_name(server):
+    with serving(server.model, "0.0.0.0") as other:
+        assert ask(other, "GET", "/health", Host="any.example:80")[0] == 200
+
+
+def test_no_answer_lets_a_browser_load_from_elsewhere_or_guess_its_kind(server):
+    for path in ("/", "/health", "/none"):
+        connection = http.client.HTTPConnection(*server.server_address[:2], timeout=60)
+        connection.request("GET", path)
+        headers = connection.getresponse().headers
+        connection.close()
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        policy = dict(each.split() for each in headers["Content-Security-Policy"].split(";"))
+        assert (policy["default-src"], policy["connect-src"]) == ("'none'", "'self'")
+
+
+def test_a_request_of_the_largest_size_is_read(server):
+    assert post(server, b'{"text": "ba"}'.ljust(MOST_BYTES))[0] == 200
+
+
+def test_as_many_candidates_are_answered_as_are_asked_for(server, monkeypatch):
+    asked = []
+
+    def record(lines, *arguments, best, **options):
+        asked.append(best)
+        return []
+
+    monkeypatch.setattr(server.model, "details", record)
+    for more in ({"nbest": 2}, {}):
+        assert post(server, {"text": "ba", **more})[0] == 200
+    assert asked == [2, MOST_CANDIDATES]
 
 
 def test_a_host_that_is_no_name_is_refused_in_one_line(server):
