@@ -218,9 +218,10 @@ from jax import export
 
 arrays = np.load(sys.argv[2])
 program = export.deserialize(bytearray(open(sys.argv[1], "rb").read()))
-tokens, length, score = program.call(arrays["source"], arrays["start"])
 assert not any(name.split(".")[0] == "padir" for name in sys.modules)
-print(np.asarray(tokens)[0, : int(length[0]) - 1].tolist())
+for source, start in zip(arrays["source"], arrays["start"], strict=True):
+    tokens, length, score = program.call(source[None], start)
+    print(np.asarray(tokens)[0, : int(length[0])].tolist(), float(score[0]), sep="\t")
 """
 
 
@@ -232,17 +233,21 @@ def test_a_program_runs_without_this_code_and_translates_the_same(model, tmp_pat
     description = read_json(tmp_path / "model.jax.json")
     assert description["source"]["shape"] == [1, 16] and description["passes"] == 3
     assert description["start"]["holds"].startswith("ids of pieces")
-    line = LINES[4]
-    [source] = translator.encode([line])
-    ids = np.full((1, 16), PAD, np.int32)
-    ids[0, : len(source) + 1] = [*source, EOS]
-    refiner = translator.refiner
-    start = refiner.start(source, refiner.lengths, refiner.longest)
-    np.savez(tmp_path / "arrays.npz", source=ids, start=start)
+    lines = [line for line in LINES if line]
+    sources, refiner = translator.encode(lines), translator.refiner
+    ids = np.full((len(lines), 16), PAD, np.int32)
+    for row, source in zip(ids, sources, strict=True):
+        row[: len(source) + 1] = [*source, EOS]
+    starts = [refiner.start(source, refiner.lengths, refiner.longest) for source in sources]
+    np.savez(tmp_path / "arrays.npz", source=ids, start=np.stack(starts))
     command = [sys.executable, "-c", RUN_ALONE, str(path), str(tmp_path / "arrays.npz")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    [expected] = translator.translate([line], "line")
-    assert done.stdout == f"{list(expected.tokens_before_drop)}\n", done.stderr
+    answers = [answer.split("\t") for answer in done.stdout.splitlines()]
+    expected = translator.translate(lines, "lines")
+    tokens = [str([*each.tokens_before_drop, EOS]) for each in expected]
+    assert [answer[0] for answer in answers] == tokens, done.stderr
+    scores = [each.log_probability for each in expected]
+    assert [float(answer[1]) for answer in answers] == pytest.approx(scores, rel=1e-4)
 
 
 def drawing_remask(settings):
