@@ -105,7 +105,7 @@ def test_repeats_are_rare_and_those_of_the_source(folder, grammar):
 
 def test_intensifiers_and_plurals_have_their_shares():
     generator, settings = random.Random(5), SyntheticSource(min_words=8, max_words=8)
-    clauses = [draw_sentence(generator, settings)[0] for _ in range(2000)]
+    clauses = [draw_sentence(generator, settings)[0] for _ in range(1000)]
     phrases = [[clause.subject, clause.object, *dict(clause.phrases)] for clause in clauses]
 
     def near(drawn, share):
