@@ -35,6 +35,40 @@ def test_averaged_and_one_mask_agree_at_k_equal_n():
     np.testing.assert_allclose(fits[0], fits[1], atol=1e-9)
 
 
+def test_averaged_masks_count_each_sample_by_their_weights():
+    law = families.ising_family(CYCLE).law()
+    mask = masks.Masks(6, ((0, 1, 2), (3, 4, 5)), np.array([0.25, 0.75]))
+    counts = estimators.draw_counts(np.random.default_rng(0), law, mask, 100, 2, "averaged")
+    np.testing.assert_array_equal(counts[:, 1], 3 * counts[:, 0])
+    np.testing.assert_allclose(counts.sum(axis=(1, 2)), 100)
+
+
+@pytest.mark.parametrize("scheme", ["one_mask", "averaged"])
+def test_only_ratios_of_the_law_count(scheme):
+    law, mask = families.ising_family(CYCLE).law(), masks.uniform_masks(6, 5)
+    whole, half = (
+        estimators.draw_counts(np.random.default_rng(0), weights, mask, 100, 2, scheme)
+        for weights in (law, law / 2)
+    )
+    np.testing.assert_array_equal(whole, half)
+
+
+def test_steps_that_are_far_too_long_are_cut_short():
+    # A known field of 5 that the parameter has to cancel: the loss is nearly straight at 0.
+    family = families.Family(np.array([[-1.0], [1.0]]), np.array([-5.0, 5.0]), np.zeros(1))
+    counts = np.array([[[50.0, 50.0]], [[1.0, np.exp(10)]]])
+    fitted = estimators.fit(family, masks.uniform_masks(1, 1), counts)
+    assert fitted.converged.all()
+    np.testing.assert_allclose(fitted.theta[:, 0], [-5, 0], atol=1e-8)
+
+
+def test_a_parameter_that_changes_nothing_stays_at_0():
+    family = families.Family(np.array([[-1.0, 0.0], [1.0, 0.0]]), np.zeros(2), np.zeros(2))
+    fitted = estimators.fit(family, masks.uniform_masks(1, 1), np.array([[[30.0, 70.0]]]))
+    assert fitted.converged.all()
+    assert fitted.theta[0] == pytest.approx([0.5 * np.log(7 / 3), 0], abs=1e-9)
+
+
 def test_population_minimiser_is_the_truth_unless_the_mask_is_left_out():
     rng = np.random.default_rng(1)
     family = families.ising_family(ising.random_ising(rng, 3, ising.complete_edges(3)))
@@ -68,6 +102,9 @@ def test_the_estimate_of_one_free_spin_is_half_its_log_odds():
     mask = masks.uniform_masks(1, 1)
     fitted = estimators.fit(family, mask, np.array([[[30.0, 70.0]]]))
     assert fitted.theta[0, 0] == pytest.approx(0.5 * np.log(7 / 3), abs=1e-9)
+    # Its next step would be short, but its gradient has not vanished.
+    near = estimators.fit(family, mask, np.array([[[30.0, 70.0]]]), max_iterations=2)
+    assert near.gradient_norm[0] < 1e-3 and not near.converged.any()
 
 
 def test_mean_error_matches_the_asymptotic_trace():
@@ -117,10 +154,14 @@ def test_the_loss_is_convex_at_random_parameters():
 def test_bad_data_are_refused():
     family = families.ising_family(CYCLE)
     mask = masks.uniform_masks(6, 1)
-    with pytest.raises(InputError, match="at least 1"):
-        estimators.draw_counts(np.random.default_rng(0), family.law(), mask, 0, 1)
+    for samples, trials in ((0, 1), (1, 0)):
+        with pytest.raises(InputError, match=f"samples {samples} and trials {trials} must be at"):
+            estimators.draw_counts(np.random.default_rng(0), family.law(), mask, samples, trials)
     with pytest.raises(InputError, match="without samples"):
-        estimators.fit(family, mask, np.zeros((1, 6, 64)))
+        estimators.fit(family, mask, np.stack([np.zeros((6, 64)), np.ones((6, 64))]))
+    wide = families.Family(np.zeros((4096, 400)), np.zeros(4096), np.zeros(400))
+    with pytest.raises(InputError, match=r"products of 400 statistics .* need 4\.883 GiB"):
+        estimators.MaskedLoss(wide, masks.uniform_masks(12, 12), np.ones((1, 1, 4096)))
     adaptive = masks.random_adaptive_masks(np.random.default_rng(0), 6, mask.sets)
     with pytest.raises(InputError, match="independent of the state"):
         estimators.draw_counts(np.random.default_rng(0), family.law(), adaptive, 10, 1, "averaged")
@@ -170,10 +211,19 @@ def test_blocks_too_large_and_separable_data_are_refused():
     spins = np.ones((3, 20), dtype=np.int8)
     with pytest.raises(InputError, match=r"2\^15 local states"):
         local.LocalLoss(spins, np.tile(np.arange(15), (3, 1)), ising.cycle_edges(20))
+    largest = local.LocalLoss(spins, np.tile(np.arange(14), (3, 1)), ising.cycle_edges(20))
+    assert len(largest.local) == 2**14
     separable = np.ones((50, 6), dtype=np.int8)
     chosen = local.random_subsets(np.random.default_rng(0), 50, 6, 2)
     with pytest.raises(InputError, match="separable"):
         local.fit_local(separable, chosen, ising.cycle_edges(6))
+
+
+def test_a_local_fit_that_stops_short_of_its_bound_is_refused(monkeypatch):
+    model, spins, chosen = local_case(3)
+    monkeypatch.setattr(local, "GRADIENT_BOUND", 1e-30)
+    with pytest.raises(InputError, match=r"no minimum \(gradient .*, allowed 1e-30\)"):
+        local.fit_local(spins, chosen, model.edges)
 
 
 def test_random_subsets_are_uniform():
@@ -209,9 +259,14 @@ def test_local_loss_refuses_edges_of_no_simple_graph(edges: list, message: str) 
 
 
 def test_local_loss_refuses_bad_samples_and_masks() -> None:
+    one_lost = np.ones((2, 4))
+    one_lost[1, 2] = np.nan
     with pytest.raises(InputError, match="not finite"):
-        local.LocalLoss(np.full((2, 4), np.nan), np.zeros((2, 1), dtype=int), [(0, 1)])
-    with pytest.raises(InputError, match="masks name spins 0 to 9"):
-        local.LocalLoss(np.ones((2, 4)), np.array([[0], [9]]), [(0, 1)])
+        local.LocalLoss(one_lost, np.zeros((2, 1), dtype=int), [(0, 1)])
+    for outside, named in ((4, "0 to 4"), (-1, "-1 to 0")):
+        with pytest.raises(InputError, match=f"masks name spins {named}: allowed are 0 to 3"):
+            local.LocalLoss(np.ones((2, 4)), np.array([[0], [outside]]), [(0, 1)])
     with pytest.raises(InputError, match=r"coupling is .*: must be 3 finite numbers"):
         local.sample_cycle(np.random.default_rng(0), np.zeros(3), np.array([1.0, np.inf, 0.0]), 2)
+    with pytest.raises(InputError, match=r"coupling is \[1.0, 1.0\]: must be 3 finite numbers"):
+        local.sample_cycle(np.random.default_rng(0), np.zeros(3), np.ones(2), 2)

@@ -51,9 +51,9 @@ def test_the_probability_to_leave_equals_step_by_step_absorption():
         leaves = regimes.leave_probability(kernel, below, steps)
         assert leaves == pytest.approx(1 - stays.min(), abs=1e-14)
         stays = inner @ stays
-    assert regimes.leave_probability(kernel, below, 1) == pytest.approx(
-        regimes.stay_failure_exact(model), rel=1e-12
-    )
+    one_step = pytest.approx(regimes.stay_failure_exact(model), rel=1e-12)
+    assert regimes.leave_probability(kernel, below, 1) == one_step
+    assert regimes.slow(model, kernel, below, 0.05).exact == one_step
 
 
 def test_a_tiny_probability_to_leave_keeps_its_digits():

@@ -59,6 +59,8 @@ def test_blocks_smaller_than_the_clique_are_rejected():
         regimes.fast_step_probability(lumped.Clique(10, 4, 1.0, 0.1), 3)
     with pytest.raises(InputError, match="assumption 5 fails"):
         regimes.fast_step_probability(lumped.Clique(10, 4, 1.0, -0.1), 7)
+    with pytest.raises(InputError, match=r"h_G is 4, J_0 is -3\.7, both > 0"):
+        regimes.fast_step_probability(lumped.Clique(10, 4, 0.1, 1.0), 7)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +102,8 @@ def test_chernoffs_bound_of_an_odd_clique_has_its_closed_form(m, j, h):
 def test_without_a_drift_the_bounds_on_leaving_are_1():
     model = lumped.Clique(6, 6, 0.1, 1.0)
     assert regimes.stay_failure_hoeffding(model) == regimes.stay_failure_chernoff(model) == 1
+    # A drift of 0.8 does not keep a sum of -2 from being left.
+    assert regimes.stay_failure_hoeffding(lumped.Clique(4, 4, 0.5, 0.3)) == 1
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,20 @@ def test_first_visits_match_the_exact_curve():
     assert first.max() == steps + 1
 
 
+def test_a_chain_that_starts_in_the_mode_was_there_at_step_0():
+    sampler = samplers.clique_gibbs_sampler(lumped.Clique(4, 3, 0.4, 0.1), 2)
+    start = jnp.array([[1, 1, 1, -1], [1, 1, -1, 1]], jnp.int8)
+    first = np.asarray(first_visits(sampler, jax.random.key(0), start, clique=3, steps=2))
+    assert first[0] == 0 and first[1] >= 1
+
+
+def test_chains_start_from_independent_fair_spins():
+    start = np.asarray(samplers.k_gibbs(MODEL, 1).init(jax.random.key(1), CHAINS))
+    assert np.unique(start).tolist() == [-1, 1]
+    numbers = (start > 0) @ np.array([8, 4, 2, 1])
+    assert agrees(np.bincount(numbers, minlength=16), np.full(16, 1 / 16))
+
+
 def test_many_categories_are_drawn_in_two_stages():
     logits = np.linspace(-2, 2, 200, dtype=np.float32)
     draws = jax.jit(samplers.choose)(jax.random.key(0), jnp.tile(jnp.asarray(logits), (CHAINS, 1)))
@@ -107,6 +121,13 @@ def test_random_subsets_are_uniform():
     subsets, counts = np.unique(chosen, axis=0, return_counts=True)
     assert len(subsets) == 10
     assert agrees(counts, np.full(10, 0.1))
+
+
+def test_every_spin_of_many_is_in_as_many_subsets():
+    spins = samplers.GROUP + 6
+    chosen = np.asarray(samplers.random_subsets(jax.random.key(0), CHAINS, spins, 2))
+    assert np.all(chosen[:, 0] != chosen[:, 1])
+    assert agrees(np.bincount(chosen.ravel(), minlength=spins), np.full(spins, 2 / spins))
 
 
 def test_equal_keys_give_equal_chains():
@@ -126,6 +147,7 @@ def test_bad_samplers_are_refused():
     big = ising.ising_on_graph(20, ising.path_edges(20), 0.1, 0.0)
     with pytest.raises(InputError, match=r"2\^15 block states"):
         samplers.k_gibbs(big, 15)
+    assert samplers.k_gibbs(big, 14).size == 14
     with pytest.raises(InputError, match="chains is 0"):
         samplers.k_gibbs(MODEL, 1).init(jax.random.key(0), 0)
     with pytest.raises(InputError, match="k is 9"):

@@ -120,6 +120,15 @@ def test_kl_form_of_the_loss_by_brute_force(laws):
     assert grid.losses(drawn)[1][7] == pytest.approx(expected / drawn.sum(), abs=1e-13)
 
 
+def test_every_sample_is_drawn_with_as_many_masks_by_their_weights(laws):
+    mask = masks.Masks(3, ((0, 1), (1, 2)), np.array([0.25, 0.75]))
+    drawn = generalisation.Grid(laws, mask).draw(np.random.default_rng(0), laws[4], 2000, 3)
+    assert drawn.sum() == 6000
+    assert not np.any(drawn.sum(axis=0) % 3)
+    # Four standard deviations of a share of 6,000 draws.
+    assert drawn[0].sum() / 6000 == pytest.approx(0.25, abs=4 * np.sqrt(0.25 * 0.75 / 6000))
+
+
 def test_log_loss_counts_every_drawn_mask(laws):
     grid = generalisation.Grid(laws, masks.uniform_masks(3, 1))
     drawn = np.zeros((3, 8))
