@@ -155,7 +155,7 @@ def _check_buckets(training: str, run: TrainingRun, lengths: Lengths) -> Iterato
     share = sum(length > last for length in lengths.values) / max(1, len(lengths.values))
     if share <= WARNED_SHARE:
         return
-    holds = sorted(lengths.values)[int(0.99 * (len(lengths.values) - 1))]
+    holds = sorted(lengths.values)[-(-99 * len(lengths.values) // 100) - 1]
     which = f"first {lengths.first:,} pairs" if lengths.first else "pairs"
     message = (
         f"trainings.{training}.training.buckets ends at {last}: {100 * share:.0f}% of the {which}"
