@@ -16,7 +16,7 @@ from padir.cli import main
 from padir.commands.doctor import check_run
 from padir.invocation import snakefile_option
 from padir.planning.run_log import state_file
-from padir.planning.status import run_status, trainings
+from padir.planning.status import _seconds_left, run_status, trainings
 
 LOG = """\
 Job stats:
@@ -104,6 +104,40 @@ def test_a_running_training_has_a_step_and_the_time_left(place, capsys):
     assert training.seconds_left == pytest.approx(140)
     assert main(["status"]) == 0
     assert "toy xs-xt padir seed0: 30 of 100 steps, running, 02:20 left" in capsys.readouterr().out
+
+
+def timed(*pairs: tuple) -> list[dict]:
+    return [{"step": step, "seconds": seconds} for step, seconds in pairs]
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        # The last ten lines, a step a second, after two that took an hour each.
+        (timed((1, 3600), (2, 7200), *((n, 7200 + n) for n in range(11, 21))), 80),
+        # Lines without a time count for nothing.
+        ([*timed((10, 20), (20, 40)), {"step": 30}], 160),
+        (timed((10, 20)), None),
+        # Steps that were made again, and a clock that began anew.
+        (timed((20, 40), (10, 60)), None),
+        (timed((20, 40), (20, 60)), None),
+        (timed((10, 40), (20, 5)), None),
+    ],
+)
+def test_the_time_left_is_by_the_speed_of_the_last_lines(lines, left):
+    assert _seconds_left(lines, 100) == (None if left is None else pytest.approx(left))
+
+
+def test_the_work_folder_that_was_written_last_counts_and_lines_without_a_step_do_not(place):
+    [work] = place.glob("results/**/work/abc")
+    for name, age, text in (("aaa", 10, '{"step": 50}\n{"note": 1}\n[60]\n'), ("zzz", 99, "")):
+        other = work.parent / name
+        other.mkdir()
+        (other / "metrics.jsonl").write_text(text)
+        os.utime(other / "metrics.jsonl", (time.time() - age,) * 2)
+    os.utime(work / "metrics.jsonl", (time.time() - 50,) * 2)
+    [training] = trainings(place / "results")
+    assert training.step == 50
 
 
 def test_a_training_on_another_host_is_not_called_stopped(place, capsys):

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from padir.config.training import TrainingRun
-from padir.planning.memory import device_memory
+from padir.planning.cost import parameter_counts
+from padir.planning.memory import about_parameters, device_memory
 from padir.training.step import Trainer
 
 BENCHMARK = Path(__file__).resolve().parents[3] / "benchmarks" / "training_scale.py"
@@ -42,6 +43,35 @@ def test_state_and_gradients_by_hand():
 def test_logits_by_hand():
     # 2048 x 128 tokens on 8 devices, 32,128 logits of 4 bytes, 3 copies.
     assert device_memory(run(), PARAMETERS, TABLE, 8).logits == 262_144 // 8 * 32_128 * 4 * 3
+
+
+@pytest.mark.parametrize(("system", "attentions"), [("ar", 2), ("padir", 3)])
+def test_activations_by_hand(system, attentions):
+    sizes = {
+        "width": 8, "heads": 2, "head_width": 4, "feed_forward_width": 16, "encoder_layers": 2,
+        "decoder_layers": 1,
+    }  # fmt: skip
+    small = TrainingRun(
+        system=system, architecture=sizes, training={"buckets": [32], "batch_tokens": 640}
+    )
+    # Normed input, four of the heads' width, and three weights of each head on each of 32 tokens.
+    attention, feed_forward = 2 * 8 + 4 * 8 + 3 * 2 * 32, 3 * 16
+    # Each attention of the decoder brings normed inputs of two blocks.
+    values = 2 * (attention + 16 + feed_forward) + attentions * (attention + 16) + feed_forward
+    assert device_memory(small, 0, 0, 1).activations == 640 * 4 * values
+
+
+@pytest.mark.parametrize(
+    "changed", [{}, {"tied_output": False}, {"max_positions": 2000}, {"activation": "gated_gelu"}]
+)
+@pytest.mark.parametrize("system", ["ar", "padir"])
+def test_parameters_without_jax_follow_the_architecture(system, changed):
+    sizes = {"width": 64, "heads": 4, "head_width": 16, "feed_forward_width": 256}
+    model = TrainingRun(system=system, architecture=sizes | changed)
+    exact, about = parameter_counts(model, 1000), about_parameters(model, 1000)
+    assert about.parameters == pytest.approx(exact.parameters, rel=0.02)
+    assert about.encoder == pytest.approx(exact.encoder, rel=0.02)
+    assert about.table == pytest.approx(exact.table, rel=0.02)
 
 
 def test_rematerialisation_and_half_precision_lower_activations_alone():

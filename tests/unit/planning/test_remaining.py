@@ -34,6 +34,45 @@ def test_an_estimate_that_leaves_out_jobs_is_a_lower_bound():
     assert time_left({"decode": 9, "page": 2}, ended, [], 120.0) == "at least 7 min left"
 
 
+def test_jobs_run_one_after_another_at_least():
+    # A run that waited half its time is not taken to go on waiting.
+    assert time_left({"train": 12}, {"train": [120.0, 120.0]}, [], 480.0) == "about 20 min left"
+    assert time_left({"train": 3}, {"train": [120.0]}, [], 0.0) == "about 4 min left"
+
+
+def test_running_jobs_tell_how_many_run_at_once():
+    at_work = [RunningJob("train", 600.0, 600.0)] * 2
+    # Two of 20 minutes are half done and four are to come.
+    assert time_left({"train": 6}, {}, at_work, 600.0) == "about 50 min left"
+
+
+def test_the_longest_running_job_is_waited_for():
+    at_work = [RunningJob("train", 600.0, 1200.0), RunningJob("train", 600.0, 60.0)]
+    assert time_left({"train": 2}, {}, at_work, 600.0) == "about 20 min left"
+
+
+def test_a_job_beyond_the_mean_of_its_rule_is_about_to_end():
+    at_work = [RunningJob("decode", 40.0, None)]
+    assert time_left({"decode": 2}, {"decode": [10.0]}, at_work, 50.0) == "about 1 s left"
+    assert time_left({"decode": 3}, {"decode": [10.0]}, at_work, 50.0) == "about 10 s left"
+
+
+def test_jobs_that_ran_again_leave_no_fewer_of_others():
+    ended = {"train": [60.0] * 3, "decode": [70.0]}
+    assert time_left({"train": 1, "decode": 2}, ended, [], 250.0) == "about 70 s left"
+
+
+def test_an_estimate_needs_nine_tenths_of_the_jobs_and_a_lower_bound_half():
+    ended = {"decode": [60.0]}
+    assert time_left({"decode": 10, "page": 1}, ended, [], 60.0) == "about 9 min left"
+    assert time_left({"decode": 9, "page": 1}, ended, [], 60.0) == "at least 8 min left"
+    assert time_left({"decode": 2, "page": 1}, ended, [], 60.0) == "at least 60 s left"
+    assert time_left({"decode": 2, "page": 2}, ended, [], 60.0) == "estimating"
+    # Nor is a running job known that says nothing and has no mean.
+    silent = [RunningJob("page", 5.0, None)]
+    assert time_left({"decode": 2, "page": 1}, ended, silent, 60.0) == "at least 55 s left"
+
+
 @pytest.mark.parametrize(
     "seconds, text",
     [(0.4, "0 s"), (89.0, "89 s"), (90.0, "2 min"), (4000.0, "67 min"), (5400.0, "1 h 30 min")],

@@ -45,18 +45,19 @@ CONFIG = {
         "ar": {"system": "ar"},
         "padir": {"targets": "ar", "seeds": [0, 1]},
     },
-    "decoders": {"ranked": {"reranker": "ar"}},
+    "decoders": {"ranked": {"reranker": "ar", "restarts": 2}},
     "evaluation": {"scorers": {"bleurt": {"kind": "bleurt", "checkpoint": "absent"}}},
 }
 GREEDY = ["ar/greedy"]
 CORE = [*GREEDY, "padir/padir/T1", "padir/padir/T4"]
 
 
-def added_up(tmp_path, names, rated=CORE, given=CONFIG):
-    """The work of some rows."""
+def added_up(tmp_path, names, rated=CORE, given=CONFIG, ar=SIZE):
+    """The work of some rows; models have `SIZE`, but for the AR model."""
     config = check_config(given)
     corpora = [Corpus(tmp_path, name, dataset) for name, dataset in config.datasets.items()]
-    sizes = {(dataset, name): SIZE for dataset in config.datasets for name in config.trainings}
+    known = dict.fromkeys(config.trainings, SIZE) | {"ar": ar}
+    sizes = {(dataset, name): known[name] for dataset in config.datasets for name in known}
     rows, judged = ([Row.parse(name) for name in group] for group in (names, rated))
     return workload(config, rows, config.trainings_behind(rows), judged, sizes, corpora)
 
@@ -90,10 +91,14 @@ def test_greedy_search_chooses_no_length_rule(tmp_path):
 
 
 def test_another_decoder_of_a_training_decodes_and_its_reranker_too(tmp_path):
-    with_it, without = (added_up(tmp_path, names) for names in ([*CORE, "padir/ranked/T4"], CORE))
-    reranked = sentence(3)
+    twice = Size(*(2 * parameters for parameters in SIZE))
+    with_it, without = (
+        added_up(tmp_path, names, ar=twice) for names in ([*CORE, "padir/ranked/T4"], CORE)
+    )
+    # Three lengths from two starts, by a model of twice the parameters.
+    reranked = 2 * sentence(6)
     # Two seeds; tuning decodes too.
-    by_hand = 2 * (100 * (sentence(2 * 3) + reranked) + 10 * (sentence(4 * 3) + reranked))
+    by_hand = 2 * (100 * (sentence(2 * 6) + reranked) + 10 * (sentence(4 * 6) + reranked))
     assert with_it.decoding - without.decoding == pytest.approx(2 * by_hand)
     assert with_it.rating == without.rating
     assert with_it.disk.bundles == without.disk.bundles
@@ -113,6 +118,21 @@ def test_disk_space_counts_text_bundles_checkpoints_and_decodings(tmp_path):
     assert disk.decodings == 2 * 10 * 5 * (3 * 160 + 2 * 32 * 7 + 160)
     # The text before it is cleaned is more than 1,000 pairs of ids: 2 x (8 + 2 x 33) bytes.
     assert disk.meanwhile == text
+
+
+def test_ids_of_a_training_that_are_more_than_its_text_are_the_most_for_a_while(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("padir.planning.cost.encoded_bytes", lambda *_: 10**6)
+    # Of both sides of the first dataset; the second is unknown.
+    assert added_up(tmp_path, CORE).disk.meanwhile == 2 * 10**6
+
+
+def test_text_that_is_drawn_has_no_prepared_copy(tmp_path):
+    given = copy.deepcopy(CONFIG)
+    given["datasets"] = {"toy": {"source": {"kind": "synthetic"}, "directions": ["xs-xt"]}}
+    disk = added_up(tmp_path, CORE, given=given).disk
+    assert disk.text > disk.copies == 0
 
 
 def test_extra_sources_are_translated_in_their_direction_and_stored(tmp_path):
