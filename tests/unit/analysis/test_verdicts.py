@@ -39,9 +39,20 @@ def test_larger_self_attention_or_too_little_data_speaks_against_the_first(chang
     assert verdicts(self_attention=change) == ["not reproduced", "reproduced"]
 
 
+@pytest.mark.parametrize("name", ["effect_interval", "within_effect_interval"])
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [([0.0, 0.19], "reproduced"), ([-0.1, 0.2], "not reproduced")],
+)
+def test_an_interval_from_0_does_not_lie_above_it_nor_one_up_to_the_margin_below(
+    name, ends, verdict
+):
+    assert verdicts(self_attention={name: ends}) == [verdict, "reproduced"]
+
+
 @pytest.mark.parametrize("name", ["total_variation", "cosine"])
 @pytest.mark.parametrize(
-    "change", [{"difference_interval": [-0.2, 0.0]}, {"p_value": 0.05}, {"within": 0.05}]
+    "change", [{"difference_interval": [-0.2, 0.0]}, {"p_value": 0.05}, {"within": 0.0}]
 )
 def test_both_distances_have_to_pass_both_tests(name, change):
     assert verdicts(**{name: change}) == ["reproduced", "not reproduced"]

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -73,6 +74,9 @@ def test_batches_hold_every_pair_once_and_pad_with_zeros(width):
     pairs = [([7] * n, [1] * n) for n in rng.integers(1, 9, 37)]
     seen = []
     for rows, given_inputs in bleurt.batches(pairs, width):
+        # Pairs of one length stand together where that saves padding.
+        order = [len(pairs[row][0]) if width is None else row for row in (*seen, *rows)]
+        assert order == sorted(order)
         assert tuple(given_inputs) == inputs()
         widest = max(len(pairs[row][0]) for row in rows)
         for array in given_inputs.values():
@@ -142,10 +146,31 @@ def test_only_bleurt_20_is_taken_for_the_paper_s_checkpoint(bare, name, length, 
     }  # fmt: skip
 
 
-def test_another_file_is_another_signature(bare):
+def test_bleurt_20_is_known_by_the_name_of_its_folder_too(bare):
+    folder = bare / "BLEURT-20"
+    folder.mkdir()
+    for path in [path for path in bare.iterdir() if path != folder]:
+        path.rename(folder / path.name)
+    write_config(folder, 512, True, name="published")
+    for layers, known in ((32, True), ("32", False)):
+        (folder / "bert_config.json").write_text(json.dumps({"num_hidden_layers": layers}))
+        assert bleurt.read_checkpoint(folder).identity["is_bleurt_20"] == known
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bleurt_config.json", "saved_model.pb", "sent_piece.model", "variables/variables.index",
+        "variables/variables.data-0",
+    ],
+)  # fmt: skip
+def test_another_file_is_another_signature(bare, name):
     before = bleurt.read_checkpoint(bare).digest
-    (bare / "variables/variables.data-0").write_bytes(b"x")
+    content = (bare / name).read_bytes()
+    (bare / name).write_bytes(content + b"\n")
     assert bleurt.read_checkpoint(bare).digest != before
+    (bare / name).write_bytes(content)
+    assert bleurt.read_checkpoint(bare).digest == before
 
 
 @pytest.mark.parametrize(
@@ -180,6 +205,7 @@ def test_the_command_says_in_one_line_what_a_folder_lacks(bare, missing, tmp_pat
         ({"sp_model": None, "vocab_file": "vocab.txt"}, "sp_model is None: only checkpoints with"),
         ({"max_seq_length": 3}, "max_seq_length is 3: at least 4"),
         ({"max_seq_length": "512"}, "max_seq_length is '512', needed: int"),
+        ({"max_seq_length": True}, "max_seq_length is True, needed: int"),
         ({"name": None}, "name is None, needed: str"),
     ],
 )
@@ -222,6 +248,33 @@ def test_accelerators_are_hidden_from_tensorflow(checkpoint, monkeypatch):
     )
     bleurt.load_graph(bleurt.read_checkpoint(checkpoint))
     assert hidden == [([], "GPU"), ([], "TPU")]
+
+
+def test_a_score_that_is_no_number_is_refused_by_its_line(bare, monkeypatch):
+    # Sorted by length the second line comes first.
+    monkeypatch.setattr(
+        bleurt, "load_graph", lambda *_: lambda inputs: np.array([np.nan, 0.25], np.float32)
+    )
+    with pytest.raises(InputError, match="the score of line 2 is not a number"):
+        bleurt.score_pairs(bleurt.read_checkpoint(bare), ["it rained all day", "no"], ["no", "no"])
+
+
+@pytest.mark.parametrize(
+    ("signatures", "reads"),
+    [({}, "nothing"), ({"serving_default": ["input_ids", "input_mask"]}, "input_ids, input_mask")],
+)
+def test_a_graph_with_other_inputs_is_refused(bare, monkeypatch, signatures, reads):
+    graphs = {
+        name: SimpleNamespace(structured_input_signature=((), dict.fromkeys(inputs)))
+        for name, inputs in signatures.items()
+    }
+    config = SimpleNamespace(set_visible_devices=lambda devices, kind: None)
+    saved = SimpleNamespace(load=lambda folder: SimpleNamespace(signatures=graphs))
+    errors = SimpleNamespace(OpError=OSError)
+    stub = SimpleNamespace(config=config, saved_model=saved, errors=errors)
+    monkeypatch.setitem(sys.modules, "tensorflow", stub)
+    with pytest.raises(InputError, match=f"its graph reads {reads}; a BLEURT checkpoint reads"):
+        bleurt.load_graph(bleurt.read_checkpoint(bare))
 
 
 def test_without_tensorflow_it_says_what_to_install(bare, monkeypatch):
