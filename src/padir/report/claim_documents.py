@@ -145,6 +145,14 @@ class Analysis(Shape):
     exact: Exact | None
     claims: list[Claim]
 
+    @staticmethod
+    def labels(path: str) -> dict[str, str | int]:
+        """What the document at such a path says that it is of."""
+        *_, dataset, direction, training, name = path.split("/")
+        decoder, _, seed = name.removesuffix(".json").rpartition(".seed")
+        keys = ("dataset", "direction", "training", "decoder", "seed")
+        return dict(zip(keys, (dataset, direction, training, decoder, int(seed)), strict=True))
+
 
 # Theory.
 
@@ -165,6 +173,13 @@ class Experiment(Shape):
     experiment: str
     seed: Count
     claims: list[TheoryClaim]
+
+    @staticmethod
+    def labels(path: str) -> dict[str, str | int]:
+        """What the document at such a path says that it is of."""
+        *_, experiment, name = path.split("/")
+        seed = name.removeprefix("seed").removesuffix(".json")
+        return {"experiment": experiment, "seed": int(seed)}
 
 
 class ErrorPoint(Shape):

@@ -346,18 +346,17 @@ class Reader:
                         yield (place, row), lines
 
     def _below(
-        self, wanted: Mapping[str, Artifact], folder: str, shape: type[Shape]
+        self, wanted: Mapping[str, Artifact], folder: str, shape: type[Analysis | Experiment]
     ) -> Iterator[tuple[str, Document]]:
         for path in wanted:
             document = self._read(wanted, path, shape) if path.startswith(folder) else None
             if document is not None:
+                _check_labels(path, document, shape.labels(path))
                 yield path, document
 
     def _theory(self, wanted: Mapping[str, Artifact]) -> Iterator[tuple[str, Document]]:
         for path, document in self._below(wanted, THEORY, Experiment):
-            name = Path(path).parent.name
-            _check_labels(path, document, {"experiment": name})
-            yield path, checked(path, document, DRAWN.get(name, Experiment))
+            yield path, checked(path, document, DRAWN.get(document["experiment"], Experiment))
 
 
 def _provenance_of(path: str) -> Path:

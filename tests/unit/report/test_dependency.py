@@ -1,6 +1,8 @@
 """Tables 4 and 5, predictors, heat maps and claims from a made-up analysis."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -206,10 +208,33 @@ def test_a_document_of_an_older_version_is_one_message_and_keeps_no_other_table_
             analysed.load(name)
 
 
+@pytest.mark.parametrize(
+    ("label", "value"),
+    [
+        ("dataset", "other"), ("direction", "de-en"), ("training", "other"), ("decoder", "joint"),
+        ("seed", 1),
+    ],
+)  # fmt: skip
+def test_an_analysis_in_another_place_is_refused(analysed, label, value):
+    path = layout.analysis_path(analysed.place, Row.parse("padir_raw/padir/T1"), 0)
+    analysed.write(path, json.loads(Path(path).read_text()) | {label: value})
+    with pytest.raises(InputError, match=f"{path}: {label} is {value!r}; the path and config say"):
+        analysed.claims()
+
+
 def test_claims_come_from_the_analysis(analysed):
     claims = analysed.claims()
     verdicts = [claim["verdict"] for claim in claims if claim["id"] == "cross_attention"]
     assert verdicts == ["reproduced", "not reproduced"]
+
+
+@pytest.mark.parametrize(("seeds", "shown"), [(0, [0]), (None, []), ([0, 1], [0, 1])])
+def test_the_seeds_of_a_supplied_claim_are_a_list(made_up, seeds, shown):
+    document = analysis("padir_raw", "raw")
+    document["claims"] = [each | {"seeds": seeds} for each in document["claims"]]
+    write(made_up, document)
+    (claim,) = (c for c in made_up.claims() if c["id"] == "cross_attention")
+    assert claim["seeds"] == shown
 
 
 @pytest.mark.parametrize(

@@ -200,11 +200,19 @@ def test_the_signature_names_the_installed_sacrebleu():
     assert not is_of_installed_version("BLEURT|BLEURT-20|refs:1|sha256:0123456789abcdef")
 
 
-def test_a_score_in_another_place_is_refused(made_up):
-    made_up.score("padir/padir/T4", decoder="joint")
-    with pytest.raises(
-        InputError, match=r"T4.json: decoder is 'joint'; the path and config say 'padir'"
-    ):
+@pytest.mark.parametrize(
+    ("label", "value", "expected"),
+    [
+        ("dataset", "other", "toy"), ("direction", "xt-xs", "xs-xt"), ("training", "ar", "padir"),
+        ("system", "cmlm", "padir"), ("decoder", "joint", "padir"), ("passes", 1, 4),
+        ("seed", 1, 0), ("split", "valid", "test"),
+    ],
+)  # fmt: skip
+def test_a_score_in_another_place_is_refused(made_up, label, value, expected):
+    path = Path(layout.score_path(made_up.place, FOUR, 0, "test"))
+    made_up.write(str(path), json.loads(path.read_text()) | {label: value})
+    said = f"{path}: {label} is {value!r}; the path and config say {expected!r}"
+    with pytest.raises(InputError, match=said):
         made_up.load()
 
 
@@ -228,6 +236,7 @@ def test_a_score_outlives_a_new_name_of_its_teacher(made_up):
          "key claims.0.statement is missing"),
         ("theory/identities/seed0.json", {"experiment": "estimation"},
          "experiment is 'estimation'; the path and config say 'identities'"),
+        ("theory/identities/seed0.json", {"seed": 1}, "seed is 1; the path and config say 0"),
         ("runs/toy/xs-xt/ar/seed0/score/test.beam.json", {"bleu": [40.0]},
          r"key bleu: found \[40.0\], allowed: "),
         ("runs/toy/xs-xt/ar/seed0/score/test.beam.json", {"bleu": {"score": "40"}},
