@@ -214,6 +214,20 @@ def test_a_failure_without_a_log_shows_snakemakes_reason(run, tmp_path):
     assert run.lines[-2:] == ["    RuleException:", "    out of memory"]
 
 
+def test_a_failure_without_a_log_or_command_says_that_there_is_no_reason(run):
+    run.begin()
+    nothing = dict(jobid=7, rule_name="vocab", log=[], shellcmd=None)
+    run.say("job_error", logging.ERROR, "Error in rule vocab", **nothing)
+    assert run.lines[1:] == ["FAILED: vocab", "    no reason given"]
+
+
+def test_the_last_progress_in_a_log_is_that_of_its_job(log):
+    with log.open("a") as file:
+        file.write("train padir: 800/3000 steps, 18.1 steps/s, 02:02 left, loss 1\nsaved\n")
+    job = run_log.Job("train", "train padir", log, [], 0.0)
+    assert run_log.progress_of(job) == "800/3000 steps, 18.1 steps/s, 02:02 left"
+
+
 def test_an_interrupt_is_no_failure(run, log):
     run.begin()
     run.start(1, log)

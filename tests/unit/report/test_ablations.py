@@ -195,6 +195,15 @@ def test_a_claim_of_several_entries_needs_them_all(made_up):
         assert record(made_up, "second_stage")["verdict"] == verdict
 
 
+def test_a_useless_base_decides_nothing_and_a_useless_variant_does(made_up):
+    for whole, verdict in ((9.9, "not run"), (10.1, "reproduced")):
+        made_up.pair(whole=(whole,) * 3, one_stage=(1.0, 1.1, 1.2))
+        asked(made_up, {"name": "second_stage", **PAIR})
+        claim = record(made_up, "second_stage")
+        assert (claim["verdict"], claim["seeds"]) == (verdict, [0, 1, 2])
+        assert ("below 10 nothing is decided" in claim["measured"]) == (verdict == "not run")
+
+
 def test_an_entry_that_contradicts_its_claim_decides_nothing(made_up):
     made_up.pair()
     entry = {

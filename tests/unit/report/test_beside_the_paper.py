@@ -237,6 +237,19 @@ def test_near_ar_in_bleurt_is_over_the_seeds_of_both(wmt):
     assert "difference -1.97; interval over sentences and 3 seeds" in claim["measured"]
 
 
+@pytest.mark.parametrize("useless", ["padir/padir/T4", "ar/beam"])
+def test_nothing_is_near_in_bleurt_that_translates_nothing(wmt, useless):
+    rate(wmt, "ar/beam", 73.0)
+    for seed in (0, 1):
+        rate(wmt, "padir/padir/T4", 73.0, seed)
+    assert near_ar_in_bleurt(wmt)["verdict"] == "reproduced"
+    for seed in layout.seeds(wmt.config, Row.parse(useless)):
+        wmt.score(useless, seed, bleu=9.9)
+    claim = near_ar_in_bleurt(wmt)
+    assert claim["verdict"] == "not run"
+    assert claim["measured"].endswith("has 9.90 BLEU: below 10 nothing is decided")
+
+
 def test_a_row_that_one_seed_lacks_is_not_run(wmt):
     rate(wmt, "padir/padir/T4", 71.0, 0)
     rate(wmt, "padir/padir/T4", None, 1)
@@ -264,6 +277,7 @@ def test_a_rating_of_another_version_of_the_scorer_is_absent(wmt):
     [
         ({"test_digest": "other"}, "test-set digest differs"),
         ({"replicates": {"samples": 9, "seed": 12345, "score": [1.0] * 9}}, "number of resamples"),
+        ({"replicates": {"samples": 200, "seed": 1, "score": [1.0] * 200}}, "resampling seed"),
         ({"split": "valid"}, "split is 'valid'; the path and config say 'test'"),
         ({"signature": None}, "key signature is missing or null"),
         ({"status": "fine"}, "not a document of padir rate"),

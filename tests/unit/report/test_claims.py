@@ -74,6 +74,7 @@ def test_passes_are_seven_times_fewer_on_either_side_of_it(made_up, searched, no
         document["replicates"]["decoder_passes"] = list(passes + spread * NOISE)
         path.write_text(json.dumps(document))
     assert verdict(made_up, "fewer_passes") == expected
+    assert record(made_up, "fewer_passes")["seeds"] == [0, 1]
     assert f"= {searched / 4:.2f}" in record(made_up, "fewer_passes")["measured"]
 
 
@@ -182,6 +183,8 @@ def test_three_seeds_that_differ_widen_the_interval(made_up):
         # Those that one alone has do not count.
         ((38.3, 39.3, 40.3), five, "sentences and 3 seeds", "not reproduced"),
         ((38.3, 40.3), three[:2], "sentences", "reproduced"),
+        # Two in common are too few to draw from.
+        ((38.3, 39.3, 40.3), three[:2], "sentences", "reproduced"),
     ):
         rows = {"padir": ("padir/padir/T4", ours), "ar": ("ar/beam", theirs)}
         made_up.train(
@@ -219,8 +222,9 @@ def test_not_run_says_what_would_run_it(made_up):
     made_up.score("padir/padir/T10", seed=1).unlink()
     claim = record(made_up, "saturation")
     assert claim["verdict"] == "not run" and claim["measured"] == "padir padir T10 not scored"
-    text = claims.claims_table([claim]).markdown()
-    assert "Run: snakemake --cores all core" in text
+    text = claims.claims_table([claim | {"interval": [-0.12345, 2.0]}]).markdown()
+    assert f"{claim['test_says']} Run: snakemake --cores all core" in text
+    assert "\\[-0.123, 2]" in text
     assert record(made_up, "theory.masking_more")["command"] == "snakemake --cores all theory"
 
 
@@ -234,6 +238,12 @@ def test_a_config_that_cannot_decide_a_claim_is_named(made_up):
     assert said["unmasking"] == "the config has no evaluation.ablations: add it first"
     assert said["near_ar_bleurt"] == "the config has no evaluation.scorers: add it first"
     assert said["one_pass"] == "padir padir T1 not scored: add it to evaluation.core first"
+    assert said["latency_p50_greedy"] == "latency of padir padir T4 or AR greedy not measured"
+    for seed in (0, 1):
+        made_up.score("padir/padir/T4", seed).unlink()
+    # Of two rows that are not scored the core lacks one.
+    both = "padir padir T1, padir padir T4 not scored: add it to evaluation.core first"
+    assert record(made_up, "one_pass")["measured"] == both
 
 
 def test_supplied_claims_replace_the_placeholder(made_up):
@@ -245,6 +255,8 @@ def test_supplied_claims_replace_the_placeholder(made_up):
     assert verdict(made_up, "theory.convexity") == "not reproduced"
     made_up.theory(id="theory.something_new")
     assert verdict(made_up, "theory.something_new") == "reproduced"
+    assert verdict(made_up, "theory.convexity") == "not run"
+    made_up.theory(id="theory.convexity_too")
     assert verdict(made_up, "theory.convexity") == "not run"
     # Both halves of a claim that had to be split stand where the whole would have stood.
     made_up.theory(id="theory.convexity.printed")
@@ -285,7 +297,7 @@ def test_margins_are_no_tighter_than_the_paper():
 
 
 def test_the_joint_decoder_is_judged_where_the_core_has_one(made_up):
-    joint = {"trainings": ["padir"], "decoders": ["joint"], "passes": [2, 4]}
+    joint = {"trainings": ["padir_raw", "padir"], "decoders": ["joint"], "passes": [2, 4]}
     made_up.settings["decoders"] = {"joint": {"joint": "neighbours"}}
     made_up.evaluate(core=[*made_up.settings["evaluation"]["core"], joint])
     assert record(made_up, "near_ar_joint")["measured"] == "padir joint T4 not scored"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from padir.report.parallelism import Budgets, mean_quality
-from tests.unit.report.conftest import CORE
+from tests.unit.report.conftest import CORE, P50
 
 PLACES = st.floats(0.1, 100.0)
 ROWS = st.lists(st.tuples(PLACES, st.floats(0.0, 100.0)), min_size=1, max_size=6)
@@ -70,3 +70,12 @@ def test_without_all_times_of_a_system_there_is_no_mean_over_them(systems):
     path.write_text(json.dumps(document))
     unknown = {r["training"] for r in systems.table("parallelism").rows if r["by_time"] is None}
     assert unknown == {"ar"}
+
+
+def test_without_a_range_of_budgets_there_is_no_mean_over_it(systems):
+    for search in ("greedy", "beam"):
+        systems.score(f"ar/{search}", decoder_passes=1.0)
+    systems.latency(**dict.fromkeys(P50, 4.0))
+    rows = systems.table("parallelism").rows
+    assert {row["by_passes"] for row in rows} == {row["by_time"] for row in rows} == {None}
+    assert all(row["best"] > 20 for row in rows)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from padir.score.significance import holm, over_seeds
+from padir.score.significance import SEED_DRAWS, holm, over_seeds
 
 
 def holm_by_definition(p_values):
@@ -47,6 +47,13 @@ def test_differences_of_seeds_are_averaged():
     assert contrast.difference == 2
     # The draws for the seeds are symmetric around the mean.
     assert (contrast.low + contrast.high) / 2 == pytest.approx(2, abs=0.4)
+
+
+def test_more_resamples_than_draws_for_the_seeds_are_all_kept():
+    replicates = np.linspace(-8.0, 8.0, SEED_DRAWS + 1) + np.zeros((3, 1))
+    contrast = over_seeds([0.0] * 3, replicates)
+    # The seeds agree, so that the resamples alone make the interval.
+    assert (contrast.low, contrast.high) == pytest.approx((-7.6, 7.6), abs=0.01)
 
 
 def test_nothing_differs_from_itself():

@@ -22,13 +22,22 @@ def test_csv_keeps_precision_and_splits_intervals():
     rows = [
         {"name": NASTY, "value": 1 / 3, "ends": (0.25, 0.5)},
         {"name": "b\nc", "value": None, "ends": None},
+        {"name": "d", "value": "not run", "ends": "not run"},
     ]
     read = list(csv.reader(io.StringIO(made(rows).csv())))
     assert read == [
         ["name", "value", "ends_low", "ends_high"],
         [NASTY, repr(1 / 3), "0.25", "0.5"],
         ["b\nc", "", "", ""],
+        ["d", "not run", "", ""],
     ]
+
+
+def test_columns_of_numbers_alone_stand_to_the_right():
+    rows = [{"name": "a", "value": "not run", "ends": (0.5, 1.0)}]
+    assert made(rows).markdown().splitlines()[3] == "| --- | --- | ---: |"
+    rows.append({"name": "b", "value": 0.5, "ends": None})
+    assert made(rows).markdown().splitlines()[3] == "| --- | ---: | ---: |"
 
 
 def test_markdown_by_hand():
@@ -89,6 +98,12 @@ def test_a_shared_test_set_moves_to_the_heading():
 def test_columns_without_a_value_are_not_shown():
     text = made([{"name": "a", "value": None, "ends": None}]).markdown()
     assert "BLEU" not in text and "| a |" in text
+
+
+def test_a_table_is_empty_where_no_row_was_run():
+    waiting = {"name": "a", "value": "not run", "ends": None}
+    assert made([]).empty() and made([waiting, waiting]).empty()
+    assert not made([waiting, {"name": "b", "value": 1.0, "ends": None}]).empty()
 
 
 def test_a_row_must_fit_its_columns():
