@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import pairwise
 from math import log
 
 import numpy as np
@@ -12,13 +13,13 @@ from padir.analysis import document
 from padir.analysis.attention import AnalysedHypothesis, Extractor
 from padir.analysis.contrasts import FEWEST, TOP_SHARE, contrast
 from padir.analysis.dependence import Measures, Ranks
-from padir.analysis.pairs import PREDICTORS, Pairs, Repeats, collect
+from padir.analysis.pairs import PREDICTORS, Pairs, Repeats, collect, repeats
 from padir.config.data import SyntheticSource
 from padir.data.synthetic import draw_sentence, make_grammar, mode_probability
 from padir.decode.candidates import LengthRule
 from padir.decode.translate import Translator
 from padir.score.significance import resample_counts
-from tests.decoding import tiny_decoder, tiny_model
+from tests.decoding import LINES, tiny_decoder, tiny_model
 
 SENTENCES, PIECES, REACH = 40, 6, 3
 # As the hypotheses have it: closer cross-attention and nearer positions depend more.
@@ -221,3 +222,52 @@ def test_without_a_translation_that_the_model_can_hold_nothing_is_exact(tmp_path
     test = document.TestSet(lines, [lines], "xt", grammar)
     made = document.analyse(translator, extractor, test, document.Options((1,), 60, MODE_STRENGTH))
     assert made["exact"] is None
+
+
+def test_numbers_are_cut_to_six_significant_digits():
+    given = {"a": [1 / 3, (12345678.9, None)], "b": True, "c": 1234567, "d": "0.1234567"}
+    cut = {"a": [0.333333, [12345700.0, None]], "b": True, "c": 1234567, "d": "0.1234567"}
+    assert document.rounded(given) == cut
+
+
+def test_each_pass_is_about_its_own_hypotheses(tmp_path):
+    loaded = tiny_model(tmp_path / "bundle", "padir")
+    decoder = tiny_decoder("padir", LengthRule(0.0, 1.0))
+    # Of the first reference's length; the second repeats a word.
+    translator = Translator(loaded, decoder, 2, oracle_length=True)
+    extractor = Extractor(loaded, decoder, 2, 2)
+    lines = [line for line in LINES if line]
+    references = [lines, ["ko ko" if number % 2 else "ve ve" for number in range(len(lines))]]
+    options = document.Options((3, 1), 60)
+    made = document.analyse(
+        translator, extractor, document.TestSet(lines, references, "xt"), options
+    )
+    sources, licences = translator.encode(lines), translator.encode(references[1])
+    seen = []
+    for number, record in zip((3, 1), made["passes"], strict=True):
+        ranked = translator.with_passes(number).candidates(sources, references=lines)
+        chosen = [AnalysedHypothesis.best(row, translator.rule) for row in ranked]
+        tokens = [row[each.number].tokens for row, each in zip(ranked, chosen, strict=True)]
+        assert list(map(len, tokens)) == [len(line.split()) for line in lines]
+        pairs = collect(extractor, sources, chosen, number)
+        repeated = repeats(pairs, tokens, list(zip(sources, licences, strict=True)))
+        excess = 0
+        for index, words in enumerate(tokens):
+            said = Counter(a for a, b in pairwise(words) if a == b)
+            both = (sources[index], licences[index])
+            allowed = [Counter(a for a, b in pairwise(ids) if a == b) for ids in both]
+            excess += sum(max(0, n - max(c[a] for c in allowed)) for a, n in said.items())
+        assert record["words_per_100"] == pytest.approx(100 * excess / sum(map(len, tokens)), 1e-5)
+        assert record["licensed"] == repeated.licensed.sum() > 0
+        assert (record["pass"], record["pairs"]) == (number, len(pairs.sentence))
+        assert record["adjacent"] == (pairs.distance == 1).sum()
+        compared = document.compared(pairs, repeated, len(lines), 60)
+        predicted = document.predicted(pairs, repeated, resample_counts(len(lines), 60))
+        assert record["contrasts"] == document.rounded(compared["contrasts"])
+        assert record["prediction"] == document.rounded(predicted)
+        seen.append((excess, record["licensed"], record["mixed_sentences"]))
+    assert all(first != second for first, second in zip(*seen, strict=True))
+    # The claims are about the first of the passes asked for.
+    for claim in made["claims"]:
+        assert claim["measured"].startswith(f"{seen[0][2]} sentences with a stutter at pass 3; ")
+    assert document.rounded(made) == made

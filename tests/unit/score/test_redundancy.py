@@ -131,6 +131,13 @@ def test_without_words_every_rate_is_zero():
     assert list(made.values()) == [{"per_100": 0, "low": 0, "high": 0}] * len(REDUNDANCY_KINDS)
 
 
+def test_punctuation_is_no_word():
+    counts = redundancy_counts(["no, no: yes!", "?"], [["no", "yes"]], "en")
+    assert counts.units.tolist() == [3, 0]
+    # Without a word of the references there is no ratio to them: the output's words are told.
+    assert length_ratio(counts, np.zeros(2), 1) == 3
+
+
 def test_maps_know_each_word_once(grammar):
     source, target = lexeme_maps(grammar.lexicon)
     assert set(source.values()) == set(target.values()) - {"article"}
