@@ -136,6 +136,25 @@ def test_equal_values_have_a_p_value_of_one():
     assert p_value[0] == 1
 
 
+def test_sums_that_are_equal_but_for_rounding_count_as_equal():
+    values = 0.7 * np.arange(1, 7)[:, None]
+    for first in range(3):
+        # Each of the three pairs is as far above the mean as below it.
+        chosen = np.isin(np.arange(6), (first, 5 - first))
+        drawn = 99, np.random.default_rng(0)
+        _, _, p_value = contrasts.within_sentences(values, chosen, np.zeros(6, int), 1, *drawn)
+        assert p_value[0] == 1
+
+
+def test_a_p_value_is_never_0():
+    chosen = np.arange(1000) < 1
+    drawn = 9, np.random.default_rng(0)
+    _, _, p_value = contrasts.within_sentences(
+        chosen[:, None].astype(float), chosen, np.zeros(1000, int), 1, *drawn
+    )
+    assert p_value[0] == 1 / 10
+
+
 def test_the_area_counts_ties_half_and_its_interval_resamples_sentences():
     generator = np.random.default_rng(5)
     sentence = np.repeat(np.arange(10), 6)
@@ -165,6 +184,37 @@ def test_the_area_counts_ties_half_and_its_interval_resamples_sentences():
     for count in (contrasts.FEWEST, 60 - contrasts.FEWEST):
         told = contrasts.discrimination(score, np.arange(60) < count, sentence, resamples)
         assert told.auc is not None
+
+
+def test_resamples_that_lack_one_kind_of_pairs_have_no_area():
+    sentence, score = np.repeat(np.arange(3), 12), np.arange(36.0) % 7
+    positive, areas = sentence == 0, []
+    resamples = resample_counts(3, 200)
+    for counts in resamples:
+        rows = np.repeat(np.arange(36), counts[sentence].astype(int))
+        high, low = score[rows][positive[rows]], score[rows][~positive[rows]]
+        if len(high) and len(low):
+            areas.append(((high[:, None] > low) + (high[:, None] == low) / 2).mean())
+    assert 0 < len(areas) < 200
+    told = contrasts.discrimination(score, positive, sentence, resamples)
+    assert told.interval == pytest.approx(interval(np.array(areas)))
+
+
+def test_a_resample_without_a_sentence_of_both_groups_shows_no_excess():
+    values, chosen = np.array([[3.0], [1.0], [2.0], [2.0]]), np.arange(4) < 1
+    measured = contrasts.contrast(values, chosen, np.array([0, 0, 1, 2]), 3, samples=200)
+    assert (measured.mixed_sentences, measured.within[0]) == (1, 1)
+    assert measured.within_interval.tolist() == [[0, 1]]
+
+
+def test_without_pairs_nothing_differs():
+    nothing = np.zeros(0, int)
+    measured = contrasts.contrast(np.zeros((0, 2)), nothing > 0, nothing, 5, samples=40)
+    assert (measured.count, measured.other_count, measured.mixed_sentences) == (0, 0, 0)
+    assert measured.mean.tolist() == measured.other_mean.tolist() == [0, 0]
+    assert measured.effect.tolist() == measured.within.tolist() == [0, 0]
+    assert measured.effect_interval.tolist() == [[0, 0], [0, 0]]
+    assert measured.p_value.tolist() == [1, 1]
 
 
 def test_rank_correlation_is_spearmans():
