@@ -35,7 +35,12 @@ LINES = (
 
 
 def tiny_run(
-    system: str, buckets=(16,), decoder_layers: int = 1, extra_ids: int = 0, **settings
+    system: str,
+    buckets=(16,),
+    decoder_layers: int = 1,
+    extra_ids: int = 0,
+    length_classes: int = 12,
+    **settings,
 ) -> TrainingRun:
     """Settings of a tiny model.
 
@@ -51,7 +56,7 @@ def tiny_run(
             "decoder_layers": decoder_layers,
             "feed_forward_width": 32,
             "max_positions": 16,
-            "length_classes": 12,
+            "length_classes": length_classes,
             "extra_ids": extra_ids,
         },
         training={"buckets": list(buckets)},
@@ -145,10 +150,14 @@ def tiny_translator(
     rule: LengthRule | None = None,
     sentences: int | None = 8,
     buckets=(16,),
+    length_classes: int = 12,
+    objective: dict[str, float] | None = None,
     **decoder,
 ) -> Translator:
-    """A translator of a tiny model of the decoder's system."""
-    loaded = tiny_model(folder, "ar" if kind in SEARCHES else kind, buckets=buckets)
+    """A translator of a tiny model of the decoder's system; `objective` is over the system's."""
+    system = "ar" if kind in SEARCHES else kind
+    settings = {"buckets": buckets, "length_classes": length_classes}
+    loaded = tiny_model(folder, system, **settings, objective=objective or {})
     decoder = tiny_decoder(kind, rule, **decoder)
     return Translator(loaded, decoder, passes, sentences=sentences)
 

@@ -1,17 +1,22 @@
 """What a sentence becomes depends on the model, the seed and the sentence: nothing else."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
+from padir.config.decoder import RefinementDecoder
 from padir.config.systems import SYSTEMS
 from padir.decode.candidates import LengthRule
+from padir.decode.policies import REMASKS, STOPS, UPDATES
 from padir.ids import EOS, FIRST_PIECE
-from tests.decoding import LINES, tiny_translator
+from tests.decoding import LINES, tiny_decoder, tiny_translator
 
 pytestmark = pytest.mark.slow
 
 RULE = LengthRule(0.6, 1.0)
-
+LONGEST = 16
+"""Longest source and target."""
 
 KINDS = {
     "greedy": ("greedy", None, {}),
@@ -45,6 +50,8 @@ KINDS = {
             **{"coupled_by": "entropy", "coupling_threshold": 0.3},
         },
     ),
+    "share": ("sundae", 3, {"remask": "count", "stop": "fixed"}),
+    "judged": ("padir", 3, {"remask": "critic", "objective": {"critic_weight": 0.5}}),
     "drawn": ("padir", 3, {"temperature": 1.0, "top_p": 0.9, "top_k": 5, "stop": "fixed"}),
 }
 
@@ -56,10 +63,29 @@ def translators(request, tmp_path_factory):
     kind, passes, policies = KINDS[request.param]
     return [
         tiny_translator(
-            folder / str(bucket), kind, passes, RULE, sentences, buckets=(bucket,), **policies
+            folder / str(sentences),
+            kind,
+            passes,
+            RULE,
+            sentences,
+            buckets=buckets,
+            length_classes=LONGEST,
+            **policies,
         )
-        for bucket, sentences in ((6, 2), (16, 16))
+        for buckets, sentences in (((6, 9, 12, 14, LONGEST), 2), ((LONGEST,), 16))
     ]
+
+
+def test_every_policy_is_in_a_decoder_above():
+    used = set()
+    for kind, passes, policies in KINDS.values():
+        if passes:
+            settings = tiny_decoder(
+                kind, **{name: value for name, value in policies.items() if name != "objective"}
+            ).settings
+            used |= {settings.remask, settings.update, settings.stop, settings.joint}
+    joint = get_args(RefinementDecoder.model_fields["joint"].annotation)
+    assert not {*REMASKS, *UPDATES, *STOPS, *joint} - used
 
 
 def same(ours, theirs):
@@ -73,9 +99,28 @@ def same(ours, theirs):
         assert hypothesis.log_probability == pytest.approx(other.log_probability, abs=1e-4)
 
 
-def test_batch_size_and_padding_do_not_change_output(translators):
+def target_lengths(translator, monkeypatch) -> set[int]:
+    """The padded lengths of targets in batches that are decoded from now on."""
+    lengths: set[int] = set()
+    compiled = translator._refiner._compiled
+    original = compiled.padded_target
+
+    def recorded(length: int, rows: int) -> int:
+        lengths.add(original(length, rows))
+        return original(length, rows)
+
+    monkeypatch.setattr(compiled, "padded_target", recorded)
+    return lengths
+
+
+def test_batch_size_and_padding_do_not_change_output(translators, monkeypatch):
+    parallel = translators[0].decoding.passes is not None
+    padded = [target_lengths(t, monkeypatch) for t in translators if parallel]
     small, large = (translator.translate(LINES, "lines") for translator in translators)
     same(small, large)
+    if parallel:
+        # Else the padding of targets would be the same in both.
+        assert len(padded[0]) > 1 and padded[1] == {LONGEST}
     assert (
         len({hypothesis.hypothesis for hypothesis in large}) >= 3
     )  # the model tells sentences apart
@@ -155,5 +200,5 @@ def test_start_tokens_are_drawn_for_the_longest_target_whatever_the_buffer(trans
     refiner.start, refiner._encode = recorded, short
     translator.translate(LINES, "lines")
     refiner.start, refiner._encode = policy, encode
-    assert set(drawn) == {(refiner.lengths * refiner.restarts, 12)}
+    assert set(drawn) == {(refiner.lengths * refiner.restarts, LONGEST)}
     assert len(drawn) == sum(map(bool, LINES))

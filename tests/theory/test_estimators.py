@@ -259,10 +259,13 @@ def test_local_loss_refuses_edges_of_no_simple_graph(edges: list, message: str) 
 
 
 def test_local_loss_refuses_bad_samples_and_masks() -> None:
-    one_lost = np.ones((2, 4))
-    one_lost[1, 2] = np.nan
-    with pytest.raises(InputError, match="not finite"):
-        local.LocalLoss(one_lost, np.zeros((2, 1), dtype=int), [(0, 1)])
+    for wrong in (np.nan, np.inf, 0.0, 2.0):
+        one_wrong = np.ones((2, 4))
+        one_wrong[1, 2] = wrong
+        with pytest.raises(InputError, match=f"samples: found {wrong:g}; allowed are -1 and 1"):
+            local.LocalLoss(one_wrong, np.zeros((2, 1), dtype=int), [(0, 1)])
+    with pytest.raises(InputError, match="masks: one names a spin twice"):
+        local.LocalLoss(np.ones((2, 4)), np.array([[0, 1], [3, 3]]), [(0, 1)])
     for outside, named in ((4, "0 to 4"), (-1, "-1 to 0")):
         with pytest.raises(InputError, match=f"masks name spins {named}: allowed are 0 to 3"):
             local.LocalLoss(np.ones((2, 4)), np.array([[0], [outside]]), [(0, 1)])

@@ -79,7 +79,7 @@ def option(
         kind = value.removesuffix(" ...")
         settings = {"type": TYPES.get(kind, str), "metavar": kind, **settings}
         if value.endswith(" ..."):
-            settings["nargs"] = "+"
+            settings |= {"nargs": "+", "action": EveryOccurrence}
     if default is not None:
         settings["default"] = default
         shown = " ".join(map(str, default)) if isinstance(default, list) else default
@@ -91,6 +91,16 @@ def option(
 def needed(usage: str, meaning: str, **settings: Any) -> Option:
     """A required argument; parameters as in `option`."""
     return option(usage, meaning, required=True, **settings)
+
+
+class EveryOccurrence(argparse.Action):
+    """Collects the values of an option that is given several times; argparse keeps the last."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        """Add the values."""
+        earlier = getattr(namespace, self.dest)
+        first = earlier is self.default
+        setattr(namespace, self.dest, values if first else [*earlier, *values])
 
 
 class ReadDigests(argparse.Action):

@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
     from padir.launch import prepare
     from padir.planning.fit import check_tokenizers
     from padir.planning.machine import measure
-    from padir.planning.propose import propose
+    from padir.planning.propose import FEWEST_STEPS, propose
     from padir.planning.text import count, find_text, held_out_files, hold_out
 
     minutes = arguments.minutes
@@ -96,6 +96,7 @@ def main(argv: list[str]) -> int:
     if minutes is None and arguments.size is None:
         minutes = 60.0 if machine.accelerators else CPU_MINUTES
     proposal = propose(counts, machine, len(directions), minutes, arguments.size)
+    fewest = " (the fewest that are proposed)" if proposal.steps == FEWEST_STEPS else ""
     content = config_text(name, splits, directions, proposal, counts.pairs)
     # Before anything is written, so that nothing is left of a config that is refused.
     check_config(yaml.safe_load(content))
@@ -110,7 +111,8 @@ def main(argv: list[str]) -> int:
     where, cores = snakefile_option(), f"--cores {machine.cores}"
     run = words("snakemake", where, cores, f"--configfile {shlex.quote(shown(out))}")
     print(
-        f"proposal: size {proposal.size}, {proposal.steps:,} steps, {proposal.vocabulary:,} pieces;"
+        f"proposal: size {proposal.size}, {proposal.steps:,} steps{fewest},"
+        f" {proposal.vocabulary:,} pieces;"
         f" a training takes {proposal.memory / 1e9:.2f} GB\n"
         f"wrote {shown(out)}\n\n"
         f"train, translate and score (about {duration(proposal.minutes)} until PaDIR translates,"

@@ -74,7 +74,7 @@ def main(argv: list[str]) -> int:
     page = results / "report/index.html"
     if page.is_file():
         print(f"report: {page}")
-    if not known and run.jobs is None:
+    if not known and run.jobs is None and not run.alive:
         if results.absolute().name != "results":
             print(f"{shown(results)}: a run writes to a folder of the name results")
             return 0

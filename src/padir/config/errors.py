@@ -81,6 +81,8 @@ def _sentence(
             keys = sorted(_keys_at(kind, path[:-1], settings))
             # Of keys that share few letters none is meant.
             nearest = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.5)
+            groups = _groups_with(path[-1], types_at(kind, path[:-1], settings))
+            nearest = [f"{group}.{path[-1]}" for group in groups] or nearest
             advice = "".join(f"; nearest known key: {key}" for key in nearest)
             return f"unknown key{advice}", ", ".join(keys)
         case "missing":
@@ -99,6 +101,10 @@ def _sentence(
             allowed = context["expected"]
         case "model_type" if context["class_name"] == "Rows":
             allowed = "rows, such as {trainings: [padir], decoders: [padir], passes: [1, 4]}"
+        case "list_type" | "tuple_type":
+            example = problem["input"]
+            scalar = not isinstance(example, Mapping)
+            allowed = f"a list, such as [{excerpt(example)}]" if scalar else "a list"
         case "too_short":
             allowed = f"at least {context['min_length']} entries"
         case "too_long":
@@ -158,6 +164,16 @@ def _keys_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any])
     keys = {key for chosen in types_at(kind, path, settings) for key in _fields(chosen)}
     top = not path and "trainings" in keys
     return keys | ({*DEFAULTS.values(), "extends", "size"} if top else set())
+
+
+def _groups_with(key: str, candidates: Sequence[Any]) -> list[str]:
+    """The settings of these types that hold a setting of that name: of `steps`, `training`."""
+    return [
+        name
+        for candidate in candidates
+        for name, field in _fields(candidate).items()
+        if any(key in _fields(member) for member in members(field.annotation))
+    ]
 
 
 def types_at(kind: type[Settings], path: Sequence[str], settings: Mapping[str, Any]) -> list[Any]:

@@ -77,6 +77,11 @@ class Objective(Settings):
         return {"random", "mask"} if self.corruption == "mixed" else {self.corruption}
 
     @property
+    def follows_progress(self) -> bool:
+        """Whether the loss changes with the share of training steps done."""
+        return self.glancing > 0
+
+    @property
     def hidden_only(self) -> bool:
         """Whether only masked positions are trained: predictions elsewhere are meaningless."""
         # A random piece may be the target's: such a model learns to predict at every position.

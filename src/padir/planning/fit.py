@@ -4,7 +4,7 @@ Only text that is there is looked at. Text that can fill its vocabulary many tim
 sampled: its words are the least tokens that it can have.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from padir.config.experiment import Config
 from padir.config.training import TrainingRun
 from padir.data.batches import WARNED_SHARE
 from padir.data.kept import KeptText
+from padir.data.statistics import line_length
 from padir.files import InputError, reading, shown
 from padir.languages import needs_tokenizer
 from padir.planning import cost
@@ -101,7 +102,7 @@ def _check_text(config: Config, name: str, dataset: Dataset) -> Iterator[str]:
         settings = dataset.vocabulary_named(key)
         foreign = settings.foreign_pairs or settings.extra_text
         if foreign or settings.kind == "word" or size > BYTES_PER_PIECE * settings.size:
-            words = words or _word_counts(dataset.cleaning, here.values())
+            words = words or _word_counts(dataset.cleaning, here)
             for training, run in config.trainings.items():
                 if run.vocabulary == key:
                     yield from _check_buckets(training, run, words)
@@ -133,17 +134,21 @@ def _lengths(
     return list(map(max, token_lengths(vocabulary, pairs)))
 
 
-def _word_counts(cleaning: Cleaning, paths: Iterable[Path]) -> Lengths:
+def _word_counts(cleaning: Cleaning, paths: Mapping[str, Path]) -> Lengths:
     """Words and EOS: a side has at least so many tokens, whatever the vocabulary. Of the first
-    `READ_PAIRS` pairs, without those that cleaning drops by words."""
+    `READ_PAIRS` pairs, without those that cleaning drops by their length."""
     lengths, read = [], 0
     with ExitStack() as stack:
-        files = [stack.enter_context(reading(path)) for path in paths]
+        files = [stack.enter_context(reading(path)) for path in paths.values()]
         for pair in islice(zip(*files, strict=False), READ_PAIRS):
             read += 1
             # Only spaces end a piece of the vocabulary.
             words = [len(list(filter(None, line.rstrip().split(b" ")))) for line in pair]
-            if cleaning.min_words <= min(words) and max(words) <= cleaning.max_words:
+            cleaned = [
+                line_length(line.decode("utf-8", "replace"), language)
+                for line, language in zip(pair, paths, strict=True)
+            ]
+            if cleaning.min_words <= min(cleaned) and max(cleaned) <= cleaning.max_words:
                 lengths.append(max(words) + 1)
     return Lengths(lengths, "words and EOS", read if read == READ_PAIRS else 0)
 

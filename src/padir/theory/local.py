@@ -44,8 +44,8 @@ class LocalLoss:
     Parameters are the N fields, then one coupling per edge. Cost: samples * (2^k k^2 + N^2).
 
     Raises:
-        InputError: k too large, samples that are not finite, masks or edges outside 0..N-1,
-            self-loops, an edge twice.
+        InputError: k too large, samples other than -1 and 1, masks or edges outside 0..N-1,
+            self-loops, an edge twice, a spin twice in a mask.
     """
 
     def __init__(self, samples: np.ndarray, masks: np.ndarray, edges: Sequence[tuple[int, int]]):
@@ -56,12 +56,15 @@ class LocalLoss:
                 f"k is {size}: each sample would need 2^{size} local states; allowed is up to"
                 f" {MAX_BLOCK}"
             )
-        if not np.all(np.isfinite(samples)):
-            raise InputError("samples: some are not finite; allowed are -1 and 1")
+        wrong = samples[np.abs(samples) != 1]
+        if wrong.size:
+            raise InputError(f"samples: found {wrong[0]:g}; allowed are -1 and 1")
         if masks.size and not (masks.min() >= 0 and masks.max() < spins):
             raise InputError(
                 f"masks name spins {masks.min()} to {masks.max()}: allowed are 0 to {spins - 1}"
             )
+        if not np.all(np.diff(np.sort(masks, axis=1), axis=1)):
+            raise InputError("masks: one names a spin twice; allowed are sets of spins")
         check_edges(spins, edges)
         self.spins = spins
         self.edge_i = np.array([i for i, _ in edges], dtype=np.int64)

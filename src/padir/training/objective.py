@@ -255,7 +255,7 @@ def parallel_losses(
     target: Tokens,
     corruption_key: PRNGKeyArray,
     dropout_key: DropoutKey,
-    progress: Scalar,
+    progress: Scalar | None,
 ) -> Losses:
     """Cross-entropy at the positions that count, averaged over the stages, and of the length."""
     objective = run.objective
@@ -306,7 +306,7 @@ def batch_losses(
     target: Tokens,
     corruption_key: PRNGKeyArray,
     dropout_key: DropoutKey,
-    progress: Scalar = 1.0,
+    progress: Scalar | None = 1.0,
 ) -> Losses:
     """The run's losses on one batch.
 
@@ -318,7 +318,8 @@ def batch_losses(
         target: ids with EOS, padding 0.
         corruption_key: of corruption and sampled tokens.
         dropout_key: None switches dropout off.
-        progress: share of the training steps done, which the glancing share follows.
+        progress: share of the training steps done, which the glancing share follows. None, which
+            nothing can be computed from, where `follows_progress` of the objective is False.
     """
     if not run.parallel:
         return autoregressive_losses(model, run, source, target, dropout_key)

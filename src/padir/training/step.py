@@ -89,6 +89,12 @@ def micro_batches(
     return split
 
 
+# Validation reports cross-entropy, whatever training smooths or adds, and reveals nothing: a model
+# that is wrong more often would be shown more of the targets. It keeps `time_weight`: RDM's
+# parameters were selected so (departure D34).
+OFF_IN_VALIDATION = {"label_smoothing": 0.0, "z_loss": 0.0, "glancing": 0.0, "consistency": 0.0}
+
+
 class Trainer:
     """The training step of one model, compiled once per batch shape.
 
@@ -104,11 +110,7 @@ class Trainer:
         self.mesh = data_mesh()
         self.traces = 0
         self._optimizer = make_optimizer(run.optimizer)
-        # Validation reports cross-entropy, whatever training smooths or adds, and reveals nothing:
-        # a model that is wrong more often would be shown more of the targets. It keeps
-        # `time_weight`: RDM's parameters were selected so (departure D34).
-        off = {"label_smoothing": 0.0, "z_loss": 0.0, "glancing": 0.0, "consistency": 0.0}
-        plain = run.objective.model_copy(update=off)
+        plain = run.objective.model_copy(update=OFF_IN_VALIDATION)
         self._plain = run.model_copy(update={"objective": plain})
         self._graph, self._abstract = nnx.split(abstract(run, table_size))
         everywhere = replicated(self.mesh)
@@ -200,8 +202,9 @@ class Trainer:
         corruption_key, dropout_key = jax.random.split(step_key(seed, step))
         token_count = jnp.maximum(jnp.sum(target != 0, dtype=jnp.float32), 1.0)
         sentence_count = jnp.maximum(jnp.sum(target[..., 0] != 0, dtype=jnp.float32), 1.0)
-        # A constant without glancing, so that runs of any length share one program.
-        progress = step / self.run.training.steps if self.run.objective.glancing else 1.0
+        # None where the loss does not follow it, so that runs of any length share one program.
+        follows = self.run.objective.follows_progress
+        progress = step / self.run.training.steps if follows else None
         differentiate = jax.grad(self._loss, has_aux=True)
 
         def micro(carry, batch):

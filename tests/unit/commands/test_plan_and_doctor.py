@@ -9,6 +9,7 @@ import pytest
 
 from padir.cli import main
 from padir.commands import doctor, plan
+from padir.commands.arguments import read_arguments
 from padir.config.read import check_config, load_config
 from padir.files import InputError
 from padir.planning.workload import sizes_of
@@ -314,6 +315,15 @@ def test_a_config_file_without_its_option_is_told_where_it_belongs(capsys):
     with pytest.raises(SystemExit):
         main(["plan", "--confg"])
     assert capsys.readouterr().err.endswith("error: unrecognized arguments: --confg\n")
+
+
+def test_an_option_that_is_given_twice_has_the_values_of_both():
+    def config(*words: str) -> list[str]:
+        return [str(path) for path in read_arguments("plan", "", plan.OPTIONS, words).config]
+
+    assert config() == config() == ["config/config.yaml"]
+    assert config("--config", "a", "b", "--devices", "2", "--config", "c") == ["a", "b", "c"]
+    assert config("--config", "a") == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,16 @@ def test_a_folder_without_a_run_says_how_to_start(tmp_path, monkeypatch, capsys)
     assert not list(tmp_path.iterdir())
 
 
+def test_a_run_that_has_just_begun_is_not_to_be_started(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".snakemake").mkdir()
+    with open(tmp_path / ".snakemake/padir.runs", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        assert main(["status"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("snakemake: running\n") and "started here" not in shown
+
+
 def test_a_running_training_has_a_step_and_the_time_left(place, capsys):
     hold(place, os.getpid())
     [training] = trainings(place / "results")

@@ -48,6 +48,12 @@ def test_the_default_rows_are_checked_too():
             {},
             "training_defaults.optimiser: unknown key; nearest known key: optimizer",
         ),
+        # In a group of settings.
+        (
+            "trainings.padir.steps",
+            5,
+            "padir.steps: unknown key; nearest known key: training.steps; allowed: arch",
+        ),
         ("datasetz", {}, "datasetz: unknown key; nearest known key: datasets"),
         (
             "training_default",
@@ -70,6 +76,11 @@ def test_the_default_rows_are_checked_too():
             "datasets.real.source.test.newstest2016: unknown key; allowed: files, references",
         ),
         # Wrong values, found and allowed.
+        (
+            "trainings.padir.seeds",
+            4,
+            "trainings.padir.seeds: found 4; allowed: a list, such as [4]",
+        ),
         (
             "training_defaults.training.steps",
             0,

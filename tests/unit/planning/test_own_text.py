@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from padir.cli import main
+from padir.config.data import Cleaning
 from padir.config.read import check_config, load_config
 from padir.config.rows import Row
-from padir.files import InputError, read_aligned, read_lines
+from padir.files import InputError, read_aligned, read_lines, write_text
 from padir.planning import fit, propose
 from padir.planning.cost import parameter_counts
 from padir.planning.machine import Machine
@@ -183,6 +184,14 @@ def test_an_absolute_folder_may_lack_one_held_out_set(corpus):
         assert path.samefile(Path(folder, f"{split}.de")), split
 
 
+def test_a_time_that_is_too_short_is_told_as_the_fewest_steps(corpus, capsys):
+    assert main(["init", "corpus", "--minutes", "0.1"]) == 0
+    steps = f"{propose.FEWEST_STEPS} steps (the fewest that are proposed), "
+    assert steps in capsys.readouterr().out
+    assert main(["init", "corpus", "--force"]) == 0
+    assert "fewest" not in capsys.readouterr().out
+
+
 def test_more_time_and_text_give_a_larger_size_and_more_steps(corpus):
     counts = count(find_text([corpus]).splits["train"])
     few, more = (propose.propose(counts, CPU, minutes=minutes) for minutes in (4.0, 9.0))
@@ -298,6 +307,18 @@ def test_buckets_of_text_that_fills_any_vocabulary_are_checked_by_its_words(corp
     monkeypatch.setattr(fit, "READ_PAIRS", 40)
     [warning] = fit.check(own_config(corpus, training_defaults={"training": {"buckets": [5]}}))
     assert "of the first 40 pairs have more words and EOS and are left out" in warning
+
+
+def test_the_check_by_words_counts_characters_where_cleaning_does(corpus):
+    # Two words of three characters: fewer than five words, not fewer than five characters.
+    lines = "\u6c49\u5b57\u597d \u4f60\u597d\u5440\n" * 3
+    paths = {language: corpus / f"short.{language}" for language in ("zh", "ja", "de")}
+    for path in paths.values():
+        write_text(path, lines)
+    cleaning = Cleaning(min_words=5)
+    kept = {language: paths[language] for language in ("zh", "ja")}
+    assert fit._word_counts(cleaning, kept).values == [3, 3, 3]
+    assert fit._word_counts(cleaning, {"zh": paths["zh"], "de": paths["de"]}).values == []
 
 
 def test_text_of_documents_is_refused(corpus):

@@ -74,7 +74,7 @@ def smoothed_loss(logits: np.ndarray, objective: Objective) -> np.ndarray:
     return divergence + objective.z_loss * normaliser**2
 
 
-def plain_losses(model, run: TrainingRun, progress: float) -> dict[str, float]:
+def plain_losses(model, run: TrainingRun, progress: float | None) -> dict[str, float]:
     """What `batch_losses` sums over the batch, as the settings' descriptions read."""
     objective = run.objective
     cross, real = model.encode(jnp.asarray(SOURCE)).cross, TARGET != PAD
@@ -146,23 +146,34 @@ OPTIONS = {
 }
 
 
-def package_losses(model, run: TrainingRun, progress: float):
+def package_losses(model, run: TrainingRun, progress: float | None):
     """The package's."""
     ids = jnp.asarray(SOURCE), jnp.asarray(TARGET)
     return batch_losses(model, run, VOCABULARY, *ids, KEY, None, progress)
 
 
+@pytest.fixture(scope="module")
+def default_losses(model) -> tuple[float, ...]:
+    """Losses without any of the options."""
+    losses = package_losses(model, quiet(tiny_run(), unmasking_rate=0.3), None)
+    return tuple(map(float, losses))
+
+
 @pytest.mark.parametrize("name", OPTIONS)
-def test_parallel_losses_equal_a_plain_loop(name: str, model) -> None:
+def test_parallel_losses_equal_a_plain_loop(name: str, model, default_losses) -> None:
     run = quiet(tiny_run(), **{"unmasking_rate": 0.3, **OPTIONS[name]})
-    for progress in (0.0, 0.5, 1.0) if run.objective.glancing else (1.0,):
+    seen = [] if name == "two stages" else [default_losses]
+    for progress in (0.0, 0.5, 1.0) if run.objective.follows_progress else (None,):
         losses = package_losses(model, run, progress)
+        seen.append(tuple(map(float, losses)))
         for key, value in plain_losses(model, run, progress).items():
             np.testing.assert_allclose(getattr(losses, key), value, rtol=1e-5, err_msg=key)
         lengths = (TARGET != PAD).sum(1)
         logits = np.asarray(model.encode(jnp.asarray(SOURCE)).length_logits)
         length = numpy_cross_entropy(logits, lengths - 1).sum()
         np.testing.assert_allclose(losses.length, length, rtol=1e-5)
+    # Else neither loop would show that the option, or the share of steps done, is not read.
+    assert len(set(seen)) == len(seen)
 
 
 @pytest.mark.parametrize("name", ["one stage", "smoothed", "with z-loss"])

@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from padir.config.objective import Objective
 from padir.training.corruption import first_hypothesis
 from padir.training.objective import Losses, batch_losses
-from padir.training.step import Trainer, means, micro_batches
+from padir.training.step import OFF_IN_VALIDATION, Trainer, means, micro_batches
 from tests.training import VOCABULARY, batch, numpy_cross_entropy, quiet, tiny_run
 
 
@@ -83,6 +84,7 @@ def test_a_non_finite_loss_stops_before_it_is_applied() -> None:
 
 def test_evaluation_is_of_plain_losses_and_corruption_of_its_own() -> None:
     switched_off = {"label_smoothing": 0.2, "z_loss": 0.1, "glancing": 0.5, "consistency": 0.5}
+    assert set(switched_off) == set(OFF_IN_VALIDATION)
     run = quiet(tiny_run(), unmasking_rate=0.3, **switched_off)
     trainer = Trainer(run, VOCABULARY, VOCABULARY, 5)
     parameters = trainer.initial_state().parameters
@@ -100,6 +102,18 @@ def test_evaluation_is_of_plain_losses_and_corruption_of_its_own() -> None:
         mean_losses["accuracy"], losses.correct / losses.predicted, rtol=1e-6
     )
     assert (losses.tokens, losses.sentences) == ((target != 0).sum(), len(target))
+
+
+def test_every_setting_of_the_objective_is_kept_in_validation_or_switched_off() -> None:
+    """Else a new term of the loss would select the parameters, unseen."""
+    kept = {
+        *("stages", "corruption", "hiding", "unmasking_rate", "diffusion_steps", "time_weight"),
+        *("coupled_times", "loss_on", "unroll", "hide_stutter", "glancing_end"),
+        *("critic_weight", "length_loss_weight"),
+    }
+    assert not kept & set(OFF_IN_VALIDATION)
+    said = "name it in OFF_IN_VALIDATION of padir/training/step.py, or here"
+    assert kept | set(OFF_IN_VALIDATION) == set(Objective.model_fields), said
 
 
 def test_evaluation_reveals_no_targets() -> None:
