@@ -1,12 +1,12 @@
 """The model card of a bundle, written from data of its training run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from padir.cards import UNKNOWN, head, license_section
 from padir.config.data import GENERATED_LICENSE, SYNTHETIC_PAIR
 from padir.config.systems import SYSTEMS
-from padir.config.training import RunSpec
+from padir.config.training import RunSpec, TrainingRun
 
 LICENSE_NOTE = (
     "The `license` above is that of the dataset; `padir export --hub` states the model's."
@@ -39,8 +39,10 @@ def model_card(
     start, changes = run.training.warm_start, summary["code_changes"]
     pairs_empty, restarts = summary["pairs_empty"], summary["restarts"]
     empty = f" and {pairs_empty:,} with an empty side" if pairs_empty else ""
+    other = ", ".join(other_settings(run))
     rows = [
         ("System", SYSTEMS[run.system].title),
+        *([("Settings other than the system's", other)] if other else []),
         ("Direction", spec.direction),
         ("Dataset", spec.dataset),
         ("Trained on", targets),
@@ -80,6 +82,18 @@ def model_card(
         f"{LICENSE_NOTE}\n"
         f"{license_section(license)}"
     )
+
+
+def other_settings(run: TrainingRun) -> Iterator[str]:
+    """Settings of the objective, and choices of the network, that are not the system's own."""
+    system = TrainingRun(system=run.system)
+    for given, own in ((run.objective, system.objective), (run.architecture, system.architecture)):
+        for name in type(given).model_fields:
+            value, default = getattr(given, name), getattr(own, name)
+            # Sizes of the network have rows of their own, and are no choice of a method.
+            chosen = given is run.objective or isinstance(value, bool | str)
+            if chosen and value != default:
+                yield f"{name} {str(value).lower() if isinstance(value, bool) else value}"
 
 
 def metadata(spec: RunSpec, license: str) -> str:

@@ -6,6 +6,7 @@ from unittest.mock import Mock
 import yaml
 
 from padir.config.systems import SYSTEMS
+from padir.config.training import TrainingRun
 from padir.hub import hub_card
 from padir.library import Model
 from padir.model.card import model_card
@@ -93,6 +94,25 @@ def test_the_card_has_a_row_for_each_setting_and_count() -> None:
     plain = model_card(spec, 0, SUMMARY, {}, [800])
     assert "| Parameters taken from step | 800 |" in plain
     assert "Started over" not in plain and "start from" not in plain
+
+
+def test_the_card_names_the_settings_that_make_a_variant() -> None:
+    label = "| Settings other than the system's |"
+    for system in SYSTEMS:
+        spec = tiny_spec(system)
+        own = TrainingRun(system=system)
+        plain = spec.run.model_copy(update={"objective": own.objective})
+        card = model_card(spec.model_copy(update={"run": plain}), 0, SUMMARY, {}, [1])
+        assert label not in card
+    spec, own = tiny_spec(), TrainingRun(system="padir")
+    variant = spec.run.model_copy(
+        update={
+            "objective": own.objective.model_copy(update={"glancing": 0.5, "hide_stutter": False}),
+            "architecture": own.architecture.model_copy(update={"input_positions": True}),
+        }
+    )
+    card = model_card(spec.model_copy(update={"run": variant}), 0, SUMMARY, {}, [1])
+    assert f"{label} hide_stutter false, glancing 0.5, input_positions true |" in card
 
 
 def test_the_card_gives_a_number_of_passes_to_parallel_models_alone() -> None:
