@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -81,9 +82,9 @@ def _sentence(
             keys = sorted(_keys_at(kind, path[:-1], settings))
             # Of keys that share few letters none is meant.
             nearest = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.5)
-            groups = _groups_with(path[-1], types_at(kind, path[:-1], settings))
-            nearest = [f"{group}.{path[-1]}" for group in groups] or nearest
-            advice = "".join(f"; nearest known key: {key}" for key in nearest)
+            inside = [f"{group}.{path[-1]}" for group in _groups_with(kind, path, settings)]
+            advice = f"; nearest known key: {' or '.join(inside or nearest)}"
+            advice = advice if inside or nearest else ""
             return f"unknown key{advice}", ", ".join(keys)
         case "missing":
             return "missing", ""
@@ -102,9 +103,10 @@ def _sentence(
         case "model_type" if context["class_name"] == "Rows":
             allowed = "rows, such as {trainings: [padir], decoders: [padir], passes: [1, 4]}"
         case "list_type" | "tuple_type":
-            example = problem["input"]
-            scalar = not isinstance(example, Mapping)
-            allowed = f"a list, such as [{excerpt(example)}]" if scalar else "a list"
+            value = problem["input"]
+            named = isinstance(value, str) and re.fullmatch(NAME_PATTERN, value)
+            alone = named or isinstance(value, int | float)
+            allowed = f"a list, such as [{excerpt(value)}]" if alone else "a list"
         case "too_short":
             allowed = f"at least {context['min_length']} entries"
         case "too_long":
@@ -166,14 +168,18 @@ def _keys_at(kind: type[Settings], path: list[str], settings: Mapping[str, Any])
     return keys | ({*DEFAULTS.values(), "extends", "size"} if top else set())
 
 
-def _groups_with(key: str, candidates: Sequence[Any]) -> list[str]:
-    """The settings of these types that hold a setting of that name: of `steps`, `training`."""
-    return [
-        name
-        for candidate in candidates
-        for name, field in _fields(candidate).items()
-        if any(key in _fields(member) for member in members(field.annotation))
-    ]
+def _groups_with(
+    kind: type[Settings], path: Sequence[str], settings: Mapping[str, Any]
+) -> Iterator[str]:
+    """Groups beside the key that a path ends in which have a key of its name: `training` for a
+    training's `steps`. Of a tagged union, only the selected member counts."""
+    for candidate in types_at(kind, path[:-1], settings):
+        for name, field in _fields(candidate).items():
+            group = [*path[:-1], name]
+            given = _holds(settings, group)
+            types = types_at(kind, group, settings) if given else members(field.annotation)
+            if any(path[-1] in _fields(member) for member in types):
+                yield name
 
 
 def types_at(kind: type[Settings], path: Sequence[str], settings: Mapping[str, Any]) -> list[Any]:

@@ -8,6 +8,7 @@ from padir.config.data import GENERATED_LICENSE, SYNTHETIC_PAIR
 from padir.config.systems import SYSTEMS
 from padir.config.training import RunSpec, TrainingRun
 
+PRECISION_AND_MEMORY = ("compute_dtype", "rematerialise")
 LICENSE_NOTE = (
     "The `license` above is that of the dataset; `padir export --hub` states the model's."
 )
@@ -85,14 +86,15 @@ def model_card(
 
 
 def other_settings(run: TrainingRun) -> Iterator[str]:
-    """Settings of the objective, and choices of the network, that are not the system's own."""
+    """Settings of the objective, and of the network but for its sizes, precision and memory, that
+    are not the system's own."""
     system = TrainingRun(system=run.system)
     for given, own in ((run.objective, system.objective), (run.architecture, system.architecture)):
         for name in type(given).model_fields:
             value, default = getattr(given, name), getattr(own, name)
-            # Sizes of the network have rows of their own, and are no choice of a method.
-            chosen = given is run.objective or isinstance(value, bool | str)
-            if chosen and value != default:
+            # Sizes and precision of the network make no other method.
+            chosen = isinstance(value, bool | str | float) and name not in PRECISION_AND_MEMORY
+            if (given is run.objective or chosen) and value != default:
                 yield f"{name} {str(value).lower() if isinstance(value, bool) else value}"
 
 

@@ -108,11 +108,13 @@ def test_the_card_names_the_settings_that_make_a_variant() -> None:
     variant = spec.run.model_copy(
         update={
             "objective": own.objective.model_copy(update={"glancing": 0.5, "hide_stutter": False}),
-            "architecture": own.architecture.model_copy(update={"input_positions": True}),
+            "architecture": own.architecture.model_copy(
+                update={"input_positions": True, "dropout": 0.2, "compute_dtype": "bfloat16"}
+            ),
         }
     )
     card = model_card(spec.model_copy(update={"run": variant}), 0, SUMMARY, {}, [1])
-    assert f"{label} hide_stutter false, glancing 0.5, input_positions true |" in card
+    assert f"{label} hide_stutter false, glancing 0.5, input_positions true, dropout 0.2 |" in card
 
 
 def test_the_card_gives_a_number_of_passes_to_parallel_models_alone() -> None:

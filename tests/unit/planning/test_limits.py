@@ -58,8 +58,8 @@ def test_words_of_the_longer_side_are_counted_of_pairs_that_cleaning_keeps(tmp_p
         ("one two  three", "un"), ("four", "quatre cinq six sept"), ("", "vide"),
         ("a b c d e", "x"),
     )  # fmt: skip
-    paths = [tmp_path / "train.de", tmp_path / "train.en"]
-    for path, lines in zip(paths, zip(*pairs, strict=True), strict=True):
+    paths = {"de": tmp_path / "train.de", "en": tmp_path / "train.en"}
+    for path, lines in zip(paths.values(), zip(*pairs, strict=True), strict=True):
         path.write_text("".join(f"{line} \n" for line in lines))
     # EOS counts too.
     lengths = fit._word_counts(Cleaning(min_words=1, max_words=4), paths)
