@@ -270,6 +270,8 @@ def parallel_losses(
     if objective.hiding == "context":
         visible = contexts(jax.random.fold_in(corruption_key, 2), target)
     if objective.glancing:
+        if progress is None:
+            raise ValueError("glancing needs the share of training steps done")
         logits = model.decode(corrupted.tokens, encoded.cross, visible)
         predicted = best_pieces(jax.lax.stop_gradient(logits), vocabulary_size)
         share = objective.glancing + (objective.glancing_end - objective.glancing) * progress
