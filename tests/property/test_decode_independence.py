@@ -37,7 +37,7 @@ KINDS = {
     ),
     "confident": ("padir", 3, {"stop": "confidence", "stop_confidence": 0.3}),
     "joint": ("padir", 3, {"joint": "neighbours"}),
-    "shortlist": ("padir", 4, {"shortlist": 12, "joint": "neighbours"}),
+    "shortlist": ("padir", 4, {"shortlist": 16, "joint": "neighbours"}),
     "joint_attention": ("cmlm", 3, {"joint": "attention", "joint_penalty": 3.0}),
     "joint_far": ("padir", 3, {"joint": "neighbours", "joint_reach": 2}),
     "weaker": ("padir", 3, {"remask": "weaker_stutter"}),
@@ -72,7 +72,7 @@ def translators(request, tmp_path_factory):
             length_classes=LONGEST,
             **policies,
         )
-        for buckets, sentences in (((6, 9, 12, 14, LONGEST), 2), ((LONGEST,), 16))
+        for buckets, sentences in (((4, 5, 6, 9, 12, 14, LONGEST), 2), ((LONGEST,), 16))
     ]
 
 
