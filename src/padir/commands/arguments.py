@@ -79,7 +79,7 @@ def option(
         kind = value.removesuffix(" ...")
         settings = {"type": TYPES.get(kind, str), "metavar": kind, **settings}
         if value.endswith(" ..."):
-            settings |= {"nargs": "+", "action": EveryOccurrence}
+            settings["nargs"] = "+"
     if default is not None:
         settings["default"] = default
         shown = " ".join(map(str, default)) if isinstance(default, list) else default

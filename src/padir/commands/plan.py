@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from padir import layout
-from padir.commands.arguments import option, read_arguments
+from padir.commands.arguments import EveryOccurrence, option, read_arguments
 from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.data.size import Corpus
@@ -62,7 +62,10 @@ class TrainingPlan:
 
 OPTIONS = (
     option(
-        "--config F ...", "config files, merged in this order", default=[Path("config/config.yaml")]
+        "--config F ...",
+        "config files, merged in this order",
+        default=[Path("config/config.yaml")],
+        action=EveryOccurrence,
     ),
     option(
         "--gflops X",

@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -103,10 +102,8 @@ def _sentence(
         case "model_type" if context["class_name"] == "Rows":
             allowed = "rows, such as {trainings: [padir], decoders: [padir], passes: [1, 4]}"
         case "list_type" | "tuple_type":
-            value = problem["input"]
-            named = isinstance(value, str) and re.fullmatch(NAME_PATTERN, value)
-            alone = named or isinstance(value, int | float)
-            allowed = f"a list, such as [{excerpt(value)}]" if alone else "a list"
+            number = isinstance(problem["input"], int | float)
+            allowed = f"a list, such as [{excerpt(problem['input'])}]" if number else "a list"
         case "too_short":
             allowed = f"at least {context['min_length']} entries"
         case "too_long":

@@ -78,7 +78,7 @@ COUPLING = "theory.estimation.ordinary.coupling"
             "datasets.real.source.test.references.en.1.url: found 3; allowed: string",
         ),
         # One coupling for all edges, or one for each.
-        (COUPLING, "x", f'{COUPLING}: found "x"; allowed: number or array'),
+        (COUPLING, "x", f'{COUPLING}: found "x"; allowed: number or a list'),
         (COUPLING, [0.1, "x"], f'{COUPLING}.1: found "x"; allowed: number'),
         (COUPLING, [[1]], f"{COUPLING}.0: found [1]; allowed: number"),
         (COUPLING, [float("nan")], f"{COUPLING}.0: found NaN; allowed: a finite number"),
