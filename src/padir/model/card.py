@@ -89,13 +89,16 @@ def other_settings(run: TrainingRun) -> Iterator[str]:
     """Settings of the objective, and of the network but for its sizes, precision and memory, that
     are not the system's own."""
     system = TrainingRun(system=run.system)
-    for given, own in ((run.objective, system.objective), (run.architecture, system.architecture)):
-        for name in type(given).model_fields:
-            value, default = getattr(given, name), getattr(own, name)
-            # Sizes and precision of the network make no other method.
-            chosen = isinstance(value, bool | str | float) and name not in PRECISION_AND_MEMORY
-            if (given is run.objective or chosen) and value != default:
-                yield f"{name} {str(value).lower() if isinstance(value, bool) else value}"
+    # Sizes are integers. Neither they nor precision make another method.
+    architecture = {
+        name: value
+        for name, value in run.architecture
+        if isinstance(value, bool | str | float) and name not in PRECISION_AND_MEMORY
+    }
+    defaults = dict(system.objective) | dict(system.architecture)
+    for name, value in (dict(run.objective) | architecture).items():
+        if value != defaults[name]:
+            yield f"{name} {str(value).lower() if isinstance(value, bool) else value}"
 
 
 def metadata(spec: RunSpec, license: str) -> str:

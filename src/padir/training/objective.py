@@ -320,8 +320,8 @@ def batch_losses(
         target: ids with EOS, padding 0.
         corruption_key: of corruption and sampled tokens.
         dropout_key: None switches dropout off.
-        progress: share of the training steps done, which the glancing share follows. None, which
-            nothing can be computed from, where `follows_progress` of the objective is False.
+        progress: share of the training steps done, 0 to 1, which the glancing share follows; None
+            where the objective does not depend on it (`follows_progress`).
     """
     if not run.parallel:
         return autoregressive_losses(model, run, source, target, dropout_key)
