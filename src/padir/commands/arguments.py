@@ -93,16 +93,6 @@ def needed(usage: str, meaning: str, **settings: Any) -> Option:
     return option(usage, meaning, required=True, **settings)
 
 
-class EveryOccurrence(argparse.Action):
-    """Collects the values of an option that is given several times; argparse keeps the last."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        """Add the values."""
-        earlier = getattr(namespace, self.dest)
-        first = earlier is self.default
-        setattr(namespace, self.dest, values if first else [*earlier, *values])
-
-
 class ReadDigests(argparse.Action):
     """Parses a JSON object with text values; raises InputError for anything else."""
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from padir import layout
-from padir.commands.arguments import EveryOccurrence, option, read_arguments
+from padir.commands.arguments import option, read_arguments
 from padir.config.experiment import Config
 from padir.config.rows import Row
 from padir.data.size import Corpus
@@ -60,12 +60,12 @@ class TrainingPlan:
     memory: DeviceMemory
 
 
+DEFAULT_CONFIG = Path("config/config.yaml")
 OPTIONS = (
     option(
         "--config F ...",
-        "config files, merged in this order",
-        default=[Path("config/config.yaml")],
-        action=EveryOccurrence,
+        f"config files, merged in this order (default {DEFAULT_CONFIG})",
+        action="extend",
     ),
     option(
         "--gflops X",
@@ -317,7 +317,7 @@ def main(argv: list[str]) -> int:
     if price is not None and not price >= 0:
         raise InputError(f"--usd-per-hour is {price}: allowed are 0 and more")
     rates = Rates(arguments.gflops, arguments.devices, price, arguments.decode_gflops)
-    config = load_config(arguments.config)
+    config = load_config(arguments.config or [DEFAULT_CONFIG])
     print("\n".join(describe(config, rates)))
     this_machine = rates.gflops == CPU_GFLOPS and rates.devices == 1
     for warning in fit.check(config, this_machine):

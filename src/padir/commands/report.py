@@ -17,7 +17,7 @@ examples:
 import sys
 from pathlib import Path
 
-from padir.commands.arguments import EveryOccurrence, needed, option, read_arguments
+from padir.commands.arguments import needed, option, read_arguments
 from padir.config.experiment import Config
 from padir.report.catalogue import CATALOGUE, SCOPES
 
@@ -26,7 +26,7 @@ OPTIONS = (
     needed(
         "--config F ...",
         "YAML files, merged in this order, or one JSON file of all settings",
-        action=EveryOccurrence,
+        action="extend",
     ),
     needed("--out PATH", "output folder, or one output file"),
     option("--only NAME", f"part to write alone: {', '.join(PARTS)}", choices=PARTS),
