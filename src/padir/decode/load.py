@@ -13,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from padir.bundle import DECODERS, PARTS, SPEC_FILE, VOCABULARY_FILE, read_bundle
 from padir.checksums import read_with_checksum, rerun_remedy
+from padir.config.base import Settings
 from padir.config.decoder import (
     Decoder,
     RuleNumber,
@@ -20,6 +21,7 @@ from padir.config.decoder import (
     WeightPrecision,
     builtin_decoders,
 )
+from padir.config.errors import describe
 from padir.config.training import RunSpec
 from padir.decode.candidates import LengthRule
 from padir.decode.drafts import DraftRule
@@ -31,6 +33,12 @@ from padir.vocab import Vocabulary
 _SETTINGS = TypeAdapter(Decoder)
 _DRAFT_RULE = TypeAdapter(DraftRule)
 _DIGESTS = TypeAdapter(dict[str, str] | None)
+
+
+class _DecoderFile(Settings):
+    """What every decoder file holds; what `padir tune` adds is read apart."""
+
+    settings: Decoder
 
 
 class MissingLengthRuleError(InputError):
@@ -182,10 +190,12 @@ def read_decoder(path: Path) -> TunedDecoder:
             f"{shown(path)}: no decoder: found {'keys ' + keys if keys else 'no object with keys'};"
             ' needed is {"name": "NAME", "settings": {...}}'
         )
+    written = {key: value for key, value in content.items() if key == "settings"}
     try:
-        settings = _SETTINGS.validate_python(content.get("settings"))
+        settings = _DecoderFile.model_validate(written).settings
     except ValidationError as error:
-        raise _invalid(path, "settings", error) from error
+        wrong = describe(error, _DecoderFile, written, written)
+        raise InputError(f"{shown(path)}: {wrong[0]}") from error
     rule = None
     if "length_rule" in content:
         try:

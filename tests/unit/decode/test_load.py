@@ -141,8 +141,17 @@ def copied(folders, tmp_path):
         ([], "no decoder: found no object with keys; needed is"),
         ({"a\nb": 1}, r"no decoder: found keys 'a\\nb'; needed is"),
         ({"kind": "padir", "passes": 4}, "no decoder: found keys kind, passes; needed is"),
-        ({"name": "x", "settings": {"kind": "no"}}, "settings: Input tag 'no'"),
-        ({"name": "x", "settings": {"kind": "padir", "remask": "no"}}, "settings.padir.remask: "),
+        ({"name": "x"}, "settings: missing"),
+        ({"name": "x", "settings": {"remask": "none"}}, "settings: missing kind; allowed: kind: b"),
+        ({"name": "x", "settings": {"kind": "no"}}, "settings: found kind 'no'; allowed: 'greedy'"),
+        (
+            {"name": "x", "settings": {"kind": "padir", "remask": "no"}},
+            r'settings\.remask: found "no"; allowed: \'none\', \'stutter\'',
+        ),
+        (
+            {"name": "x", "settings": {"kind": "padir", "joint_reech": 2}},
+            r"settings\.joint_reech: unknown key; nearest known key: joint_reach; allowed: context",
+        ),
         *(
             ({"name": "x", "settings": {"kind": "padir"}, "length_rule": rule}, message)
             for rule, message in (
