@@ -29,12 +29,12 @@ class FakeTranslator(Translator):
 
     longest_source = 60
 
-    def __init__(self, folder: Path, survive: int = 10**9, alpha: float = 0.0):
+    def __init__(self, folder: Path, survive: int = 10**9):
         spec = SimpleNamespace(digests={})
         self.loaded = SimpleNamespace(files=[folder / "model"], labels={}, spec=spec, seed=0)
         self.reranker = None
         self.decoder = TunedDecoder("beam", SearchDecoder(kind="beam"))
-        self.rule, self.decoding = LengthRule(alpha), Decoding("beam")
+        self.rule, self.decoding = LengthRule(), Decoding("beam")
         self.survive, self.seen, self.oracle_length = survive, 0, False
 
     def encode(self, lines):
@@ -86,11 +86,20 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path, small_parts, survive, l
     assert sum(done) == 11
 
 
-@pytest.mark.parametrize("other", ["rule", "model", "text", "span"])
+OTHERS = {
+    "rule": {"rule": LengthRule(1.0)},
+    "weight": {"rule": LengthRule(0.0, 1.0)},
+    "passes": {"decoding": Decoding("beam", 2)},
+    "decoder": {"decoder": TunedDecoder("beam", SearchDecoder(kind="beam", beam=2))},
+}
+
+
+@pytest.mark.parametrize("other", [*OTHERS, "model", "text", "span"])
 def test_parts_of_another_run_are_not_taken(tmp_path, small_parts, other):
     with pytest.raises(KeyboardInterrupt):
         distilled(make(tmp_path, survive=8), tmp_path)
-    translator, bounds = make(tmp_path, alpha=float(other == "rule")), (0, 11)
+    translator, bounds = make(tmp_path), (0, 11)
+    vars(translator).update(OTHERS.get(other, {}))
     if other == "model":
         write_lines(tmp_path / "model", ["other weights"])
     if other == "text":
@@ -296,15 +305,23 @@ def test_memory_does_not_grow_with_the_text(command, tmp_path, monkeypatch, what
     assert peaks[2] - peaks[1] < (many - few) * 45
 
 
-@pytest.mark.parametrize(("lines", "shards"), [(11, 3), (2, 5), (0, 2), (7, 1)])
+@pytest.mark.parametrize(("lines", "shards"), [(11, 3), (2, 5), (0, 2), (7, 1), (10, 6)])
 def test_shards_in_order_are_all_lines_once(lines, shards):
     bounds = [teacher.shard_bounds(lines, i, shards) for i in range(1, shards + 1)]
     assert [line for start, end in bounds for line in range(start, end)] == list(range(lines))
+    sizes = [end - start for start, end in bounds]
+    assert max(sizes) - min(sizes) <= 1
 
 
 @pytest.mark.parametrize(
-    "text", ["0/2", "3/2", "1", "1/", "a/b", "-1/2", "1/2/3", "²/3", f"1/{'9' * 5_001}"]
+    "text", ["0/2", "3/2", "1", "1/", "a/b", "-1/2", "1/2/3", "²/3", "١/٣", f"1/{'9' * 5_001}"]
 )
 def test_a_text_that_is_no_shard_is_refused(text):
-    with pytest.raises(InputError, match="i/n is needed"):
+    with pytest.raises(InputError, match="i/n is needed") as refused:
         teacher.parse_shard(text)
+    assert len(str(refused.value)) < 120
+
+
+@pytest.mark.parametrize("text", ["1/1", "12/12", "7/123456789"])
+def test_a_shard_is_read_as_its_two_numbers(text):
+    assert "/".join(map(str, teacher.parse_shard(text))) == text
