@@ -78,3 +78,27 @@ def test_few_stutters_decide_nothing():
         assert claim["verdict"] == "not run"
         assert claim["interval"] is None
         assert "19 sentences with a stutter at pass 1; 20 are needed" in claim["measured"]
+
+
+def test_each_number_of_a_claim_stands_at_its_word():
+    numbers = {
+        "mean": 0.31, "other_mean": 0.42, "effect": 0.11, "effect_interval": [-0.06, 0.07],
+        "within": 0.0123, "within_effect": 0.13, "within_effect_interval": [-0.08, 0.09],
+        "p_value": 0.0456, "difference_interval": [-0.02, -0.01],
+    }  # fmt: skip
+    cosine = {"effect": -0.21, "within": -0.0321, "p_value": 0.0765}
+    first, second = claims_of(
+        analysis(self_attention=numbers, total_variation=numbers, cosine=numbers | cosine)
+    )
+    assert first["measured"] == (
+        "pass 1: 0.310 against 0.420 (mean over layers, heads and directions), effect 0.11; above"
+        " the mean of the own sentence by 0.0123, which is 0.13 [-0.08, 0.09] deviations,"
+        " permutation p 0.0456; 30 stuttering pairs, 300 others"
+    )
+    assert second["measured"] == (
+        "pass 1: total variation 0.310 against 0.420, effect 0.11, difference within sentences"
+        " 0.0123, permutation p 0.0456; cosine 0.310 against 0.420, effect -0.21, difference within"
+        " sentences -0.0321, permutation p 0.0765; 30 stuttering pairs"
+    )
+    assert first["test"].endswith(" do not lie above 0 and lie below 0.2")
+    assert second["test"].endswith(" p < 0.05")
