@@ -1,11 +1,13 @@
 """Attention taken out of a pass: it changes nothing, sums to 1, and is what NumPy makes of it."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
 
 from padir.analysis.attention import AnalysedHypothesis, Extractor
-from padir.decode.candidates import LengthRule
+from padir.decode.candidates import Candidate, LengthRule
 from padir.decode.predict import predictable
 from padir.decode.refiner import predictor
 from padir.decode.translate import Translator
@@ -59,6 +61,31 @@ def test_analysis_extracts_the_pass_that_decoding_made(tmp_path, system, passes,
                 assert score == pytest.approx(hypotheses[index].log_probability, abs=1e-4)
             seen.add(index)
     assert seen == set(range(len(SENTENCES)))
+
+
+@pytest.mark.slow
+def test_a_pass_reads_what_each_drawn_candidate_became_before(tmp_path):
+    """Start tokens and draws are of the seed, the sentence and the candidate's number."""
+    loaded = tiny_model(tmp_path / "bundle", "sundae")
+    decoder = tiny_decoder("sundae", RULE, temperature=2.0)
+    translator = Translator(loaded, decoder, 1)
+    sources = translator.encode(SENTENCES[:3])
+    candidates = translator.candidates(sources)
+    extractor = Extractor(loaded, decoder, 1, 2)
+    for number in range(3):
+        chosen = [AnalysedHypothesis(ranked[number].length, number) for ranked in candidates]
+        for batch, decoder_pass, _ in extractor.passes(sources, chosen, 2):
+            for row, index in enumerate(batch.indices):
+                tokens = candidates[index][number].tokens
+                read = np.asarray(decoder_pass.input.tokens)[row, : len(tokens)]
+                np.testing.assert_array_equal(read, tokens)
+
+
+def test_the_first_of_equal_candidates_is_analysed():
+    equal = [Candidate((8,) * length, length, -2.0, 0.0, 1) for length in (3, 4, 5)]
+    better = replace(equal[2], log_probability=-1.0)
+    assert AnalysedHypothesis.best(equal, RULE) == (3, 0)
+    assert AnalysedHypothesis.best([*equal, better, better], RULE) == (5, 3)
 
 
 @pytest.mark.slow

@@ -97,3 +97,33 @@ def test_entropy_and_overlap_of_predictions_equal_those_by_hand():
     np.testing.assert_allclose(entropy(log)[0], [np.log(2), 1.5 * np.log(2), 0.0], atol=1e-6)
     np.testing.assert_allclose(dependence.overlap(log, 1)[0, :2], [0.5, 0.25], atol=1e-6)
     np.testing.assert_allclose(dependence.overlap(log, 2)[0, 0], 0.5, atol=1e-6)
+
+
+def test_the_probe_reports_what_is_above_its_floor():
+    """A hundred-thousandth of a nat is little, but no rounding."""
+    shift = 0.01
+    answers = np.float32([[shift, 0.0], [-shift, 0.0]])[None, :, None, :]
+    found = jax.jit(dependence.information)(answers, np.float32([[0.5, 0.5]]))[0, 0]
+    # Of two answers with odds that differ by little: p (1 - p) times the variance over 2.
+    assert found == pytest.approx(0.25 * shift**2 / 2, rel=0.05)
+
+
+def test_divergences_of_attention_that_is_all_but_equal_are_not_below_0():
+    share = np.random.default_rng(0).dirichlet(np.ones(SOURCE), size=(BATCH, LAYERS, HEADS, 1))
+    near = share * (1 + 1e-4 * np.random.default_rng(1).normal(size=(*share.shape[:3], 50, SOURCE)))
+    source = (near / near.sum(-1, keepdims=True)).astype(np.float32)
+    attention = np.full((BATCH, LAYERS, HEADS, 50, 50), 0.02, np.float32)
+    measures = jax.jit(dependence.measures, static_argnums=1)
+    found = measures(Attentions(attention, source), 1).jensen_shannon
+    assert (np.asarray(found) >= 0).all()
+
+
+@pytest.mark.parametrize("padding", [0, 4])
+def test_two_source_tokens_are_the_first_of_both_with_any_padding(padding):
+    weights = np.pad([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]], ((0, 0), (0, padding)))
+    source = np.tile(weights, (1, LAYERS, HEADS, 1, 1)).astype(np.float32)
+    attention = np.full((1, LAYERS, HEADS, 3, 3), 1 / 3, np.float32)
+    ranks = jax.jit(dependence.ranks)(Attentions(attention, source))
+    assert ranks.same_first[0, :2].tolist() == [0, 0]
+    assert ranks.first_in_few[0, :2].tolist() == [1, 1]
+    assert ranks.few_common[0, :2].tolist() == [1, 1]
