@@ -45,7 +45,7 @@ def test_an_estimate_is_one_line_with_its_price_and_least_time():
     [(None, "no limit is set"), (0.0, "max_usd is 0.00"), (1234.5, "max_usd is 1,234.50")],
 )
 def test_spending_is_said_with_what_is_in_doubt_and_the_limit(limit, said):
-    spent = Spending(usd=1000.25, doubt_usd=0.75)
+    spent = Spending(usd=1000.25, doubt_characters=37_500, doubt_usd=0.75)
     assert describe_spending(spent, CloudTeacher(max_usd=limit)) == (
         f"1,000.25 USD spent so far, 0.75 of it in doubt (sent, but no answer came); {said}"
     )
