@@ -141,6 +141,21 @@ def test_without_a_tuned_rule_the_default_decides(translator, monkeypatch):
         assert (replaced(translator, None) == TEXTS) == (margin > best)
 
 
+def test_repeats_of_a_replacement_go_and_those_of_a_draft_stay(translator, monkeypatch):
+    speller = Speller(translator)
+    ba, ko = translator.encode(["ba ko"])[0]
+    draft = speller.draft("ba ba ko", "here")
+    kept = Candidate((ba, ba, ko), 4, -9.0, 0.0, 1)
+    new = Candidate((ko, ko, ba), 4, -1.0, 0.0, 1)
+    monkeypatch.setattr(Constraints, "replacements", lambda *_: [(kept, new)])
+    texts = []
+    for margin in (math.inf, -math.inf):
+        constraints = Constraints(translator, speller, [draft], "here", margin)
+        [made] = constraints.translate([[ba]])
+        texts.append((made.before_drop, made.hypothesis))
+    assert texts == [("ba ba ko", "ba ba ko"), ("ko ko ba", "ko ba")]
+
+
 @KINDS
 def test_a_margin_that_is_asked_for_replaces_the_tuned_one(translator, kind):
     for tuned, asked in ((math.inf, -math.inf), (-math.inf, math.inf)):

@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from padir.decode.constrain import TermPlacement
+from padir.decode.candidates import Candidate
+from padir.decode.constrain import Constraints, TermPlacement
 from padir.decode.given import Speller
 from padir.decode.pseudo import PseudoLikelihood
+from padir.ids import MASK
 from tests.constraining import TEXT, make, place_terms, stands
 from tests.decoding import WORDS
 
@@ -122,3 +124,43 @@ def test_a_missing_term_takes_the_place_of_free_tokens_or_the_hypothesis_grows(p
     tight = placement([ba] * 11, (ko,))
     assert tight.next_missing()
     assert [len(p.tokens) for p in tight.placements((0, 1))] == [11] * 11
+
+
+def test_past_the_limit_the_last_tokens_outside_terms_go(padir):
+    speller = Speller(padir)
+    ba, ko, mi, re, su = (speller.encode(word, "here")[0] for word in WORDS[:5])
+    state = TermPlacement([ba, ko, mi, *[re] * 6, ko, su], [(ko,), (mi, ba)], speller)
+    assert len(state.tokens) == speller.most and state.next_missing()
+    grown = state._insert_missing(1, 1)
+    assert grown.tokens == [ba, mi, ba, ko, mi, *[re] * 6]
+    assert grown.owner == [0, 2, 2, 1, *[0] * 7]
+    # The end is a term: what stands before it goes.
+    state = TermPlacement([ba, ko, mi, *[re] * 6, su, ko], [(su, ko), (mi, ba)], speller)
+    assert state.next_missing()
+    assert state._insert_missing(0, 0).tokens == [mi, ba, ba, ko, mi, *[re] * 4, su, ko]
+
+
+def test_a_term_is_present_only_where_a_word_ends_with_it(padir, monkeypatch):
+    speller = Speller(padir)
+    ba, ko, mi = (speller.encode(word, "here")[0] for word in WORDS[:3])
+    monkeypatch.setattr(speller, "openings", speller.openings.copy())
+    speller.openings[mi] = False
+    state = TermPlacement([ko, mi, ba, ko, ba], [(ko,)], speller)
+    assert not state.next_missing() and state.owner == [0, 0, 0, 1, 0]
+    assert TermPlacement([ba, ko, mi], [(ko,)], speller).next_missing()
+    assert not TermPlacement([ba, ko], [(ko,)], speller).next_missing()
+
+
+def test_terms_are_placed_in_the_translation_without_its_stutter(cmlm, monkeypatch):
+    ba, ko = (Speller(cmlm).encode(word, "here")[0] for word in WORDS[:2])
+    placed = []
+
+    def refined(_, sources, proposals, width):
+        placed.extend((each.tokens, each.given) for [each] in proposals)
+        return [[Candidate(each.tokens, 3, -1.0, 0.0, 1)] for [each] in proposals]
+
+    translation = Candidate((ba, ba, ko), 4, -1.0, 0.0, 1)
+    monkeypatch.setattr(cmlm, "candidates", lambda sources: [[translation] for _ in sources])
+    monkeypatch.setattr(Constraints, "_refined", refined)
+    place_terms(cmlm, ["mi"], [["ko"]])
+    assert placed == [((MASK, ko), (False, True))]
