@@ -5,7 +5,10 @@ import queue
 import pytest
 
 from padir.decode.candidates import Candidate, LengthRule
+from padir.decode.constrain import Constraints
+from padir.decode.given import Speller
 from padir.decode.stream import Alternative, batch_arriving_lines, ranked, translated
+from padir.decode.translate import EMPTY_HYPOTHESIS
 from padir.files import InputError
 from tests.decoding import tiny_translator
 
@@ -49,6 +52,40 @@ def test_lines_are_numbered_through_all_groups(tmp_path):
     translator = tiny_translator(tmp_path, "padir", 1, LengthRule())
     lines = translated(translator, [[""], [""], ["", ""], [""]], print)
     assert [line.number for line in lines] == [0, 1, 2, 3, 4]
+
+
+def test_warnings_name_the_line_of_the_whole_input(tmp_path, monkeypatch):
+    translator = tiny_translator(tmp_path, "padir", 1, LengthRule())
+    monkeypatch.setattr(translator, "candidates", lambda sources: [[] for _ in sources])
+    # Of more characters than are read at all.
+    groups = [["ba"], ["ko", "XX"], ["su", "ba " * 40_000], ["YY"]]
+    told: list[str] = []
+    assert len(list(translated(translator, groups, told.append))) == 6
+    assert told == [
+        "line 3 holds text that this model's vocabulary cannot spell, such as 'XX': it is read as"
+        " <unk>",
+        "line 5: 33334 tokens, cut to the first 15, all that this model reads",
+    ]
+
+
+def test_each_group_has_the_constraints_of_its_lines(tmp_path, monkeypatch):
+    translator = tiny_translator(tmp_path, "padir", 1, LengthRule())
+    asked = []
+
+    def translate(self, sources, first=0):
+        asked.append((len(sources), first))
+        return [EMPTY_HYPOTHESIS] * len(sources)
+
+    monkeypatch.setattr(Constraints, "translate", translate)
+    constraints = Constraints(translator, Speller(translator), [None] * 3, "here")
+    numbers = []
+    with pytest.raises(InputError, match="the input has more than the 3 of here"):
+        for line in translated(translator, [["ba"], ["ko", "su", "mi"]], print, constraints):
+            numbers.append(line.number)
+    assert (numbers, asked) == ([0, 1, 2], [(1, 0), (2, 1)])
+    with pytest.raises(InputError, match="the input has 2, here has 3"):
+        list(translated(translator, [["ba"], ["ko"]], print, constraints))
+    assert len(list(translated(translator, [["ba"], ["ko", "su"]], print, constraints))) == 3
 
 
 def test_alternatives_are_the_best_candidates_of_distinct_text(tmp_path):
