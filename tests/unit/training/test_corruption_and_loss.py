@@ -92,6 +92,9 @@ def test_uniform_count_hides_one_to_all_equally_often() -> None:
     # 8000 draws of four values: five standard errors.
     assert np.all(np.abs(counts[1:] / 8000 - 0.25) < 5 * (0.25 * 0.75 / 8000) ** 0.5)
     np.testing.assert_array_equal(np.asarray(corrupted.tokens) == MASK, corrupted.hidden)
+    # Each position as often as the others, 2.5 times in 4.
+    shares = np.asarray(corrupted.hidden)[:, :4].mean(0)
+    assert np.all(np.abs(shares - 0.625) < 5 * (0.625 * 0.375 / 8000) ** 0.5)
 
 
 def test_uniform_rate_hides_a_different_share_of_every_sentence() -> None:
@@ -153,6 +156,18 @@ def test_contexts_show_others_and_eos_never_the_position_itself() -> None:
     # 0, 1 or 2 of the two other pieces, equally often.
     counts = np.bincount(seen[:, 0, :3].sum(1), minlength=3) / 9000
     assert np.all(np.abs(counts - 1 / 3) < 5 * (2 / 9 / 9000) ** 0.5)
+
+
+def test_contexts_of_positions_are_random_and_independent_of_each_other() -> None:
+    seen = np.asarray(contexts(jax.random.key(0), jnp.tile(ids([9, 10, 11, 1]), (40_000, 1))))
+    others = [(query, key) for query in range(3) for key in range(3) if key != query]
+    error = 5 / 40_000**0.5
+    for query, key in others:
+        assert abs(seen[:, query, key].mean() - 0.5) < 0.5 * error
+        for other, its_key in others:
+            if other > query:
+                pair = seen[:, query, key], seen[:, other, its_key]
+                assert abs(np.corrcoef(*pair)[0, 1]) < error
 
 
 def test_lowest_takes_the_leftmost_of_equals_and_no_more_than_there_are() -> None:

@@ -10,7 +10,7 @@ from padir.config.objective import Objective
 from padir.config.training import TrainingRun
 from padir.ids import EOS, FIRST_PIECE, PAD, START
 from padir.model.parameters import build
-from padir.training.corruption import first_hypothesis
+from padir.training.corruption import contexts, first_hypothesis
 from padir.training.objective import batch_losses
 from tests.training import VOCABULARY, batch, numpy_cross_entropy, quiet, tiny_run
 
@@ -81,14 +81,20 @@ def plain_losses(model, run: TrainingRun, progress: float | None) -> dict[str, f
     first = first_hypothesis(KEY, jnp.asarray(TARGET), objective, VOCABULARY)
     tokens, hidden = np.array(first.tokens), np.array(first.hidden)
 
+    seen = jnp.asarray(real)
+    if objective.hiding == "context":
+        seen = contexts(jax.random.fold_in(KEY, 2), jnp.asarray(TARGET))
+
     def look(read):
-        vectors = model.hidden(jnp.asarray(read), cross, jnp.asarray(real))[0]
+        vectors = model.hidden(jnp.asarray(read), cross, seen)[0]
         return np.asarray(model.logits(vectors)), np.asarray(model.critic_logits(vectors))
 
     if objective.glancing:
         share = objective.glancing * (1 - progress) + objective.glancing_end * progress
         glance(look(tokens)[0], tokens, hidden, share)
     counts = {"all": real, "hidden": hidden, "noised": tokens != TARGET}[objective.loss_on]
+    if objective.hiding == "context":
+        counts = real & (TARGET != EOS)
     weight = weights(objective)[:, None]
     read = tokens.copy()
     token = critic = number = 0.0
@@ -135,6 +141,7 @@ OPTIONS = {
     "of hidden": {"loss_on": "hidden", "stages": 1},
     "weighed": {"hiding": "time", "diffusion_steps": 8, "time_weight": "linear"},
     "weighed by 1 / t": {"hiding": "time", "diffusion_steps": 8, "time_weight": "reciprocal"},
+    "contexts": {"hiding": "context", "stages": 1},
     "consistent": {"consistency": 0.5, "stages": 3, "loss_on": "hidden"},
     "smoothed": {"label_smoothing": 0.1},
     "with z-loss": {"z_loss": 0.01},
@@ -174,6 +181,14 @@ def test_parallel_losses_equal_a_plain_loop(name: str, model, default_losses) ->
         np.testing.assert_allclose(losses.length, length, rtol=1e-5)
     # Else neither loop would show that the option, or the share of steps done, is not read.
     assert len(set(seen)) == len(seen)
+
+
+def test_rows_of_padding_count_nowhere(model) -> None:
+    """They fill batches up. Nothing is hidden: what is drawn depends on the number of rows."""
+    run = quiet(tiny_run(), unmasking_rate=1.0, stages=1, critic_weight=0.5)
+    sides = [np.pad(side, ((0, 3), (0, 0))) for side in (SOURCE, TARGET)]
+    padded = batch_losses(model, run, VOCABULARY, *map(jnp.asarray, sides), KEY, None, None)
+    np.testing.assert_allclose(padded, package_losses(model, run, None), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["one stage", "smoothed", "with z-loss"])
