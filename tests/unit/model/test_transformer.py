@@ -1,5 +1,7 @@
 """The model's invariants: padding, causality, the cache, dropout, size, parameters by name."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +11,7 @@ from flax import nnx
 from padir.config.objective import Objective
 from padir.config.training import Architecture, TrainingRun
 from padir.model.layers import dropout
-from padir.model.parameters import build, from_arrays, table_size, to_arrays
+from padir.model.parameters import build, from_arrays, table_size, to_arrays, warm_start
 from padir.model.transformer import Transformer
 from tests.training import parameter_count
 
@@ -223,3 +225,24 @@ def test_a_parallel_bundle_is_no_autoregressive_model() -> None:
     arrays = to_arrays(nnx.state(build(run("padir"), 40), nnx.Param))
     with pytest.raises(ValueError, match="does not belong to this ar model"):
         from_arrays(run("ar"), 40, arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("encoder/norm", None, "parameter 'encoder/norm' is missing; shape (2,) is needed"),
+        ("embedder/table", np.zeros((3, 1)), "'embedder/table' has shape (3, 1); shape (3, 2) is"),
+    ],
+)
+def test_a_warm_start_from_another_architecture_is_refused(name, array, message: str) -> None:
+    fresh = {
+        "encoder": {"norm": jnp.zeros(2)},
+        "embedder": {"table": jnp.zeros((3, 2))},
+        "decoder": {"norm": jnp.zeros(2)},
+    }
+    arrays = {"encoder/norm": np.ones(2), "embedder/table": np.ones((3, 2))}
+    warm = warm_start(fresh, arrays | {"decoder/norm": np.ones(9)})
+    assert warm["encoder"]["norm"].tolist() == [1, 1] and warm["decoder"]["norm"].tolist() == [0, 0]
+    arrays[name] = array
+    with pytest.raises(ValueError, match=re.escape(message)):
+        warm_start(fresh, {name: array for name, array in arrays.items() if array is not None})

@@ -206,6 +206,17 @@ def test_a_candidate_that_a_better_one_replaced_is_not_missing(folder: Path) -> 
             assert list(work.candidates()) == [7]
 
 
+def test_of_equal_losses_the_earlier_candidate_is_kept(tmp_path: Path) -> None:
+    with WorkFolder(tmp_path / "work", IDENTITY) as work:
+        for step, loss in ((3, 2.0), (7, 1.0), (9, 1.0), (12, 2.0)):
+            work.add_candidate(step, loss, ARRAYS, keep=2)
+        assert work.candidates() == {7: 1.0, 9: 1.0}
+        work.add_candidate(14, 1.0, ARRAYS, keep=2)
+        assert work.candidates() == {7: 1.0, 9: 1.0}
+        work.add_candidate(15, 0.5, ARRAYS, keep=2)
+        assert work.candidates() == {7: 1.0, 15: 0.5}
+
+
 def test_a_work_folder_that_does_not_record_its_candidates_is_read(folder: Path) -> None:
     for path in (folder / "saved").glob("*.json"):
         record = read_record(path)
