@@ -292,17 +292,22 @@ def test_memory_does_not_grow_with_the_text(command, tmp_path, monkeypatch, what
 
     # It takes more than some hundred lines do.
     monkeypatch.setattr("padir.provenance.write_provenance", lambda *given, **named: None)
-    peaks, few, many = [], 500, 3_000 if what == "card" else 10_000
-    # The first run loads modules and fills caches.
-    for count in (few, few, many):
+
+    def peak_of(count):
         for name in ("lines", "ready"):
             generated(tmp_path / name, count)
-        peaks.append(peak(work))
+        bytes_held = peak(work)
         if what != "card":
             assert sum(1 for _ in iter_lines(tmp_path / "out")) == count
         shutil.rmtree(tmp_path / "out.parts", ignore_errors=True)
-    # A line that is held takes over 90 bytes.
-    assert peaks[2] - peaks[1] < (many - few) * 45
+        return bytes_held
+
+    few, many = 500, 3_000 if what == "card" else 10_000
+    # The first run loads modules and fills caches.
+    peak_of(few)
+    base = peak_of(few)
+    # A held line takes over 90 bytes, every time; other threads may allocate, too, now and then.
+    assert any(peak_of(many) - base < (many - few) * 45 for _ in range(2))
 
 
 @pytest.mark.parametrize(("lines", "shards"), [(11, 3), (2, 5), (0, 2), (7, 1), (10, 6)])
