@@ -9,7 +9,6 @@ from pathlib import Path
 
 import grpc
 import pytest
-from google.api_core import exceptions
 from google.cloud.translate_v3 import TranslationServiceClient
 from google.cloud.translate_v3.services.translation_service import transports
 
@@ -19,7 +18,7 @@ from padir.distill.cloud import Sender, next_day, one_line, read_translations
 from padir.distill.ledger import Ledger, LimitReached, Limits
 from padir.distill.ledger_reader import Task
 from padir.distill.packing import read_sources
-from padir.distill.service import CloudTranslation, Failure, connect, failure_of
+from padir.distill.service import CloudTranslation, Failure, connect
 from padir.files import InputError, read_lines, write_lines
 from tests.translation_server import (
     DAILY_403,
@@ -346,26 +345,6 @@ def test_the_client_asks_for_plain_text_the_model_and_the_languages(source):
 def test_a_test_server_s_work_is_never_taken_for_the_service_s():
     real, test = CloudTeacher(), CloudTeacher(endpoint="127.0.0.1:1")
     assert Task.of(real, "de", "en").provider != Task.of(test, "de", "en").provider
-
-
-@pytest.mark.parametrize(
-    ("error", "failure"),
-    [
-        (exceptions.ResourceExhausted("Resource has been exhausted"), Failure.QUOTA),
-        (exceptions.TooManyRequests("slow down"), Failure.QUOTA),
-        (exceptions.ResourceExhausted("limit 'characters per day'"), Failure.DAILY),
-        (exceptions.PermissionDenied("The caller does not have permission"), Failure.FATAL),
-        (exceptions.Unauthenticated("invalid credentials"), Failure.FATAL),
-        (exceptions.NotFound("no such project"), Failure.FATAL),
-        (exceptions.FailedPrecondition("billing is disabled"), Failure.FATAL),
-        (exceptions.ServiceUnavailable("Socket closed"), Failure.DOUBT),
-        (exceptions.ServiceUnavailable("failed to connect to all addresses"), Failure.UNSENT),
-        (exceptions.ServiceUnavailable("Getting metadata from plugin failed"), Failure.UNSENT),
-        (exceptions.InternalServerError("oops"), Failure.DOUBT),
-    ],
-)
-def test_errors_of_the_client_are_classified(error, failure):
-    assert failure_of(error) is failure
 
 
 def test_the_server_refuses_what_the_service_refuses(tmp_path):

@@ -25,6 +25,17 @@ def told(kind, message="Quota exceeded.", **details):
 @pytest.mark.parametrize(
     ("error", "failure"),
     [
+        (exceptions.ResourceExhausted("Resource has been exhausted"), Failure.QUOTA),
+        (exceptions.TooManyRequests("slow down"), Failure.QUOTA),
+        (exceptions.ResourceExhausted("limit 'characters per day'"), Failure.DAILY),
+        (exceptions.PermissionDenied("The caller does not have permission"), Failure.FATAL),
+        (exceptions.Unauthenticated("invalid credentials"), Failure.FATAL),
+        (exceptions.NotFound("no such project"), Failure.FATAL),
+        (exceptions.FailedPrecondition("billing is disabled"), Failure.FATAL),
+        (exceptions.ServiceUnavailable("Socket closed"), Failure.DOUBT),
+        (exceptions.ServiceUnavailable("failed to connect to all addresses"), Failure.UNSENT),
+        (exceptions.ServiceUnavailable("Getting metadata from plugin failed"), Failure.UNSENT),
+        (exceptions.InternalServerError("oops"), Failure.DOUBT),
         (exceptions.PermissionDenied("User Rate Limit Exceeded"), Failure.QUOTA),
         (exceptions.PermissionDenied("Quota exceeded for quota metric 'x'"), Failure.QUOTA),
         (exceptions.PermissionDenied("more characters than allowed per minute"), Failure.QUOTA),
@@ -48,7 +59,7 @@ def told(kind, message="Quota exceeded.", **details):
         (exceptions.DataLoss("gone"), Failure.DOUBT),
     ],
 )
-def test_errors_are_classified_by_their_message_and_details(error, failure):
+def test_errors_are_classified_by_kind_message_and_details(error, failure):
     assert failure_of(error) is failure
 
 
