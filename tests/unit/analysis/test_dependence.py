@@ -103,9 +103,9 @@ def test_the_probe_reports_what_is_above_its_floor():
     """A hundred-thousandth of a nat is little, but no rounding."""
     shift = 0.01
     answers = np.float32([[shift, 0.0], [-shift, 0.0]])[None, :, None, :]
-    found = jax.jit(dependence.information)(answers, np.float32([[0.5, 0.5]]))[0, 0]
+    information = jax.jit(dependence.information)(answers, np.float32([[0.5, 0.5]]))[0, 0]
     # Of two answers with odds that differ by little: p (1 - p) times the variance over 2.
-    assert found == pytest.approx(0.25 * shift**2 / 2, rel=0.05)
+    assert information == pytest.approx(0.25 * shift**2 / 2, rel=0.05)
 
 
 def test_divergences_of_attention_that_is_all_but_equal_are_not_below_0():
@@ -114,8 +114,8 @@ def test_divergences_of_attention_that_is_all_but_equal_are_not_below_0():
     source = (near / near.sum(-1, keepdims=True)).astype(np.float32)
     attention = np.full((BATCH, LAYERS, HEADS, 50, 50), 0.02, np.float32)
     measures = jax.jit(dependence.measures, static_argnums=1)
-    found = measures(Attentions(attention, source), 1).jensen_shannon
-    assert (np.asarray(found) >= 0).all()
+    divergences = measures(Attentions(attention, source), 1).jensen_shannon
+    assert (np.asarray(divergences) >= 0).all()
 
 
 @pytest.mark.parametrize("padding", [0, 4])

@@ -1,4 +1,4 @@
-"""What hides a position from k-Gibbs, and what it refuses: numbers, models that do not fit."""
+"""The tokens with which k-Gibbs hides positions; numbers and models that it refuses."""
 
 import jax
 import numpy as np
@@ -51,7 +51,7 @@ def test_models_and_numbers_that_do_not_fit_are_refused(tmp_path):
         Sampler(loaded, Sampling(3), 0, 0)
 
 
-def test_so_many_chains_run_together_and_of_one_sentence_at_least(tmp_path):
+def test_chains_run_in_groups_of_whole_sentences(tmp_path):
     loaded = tiny_model(tmp_path / "padir", "padir")
     for chains, sentences, together in ((1, 2, 2), (8, 64, 4), (9, 64, 3), (32, 64, 1), (40, 2, 1)):
         sampler = Sampler(loaded, Sampling(3), 0, chains, sentences)

@@ -86,7 +86,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path, small_parts, survive, l
     assert sum(done) == 11
 
 
-OTHERS = {
+OTHER_SETTINGS = {
     "rule": {"rule": LengthRule(1.0)},
     "weight": {"rule": LengthRule(0.0, 1.0)},
     "passes": {"decoding": Decoding("beam", 2)},
@@ -94,12 +94,12 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("other", [*OTHERS, "model", "text", "span"])
+@pytest.mark.parametrize("other", [*OTHER_SETTINGS, "model", "text", "span"])
 def test_parts_of_another_run_are_not_taken(tmp_path, small_parts, other):
     with pytest.raises(KeyboardInterrupt):
         distilled(make(tmp_path, survive=8), tmp_path)
     translator, bounds = make(tmp_path), (0, 11)
-    vars(translator).update(OTHERS.get(other, {}))
+    vars(translator).update(OTHER_SETTINGS.get(other, {}))
     if other == "model":
         write_lines(tmp_path / "model", ["other weights"])
     if other == "text":

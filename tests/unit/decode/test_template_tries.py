@@ -22,7 +22,7 @@ FREE = [
 ]
 
 
-class Tried:
+class TemplateTries:
     """Tries of the templates of a made-up translator, and what became of them."""
 
     def __init__(self, folder, monkeypatch, kind="padir"):
@@ -70,76 +70,76 @@ class Tried:
 
 
 @pytest.fixture
-def tried(tmp_path, monkeypatch):
-    return Tried(tmp_path, monkeypatch)
+def tries(tmp_path, monkeypatch):
+    return TemplateTries(tmp_path, monkeypatch)
 
 
 LONG, SHORT = (BA, 21, 22, 23, KO), (BA, 41, KO)
 TRANSLATED = [(BA, RE, RE, KO), (BA, RE, KO)]
 
 
-def test_lengths_that_hold_the_texts_are_tried_with_starts_of_their_own(tried):
+def test_lengths_that_hold_the_texts_are_tried_with_starts_of_their_own(tries):
     last = (BA, 60, KO)
-    assert tried.tokens((BA,), None, (KO,)) == [LONG, last, *TRANSLATED]
-    assert tried.proposals[0][1] == (True, False, False, False, True)
+    assert tries.tokens((BA,), None, (KO,)) == [LONG, last, *TRANSLATED]
+    assert tries.proposals[0][1] == (True, False, False, False, True)
 
 
-def test_the_smallest_length_is_tried_once_more_only_between_texts(tried):
-    tried.lengths(6, 3, 5)
+def test_the_smallest_length_is_tried_once_more_only_between_texts(tries):
+    tries.lengths(6, 3, 5)
     least = (BA, 21, KO)
-    assert tried.tokens((BA,), None, (KO,)) == [LONG, (BA, 60, 60, KO), least, *TRANSLATED]
+    assert tries.tokens((BA,), None, (KO,)) == [LONG, (BA, 60, 60, KO), least, *TRANSLATED]
     # The smallest of a prefix has one token after it.
-    tried.lengths(6, 5)
+    tries.lengths(6, 5)
     plain = [each.tokens for each in FREE if each.length >= 3]
     expected = [(BA, *tokens[1:]) for tokens in plain]
-    assert tried.tokens((BA,), None) == [(BA, 21, 22, 23, 24), (BA, 41, 42, 43), *expected]
-    tried.lengths(2)
-    assert tried.tokens((BA,), None) == [(BA, 21), *expected]
+    assert tries.tokens((BA,), None) == [(BA, 21, 22, 23, 24), (BA, 41, 42, 43), *expected]
+    tries.lengths(2)
+    assert tries.tokens((BA,), None) == [(BA, 21), *expected]
 
 
 def test_the_smallest_length_has_as_many_starts_as_each_length(tmp_path, monkeypatch):
-    tried = Tried(tmp_path, monkeypatch, "restarts")
-    tried.lengths(6, 6, 3)
+    tries = TemplateTries(tmp_path, monkeypatch, "restarts")
+    tries.lengths(6, 6, 3)
     expected = [LONG, (BA, 41, 42, 43, KO), (BA, 21, KO), SHORT, *TRANSLATED]
-    assert tried.tokens((BA,), None, (KO,)) == expected
+    assert tries.tokens((BA,), None, (KO,)) == expected
 
 
-def test_a_text_without_gaps_is_tried_as_it_is(tried):
-    assert tried.tokens((BA, KO)) == [(BA, KO)]
-    tried.lengths(2, 5)
-    assert tried.tokens((BA, KO)) == [(BA, KO)]
+def test_a_text_without_gaps_is_tried_as_it_is(tries):
+    assert tries.tokens((BA, KO)) == [(BA, KO)]
+    tries.lengths(2, 5)
+    assert tries.tokens((BA, KO)) == [(BA, KO)]
 
 
-def test_a_model_whose_first_pass_reads_nothing_starts_from_no_translation(tried, monkeypatch):
-    monkeypatch.setattr(tried.refiner, "easy_first", True)
-    assert tried.tokens((BA,), None, (KO,)) == [LONG, (BA, 60, KO)]
+def test_a_model_whose_first_pass_reads_nothing_starts_from_no_translation(tries, monkeypatch):
+    monkeypatch.setattr(tries.refiner, "easy_first", True)
+    assert tries.tokens((BA,), None, (KO,)) == [LONG, (BA, 60, KO)]
 
 
-def test_without_a_judge_the_lengths_keep_their_log_probabilities(tried):
-    tried.judged = None
-    tried.lengths(6, 3, 5)
-    row = tried.fill((BA,), None, (KO,))
+def test_without_a_judge_the_lengths_keep_their_log_probabilities(tries):
+    tries.judged = None
+    tries.lengths(6, 3, 5)
+    row = tries.fill((BA,), None, (KO,))
     # No translation is asked for, and the smallest length is no more than the others.
     assert [(each.length, each.length_log_probability) for each in row] == [(6, -1.5), (5, -1.25)]
-    tried.lengths(3)
-    [least] = tried.fill((BA,), None, (KO,))
+    tries.lengths(3)
+    [least] = tries.fill((BA,), None, (KO,))
     assert (least.tokens, least.length_log_probability) == ((BA, 21, KO), 0.0)
 
 
-def test_a_translation_that_fits_after_the_final_drop_stays_unless_others_gain_more(tried):
+def test_a_translation_that_fits_after_the_final_drop_stays_unless_others_gain_more(tries):
     # The best translation by the length rule is the first, without its stutter.
     plain = (MI, RE, MI)
-    tried.scores[plain] = -30.0
-    changed = tried.fill(None, (RE, MI))
+    tries.scores[plain] = -30.0
+    changed = tries.fill(None, (RE, MI))
     # Of the four tries one became the same.
     assert [each.log_probability for each in changed] == [-9.0] * 3
     # Nothing gains more than the margin.
-    tried.scores[plain] = -9.0 - constrain.MARGIN
-    [kept] = tried.fill(None, (RE, MI))
+    tries.scores[plain] = -9.0 - constrain.MARGIN
+    [kept] = tries.fill(None, (RE, MI))
     assert (kept.tokens, kept.length, kept.log_probability) == (plain, 4, -14.0)
     likelier = (20, 21, 22, RE, MI)
-    tried.scores[likelier] = -8.5
-    [other] = tried.fill(None, (RE, MI))
+    tries.scores[likelier] = -8.5
+    [other] = tries.fill(None, (RE, MI))
     assert other.tokens == likelier
     # One that does not fit is no candidate.
-    assert plain not in {each.tokens for each in tried.fill((BA,), None)}
+    assert plain not in {each.tokens for each in tries.fill((BA,), None)}
