@@ -265,10 +265,13 @@ def plain_refine(start, length, passes, settings, given, may_repeat, key):
         fresh = [score for _, score in first_choice]
         order = order or fresh
         update = updated(settings, pieces, hidden, scores, key, done)
-        chosen = first_choice
+        jointly = chosen = first_choice
         if settings.joint != "none":
             both = map(list, zip(*first_choice, strict=True))
-            chosen = plain_joint(settings, *both, list(tokens), update, may_repeat)
+            jointly = plain_joint(settings, *both, list(tokens), update, may_repeat)
+        if settings.joint_passes == "all" or done == passes:
+            chosen = jointly
+        as_chosen = all(jointly[i][0] == chosen[i][0] for i in update)
         for i in pieces:
             if i in update:
                 tokens[i], scores[i] = chosen[i]
@@ -298,6 +301,6 @@ def plain_refine(start, length, passes, settings, given, may_repeat, key):
             ),
         }[settings.stop]
         inputs = after
-        if finished:
+        if finished and as_chosen:
             break
     return tokens, sum(scores), used

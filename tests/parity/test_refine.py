@@ -44,6 +44,14 @@ SETTINGS = {
     "joint_attention": {"joint": "attention", "joint_penalty": 0.9},
     "joint_far": {"remask": "none", "joint": "neighbours", "joint_penalty": 0.7, "joint_reach": 2},
     "joint_far_attention": {"joint": "attention", "joint_penalty": 1.1, "joint_reach": 2},
+    "joint_last": {
+        **{"joint": "neighbours", "joint_penalty": 0.5, "joint_reach": 2},
+        "joint_passes": "last",
+    },
+    "joint_last_confident": {
+        **{"remask": "none", "joint": "neighbours", "joint_penalty": 0.7, "joint_reach": 2},
+        **{"joint_passes": "last", "stop": "confidence", "stop_confidence": 0.2},
+    },
     "joint_hidden": {
         **{"joint": "neighbours", "remask": "linear", "update": "hidden", "stop": "fixed"},
         **{"replacement": "mask", "rescore_kept": True},
@@ -115,7 +123,8 @@ def test_a_policy_that_plain_python_lacks_is_named():
         hidden_again(settings, [9, 9], [0.0, 0.0], [0, 1], 1, 4, [0.0, 0.0], (0, 0))
 
 
-def test_stopping_early_changes_nothing_but_the_count():
+@pytest.mark.parametrize("joint", [{}, SETTINGS["joint_last"]])
+def test_stopping_early_changes_nothing_but_the_count(joint):
     """A finished row holds what all T passes would have given it."""
     random = np.random.default_rng(1)
     start = jnp.asarray(random.integers(FIRST_PIECE, FIRST_PIECE + PIECES, (30, 8)), jnp.int32)
@@ -123,11 +132,11 @@ def test_stopping_early_changes_nothing_but_the_count():
     keys = jnp.zeros((30, 2), jnp.uint32)
     early, full = (
         refine(
-            fake_predict,
+            partial(fake_predict, count=5),
             start,
             lengths,
             jnp.int32(20),
-            policies_of(RefinementDecoder(stop=stop)),
+            policies_of(RefinementDecoder(stop=stop, **joint)),
             keys,
         )
         for stop in ("unchanged", "fixed")
