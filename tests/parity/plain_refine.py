@@ -265,13 +265,10 @@ def plain_refine(start, length, passes, settings, given, may_repeat, key):
         fresh = [score for _, score in first_choice]
         order = order or fresh
         update = updated(settings, pieces, hidden, scores, key, done)
-        jointly = chosen = first_choice
+        chosen = first_choice
         if settings.joint != "none":
             both = map(list, zip(*first_choice, strict=True))
-            jointly = plain_joint(settings, *both, list(tokens), update, may_repeat)
-        if settings.joint_passes == "all" or done == passes:
-            chosen = jointly
-        as_chosen = all(jointly[i][0] == chosen[i][0] for i in update)
+            chosen = plain_joint(settings, *both, list(tokens), update, may_repeat)
         for i in pieces:
             if i in update:
                 tokens[i], scores[i] = chosen[i]
@@ -301,6 +298,6 @@ def plain_refine(start, length, passes, settings, given, may_repeat, key):
             ),
         }[settings.stop]
         inputs = after
-        if finished and as_chosen:
+        if finished:
             break
     return tokens, sum(scores), used

@@ -44,14 +44,6 @@ SETTINGS = {
     "joint_attention": {"joint": "attention", "joint_penalty": 0.9},
     "joint_far": {"remask": "none", "joint": "neighbours", "joint_penalty": 0.7, "joint_reach": 2},
     "joint_far_attention": {"joint": "attention", "joint_penalty": 1.1, "joint_reach": 2},
-    "joint_last": {
-        **{"joint": "neighbours", "joint_penalty": 0.5, "joint_reach": 2},
-        "joint_passes": "last",
-    },
-    "joint_last_confident": {
-        **{"remask": "none", "joint": "neighbours", "joint_penalty": 0.7, "joint_reach": 2},
-        **{"joint_passes": "last", "stop": "confidence", "stop_confidence": 0.2},
-    },
     "joint_hidden": {
         **{"joint": "neighbours", "remask": "linear", "update": "hidden", "stop": "fixed"},
         **{"replacement": "mask", "rescore_kept": True},
@@ -123,8 +115,7 @@ def test_a_policy_that_plain_python_lacks_is_named():
         hidden_again(settings, [9, 9], [0.0, 0.0], [0, 1], 1, 4, [0.0, 0.0], (0, 0))
 
 
-@pytest.mark.parametrize("joint", [{}, SETTINGS["joint_last"]])
-def test_stopping_early_changes_nothing_but_the_count(joint):
+def test_stopping_early_changes_nothing_but_the_count():
     """A finished row holds what all T passes would have given it."""
     random = np.random.default_rng(1)
     start = jnp.asarray(random.integers(FIRST_PIECE, FIRST_PIECE + PIECES, (30, 8)), jnp.int32)
@@ -132,11 +123,11 @@ def test_stopping_early_changes_nothing_but_the_count(joint):
     keys = jnp.zeros((30, 2), jnp.uint32)
     early, full = (
         refine(
-            partial(fake_predict, count=5),
+            fake_predict,
             start,
             lengths,
             jnp.int32(20),
-            policies_of(RefinementDecoder(stop=stop, **joint)),
+            policies_of(RefinementDecoder(stop=stop)),
             keys,
         )
         for stop in ("unchanged", "fixed")

@@ -40,7 +40,6 @@ KINDS = {
     "shortlist": ("padir", 4, {"shortlist": 16, "joint": "neighbours"}),
     "joint_attention": ("cmlm", 3, {"joint": "attention", "joint_penalty": 3.0}),
     "joint_far": ("padir", 3, {"joint": "neighbours", "joint_reach": 2}),
-    "joint_last": ("padir", 3, {"joint": "neighbours", "joint_passes": "last"}),
     "weaker": ("padir", 3, {"remask": "weaker_stutter"}),
     "coupled": ("padir", 3, {"remask": "coupled", "coupling_threshold": 0.3}),
     "coupled_by": (

@@ -142,9 +142,6 @@ class RefinementDecoder(Settings):
     one between them (with `joint`)."""
     joint_penalty: float = Field(default=10.0, gt=0, le=100)
     """Pairwise repetition penalty of joint decoding, in nats (with `joint`)."""
-    joint_passes: Literal["all", "last"] = added("all")
-    """Passes that choose their tokens jointly. all: every one; last: the last one alone, and no
-    hypothesis is finished before it that a joint choice would change (with `joint`)."""
     remask_share: float = Field(default=0.3, ge=0, le=1)
     """Share of tokens remasked between passes (remask: constant)."""
     remask_count: int = Field(default=1, ge=1, le=1_000_000)

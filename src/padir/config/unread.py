@@ -25,7 +25,6 @@ _READ_WITH: dict[str, tuple[str, tuple[str | bool, ...] | int]] = {
     "coupling_threshold": ("remask", ("coupled",)),
     "joint_reach": ("joint", ("neighbours", "attention")),
     "joint_penalty": ("joint", ("neighbours", "attention")),
-    "joint_passes": ("joint", ("neighbours", "attention")),
     "remask_share": ("remask", ("constant",)),
     "remask_count": ("remask", ("count",)),
     "stop_confidence": ("stop", ("confidence",)),

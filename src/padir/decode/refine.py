@@ -62,7 +62,6 @@ class Policies(NamedTuple):
     rescore_kept: bool = False
     easy_first: bool = False
     joint: PairwiseRepetitionPenalty | None = None
-    joint_last: bool = False  # passes before the last choose each token by itself
     shortlist: int = 0  # tokens that passes after the first choose from; 0: all
 
 
@@ -237,15 +236,11 @@ def refinement(
         )
         taken = policies.update(view) & is_piece
         chosen, log_probability = prediction.token, prediction.log_probability
-        settled = jnp.ones(batch, bool)
         if policies.joint is not None and prediction.top_tokens is not None:
-            jointly, joint_score = policies.joint(
+            chosen, joint_score = policies.joint(
                 prediction.top_tokens, state.tokens, taken, prediction.coupling, may_repeat
             )
-            now = (state.passes_done == passes - 1) | (not policies.joint_last)
-            settled = now | jnp.all((jointly == chosen) | ~taken, axis=1)
-            chosen = jnp.where(now, jointly, chosen)
-            log_probability = jnp.where(taken & now, joint_score, log_probability)
+            log_probability = jnp.where(taken, joint_score, log_probability)
         tokens = jnp.where(taken, chosen, state.tokens)
         scored = is_piece if policies.rescore_kept else taken
         score = jnp.where(scored, log_probability, state.log_probability)
@@ -283,7 +278,6 @@ def refinement(
             finished=kept
             | (
                 policies.stop(state.inputs, inputs, score)
-                & settled
                 & ~(policies.easy_first & (state.passes_done == 0))
             ),
         )

@@ -67,7 +67,6 @@ def policies_of(settings: RefinementDecoder) -> Policies:
         rescore_kept=settings.rescore_kept,
         easy_first=settings.context == "easy_first",
         joint=joint_choice(settings),
-        joint_last=settings.joint_passes == "last",
         shortlist=settings.shortlist,
     )
 

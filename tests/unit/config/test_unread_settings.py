@@ -23,7 +23,6 @@ UNREAD = {
     "coupling_threshold": (0.5, {"remask": "coupled"}, {}),
     "joint_reach": (2, {"joint": "neighbours"}, {}),
     "joint_penalty": (5.0, {"joint": "attention"}, {}),
-    "joint_passes": ("last", {"joint": "neighbours"}, {}),
     "remask_share": (0.5, {"remask": "constant"}, {}),
     "remask_count": (2, {"remask": "count"}, {}),
     "stop_confidence": (0.5, {"stop": "confidence"}, {}),
