@@ -92,7 +92,7 @@ def test_the_long_recipe_trains_students_on_more_text_than_their_teacher(reposit
     short, long = load_config(paths[:1]), load_config(paths)
     assert long.teachers["ar"].row == "ar/beam2"
     trainings = long.trainings_behind(long.core_rows())
-    assert set(trainings) == {"ar", "cmlm", "padir_masked"}
+    assert set(trainings) == {"ar", "cmlm", "padir_masked", "padir_masked_glancing"}
     for name in trainings:
         run = long.trainings[name]
         assert run.training.selection == "average"
@@ -107,6 +107,14 @@ def test_the_long_recipe_trains_students_on_more_text_than_their_teacher(reposit
             )
             assert run.training.steps > short.trainings[name].training.steps
     assert extra_language(short, "multi30k", "de-en", "ar") is None
+
+
+def test_the_larger_models_are_decoded_as_those_of_the_long_recipe(repository):
+    names = ("multi30k", "multi30k-long", "multi30k-large")
+    paths = [repository / f"config/{name}.yaml" for name in names]
+    long, large = load_config(paths[:2]), load_config(paths)
+    for name in ("masked", "masked_reranked"):
+        assert large.decoders[name] == long.decoders[name]
 
 
 def test_the_systems_of_real_text_learn_the_same_translations_at_one_size(repository):
